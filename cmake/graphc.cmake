@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiler settings shared by every target, and graphc_library(): one library per folder.
+
+add_library(graphc_settings INTERFACE)
+target_include_directories(graphc_settings INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(graphc_settings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(GRAPHC_WERROR)
+  target_compile_options(graphc_settings INTERFACE -Werror)
+endif()
+if(GRAPHC_SANITIZE STREQUAL "address")
+  target_compile_options(graphc_settings INTERFACE -fsanitize=address,undefined
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
+elseif(GRAPHC_SANITIZE STREQUAL "thread")
+  target_compile_options(graphc_settings INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(graphc_settings INTERFACE -fsanitize=thread)
+endif()
+
+find_package(fmt REQUIRED)
+
+# graphc_library(folder SOURCES ... DEPENDS ...): library graphc_<folder>, alias graphc::<folder>.
+# DEPENDS names the folders it may include; tests/layering_test.cpp holds the same table.
+function(graphc_library folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(graphc_${folder} STATIC ${ARG_SOURCES})
+  add_library(graphc::${folder} ALIAS graphc_${folder})
+  target_link_libraries(graphc_${folder} PUBLIC graphc_settings fmt::fmt-header-only)
+  foreach(dependency IN LISTS ARG_DEPENDS)
+    target_link_libraries(graphc_${folder} PUBLIC graphc::${dependency})
+  endforeach()
+endfunction()

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes: the constants of a node that are part of the program, never of the data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/type.h"
+
+namespace graphc {
+
+/// The kinds an attribute may have. Text forms: `true`, `3`, `0.5`, `"text"`, `f32`, `[1,2]`, `[0.5,1.]`.
+using Attribute = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>,
+                               std::vector<double>>;
+
+/// The attribute as it stands in text; floats print shortest-exact and always with a point or exponent.
+std::string to_string(const Attribute& attribute);
+
+/// A small map from names to attributes, sorted by name, so that equal sets print alike.
+class Attributes {
+ public:
+  using Entry = std::pair<std::string, Attribute>;
+
+  Attributes() = default;
+  Attributes(std::initializer_list<Entry> entries);
+
+  void set(std::string_view name, Attribute value);
+  const Attribute* find(std::string_view name) const;
+
+  /// The value of the attribute, or `otherwise` when it is absent.
+  /// Throws ErrorKind::input when it is present with another kind.
+  bool get_bool(std::string_view name, bool otherwise) const;
+  int64_t get_int(std::string_view name, int64_t otherwise) const;
+  double get_float(std::string_view name, double otherwise) const;  ///< an int is accepted
+  std::string get_string(std::string_view name, std::string_view otherwise) const;
+  DType get_dtype(std::string_view name, DType otherwise) const;
+  std::vector<int64_t> get_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+
+  bool empty() const { return entries_.empty(); }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+  /// NaN equals NaN and 0.0 differs from -0.0: equality of programs, not of numbers.
+  bool operator==(const Attributes& other) const;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace graphc

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/error.h"
+
+#include <mutex>
+#include <set>
+
+namespace graphc {
+
+const char* intern_file_name(std::string_view name) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> names;
+  std::lock_guard lock(mutex);
+  auto found = names.find(name);
+  if (found == names.end()) found = names.emplace(name).first;
+  return found->c_str();
+}
+
+Error::Error(ErrorKind kind, Where where, std::string message)
+    : kind_(kind), where_(where), message_(std::move(message)) {
+  compose();
+}
+
+Error& Error::note(std::string text) {
+  notes_.push_back(std::move(text));
+  compose();
+  return *this;
+}
+
+Error& Error::at(Where where) {
+  if (!where_) where_ = where;
+  compose();
+  return *this;
+}
+
+void Error::compose() {
+  text_.clear();
+  if (where_) {
+    text_ += fmt::format("{}:{}: ", where_.file, where_.line);
+    if (where_.column > 0) text_ = fmt::format("{}:{}:{}: ", where_.file, where_.line, where_.column);
+  }
+  text_ += kind_ == ErrorKind::internal ? "internal error: " : "error: ";
+  text_ += message_;
+  for (const std::string& note : notes_) text_ += "\n  note: " + note;
+}
+
+void check_failed(const char* condition, const char* file, int line, const std::string& message) {
+  throw Error(ErrorKind::internal, {}, fmt::format("{} ({})", message, condition))
+      .note(fmt::format("this is a defect of graphc, found at {}:{}", file, line));
+}
+
+}  // namespace graphc

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types: an element type and a static shape, row-major and logical. A type never says how a value is
+// stored; storage is said by `pack` and `unpack` nodes and chosen by the `layout` pass.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace graphc {
+
+/// Element types. The list is open: the text form of each is its name here (`boolean` prints `bool`).
+enum class DType : uint8_t { f32, bf16, f64, i32, i64, u32, u8, boolean };
+
+std::string_view name_of(DType dtype);
+std::optional<DType> dtype_named(std::string_view name);
+/// Bytes of one stored element.
+int64_t size_of(DType dtype);
+bool is_floating(DType dtype);
+/// True for i32, i64, u32 and u8; false for bool.
+bool is_integer(DType dtype);
+
+/// Up to six static extents, outermost first. Zero extents are allowed; negative ones are not.
+class Shape {
+ public:
+  static constexpr int kMaxRank = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  /// Throws ErrorKind::input for more than six extents, a negative one, or more than 2^48 elements.
+  explicit Shape(std::span<const int64_t> extents);
+
+  int rank() const { return rank_; }
+  /// Extent of `axis`; a negative axis counts from the end.
+  int64_t operator[](int axis) const { return extents_[axis < 0 ? axis + rank_ : axis]; }
+  /// Number of elements; 1 for a scalar.
+  int64_t elements() const;
+  std::span<const int64_t> extents() const { return {extents_.data(), size_t(rank_)}; }
+  const int64_t* begin() const { return extents_.data(); }
+  const int64_t* end() const { return extents_.data() + rank_; }
+  /// Row-major strides in elements.
+  std::array<int64_t, kMaxRank> strides() const;
+
+  /// This shape with `axis` set to `extent`, with `axis` removed, or with an extent inserted before it.
+  Shape with(int axis, int64_t extent) const;
+  Shape without(int axis) const;
+  Shape insert(int axis, int64_t extent) const;
+
+  bool operator==(const Shape& other) const;
+
+ private:
+  std::array<int64_t, kMaxRank> extents_{};
+  int rank_ = 0;
+};
+
+/// NumPy's broadcasting rule; nothing when the shapes do not agree.
+std::optional<Shape> broadcast(const Shape& a, const Shape& b);
+/// "20,650": the extents as they stand between a type's brackets.
+std::string to_string(const Shape& shape);
+
+/// Element type and shape of a value.
+struct Type {
+  DType dtype = DType::f32;
+  Shape shape;
+
+  int64_t bytes() const { return shape.elements() * size_of(dtype); }
+  bool operator==(const Type& other) const = default;
+};
+
+/// "f32[20,650]".
+std::string to_string(const Type& type);
+
+}  // namespace graphc
