@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host arrays: the constants of a graph, and what the reference evaluator computes with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ir/stored.h"
+#include "ir/type.h"
+
+namespace graphc {
+
+/// Alignment, in bytes, of every host buffer: one cache line, one 512-bit vector.
+inline constexpr size_t kBufferAlignment = 64;
+
+/// Allocates a 64-byte aligned buffer of zeros; at least one byte, so the pointer is never null.
+/// Throws ErrorKind::resource when there is no memory for it.
+std::shared_ptr<std::byte> allocate_buffer(int64_t bytes);
+
+/// A type and its elements, row-major. A value: copies share one buffer until one of them is
+/// written, and a copy that is being written owns its buffer alone.
+class Literal {
+ public:
+  /// f32[0].
+  Literal() : Literal(Type{DType::f32, {0}}) {}
+  /// All zeros.
+  explicit Literal(const Type& type);
+  static Literal zeros(const Type& type) { return Literal(type); }
+  /// Every element is `value`, converted as by converted().
+  static Literal filled(const Type& type, double value);
+
+  /// The elements in row-major order; throws ErrorKind::input when their number is not the shape's.
+  Literal(std::span<const float> elements, const Shape& shape);
+  Literal(std::span<const double> elements, const Shape& shape);
+  Literal(std::span<const int32_t> elements, const Shape& shape);
+  Literal(std::span<const int64_t> elements, const Shape& shape);
+  Literal(std::span<const uint32_t> elements, const Shape& shape);
+
+  /// Scalars.
+  static Literal of(float value) { return Literal(std::span<const float>(&value, 1), Shape{}); }
+  static Literal of(double value) { return Literal(std::span<const double>(&value, 1), Shape{}); }
+  static Literal of(int32_t value) { return Literal(std::span<const int32_t>(&value, 1), Shape{}); }
+  static Literal of(int64_t value) { return Literal(std::span<const int64_t>(&value, 1), Shape{}); }
+
+  /// Takes the elements as they lie in `bytes`, whose length is the type's. A bool that is neither
+  /// 0 nor 1 is ErrorKind::input.
+  static Literal from_bytes(const Type& type, std::span<const std::byte> bytes);
+  /// Shares `buffer`, which must hold at least type.bytes() bytes at a 64-byte aligned address.
+  static Literal from_buffer(const Type& type, std::shared_ptr<std::byte> buffer);
+
+  const Type& type() const { return type_; }
+  const Shape& shape() const { return type_.shape; }
+  DType dtype() const { return type_.dtype; }
+  int64_t elements() const { return type_.shape.elements(); }
+
+  std::span<const std::byte> bytes() const { return {buffer_.get(), size_t(type_.bytes())}; }
+  std::span<std::byte> mutable_bytes();
+  const std::shared_ptr<std::byte>& buffer() const { return buffer_; }
+
+  /// The elements as `T`, which is Stored<dtype()>; anything else is a defect of the caller.
+  template <typename T>
+  std::span<const T> data() const {
+    check_stored_as(is_stored_as<T>(type_.dtype));
+    return {reinterpret_cast<const T*>(buffer_.get()), size_t(elements())};
+  }
+  /// As data(); copies the buffer first when it is shared, so that no other literal changes.
+  template <typename T>
+  std::span<T> mutable_data() {
+    check_stored_as(is_stored_as<T>(type_.dtype));
+    return {reinterpret_cast<T*>(mutable_bytes().data()), size_t(elements())};
+  }
+
+  /// Element `index` in row-major order. An i64 beyond 2^53 is rounded.
+  double element(int64_t index) const;
+
+  /// The same elements as another type. Floats round to nearest even, once; a float becomes an
+  /// integer by dropping its fraction; anything but 0 becomes true. Throws ErrorKind::input naming
+  /// the element when an integer type cannot hold it (a NaN never fits).
+  Literal converted(DType dtype) const;
+  /// The same elements in another shape of as many elements; shares the buffer.
+  Literal reshaped(const Shape& shape) const;
+
+  /// Nested brackets, one pair an axis: "[[1, 2.5], [nan, -inf]]"; a scalar has none. Each float is
+  /// the shortest text that reads back as the same number.
+  std::string to_text() const;
+
+  /// Same type and the same bits: a NaN equals itself, and 0 differs from -0.
+  bool operator==(const Literal& other) const;
+
+ private:
+  Literal(const Type& type, std::shared_ptr<std::byte> buffer);
+  void check_stored_as(bool same) const;
+
+  Type type_;
+  std::shared_ptr<std::byte> buffer_;
+};
+
+}  // namespace graphc
