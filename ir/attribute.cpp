@@ -35,7 +35,8 @@ std::string quoted(const std::string& text) {
 }
 
 bool same(double a, double b) {
-  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) || (std::isnan(a) && std::isnan(b));
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) ||
+         (std::isnan(a) && std::isnan(b));
 }
 
 bool same(const Attribute& a, const Attribute& b) {
@@ -107,7 +108,8 @@ int64_t Attributes::get_int(std::string_view name, int64_t otherwise) const {
 }
 double Attributes::get_float(std::string_view name, double otherwise) const {
   const Attribute* found = find(name);
-  if (found != nullptr && std::holds_alternative<int64_t>(*found)) return double(std::get<int64_t>(*found));
+  if (found != nullptr && std::holds_alternative<int64_t>(*found))
+    return double(std::get<int64_t>(*found));
   return get<double>(*this, name, otherwise, "a number");
 }
 std::string Attributes::get_string(std::string_view name, std::string_view otherwise) const {
@@ -116,7 +118,8 @@ std::string Attributes::get_string(std::string_view name, std::string_view other
 DType Attributes::get_dtype(std::string_view name, DType otherwise) const {
   return get<DType>(*this, name, otherwise, "an element type");
 }
-std::vector<int64_t> Attributes::get_ints(std::string_view name, std::vector<int64_t> otherwise) const {
+std::vector<int64_t> Attributes::get_ints(std::string_view name,
+                                          std::vector<int64_t> otherwise) const {
   return get<std::vector<int64_t>>(*this, name, std::move(otherwise), "a list of integers");
 }
 

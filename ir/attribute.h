@@ -14,11 +14,13 @@
 
 namespace graphc {
 
-/// The kinds an attribute may have. Text forms: `true`, `3`, `0.5`, `"text"`, `f32`, `[1,2]`, `[0.5,1.]`.
+/// The kinds an attribute may have. Text forms: `true`, `3`, `0.5`, `"text"`, `f32`, `[1,2]`,
+/// `[0.5,1.]`.
 using Attribute = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>,
                                std::vector<double>>;
 
-/// The attribute as it stands in text; floats print shortest-exact and always with a point or exponent.
+/// The attribute as it stands in text; floats print shortest-exact and always with a point or
+/// exponent.
 std::string to_string(const Attribute& attribute);
 
 /// A small map from names to attributes, sorted by name, so that equal sets print alike.

@@ -36,7 +36,8 @@ void Error::compose() {
   text_.clear();
   if (where_) {
     text_ += fmt::format("{}:{}: ", where_.file, where_.line);
-    if (where_.column > 0) text_ = fmt::format("{}:{}:{}: ", where_.file, where_.line, where_.column);
+    if (where_.column > 0)
+      text_ = fmt::format("{}:{}:{}: ", where_.file, where_.line, where_.column);
   }
   text_ += kind_ == ErrorKind::internal ? "internal error: " : "error: ";
   text_ += message_;

@@ -37,7 +37,8 @@ enum class ErrorKind {
   resource = 5,  ///< disk, memory, device, or permission to write
 };
 
-/// The one exception of graphc. `what()` is `<file>:<line>: error: <message>` followed by the notes.
+/// The one exception of graphc. `what()` is `<file>:<line>: error: <message>` followed by the
+/// notes.
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, Where where, std::string message);
@@ -76,7 +77,8 @@ Error resource_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error(ErrorKind::resource, {}, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Throws an internal error naming the failed condition: a defect of graphc, never the user's fault.
+/// Throws an internal error naming the failed condition: a defect of graphc, never the user's
+/// fault.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line,
                                const std::string& message);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types: an element type and a static shape, row-major and logical. A type never says how a value is
-// stored; storage is said by `pack` and `unpack` nodes and chosen by the `layout` pass.
+// Types: an element type and a static shape, row-major and logical. A type never says how a value
+// is stored; storage is said by `pack` and `unpack` nodes and chosen by the `layout` pass.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace graphc {
 
-/// Element types. The list is open: the text form of each is its name here (`boolean` prints `bool`).
+/// Element types. The list is open: the text form of each is its name here (`boolean` prints
+/// `bool`).
 enum class DType : uint8_t { f32, bf16, f64, i32, i64, u32, u8, boolean };
 
 std::string_view name_of(DType dtype);
@@ -30,7 +31,8 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  Shape(std::initializer_list<int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  Shape(std::initializer_list<int64_t> extents)
+      : Shape(std::span(extents.begin(), extents.size())) {}
   /// Throws ErrorKind::input for more than six extents, a negative one, or more than 2^48 elements.
   explicit Shape(std::span<const int64_t> extents);
 
@@ -45,7 +47,8 @@ class Shape {
   /// Row-major strides in elements.
   std::array<int64_t, kMaxRank> strides() const;
 
-  /// This shape with `axis` set to `extent`, with `axis` removed, or with an extent inserted before it.
+  /// This shape with `axis` set to `extent`, with `axis` removed, or with an extent inserted before
+  /// it.
   Shape with(int axis, int64_t extent) const;
   Shape without(int axis) const;
   Shape insert(int axis, int64_t extent) const;

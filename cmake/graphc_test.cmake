@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# graphc_test(): a folder of tests as one GoogleTest executable, its cases known to ctest.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# graphc_test(name SOURCES file... [LABELS text|cpu|cuda|slow] [LIBRARIES target...]):
+# executable graphc_<name>_tests. A label says what a test needs: `text` nothing, `cpu` to run
+# compiled code, `cuda` a GPU, `slow` minutes. LABELS, `text` unless given, holds for all cases but
+# those of suites whose name ends in Cpu, Cuda or Slow: these carry the label of their name alone,
+# so that one executable can hold several kinds.
+function(graphc_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_SOURCES)
+    message(FATAL_ERROR "graphc_test(${name}): wanted SOURCES ... [LABELS ...] [LIBRARIES ...]")
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS text)
+  endif()
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT label MATCHES "^(text|cpu|cuda|slow)$")
+      message(FATAL_ERROR "graphc_test(${name}): no such label: ${label}")
+    endif()
+  endforeach()
+
+  set(target graphc_${name}_tests)
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE
+    graphc_settings ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${target} PRIVATE GRAPHC_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+
+  graphc_discover_(${target} "-*Cpu.*:*Cuda.*:*Slow.*" "${ARG_LABELS}")
+  graphc_discover_(${target} "*Cpu.*" cpu)
+  graphc_discover_(${target} "*Cuda.*" cuda)
+  graphc_discover_(${target} "*Slow.*" slow)
+endfunction()
+
+function(graphc_discover_ target filter labels)
+  set(timeout 300)
+  if("slow" IN_LIST labels)
+    set(timeout 3600)
+  endif()
+  gtest_discover_tests(${target}
+    TEST_FILTER "${filter}"
+    WORKING_DIRECTORY "${CMAKE_BINARY_DIR}"
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+endfunction()

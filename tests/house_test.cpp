@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The house rules a program can check: licence line, a sentence of purpose, and bounded sizes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/source_tree.h"
+
+namespace graphc::testing {
+namespace {
+
+const std::string licence = "SPDX-License-Identifier: Apache-2.0";
+const std::map<std::string, size_t> limits = {{"lines", 400}, {"columns", 100}, {"function", 60}};
+
+/// UTF-8 code points: bytes that do not continue another.
+size_t columns_of(const std::string& line) {
+  return size_t(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+/// Lines of the longest function at namespace scope, from the line of its name to its brace. Relies
+/// on the formatter: such a function starts in column 0 and ends with a lone brace.
+size_t longest_function(const SourceFile& file) {
+  static const std::regex scope(
+      R"((namespace|struct|class|enum|union|extern|const|constexpr)\b.*)");
+  size_t longest = 0, start = 0;
+  bool inside = false;
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (line.empty()) continue;
+    if (line == "}" && inside) {
+      longest = std::max(longest, i - start + 1);
+      inside = false;
+    } else if (line[0] != ' ' && line[0] != '}' && line[0] != '#' && line[0] != '/') {
+      start = i;
+      inside = !std::regex_match(line, scope) || line.find('(') != std::string::npos;
+    }
+  }
+  return longest;
+}
+
+/// The largest value in a file of what each rule bounds.
+std::map<std::string, size_t> measures(const SourceFile& file) {
+  size_t columns = 0;
+  for (const std::string& line : file.lines) columns = std::max(columns, columns_of(line));
+  return {{"lines", file.lines.size()},
+          {"columns", columns},
+          {"function", file.is_cpp() ? longest_function(file) : 0}};
+}
+
+/// What the first lines of a file lack.
+std::vector<std::string> heading_faults(const SourceFile& file) {
+  std::vector<std::string> faults;
+  const bool cpp = file.is_cpp() || file.has_suffix(".def") || file.has_suffix(".proto");
+  const std::string comment = cpp ? "// " : "# ";
+  const size_t first = file.is_script() ? 1 : 0;
+  if (file.lines.size() <= first || file.lines[first] != comment + licence) {
+    faults.push_back(file.path + ": does not start with '" + comment + licence + "'");
+  }
+  const bool needs_purpose = file.is_header() || file.is_script();
+  if (needs_purpose &&
+      (file.lines.size() <= first + 1 || !file.lines[first + 1].starts_with(comment))) {
+    faults.push_back(file.path + ": the line after the licence does not say what the file is for");
+  }
+  if (file.is_header() &&
+      std::find(file.lines.begin(), file.lines.end(), "#pragma once") == file.lines.end()) {
+    faults.push_back(file.path + ": a header without '#pragma once'");
+  }
+  return faults;
+}
+
+struct Exception {
+  std::string rule, path;
+  size_t limit = 0;
+  std::string reason;
+};
+
+std::vector<Exception> exceptions_in(const SourceFile& file) {
+  std::vector<Exception> exceptions;
+  for (const std::string& line : file.lines) {
+    if (line.empty() || line[0] == '#') continue;
+    Exception exception;
+    std::istringstream stream(line);
+    stream >> exception.rule >> exception.path >> exception.limit >> std::ws;
+    std::getline(stream, exception.reason);
+    exceptions.push_back(std::move(exception));
+  }
+  return exceptions;
+}
+
+TEST(House, FilesStartWithLicenceAndPurpose) {
+  for (const SourceFile& file : source_files()) {
+    for (const std::string& fault : heading_faults(file)) ADD_FAILURE() << fault;
+  }
+}
+
+TEST(House, SizesStayInBounds) {
+  std::map<std::pair<std::string, std::string>, size_t> granted;
+  for (const Exception& e : exceptions_in(read_source_file("tests/house_exceptions.txt"))) {
+    granted[{e.rule, e.path}] = e.limit;
+  }
+  for (const SourceFile& file : source_files()) {
+    for (const auto& [rule, value] : measures(file)) {
+      const auto found = granted.find({rule, file.path});
+      const size_t limit = found == granted.end() ? limits.at(rule) : found->second;
+      EXPECT_LE(value, limit) << file.path << ": " << rule;
+    }
+  }
+}
+
+TEST(House, ExceptionsAreNeededAndHaveReasons) {
+  for (const Exception& e : exceptions_in(read_source_file("tests/house_exceptions.txt"))) {
+    ASSERT_TRUE(limits.contains(e.rule)) << "no such rule: " << e.rule;
+    EXPECT_GE(e.reason.size(), 10u) << e.path << ": an exception needs a reason";
+    EXPECT_GT(measures(read_source_file(e.path)).at(e.rule), limits.at(e.rule))
+        << e.path << ": within the limit of " << e.rule << ", so the exception is not needed";
+  }
+}
+
+TEST(House, EveryFolderHasAReadmeOfOnePage) {
+  for (const char* folder :
+       {"ir", "passes", "runtime", "codegen", "frontend", "models", "tools", "tests"}) {
+    const SourceFile readme = read_source_file(std::string(folder) + "/README.md");
+    EXPECT_LE(readme.lines.size(), 60u) << readme.path;
+    EXPECT_GE(readme.lines.size(), 5u) << readme.path;
+  }
+}
+
+TEST(House, SourcesAreFound) {
+  std::vector<std::string> paths;
+  for (const SourceFile& file : source_files()) paths.push_back(file.path);
+  for (const char* path : {".ci/run", "CMakeLists.txt", "cmake/graphc.cmake", "ir/type.h",
+                           "tests/house_test.cpp", "tests/ir/CMakeLists.txt", "tools/test"}) {
+    EXPECT_NE(std::find(paths.begin(), paths.end(), path), paths.end()) << path;
+  }
+}
+
+TEST(House, HeadingFaultsAreFound) {
+  const std::string good = "// " + licence + "\n// Purpose.\n#pragma once\n";
+  EXPECT_EQ(heading_faults(source_file("ir/a.h", good)).size(), 0u);
+  EXPECT_EQ(heading_faults(source_file("ir/a.h", "#pragma once\n")).size(), 2u);
+  EXPECT_EQ(heading_faults(source_file("ir/a.h", "// " + licence + "\n// Purpose.\n")).size(), 1u);
+  EXPECT_EQ(heading_faults(source_file("ir/a.cpp", "\n// " + licence + "\n")).size(), 1u);
+  EXPECT_EQ(heading_faults(source_file("tools/a", "#!/bin/sh\n# " + licence + "\n# P.\n")).size(),
+            0u);
+  EXPECT_EQ(heading_faults(source_file("tools/a", "#!/bin/sh\necho\n")).size(), 2u);
+  EXPECT_EQ(heading_faults(source_file("a.cmake", "")).size(), 1u);
+}
+
+TEST(House, SizesAreMeasured) {
+  const std::string body = "int f(int a,\n      int b) {\n  if (a) {\n  }\n\n  return b;\n}\n";
+  const auto small = measures(source_file("ir/a.cpp", "namespace n {\n" + body + "}\n"));
+  EXPECT_EQ(small.at("function"), 7u);
+  EXPECT_EQ(small.at("lines"), 9u);
+  EXPECT_EQ(small.at("columns"), 14u);
+  EXPECT_EQ(measures(source_file("ir/a.h", "struct A {\n  int a;\n};\n")).at("function"), 0u);
+  EXPECT_EQ(measures(source_file("ir/a.h", "// \u00e9\u2192\n")).at("columns"), 5u);
+}
+
+TEST(House, ExceptionsAreRead) {
+  const auto found =
+      exceptions_in(source_file("e", "# about\n\nlines ir/a.cpp 500 one big table\n"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, "lines");
+  EXPECT_EQ(found[0].path, "ir/a.cpp");
+  EXPECT_EQ(found[0].limit, 500u);
+  EXPECT_EQ(found[0].reason, "one big table");
+}
+
+}  // namespace
+}  // namespace graphc::testing

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The architecture, held: who may include whom, and where LLVM, CUDA and protobuf may appear.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/testing/source_tree.h"
+
+namespace graphc::testing {
+namespace {
+
+using Names = std::set<std::string>;
+
+// This table is the architecture. Each folder may include itself and what its row names.
+const std::map<std::string, Names> may_include = {
+    {"ir", {}},
+    {"passes", {"ir"}},
+    {"runtime", {"ir"}},
+    {"codegen", {"ir", "passes", "runtime"}},
+    {"frontend", {"ir", "passes", "runtime", "codegen"}},
+    {"models", {"ir", "passes", "runtime", "codegen", "frontend"}},
+    {"tools", {"ir", "passes", "runtime", "codegen", "frontend", "models"}},
+    {"tests", {"ir", "passes", "runtime", "codegen", "frontend", "models", "tools"}},
+};
+
+// Other people's headers that stay in one place.
+struct Confined {
+  std::string name;
+  std::regex header;
+  std::function<bool(const std::string& path)> allowed;
+};
+
+const std::vector<Confined> confined = {
+    {"LLVM", std::regex(R"((llvm|llvm-c)/.*)"),
+     [](const std::string& path) {
+       return path.starts_with("codegen/cpu/") && path.ends_with(".cpp");
+     }},
+    {"CUDA", std::regex(R"((cuda|cudnn|cublas|nvrtc|nccl)[A-Za-z0-9_]*\.h)"),
+     [](const std::string& path) { return path.find("/cuda/") != std::string::npos; }},
+    {"protobuf", std::regex(R"(google/protobuf/.*|.*\.pb\.h)"),
+     [](const std::string& path) { return path == "ir/serialize.cpp"; }},
+};
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.find('/')); }
+
+struct Include {
+  std::string header;
+  bool quoted;
+};
+
+std::optional<Include> include_of(const std::string& line) {
+  static const std::regex directive(R"(\s*#\s*include\s*(["<])([^">]+)[">].*)");
+  std::smatch match;
+  if (!std::regex_match(line, match, directive)) return std::nullopt;
+  return Include{match[2], match[1] == "\""};
+}
+
+/// What is wrong with the includes of a file, one sentence for each fault.
+std::vector<std::string> layering_faults(const SourceFile& file) {
+  std::vector<std::string> faults;
+  const std::string folder = folder_of(file.path);
+  for (const std::string& line : file.lines) {
+    const auto include = include_of(line);
+    if (!include) continue;
+    const auto& [header, quoted] = *include;
+    for (const Confined& library : confined) {
+      if (std::regex_match(header, library.header) && !library.allowed(file.path)) {
+        faults.push_back(file.path + ": " + library.name + " header out of its place: " + header);
+      }
+    }
+    // <graphc/graphc.h> is frontend/graphc.h as users see it.
+    const std::string from = header.starts_with("graphc/") ? "frontend" : folder_of(header);
+    if (!may_include.contains(from)) {
+      if (quoted) faults.push_back(file.path + ": not a path from the repository root: " + header);
+      continue;
+    }
+    if (from != folder && !may_include.at(folder).contains(from)) {
+      faults.push_back(file.path + ": " + folder + " may not include " + header);
+    }
+  }
+  return faults;
+}
+
+/// The folders named after DEPENDS in a folder's CMakeLists.txt.
+Names link_dependencies(const SourceFile& file) {
+  static const std::regex word(R"([^\s()]+|\))");
+  Names names;
+  bool inside = false;
+  for (const std::string& line : file.lines) {
+    const std::string code = line.substr(0, line.find('#'));
+    for (std::sregex_iterator at(code.begin(), code.end(), word), end; at != end; ++at) {
+      const std::string text = at->str();
+      if (text == "DEPENDS") {
+        inside = true;
+      } else if (text == ")" || text == "SOURCES") {
+        inside = false;
+      } else if (inside) {
+        names.insert(text);
+      }
+    }
+  }
+  return names;
+}
+
+TEST(Layering, EveryIncludeIsAllowed) {
+  int checked = 0;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp() || !may_include.contains(folder_of(file.path))) continue;
+    ++checked;
+    for (const std::string& fault : layering_faults(file)) ADD_FAILURE() << fault;
+  }
+  EXPECT_GE(checked, 10);
+}
+
+TEST(Layering, LibrariesLinkOnlyWhatTheirFolderMayInclude) {
+  for (const auto& [folder, allowed] : may_include) {
+    if (folder == "tests") continue;
+    for (const std::string& name :
+         link_dependencies(read_source_file(folder + "/CMakeLists.txt"))) {
+      EXPECT_TRUE(allowed.contains(name)) << folder << "/CMakeLists.txt: DEPENDS " << name;
+    }
+  }
+}
+
+TEST(Layering, FaultsAreFound) {
+  struct Case {
+    const char* path;
+    const char* text;
+    size_t faults;
+  };
+  const Case cases[] = {
+      {"ir/a.cpp", "#include \"ir/type.h\"\n#include <vector>\n", 0},
+      {"ir/a.cpp", "#include \"passes/pass.h\"\n", 1},
+      {"ir/a.cpp", "#include \"type.h\"\n", 1},
+      {"passes/a.cpp", "#include \"runtime/tensor.h\"\n", 1},
+      {"runtime/a.cpp", "#include \"passes/pass.h\"\n#include \"codegen/compile.h\"\n", 2},
+      {"codegen/cpu/jit.cpp", "#include <llvm/IR/IRBuilder.h>\n", 0},
+      {"codegen/cpu/jit.h", "#include <llvm/IR/IRBuilder.h>\n", 1},
+      {"codegen/compile.cpp", "#include \"llvm/IR/IRBuilder.h\"\n", 2},
+      {"runtime/cuda/driver.cpp", "#include <cuda.h>\n", 0},
+      {"runtime/tensor.cpp", "#include <cuda_runtime.h>\n#include <cudnn_v9.h>\n", 2},
+      {"ir/serialize.cpp", "#include \"ir/graph.pb.h\"\n", 0},
+      {"ir/print.cpp", "#include \"ir/graph.pb.h\"\n#include <google/protobuf/arena.h>\n", 2},
+      {"models/a.cpp", "#include <graphc/graphc.h>\n", 0},
+      {"codegen/a.cpp", "#include <graphc/graphc.h>\n", 1},
+      {"tools/a.cpp", "  #  include \"tests/testing/source_tree.h\"\n", 1},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(layering_faults(source_file(c.path, c.text)).size(), c.faults) << c.path << c.text;
+  }
+}
+
+TEST(Layering, LinkDependenciesAreRead) {
+  const auto file = source_file("passes/CMakeLists.txt",
+                                "graphc_library(passes\n  DEPENDS\n    ir  # the language\n"
+                                "  SOURCES\n    cse.cpp)\ngraphc_library(b DEPENDS runtime)\n");
+  EXPECT_EQ(link_dependencies(file), (Names{"ir", "runtime"}));
+}
+
+}  // namespace
+}  // namespace graphc::testing

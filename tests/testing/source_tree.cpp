@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the folders of the project; a build tree inside the repository is not one of them.
+#include "tests/testing/source_tree.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/error.h"
+
+namespace graphc::testing {
+namespace {
+
+namespace filesystem = std::filesystem;
+
+constexpr std::array folders = {".ci",     "cmake",  "codegen", "docs",    "frontend", "ir",
+                                "include", "models", "passes",  "runtime", "tests",    "tools"};
+constexpr std::array suffixes = {".h", ".cpp", ".def", ".proto", ".cmake", ".py", ".sh"};
+
+bool is_source(const SourceFile& file) {
+  return file.is_script() || file.path.ends_with("CMakeLists.txt") ||
+         std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](const char* suffix) { return file.has_suffix(suffix); });
+}
+
+}  // namespace
+
+SourceFile source_file(std::string path, std::string_view text) {
+  SourceFile file{std::move(path), {}};
+  std::istringstream stream{std::string(text)};
+  for (std::string line; std::getline(stream, line);) file.lines.push_back(line);
+  return file;
+}
+
+SourceFile read_source_file(std::string path) {
+  std::ifstream stream(filesystem::path(GRAPHC_SOURCE_DIR) / path, std::ios::binary);
+  if (!stream) throw input_error({}, "cannot read '{}'", path);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return source_file(std::move(path), text.str());
+}
+
+std::vector<SourceFile> source_files() {
+  const filesystem::path root = GRAPHC_SOURCE_DIR;
+  std::vector<SourceFile> files{read_source_file("CMakeLists.txt")};
+  for (const char* folder : folders) {
+    if (!filesystem::exists(root / folder)) continue;
+    for (const auto& entry : filesystem::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file()) continue;
+      SourceFile file = read_source_file(entry.path().lexically_relative(root).generic_string());
+      if (is_source(file)) files.push_back(std::move(file));
+    }
+  }
+  std::sort(files.begin(), files.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return files;
+}
+
+}  // namespace graphc::testing
