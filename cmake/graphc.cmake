@@ -9,6 +9,10 @@ target_compile_options(graphc_settings INTERFACE
 if(GRAPHC_WERROR)
   target_compile_options(graphc_settings INTERFACE -Werror)
 endif()
+if(GRAPHC_SANITIZE)
+  # GCC documents that its sanitizers make this warning fire on correct code, std::regex included.
+  target_compile_options(graphc_settings INTERFACE -Wno-maybe-uninitialized)
+endif()
 if(GRAPHC_SANITIZE STREQUAL "address")
   target_compile_options(graphc_settings INTERFACE -fsanitize=address,undefined
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
