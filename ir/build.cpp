@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/build.h"
+
+#include <numeric>
+
+namespace graphc {
+namespace {
+
+thread_local Where current_where;
+
+int depth(const Graph* graph) {
+  int depth = 0;
+  for (; graph != nullptr; graph = graph->parent()) ++depth;
+  return depth;
+}
+
+std::vector<int64_t> all_axes(const Shape& shape) {
+  std::vector<int64_t> axes(size_t(shape.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
+}
+
+Attributes shape_attribute(const Shape& shape) {
+  return {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}};
+}
+
+}  // namespace
+
+WhereScope::WhereScope(Where where) : previous_(current_where) { current_where = where; }
+WhereScope::~WhereScope() { current_where = previous_; }
+
+const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attributes,
+                  std::vector<GraphPtr> regions, Where where, std::vector<std::string> names) {
+  if (current_where) where = current_where;
+  Graph* innermost = nullptr;
+  DType dtype = DType::f32;
+  for (const Operand& operand : operands) {
+    if (operand.is_number()) continue;
+    Graph* graph = operand.value().node->graph;
+    if (innermost == nullptr || depth(graph) > depth(innermost)) innermost = graph;
+    if (operand.value().dtype() != DType::boolean) dtype = operand.value().dtype();
+  }
+  GRAPHC_CHECK(innermost != nullptr, "'{}' is applied to numbers only", op.name);
+  Values values;
+  for (const Operand& operand : operands) {
+    values.push_back(operand.is_number() ? scalar_constant(*innermost, operand.number(), dtype)
+                                         : innermost->capture(operand.value()));
+  }
+  return innermost->add(op, std::move(values), std::move(attributes), std::move(regions), where,
+                        std::move(names));
+}
+
+Value apply1(const Op& op, std::vector<Operand> operands, Attributes attributes, Where where) {
+  return apply(op, std::move(operands), std::move(attributes), {}, where).result();
+}
+
+Value scalar_constant(Graph& graph, double value, DType dtype) {
+  return splat(graph, value, {dtype, {}});
+}
+
+Value splat(Graph& graph, double value, const Type& type) {
+  Attributes attributes = shape_attribute(type.shape);
+  attributes.set("dtype", type.dtype);
+  attributes.set("value", value);
+  return graph.add(ops::constant, {}, std::move(attributes), {}, current_where).result();
+}
+
+Value iota(Graph& graph, const Shape& shape, int axis, DType dtype) {
+  Attributes attributes = shape_attribute(shape);
+  attributes.set("axis", int64_t(axis));
+  attributes.set("dtype", dtype);
+  return graph.add(ops::iota, {}, std::move(attributes), {}, current_where).result();
+}
+
+Value matmul(Value a, Value b, bool transpose_a, bool transpose_b, Where where) {
+  Attributes attributes;
+  if (transpose_a) attributes.set("transpose_a", true);
+  if (transpose_b) attributes.set("transpose_b", true);
+  return apply1(ops::matmul, {a, b}, std::move(attributes), where);
+}
+
+Value reshape(Value x, const Shape& shape, Where where) {
+  return x.shape() == shape ? x : apply1(ops::reshape, {x}, shape_attribute(shape), where);
+}
+
+Value transpose(Value x, std::vector<int64_t> permutation, Where where) {
+  return apply1(ops::transpose, {x}, {{"permutation", std::move(permutation)}}, where);
+}
+
+Value broadcast_to(Value x, const Shape& shape, Where where) {
+  return x.shape() == shape ? x : apply1(ops::broadcast_to, {x}, shape_attribute(shape), where);
+}
+
+Value slice(Value x, int axis, int64_t start, int64_t limit, Where where) {
+  return apply1(ops::slice, {x}, {{"axis", int64_t(axis)}, {"start", start}, {"limit", limit}},
+                where);
+}
+
+Value concat(Values parts, int axis, Where where) {
+  std::vector<Operand> operands;
+  for (Value part : parts) operands.emplace_back(part, where);
+  return apply1(ops::concat, std::move(operands), {{"axis", int64_t(axis)}}, where);
+}
+
+Values split(Value x, int parts, int axis, Where where) {
+  const Node& node =
+      apply(ops::split, {x}, {{"axis", int64_t(axis)}, {"parts", int64_t(parts)}}, {}, where);
+  Values results;
+  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  return results;
+}
+
+Value sum(Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return apply1(ops::sum, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+}
+Value sum(Value x, Where where) { return sum(x, all_axes(x.shape()), false, where); }
+
+Value max(Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return apply1(ops::max, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+}
+
+Value mean(Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return apply1(ops::mean, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+}
+Value mean(Value x, Where where) { return mean(x, all_axes(x.shape()), false, where); }
+
+Value gather(Value table, Value indices, Where where) {
+  return apply1(ops::gather, {table, indices}, {}, where);
+}
+
+Value scatter_add(Value base, Value indices, Value rows, Where where) {
+  return apply1(ops::scatter_add, {base, indices, rows}, {}, where);
+}
+
+Value sum_to(Value x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  const int extra = x.shape().rank() - shape.rank();
+  std::vector<int64_t> axes;
+  for (int axis = 0; axis < x.shape().rank(); ++axis) {
+    if (axis < extra || (shape[axis - extra] == 1 && x.shape()[axis] != 1)) axes.push_back(axis);
+  }
+  return reshape(axes.empty() ? x : sum(x, axes), shape);
+}
+
+}  // namespace graphc

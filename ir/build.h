@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing graphs as equations: functions and operators on Value that add a node and return its
+// result.
+//
+// No builder is passed around. A node goes into the innermost graph among its operands, so what
+// does not depend on a loop's values is outside the loop by itself; values of enclosing graphs are
+// captured (ir/graph.h). Passes, derivatives and the frontend all write with these.
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/op.h"
+
+namespace graphc {
+
+/// A value or a number, with the line that wrote it. A number takes the dtype of the values beside
+/// it.
+class Operand {
+ public:
+  Operand(Value value, Where where = Where::here()) : value_(value), where_(where) {}
+  Operand(double number, Where where = Where::here()) : number_(number), where_(where) {}
+  Operand(int number, Where where = Where::here()) : number_(number), where_(where) {}
+
+  bool is_number() const { return !value_; }
+  Value value() const { return value_; }
+  double number() const { return number_; }
+  Where where() const { return where_; }
+
+ private:
+  Value value_;
+  double number_ = 0;
+  Where where_;
+};
+
+/// While it lives, nodes that have no line of their own get this one: passes set the line of the
+/// node they replace.
+class WhereScope {
+ public:
+  explicit WhereScope(Where where);
+  ~WhereScope();
+  WhereScope(const WhereScope&) = delete;
+
+ private:
+  Where previous_;
+};
+
+/// Adds a node to the innermost graph among the operands (there must be one value among them).
+const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attributes = {},
+                  std::vector<GraphPtr> regions = {}, Where where = {},
+                  std::vector<std::string> names = {});
+/// The same, for an op with one result.
+Value apply1(const Op& op, std::vector<Operand> operands, Attributes attributes = {},
+             Where where = {});
+
+/// A scalar constant in `graph`.
+Value scalar_constant(Graph& graph, double value, DType dtype = DType::f32);
+/// A constant of the type in which every element is `value`.
+Value splat(Graph& graph, double value, const Type& type);
+/// 0, 1, 2, ... along `axis` of the shape.
+Value iota(Graph& graph, const Shape& shape, int axis = 0, DType dtype = DType::i32);
+
+#define GRAPHC_UNARY(name)                                  \
+  inline Value name(Value x, Where where = Where::here()) { \
+    return apply1(ops::name, {x}, {}, where);               \
+  }
+GRAPHC_UNARY(neg)
+GRAPHC_UNARY(abs)
+GRAPHC_UNARY(exp)
+GRAPHC_UNARY(log)
+GRAPHC_UNARY(sqrt)
+GRAPHC_UNARY(rsqrt)
+GRAPHC_UNARY(tanh)
+GRAPHC_UNARY(sigmoid)
+GRAPHC_UNARY(sin)
+GRAPHC_UNARY(cos)
+GRAPHC_UNARY(floor)
+GRAPHC_UNARY(relu)
+GRAPHC_UNARY(square)
+GRAPHC_UNARY(hard_sigmoid)
+GRAPHC_UNARY(logical_not)
+GRAPHC_UNARY(watch)
+GRAPHC_UNARY(stop_gradient)
+#undef GRAPHC_UNARY
+
+#define GRAPHC_BINARY(name) \
+  inline Value name(Operand a, Operand b) { return apply1(ops::name, {a, b}, {}, a.where()); }
+GRAPHC_BINARY(maximum)
+GRAPHC_BINARY(minimum)
+GRAPHC_BINARY(pow)
+GRAPHC_BINARY(equal)
+GRAPHC_BINARY(not_equal)
+GRAPHC_BINARY(less)
+GRAPHC_BINARY(less_equal)
+GRAPHC_BINARY(greater)
+GRAPHC_BINARY(greater_equal)
+GRAPHC_BINARY(logical_and)
+GRAPHC_BINARY(logical_or)
+#undef GRAPHC_BINARY
+
+inline Value operator-(Value x) { return apply1(ops::neg, {x}); }
+inline Value operator+(Operand a, Operand b) { return apply1(ops::add, {a, b}, {}, a.where()); }
+inline Value operator-(Operand a, Operand b) { return apply1(ops::sub, {a, b}, {}, a.where()); }
+inline Value operator*(Operand a, Operand b) { return apply1(ops::mul, {a, b}, {}, a.where()); }
+inline Value operator/(Operand a, Operand b) { return apply1(ops::div, {a, b}, {}, a.where()); }
+
+/// Where `condition` (bool) holds the element of `a`, elsewhere that of `b`; broadcasts.
+inline Value select(Value condition, Operand a, Operand b) {
+  return apply1(ops::select, {condition, a, b}, {}, a.where());
+}
+inline Value cast(Value x, DType dtype, Where where = Where::here()) {
+  return x.dtype() == dtype ? x : apply1(ops::cast, {x}, {{"dtype", dtype}}, where);
+}
+/// The last two axes multiplied, leading axes batched; see ops::matmul.
+Value matmul(Value a, Value b, bool transpose_a = false, bool transpose_b = false,
+             Where where = Where::here());
+Value reshape(Value x, const Shape& shape, Where where = Where::here());
+Value transpose(Value x, std::vector<int64_t> permutation, Where where = Where::here());
+Value broadcast_to(Value x, const Shape& shape, Where where = Where::here());
+/// Elements start <= i < limit along an axis.
+Value slice(Value x, int axis, int64_t start, int64_t limit, Where where = Where::here());
+Value concat(Values parts, int axis, Where where = Where::here());
+Values split(Value x, int parts, int axis, Where where = Where::here());
+/// Sum or maximum over the axes; `keep` leaves them with extent 1.
+Value sum(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+Value sum(Value x, Where where = Where::here());
+Value max(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+Value mean(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+Value mean(Value x, Where where = Where::here());
+/// Rows of `table` (axis 0) chosen by integer `indices`: shape indices ++ row.
+Value gather(Value table, Value indices, Where where = Where::here());
+Value scatter_add(Value base, Value indices, Value rows, Where where = Where::here());
+/// Sums `x` down to `shape`, undoing a broadcast; `x` itself when the shapes are equal.
+Value sum_to(Value x, const Shape& shape);
+
+}  // namespace graphc

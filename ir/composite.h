@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composites: ops whose meaning is a body in our own text, instantiated for the operands' types.
+//
+// In a body `$name` stands for the node's attribute `name` and `$name:default` for it or the
+// default; for a parameter %x, `$x.shape` is its shape as a list, `$x.dtype` its dtype, `$x.last`
+// its last axis, `$x.width` the extent of that axis, `$x.axes` the list of its axes, and
+// `$x.column` its extents followed by 1, without brackets.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace graphc {
+
+/// The body of a composite node for its operands' types and attributes: a graph whose inputs are
+/// the operands. Throws ErrorKind::input when they do not fit.
+GraphPtr body_of(const Node& node);
+
+/// The `infer` of composites: the types of the body's results.
+std::vector<Type> infer_by_body(const Node& node);
+
+}  // namespace graphc

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference evaluator: what a graph means. A target is right when it agrees with it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/literal.h"
+
+namespace graphc {
+
+/// In f32 mode every value is rounded to its type (sums and products are formed in f64 and rounded
+/// once). In f64 mode f32 and bf16 values are computed and kept in f64, and returned as f64
+/// literals.
+enum class Precision { f32, f64 };
+
+struct Evaluation {
+  std::vector<Literal> results;
+  std::map<std::string, Literal> next;  ///< new values of the states the graph assigns
+};
+
+/// Evaluates the graph. `inputs` are in the graph's order; `states` has every state the graph
+/// lists. In f64 mode floating-point arguments may be f64 literals of the same shape. Throws
+/// ErrorKind::input for a missing or mistyped argument, an index outside a table (naming the index
+/// and the node's line), and for `grad`.
+Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
+                    const std::map<std::string, Literal>& states = {},
+                    Precision precision = Precision::f32);
+
+}  // namespace graphc

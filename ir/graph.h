@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The language: values, nodes and graphs. This is the header to read first.
+//
+// A graph is a list of nodes in an order in which every node comes after its operands. A node is
+// the application of an op (ir/op.h) to values; a value is one result of a node. Inputs and states
+// are nodes too, of the ops `input` and `state`, so that every value has a node. There are no use
+// lists and no mutation: a graph is built by adding nodes, then frozen, and a pass makes a new
+// graph out of an old one (ir/rewrite.h). Hence before and after both exist, dead nodes do not
+// survive, and a pass may assume that nothing changes under it.
+//
+// A *region* is a graph inside a node: the body of a `scan`, the contents of a `kernel`. It is
+// closed: everything it uses is an input of the region and an operand of the node. A node holds its
+// regions by shared pointers to constant graphs; nodes with the same region share one object (T
+// unrolled steps call one body).
+//
+// A *state* belongs to the module, not to a graph: parameters, optimizer slots, carried
+// activations, counters. A graph lists the states it uses and, in `next`, the value each will have
+// after the graph has run. All `next` are assigned at once, after everything else. Regions have no
+// states.
+//
+// Ownership: a Graph owns its nodes; a Value is a plain pointer and an index, valid as long as its
+// graph.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/attribute.h"
+#include "ir/error.h"
+#include "ir/type.h"
+
+namespace graphc {
+
+struct Node;
+struct Op;
+class Graph;
+using GraphPtr = std::shared_ptr<const Graph>;
+
+/// One result of a node. Two words; copied freely. A default value is "absent".
+struct Value {
+  const Node* node = nullptr;
+  int index = 0;
+
+  const Type& type() const;
+  const Shape& shape() const;
+  DType dtype() const;
+  const std::string& name() const;  ///< without the percent sign; unique in its graph
+  explicit operator bool() const { return node != nullptr; }
+  bool operator==(const Value&) const = default;
+};
+using Values = std::vector<Value>;
+
+/// One application of an op. Never changes after it has been added to its graph.
+struct Node {
+  const Op& op;
+  Values operands;
+  Attributes attributes;
+  std::vector<GraphPtr> regions;   ///< frozen; most nodes have none, `scan` and `kernel` have one
+  std::vector<Type> types;         ///< of the results, computed by `op.infer`
+  std::vector<std::string> names;  ///< of the results; kept through passes
+  Where where;                     ///< the user's line that asked for it
+  Graph* graph = nullptr;          ///< the graph that owns this node
+  int id = 0;                      ///< position in its graph: index into `Graph::nodes()`
+
+  bool is(const Op& other) const { return &op == &other; }
+  int results() const { return int(types.size()); }
+  Value result(int index = 0) const { return {this, index}; }
+  const Graph& region(int index = 0) const { return *regions.at(size_t(index)); }
+};
+
+/// A state and the value it has after the graph has run.
+struct Next {
+  Value state;
+  Value value;
+};
+
+/// Inputs, states, nodes and results; also the region inside a node.
+class Graph {
+ public:
+  explicit Graph(std::string name = "");
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // --- building: refused (internal error) once frozen ---
+
+  /// Adds an input. Inputs keep the order in which they are added.
+  Value input(const Type& type, std::string name, Where where = {});
+  /// Adds a use of the module's state `name`; returns the existing value if it is already listed.
+  /// Throws ErrorKind::input when it is listed with another type.
+  Value state(const Type& type, const std::string& name, Where where = {});
+  /// Adds a node and infers its result types. Names are hints: a name already taken gets `.1`,
+  /// `.2`, ...; absent names come from the op. Throws ErrorKind::input, at `where`, when the
+  /// operands do not fit the op.
+  const Node& add(const Op& op, Values operands, Attributes attributes = {},
+                  std::vector<GraphPtr> regions = {}, Where where = {},
+                  std::vector<std::string> names = {});
+  void set_results(Values results);
+  /// Sets the value `state` has after the graph has run. The types must be equal; the last call for
+  /// a state counts.
+  void set_next(Value state, Value value);
+  void set_name(std::string name) { name_ = std::move(name); }
+
+  // --- reading ---
+
+  const std::string& name() const { return name_; }
+  /// All nodes in order, inputs and states among them. References stay valid while the graph lives.
+  const std::deque<Node>& nodes() const { return nodes_; }
+  const Values& inputs() const { return inputs_; }
+  const Values& states() const { return states_; }
+  const std::vector<Next>& next() const { return next_; }
+  const Values& results() const { return results_; }
+  /// The value with this name, or an absent value.
+  Value find(const std::string& name) const;
+  /// Every value that must outlive the graph's run: results, then the values of `next`.
+  Values roots() const;
+  bool frozen() const { return frozen_; }
+
+  // --- tracing: a region under construction may use values of the graphs around it ---
+
+  /// The graph around this one while it is being traced; null otherwise.
+  Graph* parent() const { return parent_; }
+  void set_parent(Graph* parent) { parent_ = parent; }
+  /// The input of this graph that stands for `outer`, a value of an enclosing graph; made on first
+  /// use.
+  Value capture(Value outer);
+  /// The captured outer values, in the order of the inputs made for them.
+  const std::vector<std::pair<Value, Value>>& captures() const { return captures_; }
+
+ private:
+  friend GraphPtr freeze(std::unique_ptr<Graph> graph);
+  std::string unique_name(std::string hint, const Node& node);
+
+  std::string name_;
+  std::deque<Node> nodes_;
+  Values inputs_, states_, results_;
+  std::vector<Next> next_;
+  std::unordered_map<std::string, Value> names_;
+  std::unordered_map<std::string, int> suffixes_;
+  std::vector<std::pair<Value, Value>> captures_;
+  Graph* parent_ = nullptr;
+  bool frozen_ = false;
+};
+
+/// Ends the building of a graph: from here on it is constant and may be shared.
+GraphPtr freeze(std::unique_ptr<Graph> graph);
+
+/// Equal programs: the same nodes applied to the same values, with equal attributes, regions,
+/// types, inputs, states, results and next; names of values and user locations do not count, nor
+/// does the order of independent nodes or whether two uses share one constant node.
+bool equal(const Graph& a, const Graph& b);
+
+/// Named graphs and the states they share.
+struct Module {
+  std::string name;
+  std::vector<std::pair<std::string, Type>> states;  ///< in the order of declaration
+  std::vector<GraphPtr> graphs;                      ///< each with a distinct name
+
+  /// The graph called `name`; throws ErrorKind::input naming what there is.
+  const GraphPtr& graph(const std::string& name) const;
+  /// Declares a state; throws ErrorKind::input if it is declared with another type.
+  void declare(const std::string& name, const Type& type, Where where = {});
+};
+
+}  // namespace graphc

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Op: what an operation is. One constant record per op; everything else is derived from it.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/scalar.h"
+
+namespace graphc {
+
+/// One set of operand types and attributes for generated tests: conformance, gradients, round
+/// trips, docs. Integer operands that index are drawn from [0, index_limit).
+struct Sample {
+  std::vector<Type> operands;
+  Attributes attributes;
+  int64_t index_limit = 1;
+};
+using Samples = std::vector<Sample>;
+
+/// The record of an op. All fields are literal types: records are `constinit`, nothing registers
+/// itself.
+struct Op {
+  std::string_view name;  ///< a C++ identifier; the name in text
+  std::string_view doc;   ///< one sentence: what it computes, shapes, attributes
+
+  /// Result types from operands, attributes and regions; throws ErrorKind::input naming what does
+  /// not fit.
+  std::vector<Type> (*infer)(const Node& node) = nullptr;
+
+  /// Elementwise meaning: the result at one element from the operands there (after broadcasting).
+  /// Read alike by the evaluator, the LLVM and the CUDA emission. Null for ops that are not
+  /// elementwise.
+  Scalar (*scalar)(const Node& node, std::span<const Scalar> operands) = nullptr;
+
+  /// A composite's meaning in our own text: a graph whose parameters are the operands; `$name`
+  /// stands for an attribute. Empty for primitives.
+  std::string_view body = {};
+
+  /// Vector-Jacobian product: from the cotangents of the results (absent ones are absent values)
+  /// the cotangents of the operands (absent: none). `node` and `dy` are values of one graph under
+  /// construction, to which the product adds its nodes. A cotangent may have the broadcast shape;
+  /// the caller sums it to the operand's. Null: differentiate the body, or the op has no
+  /// derivative.
+  Values (*vjp)(const Node& node, std::span<const Value> dy) = nullptr;
+
+  Samples (*samples)() = nullptr;
+};
+
+/// Every op there is, in the order of ops.def.
+std::span<const Op* const> all_ops();
+/// The op called `name`, or null.
+const Op* find_op(std::string_view name);
+/// The name of an op nearest to `name` by edit distance, or empty: for "did you mean".
+std::string_view nearest_op(std::string_view name);
+
+inline bool is_elementwise(const Op& op) { return op.scalar != nullptr; }
+inline bool is_composite(const Op& op) { return !op.body.empty(); }
+
+namespace ops {
+#define GRAPHC_OP(name) extern const Op name;
+#include "ir/ops.def"
+#undef GRAPHC_OP
+}  // namespace ops
+
+}  // namespace graphc

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of composites: their meaning is a body in our own text (see ir/composite.h for `$`).
+#include "ir/build.h"
+#include "ir/composite.h"
+#include "ir/ops/infer.h"
+
+namespace graphc {
+namespace {
+
+using Cotangents = std::span<const Value>;
+using Ints = std::vector<int64_t>;
+
+/// softmax over the last axis of [..., n], written out; `keep` of the reductions keeps the axis.
+Value softmax_of(Value x) {
+  const Ints last{x.shape().rank() - 1};
+  const Value e = exp(x - max(x, last, true));
+  return e / sum(e, last, true);
+}
+
+/// d/dlogits of the cross entropy is softmax(logits) - one_hot(labels), times the cotangent of each
+/// row.
+Values cross_entropy_vjp(const Node& node, Cotangents dy) {
+  const Value logits = node.operands[0], labels = node.operands[1];
+  const Value row = reshape(dy[0], logits.shape().with(-1, 1));
+  const Value hot =
+      cast(apply1(ops::one_hot, {labels}, {{"depth", logits.shape()[-1]}}), logits.dtype());
+  return {(softmax_of(logits) - hot) * row, Value{}};
+}
+
+Values softmax_vjp(const Node& node, Cotangents dy) {
+  const Value y = node.result();
+  const Ints last{y.shape().rank() - 1};
+  return {y * (dy[0] - sum(dy[0] * y, last, true))};
+}
+
+Values log_softmax_vjp(const Node& node, Cotangents dy) {
+  const Value y = node.result();
+  const Ints last{y.shape().rank() - 1};
+  return {dy[0] - exp(y) * sum(dy[0], last, true)};
+}
+
+Samples row_samples() { return {{{{DType::f32, {2, 3}}}, {}}, {{{DType::f32, {3, 4, 19}}}, {}}}; }
+
+}  // namespace
+
+constinit const Op ops::mean{
+    .name = "mean",
+    .doc = "The mean over {axes}; with {keep} they stay with extent 1.",
+    .infer = infer_by_body,
+    .body = R"(graph (%x) {
+      return div(sum(%x) {axes = $axes, keep = $keep:false}, size(%x) {axes = $axes})
+    })",
+    .samples =
+        [] {
+          return Samples{{{{DType::f32, {2, 3}}}, {{"axes", Ints{1}}}},
+                         {{{DType::f32, {2, 3}}}, {{"axes", Ints{0, 1}}}}};
+        },
+};
+
+constinit const Op ops::mse{
+    .name = "mse",
+    .doc =
+        "The mean of the squared differences of all elements of two values of one shape: a scalar.",
+    .infer = infer_by_body,
+    .body = R"(graph (%x, %y) {
+      return mean(square(sub(%x, %y))) {axes = $x.axes}
+    })",
+    .samples = [] { return Samples{{{{DType::f32, {2, 3}}, {DType::f32, {2, 3}}}, {}}}; },
+};
+
+constinit const Op ops::softmax{
+    .name = "softmax",
+    .doc = "exp(x) / sum(exp(x)) over the last axis, computed so that no exponential overflows.",
+    .infer = infer_by_body,
+    .body = R"(graph (%x) {
+      %e = exp(sub(%x, max(%x) {axes = [$x.last], keep = true}))
+      return div(%e, sum(%e) {axes = [$x.last], keep = true})
+    })",
+    .vjp = softmax_vjp,
+    .samples = row_samples,
+};
+
+constinit const Op ops::log_softmax{
+    .name = "log_softmax",
+    .doc = "The logarithm of softmax over the last axis.",
+    .infer = infer_by_body,
+    .body = R"(graph (%x) {
+      %s = sub(%x, max(%x) {axes = [$x.last], keep = true})
+      return sub(%s, log(sum(exp(%s)) {axes = [$x.last], keep = true}))
+    })",
+    .vjp = log_softmax_vjp,
+    .samples = row_samples,
+};
+
+constinit const Op ops::one_hot{
+    .name = "one_hot",
+    .doc =
+        "For integer labels [...] a bool [..., {depth}], true at the label and nowhere for a label "
+        "outside.",
+    .infer = infer_by_body,
+    .body = R"(graph (%labels) {
+      return equal(reshape(%labels) {shape = [$labels.column]},
+                   iota {shape = [$depth], axis = 0, dtype = $labels.dtype})
+    })",
+    .samples = [] { return Samples{{{{DType::i32, {2, 3}}}, {{"depth", int64_t{5}}}, 5}}; },
+};
+
+constinit const Op ops::cross_entropy{
+    .name = "cross_entropy",
+    .doc =
+        "For logits [..., v] and integer labels [...]: log(sum(exp(logits))) - logits[label], in "
+        "nats.",
+    .infer = infer_by_body,
+    .body = R"(graph (%logits, %labels) {
+      %s = sub(%logits, max(%logits) {axes = [$logits.last], keep = true})
+      %hot = one_hot(%labels) {depth = $logits.width}
+      %at = sum(select(%hot, %s, 0.)) {axes = [$logits.last]}
+      return sub(log(sum(exp(%s)) {axes = [$logits.last]}), %at)
+    })",
+    .vjp = cross_entropy_vjp,
+    .samples =
+        [] {
+          return Samples{{{{DType::f32, {4, 7}}, {DType::i32, {4}}}, {}, 7},
+                         {{{DType::f32, {2, 3, 35}}, {DType::i32, {2, 3}}}, {}, 35}};
+        },
+};
+
+constinit const Op ops::uniform{
+    .name = "uniform",
+    .doc =
+        "f32 of {shape}, uniform in [0, 1): the upper 24 bits of philox at the row-major index, "
+        "under a key (i64[]).",
+    .infer = infer_by_body,
+    .body = R"(graph (%key) {
+      %bits = philox(%key, iota {shape = $shape, dtype = i64})
+      %f = cast(%bits) {dtype = f32}
+      return mul(floor(mul(%f, 0.00390625)), 5.9604644775390625e-08)
+    })",
+    .samples = [] { return Samples{{{{DType::i64, {}}}, {{"shape", Ints{3, 17}}}, 1000}}; },
+};
+
+constinit const Op ops::normal{
+    .name = "normal",
+    .doc =
+        "f32 of {shape}, standard normal by Box and Muller's transform of words 2i and 2i + 1, "
+        "under a key (i64[]).",
+    .infer = infer_by_body,
+    .body = R"(graph (%key) {
+      %i = mul(iota {shape = $shape, dtype = i64}, 2)
+      %u = mul(add(cast(philox(%key, %i)) {dtype = f32}, 1.), 2.3283063708707e-10)
+      %v = mul(cast(philox(%key, add(%i, 1))) {dtype = f32}, 2.3283064365386963e-10)
+      return mul(sqrt(mul(log(%u), -2.)), cos(mul(%v, 6.283185307179586)))
+    })",
+    .samples = [] { return Samples{{{{DType::i64, {}}}, {{"shape", Ints{3, 17}}}, 1000}}; },
+};
+
+constinit const Op ops::dropout{
+    .name = "dropout",
+    .doc =
+        "Each element of the first value kept with probability {keep} and divided by it, else 0; "
+        "the mask is drawn "
+        "by `uniform` under the key (i64[]), so it is recomputed and never saved.",
+    .infer = infer_by_body,
+    .body = R"(graph (%x, %key) {
+      return select(less(uniform(%key) {shape = $x.shape}, $keep), mul(%x, div(1., $keep)), 0.)
+    })",
+    .samples =
+        [] { return Samples{{{{DType::f32, {4, 6}}, {DType::i64, {}}}, {{"keep", 0.5}}, 1000}}; },
+};
+
+constinit const Op ops::layer_norm{
+    .name = "layer_norm",
+    .doc = "(x - mean) / sqrt(variance + {epsilon}) over the last axis, without gain and bias.",
+    .infer = infer_by_body,
+    .body = R"(graph (%x) {
+      %d = sub(%x, mean(%x) {axes = [$x.last], keep = true})
+      %variance = mean(square(%d)) {axes = [$x.last], keep = true}
+      return mul(%d, rsqrt(add(%variance, $epsilon:1e-05)))
+    })",
+    .samples = row_samples,
+};
+
+}  // namespace graphc

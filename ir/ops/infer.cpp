@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/ops/infer.h"
+
+#include <algorithm>
+
+namespace graphc {
+
+const Type& type_of(const Node& node, int operand) { return node.operands[size_t(operand)].type(); }
+
+void expect_attributes(const Node& node, std::initializer_list<std::string_view> names) {
+  for (const auto& [name, value] : node.attributes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw input_error({}, "{}: unknown attribute '{}': it has {}", node.op.name, name,
+                      names.size() == 0 ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  }
+}
+
+void expect(const Node& node, size_t count, std::initializer_list<std::string_view> attributes) {
+  if (node.operands.size() != count) {
+    throw input_error({}, "{}: takes {} operand{}: found {}", node.op.name, count,
+                      count == 1 ? "" : "s", node.operands.size());
+  }
+  expect_attributes(node, attributes);
+}
+
+int axis_attribute(const Node& node, int rank, std::string_view name) {
+  if (node.attributes.find(name) == nullptr)
+    throw input_error({}, "{}: attribute '{}' is missing", node.op.name, name);
+  const int64_t axis = node.attributes.get_int(name, 0);
+  if (axis < 0 || axis >= rank) {
+    throw input_error({}, "{}: {} {} is outside a value of rank {}", node.op.name, name, axis,
+                      rank);
+  }
+  return int(axis);
+}
+
+std::vector<int64_t> axes_attribute(const Node& node, int rank) {
+  if (node.attributes.find("axes") == nullptr)
+    throw input_error({}, "{}: attribute 'axes' is missing", node.op.name);
+  std::vector<int64_t> axes = node.attributes.get_ints("axes");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] < 0 || axes[i] >= rank) {
+      throw input_error({}, "{}: axis {} is outside a value of rank {}", node.op.name, axes[i],
+                        rank);
+    }
+    if (i > 0 && axes[i] <= axes[i - 1]) {
+      throw input_error({}, "{}: axes are distinct and ascending: found [{}]", node.op.name,
+                        fmt::join(axes, ","));
+    }
+  }
+  return axes;
+}
+
+Shape shape_attribute(const Node& node) {
+  if (node.attributes.find("shape") == nullptr)
+    throw input_error({}, "{}: attribute 'shape' is missing", node.op.name);
+  return Shape(node.attributes.get_ints("shape"));
+}
+
+void expect_floating(const Node& node, int operand) {
+  if (!is_floating(type_of(node, operand).dtype)) {
+    throw input_error({}, "{}: takes floating-point values: found {}", node.op.name,
+                      to_string(type_of(node, operand)));
+  }
+}
+
+std::vector<Type> same_as_operand(const Node& node) {
+  expect(node, 1);
+  return {type_of(node, 0)};
+}
+
+std::vector<Type> broadcast_operands(const Node& node) {
+  expect(node, 2);
+  const Type &a = type_of(node, 0), &b = type_of(node, 1);
+  if (a.dtype != b.dtype) {
+    throw input_error({}, "{}: dtypes differ: {} and {}", node.op.name, to_string(a), to_string(b));
+  }
+  const std::optional<Shape> shape = broadcast(a.shape, b.shape);
+  if (!shape)
+    throw input_error({}, "{}: shapes do not broadcast: {} and {}", node.op.name, to_string(a),
+                      to_string(b));
+  return {{a.dtype, *shape}};
+}
+
+std::vector<Type> compare_operands(const Node& node) {
+  return {{DType::boolean, broadcast_operands(node)[0].shape}};
+}
+
+}  // namespace graphc

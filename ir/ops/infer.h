@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the records of ir/ops/ share: checks of operands and attributes that name what was found and
+// wanted.
+#pragma once
+
+#include <initializer_list>
+
+#include "ir/op.h"
+
+namespace graphc {
+
+/// Throws unless the node has `count` operands and no attribute outside `attributes`.
+void expect(const Node& node, size_t count,
+            std::initializer_list<std::string_view> attributes = {});
+/// Throws unless every attribute is one of `names`.
+void expect_attributes(const Node& node, std::initializer_list<std::string_view> names);
+/// The axis attribute `name`, checked against `rank`; throws when it is absent or outside.
+int axis_attribute(const Node& node, int rank, std::string_view name = "axis");
+/// The attribute `axes`: ascending, distinct, inside `rank`.
+std::vector<int64_t> axes_attribute(const Node& node, int rank);
+/// The attribute `shape`, which must be present.
+Shape shape_attribute(const Node& node);
+/// Throws unless the operand's dtype is a floating one.
+void expect_floating(const Node& node, int operand);
+
+std::vector<Type> same_as_operand(const Node& node);
+/// Operands of one dtype, broadcast.
+std::vector<Type> broadcast_operands(const Node& node);
+/// The same, with a result of dtype bool.
+std::vector<Type> compare_operands(const Node& node);
+
+const Type& type_of(const Node& node, int operand);
+
+}  // namespace graphc

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of sums, products and tables.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/ops/infer.h"
+
+namespace graphc {
+namespace {
+
+using Cotangents = std::span<const Value>;
+using Ints = std::vector<int64_t>;
+
+std::vector<Type> infer_reduce(const Node& node) {
+  expect(node, 1, {"axes", "keep"});
+  const Type& x = type_of(node, 0);
+  if (x.dtype == DType::boolean)
+    throw input_error({}, "{}: takes numbers: found {}", node.op.name, to_string(x));
+  const Ints axes = axes_attribute(node, x.shape.rank());
+  const bool keep = node.attributes.get_bool("keep", false);
+  Ints extents;
+  for (int axis = 0; axis < x.shape.rank(); ++axis) {
+    const bool reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    if (!reduced) {
+      extents.push_back(x.shape[axis]);
+    } else {
+      if (x.shape[axis] == 0 && node.is(ops::max)) {
+        throw input_error({}, "max: axis {} of {} has no elements", axis, to_string(x));
+      }
+      if (keep) extents.push_back(1);
+    }
+  }
+  return {{x.dtype, Shape(extents)}};
+}
+
+/// The reduced value with the reduced axes back as extent 1.
+Value with_axes(const Node& node, Value reduced) {
+  Shape shape = node.operands[0].shape();
+  for (int64_t axis : node.attributes.get_ints("axes")) shape = shape.with(int(axis), 1);
+  return reshape(reduced, shape);
+}
+
+std::vector<Type> infer_size(const Node& node) {
+  expect(node, 1, {"axes"});
+  axes_attribute(node, type_of(node, 0).shape.rank());
+  return {{type_of(node, 0).dtype, {}}};
+}
+
+std::vector<Type> infer_matmul(const Node& node) {
+  expect(node, 2, {"transpose_a", "transpose_b"});
+  const Type &a = type_of(node, 0), &b = type_of(node, 1);
+  expect_floating(node, 0);
+  if (a.dtype != b.dtype)
+    throw input_error({}, "matmul: dtypes differ: {} and {}", to_string(a), to_string(b));
+  const int rank = a.shape.rank();
+  if (rank < 2 || b.shape.rank() < 2 || (b.shape.rank() != 2 && b.shape.rank() != rank)) {
+    throw input_error(
+        {}, "matmul: takes [..., m, k] and [k, n], or batches of equal rank: found {} and {}",
+        to_string(a), to_string(b));
+  }
+  const bool ta = node.attributes.get_bool("transpose_a", false),
+             tb = node.attributes.get_bool("transpose_b", false);
+  const int64_t m = a.shape[ta ? -1 : -2], k = a.shape[ta ? -2 : -1];
+  const int64_t k2 = b.shape[tb ? -1 : -2], n = b.shape[tb ? -2 : -1];
+  if (k != k2) {
+    throw input_error({}, "matmul: inner dimensions differ: {} and {}: found {} and {}", k, k2,
+                      to_string(a), to_string(b));
+  }
+  if (b.shape.rank() > 2 && a.shape.with(-1, 0).with(-2, 0) != b.shape.with(-1, 0).with(-2, 0)) {
+    throw input_error({}, "matmul: batch dimensions differ: {} and {}", to_string(a), to_string(b));
+  }
+  return {{a.dtype, a.shape.with(-2, m).with(-1, n)}};
+}
+
+/// All leading axes of a value joined: [..., n] as [rows, n].
+Value as_rows(Value x) {
+  const int64_t columns = x.shape()[-1];
+  return reshape(x, {columns == 0 ? 0 : x.shape().elements() / columns, columns});
+}
+
+/// y = op(a) op(b); with one matrix b shared by all batches its cotangent sums over them.
+Values matmul_vjp(const Node& node, Cotangents dy) {
+  const Value a = node.operands[0], b = node.operands[1];
+  const bool ta = node.attributes.get_bool("transpose_a", false),
+             tb = node.attributes.get_bool("transpose_b", false);
+  const Value da = ta ? matmul(b, dy[0], tb, true) : matmul(dy[0], b, false, !tb);
+  if (b.shape().rank() == 2 && a.shape().rank() > 2) {
+    GRAPHC_CHECK(
+        !ta, "derivative of a batched product with a transposed left operand and one right matrix");
+    const Value x = as_rows(a), g = as_rows(dy[0]);
+    return {da, tb ? matmul(g, x, true, false) : matmul(x, g, true, false)};
+  }
+  return {da, tb ? matmul(dy[0], a, true, ta) : matmul(a, dy[0], !ta, false)};
+}
+
+std::vector<Type> infer_gather(const Node& node) {
+  expect(node, 2);
+  const Type &table = type_of(node, 0), &indices = type_of(node, 1);
+  if (table.shape.rank() < 1)
+    throw input_error({}, "gather: the table has at least one axis: found {}", to_string(table));
+  if (!is_integer(indices.dtype))
+    throw input_error({}, "gather: indices are integers: found {}", to_string(indices));
+  Ints extents(indices.shape.begin(), indices.shape.end());
+  extents.insert(extents.end(), table.shape.begin() + 1, table.shape.end());
+  return {{table.dtype, Shape(extents)}};
+}
+
+std::vector<Type> infer_scatter_add(const Node& node) {
+  expect(node, 3);
+  const Type &base = type_of(node, 0), &indices = type_of(node, 1), &rows = type_of(node, 2);
+  if (base.shape.rank() < 1)
+    throw input_error({}, "scatter_add: the base has at least one axis: found {}", to_string(base));
+  if (!is_integer(indices.dtype))
+    throw input_error({}, "scatter_add: indices are integers: found {}", to_string(indices));
+  Ints extents(indices.shape.begin(), indices.shape.end());
+  extents.insert(extents.end(), base.shape.begin() + 1, base.shape.end());
+  if (rows != Type{base.dtype, Shape(extents)}) {
+    throw input_error({}, "scatter_add: rows for base {} and indices {} are {}: found {}",
+                      to_string(base), to_string(indices),
+                      to_string(Type{base.dtype, Shape(extents)}), to_string(rows));
+  }
+  return {base};
+}
+
+Samples reduce_samples() {
+  return {{{{DType::f32, {2, 3}}}, {{"axes", Ints{1}}}},
+          {{{DType::f32, {2, 3, 5}}}, {{"axes", Ints{0, 2}}, {"keep", true}}},
+          {{{DType::f32, {33, 17}}}, {{"axes", Ints{0}}}},
+          {{{DType::f32, {4, 7}}}, {{"axes", Ints{0, 1}}}}};
+}
+
+}  // namespace
+
+constinit const Op ops::sum{
+    .name = "sum",
+    .doc = "The sum over {axes}; with {keep} they stay with extent 1. The sum of nothing is 0.",
+    .infer = infer_reduce,
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {graphc::broadcast_to(with_axes(n, dy[0]), n.operands[0].shape())};
+    },
+    .samples = reduce_samples,
+};
+
+constinit const Op ops::max{
+    .name = "max",
+    .doc =
+        "The maximum over {axes}; with {keep} they stay with extent 1. NaN if any element is. "
+        "Elements that are "
+        "equally large share the derivative.",
+    .infer = infer_reduce,
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      const Value x = n.operands[0];
+      const Value largest = graphc::cast(graphc::equal(x, with_axes(n, n.result())), x.dtype());
+      return {largest * (with_axes(n, dy[0]) / graphc::sum(largest, n.attributes.get_ints("axes"), true))};
+    },
+    .samples = reduce_samples,
+};
+
+constinit const Op ops::size{
+    .name = "size",
+    .doc = "The number of elements along {axes} of the operand, as a scalar of its dtype.",
+    .infer = infer_size,
+    .vjp = [](const Node&, Cotangents) -> Values { return {Value{}}; },
+    .samples = [] { return Samples{{{{DType::f32, {2, 3}}}, {{"axes", Ints{0, 1}}}}}; },
+};
+
+constinit const Op ops::matmul{
+    .name = "matmul",
+    .doc =
+        "The matrix product of the last two axes: [..., m, k] and [k, n], or batches of equal "
+        "shape, give "
+        "[..., m, n]. {transpose_a} and {transpose_b} exchange the last two axes first. Order of "
+        "summation: k ascending.",
+    .infer = infer_matmul,
+    .vjp = matmul_vjp,
+    .samples =
+        [] {
+          return Samples{{{{DType::f32, {2, 3}}, {DType::f32, {3, 4}}}, {}},
+                         {{{DType::f32, {2, 5, 3}}, {DType::f32, {3, 4}}}, {}},
+                         {{{DType::f32, {7, 9}}, {DType::f32, {33, 9}}}, {{"transpose_b", true}}},
+                         {{{DType::f32, {9, 7}}, {DType::f32, {9, 18}}}, {{"transpose_a", true}}}};
+        },
+};
+
+constinit const Op ops::gather{
+    .name = "gather",
+    .doc =
+        "Rows (axis 0) of a table chosen by integer indices: [v, ...] and [i...] give [i..., ...]. "
+        "An index outside "
+        "the table is an error.",
+    .infer = infer_gather,
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {graphc::scatter_add(splat(*n.graph, 0, n.operands[0].type()), n.operands[1], dy[0]), Value{}};
+    },
+    .samples = [] { return Samples{{{{DType::f32, {5, 3}}, {DType::i32, {2, 4}}}, {}, 5}}; },
+};
+
+constinit const Op ops::scatter_add{
+    .name = "scatter_add",
+    .doc =
+        "The base with each row of the third operand added to the row (axis 0) its index names, in "
+        "index order. An "
+        "index outside the base is an error.",
+    .infer = infer_scatter_add,
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {dy[0], Value{}, graphc::gather(dy[0], n.operands[1])};
+    },
+    .samples =
+        [] {
+          return Samples{
+              {{{DType::f32, {5, 3}}, {DType::i32, {2, 4}}, {DType::f32, {2, 4, 3}}}, {}, 5}};
+        },
+};
+
+}  // namespace graphc

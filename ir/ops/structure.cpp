@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of scan, grad, kernel and pack.
+#include "ir/ops/infer.h"
+#include "ir/scan.h"
+
+namespace graphc {
+namespace {
+
+void expect_type(const Node& node, std::string_view what, size_t i, const Type& found,
+                 const Type& wanted) {
+  if (found == wanted) return;
+  throw input_error({}, "{}: {} {} is {}: the body has {}", node.op.name, what, i, to_string(found),
+                    to_string(wanted));
+}
+
+std::vector<Type> infer_scan(const Node& node) {
+  expect_attributes(node, {"streams", "carries", "steps", "reverse"});
+  GRAPHC_CHECK(node.regions.size() == 1, "scan has {} regions", node.regions.size());
+  const Graph& body = node.region();
+  const int64_t streams = node.attributes.get_int("streams", 0),
+                carries = node.attributes.get_int("carries", 0);
+  const int64_t steps = node.attributes.get_int("steps", -1);
+  if (steps < 0)
+    throw input_error({}, "scan: attribute 'steps' is the number of steps: found {}", steps);
+  if (!body.states().empty() || !body.next().empty())
+    throw input_error({}, "scan: a body has no states");
+  if (body.inputs().size() != node.operands.size() || streams < 0 || carries < 0 ||
+      size_t(streams + carries) > node.operands.size() || body.results().size() < size_t(carries)) {
+    throw input_error({},
+                      "scan: {} streams, {} carries and {} operands do not fit a body of {} inputs "
+                      "and {} results",
+                      streams, carries, node.operands.size(), body.inputs().size(),
+                      body.results().size());
+  }
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Type &found = type_of(node, int(i)), &wanted = body.inputs()[i].type();
+    if (i >= size_t(streams)) {
+      expect_type(node, i < size_t(streams + carries) ? "carry" : "capture", i, found, wanted);
+    } else if (found.shape.rank() == 0 || found.shape[0] != steps) {
+      throw input_error({}, "scan: stream {} has {} steps along axis 0: found {}", i, steps,
+                        to_string(found));
+    } else {
+      expect_type(node, "a step of stream", i, {found.dtype, found.shape.without(0)}, wanted);
+    }
+  }
+  std::vector<Type> types;
+  for (size_t i = size_t(carries); i < body.results().size(); ++i) {
+    const Type& type = body.results()[i].type();
+    if (type.shape.rank() == Shape::kMaxRank)
+      throw input_error({}, "scan: an emit has at most 5 axes: found {}", to_string(type));
+    types.push_back({type.dtype, type.shape.insert(0, steps)});
+  }
+  for (size_t i = 0; i < size_t(carries); ++i) {
+    expect_type(node, "next of carry", i, body.results()[i].type(),
+                body.inputs()[size_t(streams) + i].type());
+    types.push_back(body.results()[i].type());
+  }
+  return types;
+}
+
+std::vector<Type> infer_grad(const Node& node) {
+  expect_attributes(node, {});
+  if (node.operands.size() < 2)
+    throw input_error({}, "grad: takes a loss and at least one leaf: found {} operands",
+                      node.operands.size());
+  if (type_of(node, 0).shape.rank() != 0 || !is_floating(type_of(node, 0).dtype)) {
+    throw input_error({}, "grad: the loss is a floating-point scalar: found {}",
+                      to_string(type_of(node, 0)));
+  }
+  std::vector<Type> types;
+  for (size_t i = 1; i < node.operands.size(); ++i) {
+    const Value leaf = node.operands[i];
+    if (!leaf.node->is(ops::input) && !leaf.node->is(ops::state) && !leaf.node->is(ops::watch)) {
+      throw input_error(
+          {}, "grad: %{} is not an input, a state or the result of watch: it is the result of '{}'",
+          leaf.name(), leaf.node->op.name);
+    }
+    if (!is_floating(leaf.dtype())) {
+      throw input_error({}, "grad: a leaf is floating-point: found %{} of {}", leaf.name(),
+                        to_string(leaf.type()));
+    }
+    types.push_back(leaf.type());
+  }
+  return types;
+}
+
+std::vector<Type> infer_kernel(const Node& node) {
+  GRAPHC_CHECK(node.regions.size() == 1, "kernel has {} regions", node.regions.size());
+  const Graph& body = node.region();
+  if (body.inputs().size() != node.operands.size()) {
+    throw input_error({}, "kernel: {} operands for a body of {} inputs", node.operands.size(),
+                      body.inputs().size());
+  }
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    expect_type(node, "operand", i, type_of(node, int(i)), body.inputs()[i].type());
+  }
+  std::vector<Type> types;
+  for (Value result : body.results()) types.push_back(result.type());
+  return types;
+}
+
+/// [k, n] with n = parts * unit is stored as [ceil(unit / width)][k][parts][width]: for each block
+/// of `width` units the rows of the parts of that block side by side, zero where the unit ends.
+std::vector<Type> infer_pack(const Node& node) {
+  expect(node, 1, {"parts", "width", "transpose"});
+  const Type& x = type_of(node, 0);
+  if (x.shape.rank() != 2) throw input_error({}, "pack: takes a matrix: found {}", to_string(x));
+  const bool transpose = node.attributes.get_bool("transpose", false);
+  const int64_t k = x.shape[transpose ? 1 : 0], n = x.shape[transpose ? 0 : 1];
+  const int64_t parts = node.attributes.get_int("parts", 1),
+                width = node.attributes.get_int("width", 16);
+  if (parts < 1 || width < 1 || n % parts != 0) {
+    throw input_error({}, "pack: {} columns have no {} equal parts of blocks of {}", n, parts,
+                      width);
+  }
+  return {{x.dtype, {(n / parts + width - 1) / width, k, parts, width}}};
+}
+
+}  // namespace
+
+constinit const Op ops::scan{
+    .name = "scan",
+    .doc =
+        "A loop over {steps}: slices streams along axis 0, carries values from step to step, "
+        "stacks what it emits.",
+    .infer = infer_scan,
+};
+
+constinit const Op ops::grad{
+    .name = "grad",
+    .doc =
+        "The derivative of a scalar loss, as a function of the graph's leaves, with respect to "
+        "each further operand: "
+        "inputs, states or results of watch.",
+    .infer = infer_grad,
+};
+
+constinit const Op ops::kernel{
+    .name = "kernel",
+    .doc = "A region compiled as one kernel of {family}; it computes what its body computes.",
+    .infer = infer_kernel,
+};
+
+constinit const Op ops::pack{
+    .name = "pack",
+    .doc =
+        "A matrix [k, n] of {parts} equal column parts stored in panels [blocks, k, parts, "
+        "{width}], padded with "
+        "zeros; {transpose} takes [n, k].",
+    .infer = infer_pack,
+    .samples =
+        [] {
+          return Samples{{{{DType::f32, {5, 40}}}, {{"parts", int64_t{2}}, {"width", int64_t{16}}}},
+                         {{{DType::f32, {40, 5}}},
+                          {{"parts", int64_t{2}}, {"width", int64_t{16}}, {"transpose", true}}}};
+        },
+};
+
+}  // namespace graphc

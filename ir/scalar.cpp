@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/scalar.h"
+
+#include "ir/op.h"
+
+namespace graphc {
+
+Scalar emit(ScalarOp op, DType dtype, Scalar a, Scalar b, Scalar c) {
+  ScalarProgram* program = a.program();
+  program->code.push_back({op, dtype, a.index(), b.index(), c.index(), 0});
+  return {program, int(program->code.size()) - 1};
+}
+
+Scalar constant(Scalar like, double value, DType dtype) {
+  like.program()->code.push_back({ScalarOp::constant, dtype, -1, -1, -1, value});
+  return {like.program(), int(like.program()->code.size()) - 1};
+}
+Scalar constant(Scalar like, double value) { return constant(like, value, like.dtype()); }
+
+Scalar operator-(Scalar a) { return emit(ScalarOp::neg, a.dtype(), a); }
+Scalar operator+(Scalar a, Scalar b) { return emit(ScalarOp::add, a.dtype(), a, b); }
+Scalar operator-(Scalar a, Scalar b) { return emit(ScalarOp::sub, a.dtype(), a, b); }
+Scalar operator*(Scalar a, Scalar b) { return emit(ScalarOp::mul, a.dtype(), a, b); }
+Scalar operator/(Scalar a, Scalar b) { return emit(ScalarOp::div, a.dtype(), a, b); }
+Scalar operator+(Scalar a, double b) { return a + constant(a, b); }
+Scalar operator+(double a, Scalar b) { return constant(b, a) + b; }
+Scalar operator-(Scalar a, double b) { return a - constant(a, b); }
+Scalar operator-(double a, Scalar b) { return constant(b, a) - b; }
+Scalar operator*(Scalar a, double b) { return a * constant(a, b); }
+Scalar operator*(double a, Scalar b) { return constant(b, a) * b; }
+Scalar operator/(double a, Scalar b) { return constant(b, a) / b; }
+
+Scalar select(Scalar condition, Scalar a, Scalar b) {
+  return emit(ScalarOp::select, a.dtype(), condition, a, b);
+}
+Scalar cast(Scalar a, DType dtype) {
+  return a.dtype() == dtype ? a : emit(ScalarOp::cast, dtype, a);
+}
+
+ScalarProgram scalar_program(const Node& node) {
+  GRAPHC_CHECK(is_elementwise(node.op), "'{}' is not elementwise", node.op.name);
+  ScalarProgram program;
+  std::vector<Scalar> operands;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    program.code.push_back({ScalarOp::argument, node.operands[i].dtype(), int(i), -1, -1, 0});
+    operands.emplace_back(&program, int(i));
+  }
+  program.result = node.op.scalar(node, operands).index();
+  return program;
+}
+
+}  // namespace graphc

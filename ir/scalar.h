@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalar programs: what an elementwise op does to one element, written once by calling C++
+// operators on Scalar handles and read by the evaluator, the LLVM emission and the CUDA emission.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/type.h"
+
+namespace graphc {
+
+struct Node;
+
+/// The primitive operations a target must know. Comparisons and logic give bool; `cast` converts to
+/// the type of the instruction; integer operations wrap; shifts are logical; `multiply_high` is the
+/// upper half of a u32 product.
+enum class ScalarOp : uint8_t {
+  argument,
+  constant,
+  neg,
+  abs,
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  sin,
+  cos,
+  floor,
+  logical_not,
+  cast,
+  add,
+  sub,
+  mul,
+  div,
+  maximum,
+  minimum,
+  pow,
+  equal,
+  less,
+  less_equal,
+  logical_and,
+  logical_or,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,
+  multiply_high,
+  select,
+};
+
+/// One operation of a scalar program. `a`, `b`, `c` are indices of earlier instructions; for
+/// `argument`, `a` is the number of the operand. `constant` holds an integer exactly up to 2^53.
+struct ScalarInstruction {
+  ScalarOp op;
+  DType dtype;
+  int a = -1, b = -1, c = -1;
+  double constant = 0;
+};
+
+/// Straight-line code: instructions in order; the last one is not necessarily the result.
+struct ScalarProgram {
+  std::vector<ScalarInstruction> code;
+  int result = -1;
+};
+
+/// A handle to one value of a scalar program under construction.
+class Scalar {
+ public:
+  Scalar() = default;
+  Scalar(ScalarProgram* program, int index) : program_(program), index_(index) {}
+
+  DType dtype() const { return program_->code[size_t(index_)].dtype; }
+  int index() const { return index_; }
+  ScalarProgram* program() const { return program_; }
+
+ private:
+  ScalarProgram* program_ = nullptr;
+  int index_ = -1;
+};
+
+/// Appends an instruction to the program of `a`.
+Scalar emit(ScalarOp op, DType dtype, Scalar a, Scalar b = {}, Scalar c = {});
+/// A constant in the program and, unless given, of the dtype of `like`.
+Scalar constant(Scalar like, double value);
+Scalar constant(Scalar like, double value, DType dtype);
+
+Scalar operator-(Scalar a);
+Scalar operator+(Scalar a, Scalar b);
+Scalar operator-(Scalar a, Scalar b);
+Scalar operator*(Scalar a, Scalar b);
+Scalar operator/(Scalar a, Scalar b);
+Scalar operator+(Scalar a, double b);
+Scalar operator+(double a, Scalar b);
+Scalar operator-(Scalar a, double b);
+Scalar operator-(double a, Scalar b);
+Scalar operator*(Scalar a, double b);
+Scalar operator*(double a, Scalar b);
+Scalar operator/(double a, Scalar b);
+Scalar select(Scalar condition, Scalar a, Scalar b);
+Scalar cast(Scalar a, DType dtype);
+
+/// The program of an elementwise node: one argument per operand, of the operand's dtype.
+ScalarProgram scalar_program(const Node& node);
+
+}  // namespace graphc
