@@ -74,6 +74,48 @@ std::vector<std::string> heading_faults(const SourceFile& file) {
   return faults;
 }
 
+/// Lines that do not belong: work put off, tests switched off or skipped for any other reason than
+/// a missing GPU, libnvrtc or corpus.
+std::vector<std::string> content_faults(const SourceFile& file) {
+  static const std::regex put_off(R"(.*\b(TO)DO\b.*|.*\bFIX(ME)\b.*|.*\bDIS(ABLED)_.*)");
+  static const std::regex skip(R"(.*\bGTEST_(SKIP)\b.*)");
+  static const std::regex reason(R"lit(.*\(\) << "needs (a GPU|libnvrtc|the corpus).*)lit");
+  std::vector<std::string> faults;
+  for (size_t i = 0; i < file.lines.size(); ++i) {
+    const std::string& line = file.lines[i];
+    if (std::regex_match(line, put_off) ||
+        (std::regex_match(line, skip) && !std::regex_match(line, reason))) {
+      faults.push_back(file.path + ":" + std::to_string(i + 1) + ": " + line);
+    }
+  }
+  return faults;
+}
+
+/// The nearest CMakeLists.txt above `path` that exists among `lists`.
+const SourceFile& list_above(const std::string& path,
+                             const std::map<std::string, SourceFile>& lists) {
+  std::string folder = path;
+  while (folder.find('/') != std::string::npos) {
+    folder = folder.substr(0, folder.rfind('/'));
+    const auto found = lists.find(folder + "/CMakeLists.txt");
+    if (found != lists.end()) return found->second;
+  }
+  return lists.at("CMakeLists.txt");
+}
+
+/// Whether a CMake file names `path`, given from the repository root, from its own folder.
+bool lists_source(const SourceFile& list, const std::string& path) {
+  const size_t folder = list.path.size() - std::string("CMakeLists.txt").size();
+  const std::string name = path.substr(folder);
+  return std::any_of(list.lines.begin(), list.lines.end(), [&](const std::string& line) {
+    const size_t at = line.find(name);
+    if (at == std::string::npos) return false;
+    const size_t end = at + name.size();
+    return (at == 0 || line[at - 1] == ' ') &&
+           (end == line.size() || line[end] == ' ' || line[end] == ')');
+  });
+}
+
 struct Exception {
   std::string rule, path;
   size_t limit = 0;
@@ -96,6 +138,25 @@ std::vector<Exception> exceptions_in(const SourceFile& file) {
 TEST(House, FilesStartWithLicenceAndPurpose) {
   for (const SourceFile& file : source_files()) {
     for (const std::string& fault : heading_faults(file)) ADD_FAILURE() << fault;
+  }
+}
+
+TEST(House, NothingIsPutOffOrSwitchedOff) {
+  for (const SourceFile& file : source_files()) {
+    for (const std::string& fault : content_faults(file)) ADD_FAILURE() << fault;
+  }
+}
+
+TEST(House, EverySourceIsBuilt) {
+  const std::vector<SourceFile> files = source_files();
+  std::map<std::string, SourceFile> lists;
+  for (const SourceFile& file : files) {
+    if (file.has_suffix("CMakeLists.txt")) lists[file.path] = file;
+  }
+  for (const SourceFile& file : files) {
+    if (!file.has_suffix(".cpp")) continue;
+    const SourceFile& list = list_above(file.path, lists);
+    EXPECT_TRUE(lists_source(list, file.path)) << list.path << " does not name " << file.path;
   }
 }
 
@@ -150,6 +211,28 @@ TEST(House, HeadingFaultsAreFound) {
             0u);
   EXPECT_EQ(heading_faults(source_file("tools/a", "#!/bin/sh\necho\n")).size(), 2u);
   EXPECT_EQ(heading_faults(source_file("a.cmake", "")).size(), 1u);
+}
+
+TEST(House, ContentFaultsAreFound) {
+  const auto faults = [](const std::string& line) {
+    return content_faults(source_file("tests/a.cpp", line + "\n")).size();
+  };
+  const std::string skip = std::string("  if (!gpu()) GTEST") + "_SKIP()";
+  EXPECT_EQ(faults(skip + " << \"needs a GPU\";"), 0u);
+  EXPECT_EQ(faults(skip + " << \"flaky\";"), 1u);
+  EXPECT_EQ(faults(skip + ";"), 1u);
+  EXPECT_EQ(faults(std::string("// TO") + "DO: later"), 1u);
+  EXPECT_EQ(faults(std::string("TEST(A, DIS") + "ABLED_b) {"), 1u);
+  EXPECT_EQ(faults("// what is to do"), 0u);
+}
+
+TEST(House, SourcesNotBuiltAreFound) {
+  const SourceFile list = source_file("ir/CMakeLists.txt", "x(ir\n  SOURCES a.cpp\n  ops/b.cpp)\n");
+  EXPECT_TRUE(lists_source(list, "ir/a.cpp"));
+  EXPECT_TRUE(lists_source(list, "ir/ops/b.cpp"));
+  EXPECT_FALSE(lists_source(list, "ir/b.cpp"));
+  EXPECT_FALSE(lists_source(list, "ir/ops/a.cpp"));
+  EXPECT_EQ(list_above("ir/ops/b.cpp", {{"ir/CMakeLists.txt", list}}).path, "ir/CMakeLists.txt");
 }
 
 TEST(House, SizesAreMeasured) {
