@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one block of memory that a plan's values live in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace graphc {
+
+/// A mapping aligned to 2 MiB, on huge pages where the system offers them, so that a step's values
+/// take few TLB entries. Memory is taken from the system when it is first touched.
+class Arena {
+ public:
+  static constexpr int64_t kAlignment = int64_t{2} << 20;
+
+  Arena() = default;
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  ~Arena();
+
+  /// Makes the arena at least `bytes` long and returns where it begins. An arena that grows moves:
+  /// its content is dropped and all of it reads as zero; one that is long enough stays as it is.
+  /// Throws ErrorKind::resource, leaving the arena as it was, when there is no such memory.
+  std::byte* reserve(int64_t bytes);
+
+  std::byte* data() const { return data_; }
+  /// The length in bytes: 0, or a multiple of 2 MiB.
+  int64_t size() const { return size_; }
+
+ private:
+  void release();
+
+  std::byte* data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+}  // namespace graphc

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The multiply-add loop, once for each instruction set, chosen by what the CPU has.
+//
+// A multiply-add takes about four cycles and a core starts two a cycle: eight independent chains
+// keep it busy, and more do no harm while they fit the registers. `x = x a + b` tends to 1 for the
+// numbers chosen, so that no chain ever meets a denormal.
+#include "runtime/peak.h"
+
+#include <vector>
+
+#include "ir/error.h"
+#include "runtime/clock.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace graphc {
+namespace {
+
+constexpr double kSeconds = 0.030;
+constexpr int kIterations = 2000;
+constexpr float kFactor = 0.999f;
+constexpr float kTerm = 0.001f;
+
+struct Loop {
+  /// Runs kIterations rounds of multiply-adds and returns their sum, so that none is dead.
+  float (*run)();
+  double flops_per_iteration;
+};
+
+#if defined(__x86_64__)
+
+float sum_of(const float* lanes, int count) {
+  float sum = 0;
+  for (int i = 0; i < count; ++i) sum += lanes[i];
+  return sum;
+}
+
+__attribute__((target("avx512f"), noinline)) float run_avx512() {
+  constexpr int chains = 24;
+  const __m512 factor = _mm512_set1_ps(kFactor), term = _mm512_set1_ps(kTerm);
+  __m512 x[chains];
+#pragma GCC unroll 24
+  for (int i = 0; i < chains; ++i) x[i] = _mm512_set1_ps(float(i));
+  for (int n = 0; n < kIterations; ++n) {
+#pragma GCC unroll 24
+    for (int i = 0; i < chains; ++i) x[i] = _mm512_fmadd_ps(x[i], factor, term);
+  }
+  __m512 sum = x[0];
+#pragma GCC unroll 24
+  for (int i = 1; i < chains; ++i) sum = _mm512_add_ps(sum, x[i]);
+  float lanes[16];
+  _mm512_storeu_ps(lanes, sum);
+  return sum_of(lanes, 16);
+}
+
+__attribute__((target("avx512f,avx512bf16"), noinline)) float run_avx512_bf16() {
+  constexpr int chains = 24;
+  // Pairs of bf16: x += a b + a b, with tiny terms so that the sums stay far from infinity.
+  const __m512 small = _mm512_set1_ps(0x1p-20f);
+  const __m512bh factor = _mm512_cvtne2ps_pbh(small, small);
+  __m512 x[chains];
+#pragma GCC unroll 24
+  for (int i = 0; i < chains; ++i) x[i] = _mm512_set1_ps(float(i));
+  for (int n = 0; n < kIterations; ++n) {
+#pragma GCC unroll 24
+    for (int i = 0; i < chains; ++i) x[i] = _mm512_dpbf16_ps(x[i], factor, factor);
+  }
+  __m512 sum = x[0];
+#pragma GCC unroll 24
+  for (int i = 1; i < chains; ++i) sum = _mm512_add_ps(sum, x[i]);
+  float lanes[16];
+  _mm512_storeu_ps(lanes, sum);
+  return sum_of(lanes, 16);
+}
+
+/// Twelve chains and two operands: AVX2 has sixteen registers, and a spill would be measured too.
+__attribute__((target("avx2,fma"), noinline)) float run_avx2() {
+  constexpr int chains = 12;
+  const __m256 factor = _mm256_set1_ps(kFactor), term = _mm256_set1_ps(kTerm);
+  __m256 x[chains];
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) x[i] = _mm256_set1_ps(float(i));
+  for (int n = 0; n < kIterations; ++n) {
+#pragma GCC unroll 12
+    for (int i = 0; i < chains; ++i) x[i] = _mm256_fmadd_ps(x[i], factor, term);
+  }
+  __m256 sum = x[0];
+#pragma GCC unroll 12
+  for (int i = 1; i < chains; ++i) sum = _mm256_add_ps(sum, x[i]);
+  float lanes[8];
+  _mm256_storeu_ps(lanes, sum);
+  return sum_of(lanes, 8);
+}
+
+#endif
+
+/// Four floats a vector on any CPU, a multiply and an add each.
+__attribute__((noinline)) float run_baseline() {
+  using Vector = float __attribute__((vector_size(16)));
+  constexpr int chains = 12;
+  Vector x[chains];
+#pragma GCC unroll 12
+  for (int i = 0; i < chains; ++i) x[i] = Vector{} + float(i);
+  for (int n = 0; n < kIterations; ++n) {
+#pragma GCC unroll 12
+    for (int i = 0; i < chains; ++i) x[i] = x[i] * kFactor + kTerm;
+  }
+  Vector sum = x[0];
+#pragma GCC unroll 12
+  for (int i = 1; i < chains; ++i) sum += x[i];
+  return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+Loop loop_for([[maybe_unused]] DType dtype) {
+#if defined(__x86_64__)
+  if (dtype == DType::bf16 && __builtin_cpu_supports("avx512bf16")) {
+    return {run_avx512_bf16, 24 * 16 * 4};
+  }
+  if (__builtin_cpu_supports("avx512f")) return {run_avx512, 24 * 16 * 2};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return {run_avx2, 12 * 8 * 2};
+  }
+#endif
+  return {run_baseline, 12 * 4 * 2};
+}
+
+struct alignas(128) Reading {
+  double gflops = 0;
+  float sum = 0;
+};
+
+}  // namespace
+
+double measure_peak_gflops(ThreadTeam& team, DType dtype) {
+  if (dtype != DType::f32 && dtype != DType::bf16) {
+    throw input_error({}, "the peak is measured for f32 and bf16: found {}", name_of(dtype));
+  }
+  const Loop loop = loop_for(dtype);
+  std::vector<Reading> readings(static_cast<size_t>(team.size()));
+  team.run([&](int thread) {
+    Reading& reading = readings[size_t(thread)];
+    reading.sum += loop.run();
+    team.barrier(thread);
+    const double begin = steady_seconds();
+    double seconds = 0, iterations = 0;
+    while (seconds < kSeconds) {
+      reading.sum += loop.run();
+      iterations += kIterations;
+      seconds = steady_seconds() - begin;
+    }
+    reading.gflops = iterations * loop.flops_per_iteration / seconds * 1e-9;
+  });
+  double gflops = 0;
+  for (const Reading& reading : readings) {
+    GRAPHC_CHECK(reading.sum > 0, "the multiply-adds of the peak loop were not run");
+    gflops += reading.gflops;
+  }
+  return gflops;
+}
+
+}  // namespace graphc

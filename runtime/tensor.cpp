@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors: views of shared host buffers.
+#include "runtime/tensor.h"
+
+#include <cstring>
+
+namespace graphc {
+
+Tensor::Tensor(const Type& type) : Tensor(type, allocate_buffer(type.bytes())) {}
+
+Tensor::Tensor(const Literal& literal) : Tensor(literal.type(), literal.buffer()) {}
+
+Tensor::Tensor(const Type& type, std::shared_ptr<std::byte> buffer, int64_t offset)
+    : type_(type), buffer_(std::move(buffer)), offset_(offset) {
+  GRAPHC_CHECK(offset >= 0 && offset % size_of(type.dtype) == 0, "{} at byte {} of a buffer",
+               to_string(type), offset);
+}
+
+void Tensor::make_unique() {
+  if (is_unique()) return;
+  auto copy = allocate_buffer(type_.bytes());
+  std::memcpy(copy.get(), address(), size_t(type_.bytes()));
+  buffer_ = std::move(copy);
+  offset_ = 0;
+}
+
+Literal Tensor::literal() const {
+  if (reinterpret_cast<uintptr_t>(address()) % kBufferAlignment != 0) return copy();
+  return Literal::from_buffer(type_, std::shared_ptr<std::byte>(buffer_, address()));
+}
+
+Literal Tensor::copy() const {
+  return Literal::from_bytes(type_, {address(), size_t(type_.bytes())});
+}
+
+void Tensor::check_stored_as(bool same) const {
+  GRAPHC_CHECK(same, "the elements of {} are read as another type", to_string(type_));
+}
+
+void Tensor::check_one_element() const {
+  if (elements() != 1) {
+    throw input_error({}, "item() needs exactly one element: found {}", to_string(type_));
+  }
+}
+
+}  // namespace graphc

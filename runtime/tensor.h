@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors: what an executable takes and gives, views of host buffers that compiled code works on.
+#pragma once
+
+#include <memory>
+
+#include "ir/literal.h"
+
+namespace graphc {
+
+/// A type and the place of its elements, row-major, inside a shared buffer. Copying a tensor copies
+/// the view, never the elements; the buffer lives as long as its last view.
+class Tensor {
+ public:
+  /// f32[0].
+  Tensor() : Tensor(Literal()) {}
+  /// A buffer of its own, all zeros.
+  explicit Tensor(const Type& type);
+  static Tensor zeros(const Type& type) { return Tensor(type); }
+  /// Shares the literal's buffer.
+  Tensor(const Literal& literal);
+  /// The elements at `offset` bytes into `buffer`; the caller answers for its length, and `offset`
+  /// is a multiple of the element's size.
+  Tensor(const Type& type, std::shared_ptr<std::byte> buffer, int64_t offset = 0);
+
+  const Type& type() const { return type_; }
+  const Shape& shape() const { return type_.shape; }
+  DType dtype() const { return type_.dtype; }
+  int64_t elements() const { return type_.shape.elements(); }
+
+  /// The address of the first element. Writing through it changes every view of the buffer and the
+  /// literals that share it: for the owner of a buffer nobody else keeps, such as a session.
+  std::byte* address() const { return buffer_.get() + offset_; }
+  /// True when no other tensor or literal shares the buffer.
+  bool is_unique() const { return buffer_.use_count() == 1; }
+  /// Gives this tensor a buffer of its own if it shares one, so that writing changes nobody else.
+  void make_unique();
+
+  /// The elements as `T`, which is Stored<dtype()>; anything else is a defect of the caller.
+  template <typename T>
+  std::span<const T> data() const {
+    check_stored_as(is_stored_as<T>(type_.dtype));
+    return {reinterpret_cast<const T*>(address()), size_t(elements())};
+  }
+  /// As data(); calls make_unique() first.
+  template <typename T>
+  std::span<T> mutable_data() {
+    check_stored_as(is_stored_as<T>(type_.dtype));
+    make_unique();
+    return {reinterpret_cast<T*>(address()), size_t(elements())};
+  }
+  /// The only element. Throws ErrorKind::input when there is another number of elements.
+  template <typename T>
+  T item() const {
+    check_one_element();
+    return data<T>()[0];
+  }
+
+  /// The elements as a literal: shares the buffer when the view begins at an aligned address, so
+  /// what is later written through address() shows; copy() to keep today's elements.
+  Literal literal() const;
+  Literal copy() const;
+
+ private:
+  void check_stored_as(bool same) const;
+  void check_one_element() const;
+
+  Type type_;
+  std::shared_ptr<std::byte> buffer_;
+  int64_t offset_ = 0;
+};
+
+}  // namespace graphc
