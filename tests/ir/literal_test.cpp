@@ -8,8 +8,12 @@
 #include <limits>
 #include <vector>
 
+#include "tests/testing/expect_error.h"
+
 namespace graphc {
 namespace {
+
+using testing::error_of;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -21,18 +25,6 @@ Literal doubles(std::vector<double> values) {
 }
 Literal longs(std::vector<int64_t> values) {
   return Literal(std::span<const int64_t>(values), {int64_t(values.size())});
-}
-
-template <typename Function>
-std::string message_of(Function function, ErrorKind kind) {
-  try {
-    function();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.message();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 TEST(Literal, IsZeroAndAligned) {
@@ -61,13 +53,13 @@ TEST(Literal, CopiesShareUntilWritten) {
 
 TEST(Literal, WrongNumberOfElements) {
   const std::vector<float> values{1, 2, 3};
-  EXPECT_EQ(message_of([&] { Literal(std::span<const float>(values), {2, 2}); }, ErrorKind::input),
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { Literal(std::span<const float>(values), {2, 2}); }),
             "f32[2,2] has 4 elements: found 3");
 }
 
 TEST(Literal, ReadingAsAnotherTypeIsADefect) {
-  message_of([] { (void)floats({1}).data<double>(); }, ErrorKind::internal);
-  message_of([] { (void)floats({1}).data<int32_t>(); }, ErrorKind::internal);
+  error_of(ErrorKind::internal, [] { (void)floats({1}).data<double>(); });
+  error_of(ErrorKind::internal, [] { (void)floats({1}).data<int32_t>(); });
 }
 
 TEST(Literal, ElementAndScalars) {
@@ -76,7 +68,7 @@ TEST(Literal, ElementAndScalars) {
   EXPECT_EQ(Literal::of(2.5f).to_text(), "2.5");
   EXPECT_EQ(Literal::of(7).type(), (Type{DType::i32, {}}));
   EXPECT_EQ(Literal::filled({DType::boolean, {2}}, 1).to_text(), "[true, true]");
-  message_of([] { (void)floats({1}).element(1); }, ErrorKind::internal);
+  error_of(ErrorKind::internal, [] { (void)floats({1}).element(1); });
 }
 
 TEST(Literal, Text) {
@@ -136,7 +128,7 @@ TEST(Literal, FloatToIntegerDropsTheFraction) {
 
 TEST(Literal, IntegersThatDoNotFitAreErrors) {
   const auto fails = [](const Literal& literal, DType to) {
-    return message_of([&] { (void)literal.converted(to); }, ErrorKind::input);
+    return error_of(ErrorKind::input, [&] { (void)literal.converted(to); });
   };
   EXPECT_EQ(fails(doubles({1, 2147483648.0}), DType::i32),
             "element 1 is 2147483648, which i32 cannot hold");
@@ -159,10 +151,9 @@ TEST(Literal, OtherConversions) {
 TEST(Literal, BytesAreTakenAsTheyLie) {
   const std::byte bytes[] = {std::byte{1}, std::byte{0}, std::byte{2}};
   EXPECT_EQ(Literal::from_bytes({DType::u8, {3}}, bytes).to_text(), "[1, 0, 2]");
-  EXPECT_EQ(
-      message_of([&] { Literal::from_bytes({DType::boolean, {3}}, bytes); }, ErrorKind::input),
-      "a bool is 0 or 1: element 2 is 2");
-  message_of([&] { Literal::from_bytes({DType::f32, {1}}, bytes); }, ErrorKind::internal);
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { Literal::from_bytes({DType::boolean, {3}}, bytes); }),
+            "a bool is 0 or 1: element 2 is 2");
+  error_of(ErrorKind::internal, [&] { Literal::from_bytes({DType::f32, {1}}, bytes); });
 }
 
 TEST(Literal, ReshapedShares) {

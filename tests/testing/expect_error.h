@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs what must fail, and hands back the message.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ir/error.h"
+
+namespace graphc::testing {
+
+/// The message of the graphc::Error that `function` throws. The test fails when it throws none, or
+/// one of another kind.
+template <typename Function>
+std::string error_of(ErrorKind kind, Function&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), static_cast<int>(kind)) << error.what();
+    return error.message();
+  }
+  ADD_FAILURE() << "wanted an error, found none";
+  return {};
+}
+
+}  // namespace graphc::testing
