@@ -277,7 +277,8 @@ constinit const Op ops::select{
     .infer = infer_select,
     .scalar = [](const Node&, Operands x) { return graphc::select(x[0], x[1], x[2]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {Value{}, graphc::select(n.operands[0], dy[0], 0), graphc::select(n.operands[0], 0, dy[0])};
+      return {Value{}, graphc::select(n.operands[0], dy[0], 0),
+              graphc::select(n.operands[0], 0, dy[0])};
     },
     .samples =
         [] {
@@ -296,14 +297,17 @@ constinit const Op ops::philox{
     .infer = infer_random,
     .scalar =
         [](const Node&, Operands x) {
-          const Scalar block = emit(ScalarOp::shift_right, DType::i64, x[1], graphc::constant(x[1], 2));
+          const Scalar block =
+              emit(ScalarOp::shift_right, DType::i64, x[1], graphc::constant(x[1], 2));
           const Scalar lane = emit(ScalarOp::bit_and, DType::i64, x[1], graphc::constant(x[1], 3));
           const Words words = philox_block(block, x[0]);
           const auto is = [&](double n) {
             return emit(ScalarOp::equal, DType::boolean, lane, graphc::constant(lane, n));
           };
-          return graphc::select(is(0), words.word[0],
-                        graphc::select(is(1), words.word[1], graphc::select(is(2), words.word[2], words.word[3])));
+          return graphc::select(
+              is(0), words.word[0],
+              graphc::select(is(1), words.word[1],
+                             graphc::select(is(2), words.word[2], words.word[3])));
         },
     .vjp = no_gradient,
     .samples = [] { return Samples{{{{DType::i64, {}}, {DType::i64, {3, 17}}}, {}, 1000}}; },

@@ -151,7 +151,8 @@ constinit const Op ops::max{
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value x = n.operands[0];
       const Value largest = graphc::cast(graphc::equal(x, with_axes(n, n.result())), x.dtype());
-      return {largest * (with_axes(n, dy[0]) / graphc::sum(largest, n.attributes.get_ints("axes"), true))};
+      return {largest *
+              (with_axes(n, dy[0]) / graphc::sum(largest, n.attributes.get_ints("axes"), true))};
     },
     .samples = reduce_samples,
 };
@@ -190,7 +191,8 @@ constinit const Op ops::gather{
         "the table is an error.",
     .infer = infer_gather,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::scatter_add(splat(*n.graph, 0, n.operands[0].type()), n.operands[1], dy[0]), Value{}};
+      return {graphc::scatter_add(splat(*n.graph, 0, n.operands[0].type()), n.operands[1], dy[0]),
+              Value{}};
     },
     .samples = [] { return Samples{{{{DType::f32, {5, 3}}, {DType::i32, {2, 4}}}, {}, 5}}; },
 };

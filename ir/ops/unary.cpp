@@ -131,7 +131,9 @@ constinit const Op ops::sin{
     .doc = "The sine of each element, in radians.",
     .infer = infer_floating,
     .scalar = unary<ScalarOp::sin>,
-    .vjp = [](const Node& n, Cotangents dy) -> Values { return {dy[0] * graphc::cos(n.operands[0])}; },
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {dy[0] * graphc::cos(n.operands[0])};
+    },
     .samples = unary_samples,
 };
 
@@ -140,7 +142,9 @@ constinit const Op ops::cos{
     .doc = "The cosine of each element, in radians.",
     .infer = infer_floating,
     .scalar = unary<ScalarOp::cos>,
-    .vjp = [](const Node& n, Cotangents dy) -> Values { return {-(dy[0] * graphc::sin(n.operands[0]))}; },
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {-(dy[0] * graphc::sin(n.operands[0]))};
+    },
     .samples = unary_samples,
 };
 
@@ -191,7 +195,8 @@ constinit const Op ops::hard_sigmoid{
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value y = n.result();
-      return {graphc::select(graphc::logical_and(graphc::greater(y, 0), graphc::less(y, 1)), dy[0] * 0.2, 0)};
+      return {graphc::select(graphc::logical_and(graphc::greater(y, 0), graphc::less(y, 1)),
+                             dy[0] * 0.2, 0)};
     },
     .samples = unary_samples,
 };
@@ -220,11 +225,12 @@ constinit const Op ops::cast{
     .scalar =
         [](const Node& n, Operands x) {
           return graphc::cast(x[0], n.types.empty() ? n.attributes.get_dtype("dtype", DType::f32)
-                                            : n.types[0].dtype);
+                                                    : n.types[0].dtype);
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const DType from = n.operands[0].dtype();
-      return {is_floating(from) && is_floating(n.types[0].dtype) ? graphc::cast(dy[0], from) : Value{}};
+      return {is_floating(from) && is_floating(n.types[0].dtype) ? graphc::cast(dy[0], from)
+                                                                 : Value{}};
     },
     .samples =
         [] {
