@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrays the evaluator computes with: doubles for floating-point values, int64 for integers and
+// bool, whatever their type; and rounding to the type.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "ir/evaluate.h"
+
+namespace graphc::evaluation {
+
+/// A type and its elements, row-major, eight bytes each. Copies and views share the elements; they
+/// are written only by whoever made the array, before it is passed on.
+class Array {
+ public:
+  Array() = default;
+  /// Elements are not initialised.
+  explicit Array(const Type& type);
+
+  const Type& type() const { return type_; }
+  const Shape& shape() const { return type_.shape; }
+  DType dtype() const { return type_.dtype; }
+  int64_t elements() const { return type_.shape.elements(); }
+  bool floating() const { return is_floating(type_.dtype); }
+
+  const double* floats() const { return reinterpret_cast<const double*>(elements_.get()); }
+  const int64_t* integers() const { return reinterpret_cast<const int64_t*>(elements_.get()); }
+  double* floats() { return reinterpret_cast<double*>(elements_.get()); }
+  int64_t* integers() { return reinterpret_cast<int64_t*>(elements_.get()); }
+  /// The elements as they lie, for moving them about.
+  const std::byte* bytes() const { return elements_.get(); }
+  std::byte* bytes() { return elements_.get(); }
+
+  /// The elements from `offset` on as another type of the same representation.
+  Array view(const Type& type, int64_t offset = 0) const;
+
+ private:
+  Type type_;
+  std::shared_ptr<std::byte> elements_;
+};
+
+/// Bytes of one element of an Array.
+inline constexpr int64_t kElementBytes = 8;
+
+/// Rounds each element to `dtype` as `precision` says; f64 mode and f64 keep all bits.
+void round_floats(DType dtype, Precision precision, double* elements, int64_t count);
+/// Wraps each element to the width of `dtype`; a bool becomes 0 or 1.
+void wrap_integers(DType dtype, int64_t* elements, int64_t count);
+/// Toward zero; what int64 cannot hold becomes its nearest number, a NaN 0.
+int64_t truncated(double value);
+
+/// The literal as an array of `type`, whose shape it has. `where` and `what` are for errors: the
+/// literal must have the type, or in f64 mode may be f64 where `type` is another floating one.
+Array from_literal(const Literal& literal, const Type& type, Precision precision, Where where,
+                   const std::string& what);
+/// The array as a literal of its type; in f64 mode floating-point values give f64.
+Literal to_literal(const Array& array, Precision precision);
+
+}  // namespace graphc::evaluation

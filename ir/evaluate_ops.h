@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each primitive computes, one function a group of ops; evaluate.cpp puts them in order.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "ir/evaluate_array.h"
+#include "ir/scalar.h"
+
+namespace graphc::evaluation {
+
+using Arrays = std::vector<Array>;
+using Operands = std::span<const Array>;
+
+/// Elements of an array walked in row-major order of `shape`, each axis with its own stride (in
+/// elements): a transposed, repeated or sliced view.
+class StridedView {
+ public:
+  StridedView(const Array& array, const Shape& shape, std::span<const int64_t> strides);
+  /// The array repeated to `shape` by NumPy's rule.
+  static StridedView broadcast(const Array& array, const Shape& shape);
+
+  /// Copies elements start .. start + count - 1 of the walk to `target`.
+  void read(int64_t start, int64_t count, std::byte* target) const;
+
+ private:
+  const std::byte* source_;
+  int rank_;
+  std::array<int64_t, Shape::kMaxRank> extents_{}, strides_{};
+};
+
+/// An elementwise node, from its program and its operands; broadcasts to `type`.
+Array elementwise(const ScalarProgram& program, Operands operands, const Type& type,
+                  Precision precision);
+
+Array constant_of(const Node& node, Precision precision);
+Array iota_of(const Node& node, Precision precision);
+Array transpose_of(const Node& node, const Array& x);
+Array broadcast_of(const Array& x, const Type& type);
+/// Elements start <= i < start + extent along an axis.
+Array slice_of(const Array& x, int axis, int64_t start, int64_t extent);
+Array concat_of(Operands parts, int axis, const Type& type);
+
+/// `sum` and `max`.
+Array reduction_of(const Node& node, const Array& x, Precision precision);
+Array size_of_axes(const Node& node, const Array& x, Precision precision);
+Array matmul_of(const Node& node, const Array& a, const Array& b, Precision precision);
+Array gather_of(const Node& node, const Array& table, const Array& indices);
+Array scatter_add_of(const Node& node, const Array& base, const Array& indices, const Array& rows,
+                     Precision precision);
+Array pack_of(const Node& node, const Array& x);
+
+}  // namespace graphc::evaluation

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants, and ops that move elements without computing.
+#include <cmath>
+#include <cstring>
+
+#include "ir/evaluate_ops.h"
+#include "ir/op.h"
+
+namespace graphc::evaluation {
+namespace {
+
+/// Elements before `axis` joined, and after it.
+struct Split {
+  Split(const Shape& shape, int axis) {
+    for (int i = 0; i < shape.rank(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : shape[i];
+  }
+  int64_t outer = 1, inner = 1;
+};
+
+void store(Array& target, int64_t index, double value) {
+  if (target.floating()) {
+    target.floats()[index] = value;
+  } else {
+    target.integers()[index] = truncated(value);
+  }
+}
+void store(Array& target, int64_t index, int64_t value) {
+  if (target.floating()) {
+    target.floats()[index] = double(value);
+  } else {
+    target.integers()[index] = value;
+  }
+}
+
+void round_or_wrap(Array& array, Precision precision) {
+  if (array.floating()) {
+    round_floats(array.dtype(), precision, array.floats(), array.elements());
+  } else {
+    wrap_integers(array.dtype(), array.integers(), array.elements());
+  }
+}
+
+/// Throws when an integer type cannot hold a number of a constant.
+void check_fits(const Node& node, double value) {
+  const DType dtype = node.types[0].dtype;
+  if (is_floating(dtype)) return;
+  int64_t wrapped = truncated(value);
+  wrap_integers(dtype, &wrapped, 1);
+  if (double(wrapped) == value) return;
+  throw input_error(node.where, "constant: {} is not a number of {}", value, name_of(dtype));
+}
+
+}  // namespace
+
+StridedView::StridedView(const Array& array, const Shape& shape, std::span<const int64_t> strides)
+    : source_(array.bytes()), rank_(std::max(shape.rank(), 1)) {
+  extents_[0] = 1;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    extents_[size_t(axis)] = shape[axis];
+    strides_[size_t(axis)] = strides[size_t(axis)];
+  }
+}
+
+StridedView StridedView::broadcast(const Array& array, const Shape& shape) {
+  std::array<int64_t, Shape::kMaxRank> strides{};
+  const auto own = array.shape().strides();
+  const int missing = shape.rank() - array.shape().rank();
+  for (int axis = missing; axis < shape.rank(); ++axis) {
+    const bool repeated = array.shape()[axis - missing] == 1;
+    strides[size_t(axis)] = repeated ? 0 : own[size_t(axis - missing)];
+  }
+  return {array, shape, strides};
+}
+
+void StridedView::read(int64_t start, int64_t count, std::byte* target) const {
+  if (count == 0) return;
+  std::array<int64_t, Shape::kMaxRank> index{};
+  int64_t offset = 0, rest = start;
+  for (size_t axis = size_t(rank_); axis-- > 0;) {
+    index[axis] = rest % extents_[axis];
+    rest /= extents_[axis];
+    offset += index[axis] * strides_[axis];
+  }
+  const auto* source = reinterpret_cast<const uint64_t*>(source_);
+  auto* out = reinterpret_cast<uint64_t*>(target);
+  const size_t last = size_t(rank_) - 1;
+  while (true) {
+    const int64_t run = std::min(count, extents_[last] - index[last]);
+    for (int64_t i = 0; i < run; ++i) out[i] = source[offset + i * strides_[last]];
+    out += run;
+    count -= run;
+    if (count == 0) return;
+    offset -= index[last] * strides_[last];
+    index[last] = 0;
+    for (size_t axis = last; axis-- > 0;) {
+      offset += strides_[axis];
+      if (++index[axis] < extents_[axis]) break;
+      offset -= extents_[axis] * strides_[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+Array constant_of(const Node& node, Precision precision) {
+  Array result(node.types[0]);
+  const auto put = [&](int64_t index, auto value) {
+    check_fits(node, double(value));
+    store(result, index, value);
+  };
+  const auto fill = [&](auto value) {
+    check_fits(node, double(value));
+    for (int64_t i = 0; i < result.elements(); ++i) store(result, i, value);
+  };
+  const Attribute& value = *node.attributes.find("value");
+  if (const auto* flag = std::get_if<bool>(&value)) fill(int64_t(*flag));
+  if (const auto* number = std::get_if<int64_t>(&value)) fill(*number);
+  if (const auto* number = std::get_if<double>(&value)) fill(*number);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    for (size_t i = 0; i < list->size(); ++i) put(int64_t(i), (*list)[i]);
+  }
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) {
+    for (size_t i = 0; i < list->size(); ++i) put(int64_t(i), (*list)[i]);
+  }
+  round_or_wrap(result, precision);
+  return result;
+}
+
+Array iota_of(const Node& node, Precision precision) {
+  Array result(node.types[0]);
+  const bool along_axis = node.attributes.find("axis") != nullptr;
+  const int axis = int(node.attributes.get_int("axis", 0));
+  const int64_t inner = along_axis ? Split(result.shape(), axis).inner : 1;
+  const int64_t extent = along_axis ? result.shape()[axis] : result.elements();
+  for (int64_t i = 0; i < result.elements(); ++i) store(result, i, i / inner % extent);
+  round_or_wrap(result, precision);
+  return result;
+}
+
+Array transpose_of(const Node& node, const Array& x) {
+  Array result(node.types[0]);
+  const auto own = x.shape().strides();
+  std::vector<int64_t> strides;
+  for (int64_t axis : node.attributes.get_ints("permutation")) {
+    strides.push_back(own[size_t(axis)]);
+  }
+  StridedView(x, result.shape(), strides).read(0, result.elements(), result.bytes());
+  return result;
+}
+
+Array broadcast_of(const Array& x, const Type& type) {
+  Array result(type);
+  StridedView::broadcast(x, type.shape).read(0, result.elements(), result.bytes());
+  return result;
+}
+
+Array slice_of(const Array& x, int axis, int64_t start, int64_t extent) {
+  const Type type{x.dtype(), x.shape().with(axis, extent)};
+  const Split around(x.shape(), axis);
+  if (around.outer == 1) return x.view(type, start * around.inner);
+  Array result(type);
+  const int64_t bytes = extent * around.inner * kElementBytes;
+  for (int64_t row = 0; row < around.outer; ++row) {
+    std::memcpy(result.bytes() + row * bytes,
+                x.bytes() + (row * x.shape()[axis] + start) * around.inner * kElementBytes,
+                size_t(bytes));
+  }
+  return result;
+}
+
+Array concat_of(Operands parts, int axis, const Type& type) {
+  Array result(type);
+  const Split around(type.shape, axis);
+  int64_t start = 0;
+  for (const Array& part : parts) {
+    const int64_t extent = part.shape()[axis];
+    const int64_t bytes = extent * around.inner * kElementBytes;
+    for (int64_t row = 0; row < around.outer; ++row) {
+      std::memcpy(result.bytes() + (row * type.shape[axis] + start) * around.inner * kElementBytes,
+                  part.bytes() + row * bytes, size_t(bytes));
+    }
+    start += extent;
+  }
+  return result;
+}
+
+}  // namespace graphc::evaluation
