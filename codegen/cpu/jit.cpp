@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/jit.h"
+
+#include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/Process.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "codegen/cpu/emit_internal.h"
+#include "ir/error.h"
+
+namespace graphc::cpu {
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+void check(llvm::Error error, std::string_view doing) {
+  if (!error) return;
+  throw Error(ErrorKind::internal, {},
+              fmt::format("{}: {}", doing, llvm::toString(std::move(error))));
+}
+
+template <typename T>
+T check(llvm::Expected<T> result, std::string_view doing) {
+  check(result.takeError(), doing);
+  return static_cast<T&&>(*result);  // T may be a reference
+}
+
+std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
+  using namespace llvm::orc;
+  // Built from a known triple and CPU, so that the machine is not detected again. No IR ever
+  // reaches LLJIT and kernels have no initialisers: it needs no platform.
+  JITTargetMachineBuilder machine(make_target_machine(cpu)->getTargetTriple());
+  machine.setCPU(cpu.llvm_name);
+  return check(
+      LLJITBuilder()
+          .setJITTargetMachineBuilder(std::move(machine))
+          .setPlatformSetUp(setUpInactivePlatform)
+          .setObjectLinkingLayerCreator([](ExecutionSession& session, const llvm::Triple&) {
+            return std::make_unique<ObjectLinkingLayer>(
+                session, std::make_unique<llvm::jitlink::InProcessMemoryManager>(
+                             check(llvm::sys::Process::getPageSize(), "finding the page size")));
+          })
+          .create(),
+      "making the JIT");
+}
+
+std::string generate(llvm::Module& module, const CpuFeatures& cpu, llvm::CodeGenFileType kind) {
+  const auto machine = make_target_machine(cpu);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind,
+                                                    /*DisableVerify=*/true);
+  GRAPHC_CHECK(!refused, "LLVM emits no code of this kind for '{}'", cpu.llvm_name);
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+struct Jit::Impl {
+  explicit Impl(const CpuFeatures& wanted) : cpu(wanted), lljit(make_lljit(wanted)) {}
+
+  const CpuFeatures cpu;
+  const std::unique_ptr<llvm::orc::LLJIT> lljit;
+  mutable std::mutex mutex;  // guards what follows
+  JitTimes times;
+  int64_t objects = 0;
+};
+
+Jit::Jit(const CpuFeatures& cpu) {
+  const Stopwatch watch;
+  impl_ = std::make_unique<Impl>(cpu);
+  impl_->times.create_s = watch.seconds();
+}
+
+Jit::~Jit() = default;
+
+const CpuFeatures& Jit::cpu() const { return impl_->cpu; }
+
+ObjectCode Jit::compile(KernelModule&& kernel) {
+  GRAPHC_CHECK(kernel.cpu() == impl_->cpu, "a kernel emitted for cpu '{}' is compiled for '{}'",
+               kernel.cpu().name, impl_->cpu.name);
+  kernel.verify();
+  const double emit_s = kernel.age_s();
+  const Stopwatch watch;
+  ObjectCode object{generate(kernel.module(), impl_->cpu, llvm::CodeGenFileType::ObjectFile)};
+  GRAPHC_CHECK(kernel.diagnostics().empty(), "LLVM rejects kernel '{}': {}\n{}",
+               std::string(kernel.module().getName()), kernel.diagnostics(), kernel.ir_text());
+  std::lock_guard lock(impl_->mutex);
+  impl_->times.emit_s += emit_s;
+  impl_->times.codegen_s += watch.seconds();
+  ++impl_->times.kernels_compiled;
+  return object;
+}
+
+void* Jit::link(const ObjectCode& object, std::string_view symbol) {
+  const Stopwatch watch;
+  std::string space;
+  {
+    std::lock_guard lock(impl_->mutex);
+    space = fmt::format("kernel.{}", impl_->objects++);
+  }
+  auto& library = check(impl_->lljit->createJITDylib(space), "making a namespace");
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object.bytes, space);
+  check(impl_->lljit->addObjectFile(library, std::move(buffer)), "loading a kernel");
+  const auto address = check(impl_->lljit->lookup(library, llvm::StringRef(symbol)),
+                             fmt::format("linking kernel '{}'", symbol));
+  std::lock_guard lock(impl_->mutex);
+  impl_->times.link_s += watch.seconds();
+  ++impl_->times.kernels_linked;
+  return address.toPtr<void*>();
+}
+
+void* Jit::add(KernelModule&& kernel, std::string_view symbol) {
+  return link(compile(std::move(kernel)), symbol);
+}
+
+std::string Jit::assembly(const KernelModule& kernel) const {
+  kernel.verify();
+  const auto copy = llvm::CloneModule(kernel.module());  // code generation rewrites it
+  return generate(*copy, impl_->cpu, llvm::CodeGenFileType::AssemblyFile);
+}
+
+std::string Jit::identity() const {
+  return fmt::format("llvm {}; cpu {}; features {}", LLVM_VERSION_STRING, impl_->cpu.llvm_name,
+                     impl_->cpu.features);
+}
+
+JitTimes Jit::times() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->times;
+}
+
+}  // namespace graphc::cpu

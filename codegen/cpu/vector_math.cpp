@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coefficients come from tools/derive_coefficients.py.
+#include "codegen/cpu/vector_math.h"
+
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include <cfloat>
+#include <limits>
+
+#include "ir/error.h"
+
+namespace graphc::cpu {
+namespace {
+
+using llvm::Value;
+
+// ln 2 = high + low; high has 15 bits, so that n * high is exact.
+constexpr float kLog2E = 1.44269504f;
+constexpr float kLn2High = 0.693145752f, kLn2Low = 1.42860677e-06f;
+
+// exp(r) = 1 + r + r^2 P(r) and expm1(r) = r + r^2 P(r) for |r| <= ln(2) / 2.
+constexpr float kExp[] = {0.499992311f, 0.166671127f, 0.0418902077f, 0.00831274223f};
+constexpr float kExpm1[] = {0.49999997f, 0.16666539f, 0.0416677557f, 0.00836711749f,
+                            0.00138359331f};
+// log(1 + f) = f - f^2 / 2 + f^3 P(f) for sqrt(1/2) <= 1 + f <= sqrt(2).
+constexpr float kLog[] = {0.333333313f, -0.250008225f, 0.200012609f, -0.166233331f,
+                          0.142009392f, -0.131595328f, 0.127671465f, -0.0764336139f};
+// tanh(x) = x P(u) / Q(u), u = x^2, for |x| <= 9.02.
+constexpr float kTanhP[] = {1.0f, 0.13382639f, 0.00349739706f, 2.06347249e-05f, 1.33826257e-08f};
+constexpr float kTanhQ[] = {1.0f, 0.467159599f, 0.0258841384f, 0.000328841357f, 7.78959588e-07f};
+
+// Adding 1.5 * 2^23 to a float of less than 2^22 leaves its nearest integer in the low bits.
+constexpr float kRounder = 0x1.8p23f;
+constexpr int kMantissaBits = 23;
+constexpr int32_t kOneBits = 0x3f800000;       // 1.0f
+constexpr int32_t kHalfBits = 0x3f000000;      // 0.5f
+constexpr int32_t kRootHalfBits = 0x3f3504f3;  // sqrt(1/2)
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// exp() of less rounds to 0, of more to infinity; and n stays within -150 .. 128.
+constexpr double kExpLow = -104, kExpHigh = 89;
+
+constexpr MathFunction kFunctions[] = {
+    MathFunction::exp,   MathFunction::expm1, MathFunction::log,
+    MathFunction::log1p, MathFunction::tanh,  MathFunction::sigmoid,
+    MathFunction::sqrt,  MathFunction::rsqrt, MathFunction::floor};
+
+llvm::Type* bits_type(Value* x) {
+  return x->getType()->getWithNewType(llvm::Type::getInt32Ty(x->getContext()));
+}
+
+Value* integer(Value* like, int32_t value) {
+  return llvm::ConstantInt::get(bits_type(like), uint64_t(int64_t(value)), /*IsSigned=*/true);
+}
+
+int lanes_of(Value* x) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  return vector == nullptr ? 1 : int(vector->getNumElements());
+}
+
+}  // namespace
+
+std::string_view name_of(MathFunction function) {
+  constexpr std::string_view names[] = {"exp",     "expm1", "log",   "log1p", "tanh",
+                                        "sigmoid", "sqrt",  "rsqrt", "floor"};
+  return names[size_t(function)];
+}
+
+std::span<const MathFunction> all_math_functions() { return kFunctions; }
+
+// x = n ln 2 + r with |r| <= ln(2) / 2 and n an integer.
+struct VectorMath::Reduced {
+  Value* r;
+  Value* n;        // as a float
+  Value* rounder;  // n + kRounder: its low bits are n
+};
+
+Value* VectorMath::constant(Value* like, double value) const {
+  return llvm::ConstantFP::get(like->getType(), value);
+}
+
+Value* VectorMath::bits(Value* x) const { return builder_.CreateBitCast(x, bits_type(x)); }
+
+Value* VectorMath::multiply_add(Value* a, Value* b, Value* c) const {
+  // Without the instruction, llvm.fma is a library call for each element.
+  if (!cpu_.has_fma) return builder_.CreateFAdd(builder_.CreateFMul(a, b), c);
+  return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+// The order of the operands makes these minps and maxps, which return the second, x, for NaN.
+Value* VectorMath::at_most(Value* x, double limit) const {
+  Value* most = constant(x, limit);
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(most, x), most, x);
+}
+
+Value* VectorMath::at_least(Value* x, double limit) const {
+  Value* least = constant(x, limit);
+  return builder_.CreateSelect(builder_.CreateFCmpOGT(least, x), least, x);
+}
+
+// Even and odd powers apart: half the latency of Horner's rule and fewer roundings in a row, for
+// one product more, the square, which most callers need anyway.
+Value* VectorMath::polynomial(Value* x, Value* square, std::span<const float> coefficients) const {
+  const auto every_second = [&](size_t first) {
+    size_t i = (coefficients.size() - 1 - first) / 2 * 2 + first;
+    Value* sum = constant(x, coefficients[i]);
+    for (; i > first; i -= 2) {
+      sum = multiply_add(sum, square, constant(x, coefficients[i - 2]));
+    }
+    return sum;
+  };
+  return multiply_add(every_second(1), x, every_second(0));
+}
+
+VectorMath::Reduced VectorMath::reduce(Value* x) const {
+  Value* rounder = multiply_add(x, constant(x, kLog2E), constant(x, kRounder));
+  Value* n = builder_.CreateFSub(rounder, constant(x, kRounder));
+  Value* r = multiply_add(n, constant(x, -kLn2High), x);
+  return {multiply_add(n, constant(x, -kLn2Low), r), n, rounder};
+}
+
+// 2^n for the n in the low bits of `n` and an exponent that is not out of range; other bits of n
+// are shifted out.
+Value* VectorMath::power_of_two(Value* n) const {
+  Value* shifted = builder_.CreateShl(n, integer(n, kMantissaBits));
+  Value* biased = builder_.CreateAdd(shifted, integer(n, kOneBits));
+  return builder_.CreateBitCast(biased, n->getType()->getWithNewType(builder_.getFloatTy()));
+}
+
+// x * 2^n, rounded once, for every n of reduce().
+Value* VectorMath::scale(Value* x, const Reduced& by) const {
+  const int lanes = lanes_of(x);
+  if (cpu_.has_avx512 && (lanes == 16 || lanes == 8 || lanes == 4)) {
+    const auto all = [&](int width) {
+      return llvm::Constant::getAllOnesValue(builder_.getIntNTy(unsigned(width)));
+    };
+    switch (lanes) {
+      case 16:
+        return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                        {x, by.n, x, all(16), builder_.getInt32(4)});
+      case 8:
+        return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_256, {},
+                                        {x, by.n, x, all(8)});
+      default:
+        return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_128, {},
+                                        {x, by.n, x, all(8)});
+    }
+  }
+  // In two factors, since 2^n alone overflows at n = 128 and is no normal number below -126. The
+  // first product is exact. Halving the rounder halves n: its own bits are shifted out.
+  Value* n = bits(by.rounder);
+  Value* half = builder_.CreateLShr(n, integer(n, 1));
+  Value* rest = builder_.CreateSub(n, half);
+  return builder_.CreateFMul(builder_.CreateFMul(x, power_of_two(half)), power_of_two(rest));
+}
+
+Value* VectorMath::exp_between(Value* x, double low, double high) const {
+  const Reduced reduced = reduce(at_least(at_most(x, high), low));
+  Value* r = reduced.r;
+  Value* square = builder_.CreateFMul(r, r);
+  Value* tail = multiply_add(square, polynomial(r, square, kExp), r);
+  return scale(builder_.CreateFAdd(tail, constant(x, 1)), reduced);
+}
+
+Value* VectorMath::exp(Value* x) const { return exp_between(x, kExpLow, kExpHigh); }
+
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1), with half of 2^n so that n = 128 does not overflow.
+Value* VectorMath::expm1(Value* x) const {
+  const Reduced reduced = reduce(at_least(at_most(x, kExpHigh), -18));
+  Value* r = reduced.r;
+  Value* square = builder_.CreateFMul(r, r);
+  Value* near = multiply_add(square, polynomial(r, square, kExpm1), r);
+  Value* n = bits(reduced.rounder);
+  Value* shifted = builder_.CreateShl(n, integer(n, kMantissaBits));
+  Value* half_power =
+      builder_.CreateBitCast(builder_.CreateAdd(shifted, integer(n, kHalfBits)), x->getType());
+  Value* half = multiply_add(half_power, near, builder_.CreateFSub(half_power, constant(x, 0.5)));
+  Value* result = builder_.CreateFAdd(half, half);
+  // So small that e^x - 1 is x: denormals and the sign of zero stay.
+  Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(size, constant(x, 0x1p-25)), x, result);
+}
+
+Value* VectorMath::log(Value* x) const {
+  // Denormals are made normal first.
+  Value* small = builder_.CreateFCmpOLT(x, constant(x, FLT_MIN));
+  Value* scaled = builder_.CreateSelect(small, builder_.CreateFMul(x, constant(x, 0x1p23)), x);
+  Value* correction = builder_.CreateSelect(small, constant(x, -23), constant(x, 0));
+  // x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2).
+  Value* pattern = bits(scaled);
+  Value* above = builder_.CreateSub(pattern, integer(x, kRootHalfBits));
+  Value* exponent = builder_.CreateAShr(above, integer(x, kMantissaBits));
+  Value* mantissa =
+      builder_.CreateSub(pattern, builder_.CreateShl(exponent, integer(x, kMantissaBits)));
+  Value* f = builder_.CreateFSub(builder_.CreateBitCast(mantissa, x->getType()), constant(x, 1));
+  Value* e = builder_.CreateFAdd(builder_.CreateSIToFP(exponent, x->getType()), correction);
+
+  Value* square = builder_.CreateFMul(f, f);
+  Value* inner = multiply_add(f, polynomial(f, square, kLog), constant(x, -0.5));
+  Value* low = multiply_add(square, inner, builder_.CreateFMul(e, constant(x, kLn2Low)));
+  Value* result = multiply_add(e, constant(x, kLn2High), builder_.CreateFAdd(f, low));
+
+  // Infinity and NaN give themselves.
+  result = builder_.CreateSelect(builder_.CreateFCmpOLT(x, constant(x, kInfinity)), result, x);
+  result = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, constant(x, 0)), constant(x, -kInfinity),
+                                 result);
+  Value* nan = llvm::ConstantFP::getNaN(x->getType());
+  return builder_.CreateSelect(builder_.CreateFCmpOLT(x, constant(x, 0)), nan, result);
+}
+
+// log(u) x / (u - 1) for u = fl(1 + x): the error of rounding 1 + x cancels.
+Value* VectorMath::log1p(Value* x) const {
+  Value* one = constant(x, 1);
+  Value* u = builder_.CreateFAdd(x, one);
+  Value* ratio = builder_.CreateFDiv(x, builder_.CreateFSub(u, one));
+  Value* result = builder_.CreateFMul(log(u), ratio);
+  Value* itself = builder_.CreateOr(builder_.CreateFCmpOEQ(u, one),
+                                    builder_.CreateFCmpOEQ(x, constant(x, kInfinity)));
+  return builder_.CreateSelect(itself, x, result);
+}
+
+Value* VectorMath::tanh(Value* x) const {
+  if (!cpu_.has_fma) {
+    // Rounding each product would take the quotient below past 5 ulp.
+    Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+    Value* power = expm1(at_most(builder_.CreateFAdd(size, size), 20));
+    Value* quotient = builder_.CreateFDiv(power, builder_.CreateFAdd(power, constant(x, 2)));
+    return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, quotient, x);
+  }
+  // The quotient passes 1 before the clamp, so that all beyond gives 1 exactly.
+  Value* clamped = at_least(at_most(x, 9.25), -9.25);
+  Value* u = builder_.CreateFMul(clamped, clamped);
+  Value* square = builder_.CreateFMul(u, u);
+  Value* numerator = builder_.CreateFMul(clamped, polynomial(u, square, kTanhP));
+  Value* quotient = builder_.CreateFDiv(numerator, polynomial(u, square, kTanhQ));
+  return at_least(at_most(quotient, 1), -1);
+}
+
+// e^x / (1 + e^x): right also where e^-x overflows. From x = 17 on the quotient is 1.
+Value* VectorMath::sigmoid(Value* x) const {
+  Value* power = exp_between(x, kExpLow, 40);
+  return builder_.CreateFDiv(power, builder_.CreateFAdd(power, constant(x, 1)));
+}
+
+Value* VectorMath::sqrt(Value* x) const {
+  return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+}
+
+Value* VectorMath::rsqrt(Value* x) const { return builder_.CreateFDiv(constant(x, 1), sqrt(x)); }
+
+Value* VectorMath::floor(Value* x) const {
+  if (cpu_.has_sse41) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, x);
+  // Without the instruction, llvm.floor is a library call for each element.
+  Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  Value* fractional = builder_.CreateFCmpOLT(size, constant(x, 0x1p23));
+  Value* safe = builder_.CreateSelect(fractional, x, constant(x, 0));
+  Value* whole = builder_.CreateSIToFP(builder_.CreateFPToSI(safe, bits_type(x)), x->getType());
+  Value* below = builder_.CreateFSub(whole, constant(x, 1));
+  Value* result = builder_.CreateSelect(builder_.CreateFCmpOGT(whole, safe), below, whole);
+  result = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, result, x);
+  return builder_.CreateSelect(fractional, result, x);
+}
+
+Value* VectorMath::apply(MathFunction function, Value* x) const {
+  switch (function) {
+    case MathFunction::exp:
+      return exp(x);
+    case MathFunction::expm1:
+      return expm1(x);
+    case MathFunction::log:
+      return log(x);
+    case MathFunction::log1p:
+      return log1p(x);
+    case MathFunction::tanh:
+      return tanh(x);
+    case MathFunction::sigmoid:
+      return sigmoid(x);
+    case MathFunction::sqrt:
+      return sqrt(x);
+    case MathFunction::rsqrt:
+      return rsqrt(x);
+    case MathFunction::floor:
+      return floor(x);
+  }
+  GRAPHC_CHECK(false, "no such function: {}", int(function));
+}
+
+KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes) {
+  KernelModule kernel(cpu, name_of(function));
+  llvm::IRBuilder<> builder(kernel.context());
+  auto* pointer = builder.getPtrTy();
+  auto* type =
+      llvm::FunctionType::get(builder.getVoidTy(), {pointer, pointer, builder.getInt64Ty()},
+                              /*isVarArg=*/false);
+  llvm::Function* loop = kernel.define(name_of(function), type);
+  Value *x = loop->getArg(0), *y = loop->getArg(1), *count = loop->getArg(2);
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(kernel.context(), name, loop);
+  };
+  auto *entry = block("entry"), *body = block("body"), *exit = block("exit");
+
+  builder.SetInsertPoint(entry);
+  builder.CreateCondBr(builder.CreateICmpSGT(count, builder.getInt64(0)), body, exit);
+
+  builder.SetInsertPoint(body);
+  llvm::PHINode* i = builder.CreatePHI(builder.getInt64Ty(), 2, "i");
+  auto* vector = llvm::FixedVectorType::get(builder.getFloatTy(), unsigned(lanes));
+  const llvm::Align align(sizeof(float));
+  Value* from = builder.CreateInBoundsGEP(builder.getFloatTy(), x, i);
+  Value* to = builder.CreateInBoundsGEP(builder.getFloatTy(), y, i);
+  Value* operand = builder.CreateAlignedLoad(vector, from, align);
+  Value* result = VectorMath(builder, kernel.cpu()).apply(function, operand);
+  builder.CreateAlignedStore(result, to, align);
+  Value* next = builder.CreateAdd(i, builder.getInt64(lanes));
+  i->addIncoming(builder.getInt64(0), entry);
+  i->addIncoming(next, body);
+  builder.CreateCondBr(builder.CreateICmpSLT(next, count), body, exit);
+
+  builder.SetInsertPoint(exit);
+  builder.CreateRetVoid();
+  return kernel;
+}
+
+}  // namespace graphc::cpu

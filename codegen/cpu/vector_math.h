@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementary functions of f32 as straight-line vector code.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "codegen/cpu/cpu_features.h"
+#include "codegen/cpu/emit_internal.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Value;
+}  // namespace llvm
+
+namespace graphc::cpu {
+
+/// The functions VectorMath emits.
+enum class MathFunction { exp, expm1, log, log1p, tanh, sigmoid, sqrt, rsqrt, floor };
+
+std::string_view name_of(MathFunction function);
+std::span<const MathFunction> all_math_functions();
+
+/// Emits elementary functions at the builder's insertion point, as SSA without branches, calls or
+/// memory. An operand is `float` or `<N x float>` for any N; the result has its type.
+///
+/// Errors are at most 5 ulp over every float, denormal results included; with FMA the largest are
+/// exp 2.3, expm1 1.6, log 0.9, log1p 2.5, tanh 4.9, sigmoid 3.3, sqrt 0.5, rsqrt 1.5 and floor 0.
+/// NaN gives NaN; infinities give the limits: exp(-inf) = 0, log(0) = -inf, log(x < 0) = NaN,
+/// tanh(+-inf) = +-1, sigmoid(-inf) = 0. tanh and sigmoid never leave [-1, 1] and [0, 1]. expm1,
+/// log1p, tanh, sqrt and floor keep the sign of zero. Rounding to nearest is assumed; a thread that
+/// flushes denormals gets zeros for them.
+class VectorMath {
+ public:
+  /// Both outlive this object. `cpu` decides which instructions are used.
+  VectorMath(llvm::IRBuilderBase& builder, const CpuFeatures& cpu) : builder_(builder), cpu_(cpu) {}
+
+  llvm::Value* exp(llvm::Value* x) const;
+  llvm::Value* expm1(llvm::Value* x) const;
+  llvm::Value* log(llvm::Value* x) const;
+  llvm::Value* log1p(llvm::Value* x) const;
+  llvm::Value* tanh(llvm::Value* x) const;
+  llvm::Value* sigmoid(llvm::Value* x) const;
+  llvm::Value* sqrt(llvm::Value* x) const;
+  llvm::Value* rsqrt(llvm::Value* x) const;  ///< 1 / sqrt(x), two roundings
+  llvm::Value* floor(llvm::Value* x) const;
+  llvm::Value* apply(MathFunction function, llvm::Value* x) const;
+
+  /// a * b + c: one rounding where the CPU has FMA, two where it has not. Never a library call.
+  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) const;
+
+  /// The smaller and the larger; x if x is NaN. One instruction.
+  llvm::Value* at_most(llvm::Value* x, double limit) const;
+  llvm::Value* at_least(llvm::Value* x, double limit) const;
+
+ private:
+  struct Reduced;  // x = n ln 2 + r
+
+  llvm::Value* constant(llvm::Value* like, double value) const;
+  llvm::Value* bits(llvm::Value* x) const;
+  llvm::Value* polynomial(llvm::Value* x, llvm::Value* square,
+                          std::span<const float> coefficients) const;
+  Reduced reduce(llvm::Value* x) const;
+  llvm::Value* power_of_two(llvm::Value* n) const;
+  llvm::Value* scale(llvm::Value* x, const Reduced& by) const;
+  llvm::Value* exp_between(llvm::Value* x, double low, double high) const;
+
+  llvm::IRBuilderBase& builder_;
+  const CpuFeatures& cpu_;
+};
+
+/// The C type of emit_math_loop()'s kernel.
+using MathLoop = void (*)(const float* x, float* y, int64_t count);
+
+/// A kernel `name_of(function)` of type MathLoop: y[i] = function(x[i]) in vectors of `lanes`.
+/// `count` is a multiple of `lanes`; x and y may be the same array. The smallest example of an
+/// emitter, and what the functions' tests and timings run.
+KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes);
+
+}  // namespace graphc::cpu

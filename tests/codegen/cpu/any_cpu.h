@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPUs to generate text for, whatever machine the tests run on.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "codegen/cpu/cpu_features.h"
+
+namespace graphc::cpu {
+
+/// The features of a host that can run every level.
+inline const std::string kEverything =
+    "+sse,+sse2,+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+sahf,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,"
+    "+lzcnt,+movbe,+xsave,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl";
+
+/// The level `name`; its code may be looked at but not run.
+inline CpuFeatures any_cpu(std::string_view name) {
+  CpuFeatures host;
+  host.features = kEverything;
+  return cpu_named(name, host);
+}
+
+}  // namespace graphc::cpu

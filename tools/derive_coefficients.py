@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Derives the coefficients of codegen/cpu/vector_math.cpp and prints them as C++ float literals.
+"""
+Each approximation is the minimax one, in relative error of the whole function, found by Remez's
+exchange in 40-digit arithmetic. Coefficients of polynomials are then rounded to f32 one at a time,
+lowest power first, and the rest solved for again, so that rounding one is made good by the others.
+The error printed is that of the rounded coefficients in exact arithmetic, in units of 2^-24 (half
+an ulp of a result just above a power of two); rounding in the evaluation comes on top and is what
+tests/codegen/cpu/vector_math_test.cpp measures.
+
+Usage: python3 tools/derive_coefficients.py        (needs numpy and mpmath; half a minute)
+"""
+
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 40
+GRID = 1000
+
+
+def grid(low, high):
+    """Points dense at both ends, none of them 0."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    points = (middle - half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / GRID) for i in range(GRID))
+    return [x for x in points if x != 0]
+
+
+def round_to_float(x):
+    return mp.mpf(float(np.float32(float(x))))
+
+
+def extremes(errors, count):
+    """Indices of `count` alternating local extremes of the error, or None if there are fewer."""
+    runs = []
+    for i, e in enumerate(errors):
+        if runs and (errors[runs[-1]] > 0) == (e > 0):
+            if abs(e) > abs(errors[runs[-1]]):
+                runs[-1] = i
+        else:
+            runs.append(i)
+    while len(runs) > count:
+        runs.pop(0 if abs(errors[runs[0]]) < abs(errors[runs[-1]]) else -1)
+    return runs if len(runs) == count else None
+
+
+class Fit:
+    """The problem min |w (P/Q - y)| on a set of points; P has powers 0..numerator, Q powers
+    0..denominator with constant 1. Coefficients c are P's followed by Q's from power 1."""
+
+    def __init__(self, value, weight, points, numerator, denominator):
+        self.points = points
+        self.values = [value(x) for x in points]
+        self.weights = [abs(weight(x)) for x in points]
+        self.numerator, self.denominator = numerator, denominator
+        self.total = numerator + 1 + denominator
+        self.powers = [[x**k for k in range(max(numerator, denominator) + 1)] for x in points]
+
+    def q_at(self, c, i):
+        return 1 + mp.fsum(
+            c[self.numerator + k] * self.powers[i][k] for k in range(1, self.denominator + 1))
+
+    def errors(self, c):
+        result = []
+        for i, power in enumerate(self.powers):
+            p = mp.fsum(c[k] * power[k] for k in range(self.numerator + 1))
+            result.append(self.weights[i] * (p / self.q_at(c, i) - self.values[i]))
+        return result
+
+    def columns(self, i, target):
+        """The linear form P - target (Q - 1) at point i, to be made equal to target."""
+        p = [self.powers[i][k] for k in range(self.numerator + 1)]
+        return p + [-target * self.powers[i][k] for k in range(1, self.denominator + 1)]
+
+    def merge(self, free, solution, fixed):
+        c = [fixed.get(j, mp.mpf(0)) for j in range(self.total)]
+        for column, j in enumerate(free):
+            c[j] = solution[column]
+        return c
+
+    def least_squares(self, free, fixed, emphasis, q):
+        """Linearised least squares: the residual is divided by q, the last denominator."""
+        n = len(free)
+        normal, right = mp.matrix(n, n), mp.matrix(n, 1)
+        for i in range(len(self.points)):
+            columns = self.columns(i, self.values[i])
+            rest = self.values[i] - mp.fsum(fixed[j] * columns[j] for j in fixed)
+            factor = emphasis[i] * (self.weights[i] / q[i]) ** 2
+            for a in range(n):
+                right[a] += factor * columns[free[a]] * rest
+                for b in range(a + 1):
+                    normal[a, b] += factor * columns[free[a]] * columns[free[b]]
+        for a in range(n):
+            for b in range(a):
+                normal[b, a] = normal[a, b]
+        return self.merge(free, mp.lu_solve(normal, right), fixed)
+
+    def start(self, free, fixed):
+        """A fit near enough for the exchange: least squares, emphasis following the error."""
+        emphasis = [mp.mpf(1)] * len(self.points)
+        q = [mp.mpf(1)] * len(self.points)
+        for _ in range(1 if self.denominator == 0 else 25):
+            c = self.least_squares(free, fixed, emphasis, q)
+            q = [self.q_at(c, i) for i in range(len(self.points))]
+            errors = [abs(e) for e in self.errors(c)]
+            mean = mp.fsum(e * m for e, m in zip(errors, emphasis)) / mp.fsum(emphasis)
+            emphasis = [m * (e / mean + mp.mpf("0.01")) for m, e in zip(emphasis, errors)]
+        return c
+
+    def alternating(self, free, fixed, reference):
+        """Errors of one size and alternating signs at the reference points."""
+        size = mp.mpf(0)
+        for _ in range(1 if self.denominator == 0 else 20):
+            rows, right = mp.matrix(len(reference), len(free) + 1), mp.matrix(len(reference), 1)
+            for row, i in enumerate(reference):
+                sign = 1 if row % 2 == 0 else -1
+                columns = self.columns(i, self.values[i] + sign * size / self.weights[i])
+                for column, j in enumerate(free):
+                    rows[row, column] = columns[j]
+                rows[row, len(free)] = -sign / self.weights[i]
+                right[row] = self.values[i] - mp.fsum(fixed[j] * columns[j] for j in fixed)
+            solution = mp.lu_solve(rows, right)
+            size, before = solution[len(free)], size
+            if abs(size - before) <= abs(size) * mp.mpf("1e-12"):
+                break
+        return self.merge(free, solution, fixed), abs(size)
+
+    def solve(self, fixed):
+        """Remez's exchange. Returns the coefficients and the largest error."""
+        free = [j for j in range(self.total) if j not in fixed]
+        if not free:
+            c = [fixed[j] for j in range(self.total)]
+            return c, max(map(abs, self.errors(c)))
+        best = self.start(free, fixed)
+        errors = self.errors(best)
+        least = max(map(abs, errors))
+        for _ in range(40):
+            reference = extremes(errors, len(free) + 1)
+            if reference is None:  # the grid is too coarse to show them all
+                break
+            c, size = self.alternating(free, fixed, reference)
+            errors = self.errors(c)
+            largest = max(map(abs, errors))
+            if largest < least:
+                best, least = c, largest
+            if largest <= size * mp.mpf("1.001"):
+                break
+        return best, least
+
+
+def rounded(value, weight, points, numerator, denominator=0, fixed=None, order=None):
+    """The fit with coefficients rounded to f32 one by one, in `order`, the rest solved again."""
+    fit = Fit(value, weight, points, numerator, denominator)
+    fixed = dict(fixed or {})
+    for j in order or range(fit.total):
+        if j not in fixed:
+            fixed[j] = round_to_float(fit.solve(fixed)[0][j])
+    c, error = fit.solve(fixed)
+    return c[: numerator + 1], c[numerator + 1 :], error
+
+
+def show(name, coefficients, note):
+    literals = ", ".join(f"{float(c):.9g}f" for c in coefficients)
+    print(f"{name:24} {note}\n    {literals}")
+
+
+def half_ulps(error):
+    return f"error {float(error * 2**24):.3f} x 2^-24"
+
+
+def split_ln2():
+    """ln 2 in two floats: the first has 15 bits, so that n times it is exact for |n| < 512."""
+    high = mp.floor(mp.ln(2) * 2**15) / 2**15
+    show("kLn2High, kLn2Low", [high, round_to_float(mp.ln(2) - high)], "")
+    show("kLog2E", [1 / mp.ln(2)], "")
+
+
+def exponentials():
+    # A little beyond ln(2)/2: n = round(x log2 e) is itself rounded.
+    edge = mp.ln(2) / 2 * mp.mpf("1.0001")
+    points = grid(-edge, edge)
+    second = lambda r: (mp.expm1(r) - r) / r**2
+    p, _, error = rounded(second, lambda r: r**2 / mp.exp(r), points, 3)
+    show("kExp", p, "exp(r) = 1 + r + r^2 P(r): " + half_ulps(error))
+    p, _, error = rounded(second, lambda r: r**2 / mp.expm1(r), points, 4)
+    show("kExpm1", p, "expm1(r) = r + r^2 P(r): " + half_ulps(error))
+
+
+def logarithm():
+    third = lambda f: (mp.log1p(f) - f + f**2 / 2) / f**3
+    points = grid(mp.sqrt(mp.mpf(1) / 2) - 1, mp.sqrt(2) - 1)
+    p, _, error = rounded(third, lambda f: f**3 / mp.log1p(f), points, 7)
+    show("kLog", p, "log(1+f) = f - f^2/2 + f^3 P(f): " + half_ulps(error))
+
+
+def hyperbolic_tangent():
+    # P(0) = Q(0) = 1 keeps small x exact. Beyond 9.02 tanh rounds to 1.
+    ratio = lambda u: mp.tanh(mp.sqrt(u)) / mp.sqrt(u)
+    points = [x * x for x in grid(mp.mpf(0), mp.mpf("9.02"))[:: GRID // 250]]
+    weight = lambda u: 1 / ratio(u)
+    c, _ = Fit(ratio, weight, points, 4, 4).solve({0: mp.mpf(1)})
+    c = [round_to_float(x) for x in c]
+    error = max(map(abs, Fit(ratio, weight, points, 4, 4).errors(c)))
+    show("kTanhP", c[:5], "tanh(x) = x P(u) / Q(u), u = x^2: " + half_ulps(error))
+    show("kTanhQ", [mp.mpf(1)] + c[5:], "")
+
+
+if __name__ == "__main__":
+    split_ln2()
+    exponentials()
+    logarithm()
+    hyperbolic_tangent()
