@@ -71,6 +71,7 @@ std::string to_string(const Attribute& attribute) {
       return fmt::format("[{}]", fmt::join(value, ","));
     }
     std::string operator()(const std::vector<double>& value) const {
+      if (value.empty()) return "[.]";
       std::string text = "[";
       for (size_t i = 0; i < value.size(); ++i) text += (i ? "," : "") + float_text(value[i]);
       return text + "]";

@@ -15,7 +15,7 @@
 namespace graphc {
 
 /// The kinds an attribute may have. Text forms: `true`, `3`, `0.5`, `"text"`, `f32`, `[1,2]`,
-/// `[0.5,1.]`.
+/// `[0.5,1.]`; the empty list of floats is `[.]`.
 using Attribute = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>,
                                std::vector<double>>;
 

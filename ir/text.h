@@ -1,23 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of graphs: print and parse. parse(print(g)) equals g; print(parse(t)) is canonical.
 //
-//   module    = { stateline | graph | region } .
-//   stateline = "state" param .                                        states declared but used by
-//   no graph graph     = "graph" [ "@" name ] "(" [ params ] ")" [ "state" "(" params ")" ] block .
-//   region    = "region" "@" name "(" [ params ] ")" block .           a body used by several nodes
-//   block     = "{" { line } [ "next" binds ] [ "return" values | "emit" values ] "}" .
-//   line      = names "=" op [ "@" name ] [ operands ] [ attributes ] [ ":" types ]
-//             | names "=" "scan" [ attributes ] [ each { "," each } ] [ "carry" binds ] [ "with"
-//             values ] body [ ":" types ] | names "=" "kernel" [ attributes ] [ "(" binds ")" ]
-//             body [ ":" types ] .
-//   body      = block | "@" name .
-//   each      = "%" name "in" operand .      bind = "%" name "=" operand .
-//   operand   = "%" name | number | op [ "(" operands ")" ] [ attributes ] .     nested on input,
-//   printed flat attributes = "{" name "=" attribute { "," name "=" attribute } "}" . type      =
-//   dtype "[" [ int { "," int } ] "]" [ "x" int ] .  a repeat count stands for equal types
+//   module     = [ "module" "@" name ] { "state" param | region | graph } .
+//   graph      = "graph" [ "@" name ] "(" [ params ] ")" [ "state" "(" params ")" ] block .
+//   region     = "region" "@" name "(" [ params ] ")" block .
+//   params     = "%" name ":" type { "," "%" name ":" type } .
+//   block      = "{" { line } [ "next" binds ] [ ( "return" | "emit" ) [ operands ] ] "}" .
+//   line       = [ names "=" ] ( application | scan | kernel ) [ ":" types ] .
+//   names      = "%" name { "," "%" name } .
+//   application= op [ operands | "(" [ operands ] ")" ] [ attributes ] .
+//   scan       = "scan" [ attributes ] [ each { "," each } ] [ "carry" binds ] [ "with" captures ]
+//                body .
+//   kernel     = "kernel" [ attributes ] [ "(" [ captures ] ")" ] body .
+//   body       = block | "@" name .
+//   each       = "%" name "in" operand .
+//   binds      = "%" name "=" operand { "," "%" name "=" operand } .
+//   captures   = "%" name [ "=" operand ] { "," "%" name [ "=" operand ] } .
+//   operands   = operand { "," operand } .
+//   operand    = "%" name | number | "true" | "false"
+//              | op [ "(" [ operands ] ")" ] [ attributes ] .
+//   attributes = "{" [ name "=" attribute { "," name "=" attribute } ] "}" .
+//   attribute  = number | "true" | "false" | string | dtype | "[" [ "." ] [ numbers ] "]" .
+//   types      = type [ "x" int ] { "," type [ "x" int ] } .       "x" repeats the type before it
+//   type       = dtype "[" [ int { "," int } ] "]" .
+//   name       = letters, digits and "_./-", or a string .
 //
-// Scalar constants are printed in place; a number takes the dtype of the first other operand. Types
-// are optional on input and always printed. Comments run from `#` to the end of the line.
+// Values. A name is defined once in its graph. Nested operands are for writing; they print as lines
+// of their own. Attributes behind a list of operands without parentheses belong to the line's op.
+// Operands without parentheses begin on the line of their op.
+//
+// Numbers. A number in place of an operand is a scalar constant with the dtype of the first operand
+// of the same op that is a value (the condition of a select does not count, nor may it be a
+// number). An op of numbers only takes the dtype from the op it is an operand of. Scalar constants
+// print in place where this gives them back, else as lines `constant`. A number with a point or an
+// exponent, `inf` and `nan` are floats, others are integers; `[.]` is the empty list of floats.
+//
+// Regions. In a scan `%x.t in %x` names one step of a stream, `carry` the carries with their
+// initial values, `with` the captures (`%w` is short for `%w = %w`). Its body ends with `next`,
+// which assigns each carry, and `emit`; its results are the emits, then the final carries. {steps}
+// is written only without streams. A region used by several nodes is one object, printed once,
+// before the graph, as `region`, and named at its uses, which bind its parameters by their names;
+// it ends with `return`, and for a scan its first results are the next values of the carries, the
+// others the emits.
+//
+// States. `state` lines are printed only when the graphs do not give the module's states in order.
+//
+// Types are optional on input, except in parameters, and always printed. Comments run from `#` to
+// the end of the line. Blocks and operands nest at most 64 deep.
 #pragma once
 
 #include <functional>
@@ -35,6 +64,8 @@ struct PrintOptions {
 
 std::string print(const Graph& graph, const PrintOptions& options = {});
 std::string print(const Module& module, const PrintOptions& options = {});
+/// One node as a line, without what is inside its regions: for messages.
+std::string print(const Node& node);
 
 /// Parses a module. Throws ErrorKind::input with file, line and column, and a "did you mean" where
 /// there is one.
@@ -43,8 +74,10 @@ Module parse(std::string_view text, std::string_view file_name = "<text>");
 GraphPtr parse_graph(std::string_view text, std::string_view file_name = "<text>");
 
 /// Parses the body of a composite: `graph (%x, ...) { ... }` without types, which are `inputs`.
-/// `substitute` gives the text for `$...` (see ir/composite.h).
+/// `substitute` gives the text for `$...`, which it is called with (see ir/composite.h). All nodes
+/// get the line `where`.
 GraphPtr parse_body(std::string_view text, std::span<const Type> inputs, std::string_view name,
-                    const std::function<std::string(std::string_view)>& substitute);
+                    const std::function<std::string(std::string_view)>& substitute,
+                    Where where = {});
 
 }  // namespace graphc

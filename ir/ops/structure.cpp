@@ -109,7 +109,7 @@ std::vector<Type> infer_pack(const Node& node) {
   const int64_t k = x.shape[transpose ? 1 : 0], n = x.shape[transpose ? 0 : 1];
   const int64_t parts = node.attributes.get_int("parts", 1),
                 width = node.attributes.get_int("width", 16);
-  if (parts < 1 || width < 1 || n % parts != 0) {
+  if (parts < 1 || width < 1 || width > 65536 || n % parts != 0) {
     throw input_error({}, "pack: {} columns have no {} equal parts of blocks of {}", n, parts,
                       width);
   }

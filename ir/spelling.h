@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Did you mean": the known word nearest to an unknown one.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace graphc {
+
+/// The candidate with the smallest edit distance to `word`, the first of several; empty when none
+/// is nearer than a third of the word's letters (at least one).
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace graphc
