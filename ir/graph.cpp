@@ -59,7 +59,7 @@ const Node& Graph::add(const Op& op, Values operands, Attributes attributes,
                                         int(nodes_.size())});
   try {
     node.types = op.infer(node);
-    for (const Type& type : node.types) Shape(type.shape.extents());  // bounded, whatever infer does
+    for (const Type& type : node.types) Shape(type.shape.extents());  // throws when out of bounds
   } catch (Error& error) {
     nodes_.pop_back();
     throw error.at(where);

@@ -157,11 +157,14 @@ TEST(Text, KindsOfConstantsSurvive) {
 
 TEST(Text, EveryKindOfAttributeRoundTrips) {
   const std::string text = R"(graph (%x: f32[2]) {
-  %y = kernel {a = true, b = -3, c = 1e+20, d = "q\"\\\n#", e = bf16, f = [1,-2], g = [0.5,nan], "kebab-case" = 1} (%z = %x) {
+  %y = kernel {a = true, b = -3, c = 1e+20, d = "q\"\\\n#", e = bf16, "kebab-case" = 1} (%z = %x) {
     %t = tanh %z : f32[2]
     return %t
   } : f32[2]
-  return %y
+  %u = kernel {f = [1,-2], g = [0.5,nan]} (%z = %y) {
+    return %z
+  } : f32[2]
+  return %u
 }
 )";
   EXPECT_EQ(canonical(text), text);
