@@ -85,8 +85,8 @@ TEST(EvaluateSums, SumAndMax) {
   EXPECT_TRUE(is(run({x}, [](auto& v) { return max(v[0], {0}); }), f32({3}, {4, 5, 3})));
   const Literal cube = f32({2, 2, 2}, count(1, 8));
   EXPECT_TRUE(is(run({cube}, [](auto& v) { return sum(v[0], Ints{0, 2}); }), f32({2}, {14, 22})));
-  EXPECT_TRUE(
-      is(run({cube}, [](auto& v) { return sum(v[0], Ints{0, 2}, true); }), f32({1, 2, 1}, {14, 22})));
+  EXPECT_TRUE(is(run({cube}, [](auto& v) { return sum(v[0], Ints{0, 2}, true); }),
+                 f32({1, 2, 1}, {14, 22})));
   EXPECT_TRUE(is(run({cube}, [](auto& v) { return max(v[0], {1}); }), f32({2, 2}, {3, 4, 7, 8})));
   EXPECT_TRUE(is(run({f32({2, 0}, {})}, [](auto& v) { return sum(v[0], {1}); }), f32({2}, {0, 0})));
   EXPECT_TRUE(is(run({f32({0, 2}, {})}, [](auto& v) { return max(v[0], {1}); }), f32({0}, {})));
