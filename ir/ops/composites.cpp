@@ -133,8 +133,8 @@ constinit const Op ops::uniform{
     .infer = infer_by_body,
     .body = R"(graph (%key) {
       %bits = philox(%key, iota {shape = $shape, dtype = i64})
-      %f = cast(%bits) {dtype = f32}
-      return mul(floor(mul(%f, 0.00390625)), 5.9604644775390625e-08)
+      %low = cast(cast(%bits) {dtype = u8}) {dtype = u32}
+      return mul(cast(sub(%bits, %low)) {dtype = f32}, 2.3283064365386963e-10)
     })",
     .samples = [] { return Samples{{{{DType::i64, {}}}, {{"shape", Ints{3, 17}}}, 1000}}; },
 };
