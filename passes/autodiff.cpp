@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Removes `grad`: reverse mode, one product of a vector and a Jacobian for each node from the loss
+// back to the leaves.
+//
+// The cotangent of a value is the sum of what its uses contribute; a value on no path to the loss
+// has none, which is not the same as an array of zeros: nothing is computed from it. Composites
+// with a derivative of their own stay; the others are replaced by their bodies. Loops are
+// autodiff_scan.cpp's. Grads are taken out in the order of the graph, so that one may be of
+// another's result, and inside loop bodies before outside them.
+#include "passes/autodiff.h"
+
+#include "ir/build.h"
+#include "ir/scan.h"
+#include "passes/composites.h"
+#include "passes/passes.h"
+#include "passes/region.h"
+
+namespace graphc {
+namespace {
+
+/// The cotangents of the nodes a graph had when reverse mode began.
+class Cotangents {
+ public:
+  explicit Cotangents(const Graph& graph) : values_(graph.nodes().size()) {}
+
+  void add(Value value, Value cotangent) {
+    GRAPHC_CHECK(cotangent.dtype() == value.dtype(), "the cotangent of %{} is {}", value.name(),
+                 to_string(cotangent.type()));
+    Values& results = values_[size_t(value.node->id)];
+    if (results.empty()) results.resize(size_t(value.node->results()));
+    Value& sum = results[size_t(value.index)];
+    const Value term = sum_to(cotangent, value.shape());
+    sum = sum ? sum + term : term;
+  }
+
+  /// One for each result; empty when no result has any.
+  const Values& of(const Node& node) const { return values_[size_t(node.id)]; }
+
+ private:
+  std::vector<Values> values_;
+};
+
+Values product_with_jacobian(Graph& graph, const Node& node, const Values& dy,
+                             const std::vector<bool>& active, ForwardScans& forwards) {
+  if (node.is(ops::scan)) return differentiate_scan(graph, node, dy, active, forwards);
+  if (node.op.vjp == nullptr)
+    throw input_error(node.where, "{}: has no derivative: %{}", node.op.name, node.names[0]);
+  return node.op.vjp(node, dy);
+}
+
+}  // namespace
+
+Values backpropagate(Graph& graph, const Values& outputs, const Values& cotangents,
+                     const Values& wrt, ForwardScans& forwards) {
+  const std::vector<bool> depends = dependents(graph, wrt);
+  const auto is_active = [&](Value value) {
+    return depends[size_t(value.node->id)] && is_floating(value.dtype());
+  };
+  Cotangents sums(graph);
+  const int last = int(graph.nodes().size()) - 1;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (cotangents[i] && is_active(outputs[i])) sums.add(outputs[i], cotangents[i]);
+  }
+  for (int id = last; id >= 0; --id) {
+    const Node& node = graph.nodes()[size_t(id)];
+    const Values& dy = sums.of(node);
+    if (dy.empty() || node.operands.empty()) continue;
+    std::vector<bool> active;
+    bool any = false;
+    for (Value operand : node.operands) {
+      active.push_back(is_active(operand));
+      any |= active.back();
+    }
+    if (!any) continue;
+    const WhereScope scope(node.where);
+    const Values dx = product_with_jacobian(graph, node, dy, active, forwards);
+    for (size_t i = 0; i < dx.size(); ++i) {
+      if (dx[i] && active[i]) sums.add(node.operands[i], dx[i]);
+    }
+  }
+  Values gradients;
+  for (Value value : wrt) {
+    const Values& found = sums.of(*value.node);
+    gradients.push_back(found.empty() ? Value{} : found[size_t(value.index)]);
+  }
+  return gradients;
+}
+
+GraphPtr merge_forward_scans(const GraphPtr& graph, const ForwardScans& forwards) {
+  std::vector<Values> merged(forwards.size());
+  const auto replace = [&](const Node& node, const Values& operands,
+                           Graph& to) -> std::optional<Values> {
+    for (size_t i = 0; i < forwards.size(); ++i) {
+      const auto& [old, with_residuals] = forwards[i];
+      if (&node == with_residuals && !merged[i].empty()) return merged[i];
+      if (&node != old) continue;
+      const size_t carries = Scan(node).initial().size();
+      const size_t emits = size_t(node.results()) - carries;
+      const size_t more = size_t(with_residuals->results() - node.results());
+      std::vector<std::string> names = with_residuals->names;
+      for (size_t k = 0; k < size_t(node.results()); ++k)
+        names[k < emits ? k : k + more] = node.names[k];
+      const Node& copy = to.add(ops::scan, operands, with_residuals->attributes,
+                                with_residuals->regions, node.where, std::move(names));
+      merged[i] = results_of(copy);
+      Values results(merged[i].begin(), merged[i].begin() + long(emits));
+      results.insert(results.end(), merged[i].begin() + long(emits + more), merged[i].end());
+      return results;
+    }
+    return std::nullopt;
+  };
+  return rewrite(*graph, replace);
+}
+
+namespace {
+
+const Node* first_grad(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::grad)) return &node;
+  }
+  return nullptr;
+}
+
+Values gradients_of(const Node& grad, const Values& operands, Graph& to, ForwardScans& forwards) {
+  const WhereScope scope(grad.where);
+  const Value loss = operands[0];
+  const Values leaves(operands.begin() + 1, operands.end());
+  const Value one = splat(to, 1, {loss.dtype(), {}});
+  Values gradients = backpropagate(to, {loss}, {one}, leaves, forwards);
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i]) gradients[i] = splat(to, 0, leaves[i].type());
+  }
+  return gradients;
+}
+
+GraphPtr without_grads(GraphPtr graph) {
+  while (const Node* grad = first_grad(*graph)) {
+    const Values leaves(grad->operands.begin() + 1, grad->operands.end());
+    const std::vector<bool> active = dependents(*graph, leaves);
+    ForwardScans forwards;
+    const GraphPtr with_backward = rewrite(
+        *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+          if (&node == grad) return gradients_of(node, operands, to, forwards);
+          if (active[size_t(node.id)] && is_composite(node.op) && node.op.vjp == nullptr)
+            return inline_composite(node, operands, to, has_no_derivative);
+          return std::nullopt;
+        });
+    graph = merge_forward_scans(with_backward, forwards);
+  }
+  return graph;
+}
+
+/// Nothing asks for leaves any more: `watch` and `stop_gradient` are their operands.
+GraphPtr without_marks(const GraphPtr& graph) {
+  if (!contains(*graph, ops::watch) && !contains(*graph, ops::stop_gradient)) return graph;
+  return rewrite(*graph, [](const Node& node, const Values& operands, Graph&) {
+    const bool mark = node.is(ops::watch) || node.is(ops::stop_gradient);
+    return mark ? std::optional<Values>(operands) : std::nullopt;
+  });
+}
+
+GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks&) {
+  const GraphPtr differentiated = without_grads(rewrite_regions(graph, without_grads));
+  return without_marks(rewrite_regions(differentiated, without_marks));
+}
+
+}  // namespace
+
+constinit const Pass passes::autodiff{
+    .name = "autodiff",
+    .summary = "replaces grad by the nodes that compute it",
+    .options = "",
+    .run = run,
+};
+
+}  // namespace graphc

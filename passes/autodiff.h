@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reverse mode on a graph under construction: what autodiff.cpp and autodiff_scan.cpp share.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace graphc {
+
+/// A scan and the one that takes its place: the same operands, steps and results, and more emits
+/// after its emits, which the backward loop reads. Both are in the graph until
+/// merge_forward_scans().
+struct ForwardScan {
+  const Node* old;
+  const Node* with_residuals;
+};
+using ForwardScans = std::vector<ForwardScan>;
+
+/// Adds to `graph` the derivatives of its `outputs`, weighed with `cotangents` (absent ones count
+/// as zero), with respect to the values `wrt`. Absent where there is no path. Scans on the way are
+/// added once more, with residuals, and listed in `forwards`. Composites without a derivative of
+/// their own must have been replaced by their bodies.
+Values backpropagate(Graph& graph, const Values& outputs, const Values& cotangents,
+                     const Values& wrt, ForwardScans& forwards);
+
+/// The same for one scan: `dy` are the cotangents of its results (absent: none), `active` says of
+/// each operand whether its cotangent is wanted. Adds the scan with residuals and the backward
+/// scan.
+Values differentiate_scan(Graph& graph, const Node& scan, std::span<const Value> dy,
+                          const std::vector<bool>& active, ForwardScans& forwards);
+
+/// Puts the scans with residuals where the old ones are and drops what is dead.
+GraphPtr merge_forward_scans(const GraphPtr& graph, const ForwardScans& forwards);
+
+}  // namespace graphc

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reverse mode of a loop: a forward scan that emits what the backward scan reads, and a backward
+// scan over the same steps in the other direction.
+//
+// One graph, the *joint*, holds a step forwards and backwards: the body, the cotangents of its
+// results as further inputs, the cotangents of its inputs as further results. Cleaned up, it is cut
+// in two: what depends on a cotangent is backward; of the rest, the cheapest set of values in bytes
+// is saved, and the backward step computes what it wants from them, but no product and no
+// reduction twice. A saved carry is the history of its `next`, shifted by one step. Cotangents of
+// carries are carries of the backward scan; those of captures are sums over steps, written as
+// carries that only add, which `hoist` takes out of the loop.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/scan.h"
+#include "passes/autodiff.h"
+#include "passes/composites.h"
+#include "passes/cut.h"
+#include "passes/region.h"
+#include "passes/simplify.h"
+
+namespace graphc {
+namespace {
+
+/// What the carry held before each step: its initial value and the `next` of all steps but the
+/// last.
+Value history(Value initial, Value emitted, bool reverse) {
+  const int64_t steps = emitted.shape()[0];
+  const Value first = reshape(initial, initial.shape().insert(0, 1));
+  if (steps == 1) return first;
+  if (reverse) return concat({slice(emitted, 0, 1, steps), first}, 0);
+  return concat({first, slice(emitted, 0, 0, steps - 1)}, 0);
+}
+
+size_t index_in(const Values& values, Value value) {
+  return size_t(std::find(values.begin(), values.end(), value) - values.begin());
+}
+
+class ScanGradient {
+ public:
+  ScanGradient(Graph& graph, const Node& node, std::span<const Value> dy,
+               const std::vector<bool>& active)
+      : graph_(graph), scan_(node), dy_(dy.begin(), dy.end()), active_(active) {
+    streams_ = scan_.streams().size();
+    carries_ = scan_.initial().size();
+    emits_ = scan_.emits().size();
+  }
+
+  Values run(ForwardScans& forwards) {
+    find_active_carries();
+    for (size_t k = 0; k < carries_; ++k) {
+      if (dy_[emits_ + k] && active_[streams_ + k]) backward_carries_.push_back(k);
+    }
+    while (!build_joint()) {
+    }
+    if (gradients_.empty()) return Values(active_.size());
+    choose_saved();
+    const Node& forward = add_forward();
+    if (&forward != &scan_.node()) forwards.push_back({&scan_.node(), &forward});
+    return add_backward(forward);
+  }
+
+ private:
+  /// A carry depends on what is differentiated when its initial value does or its next does.
+  void find_active_carries() {
+    const Graph& body = scan_.body();
+    for (bool changed = true; changed;) {
+      changed = false;
+      Values roots;
+      for (size_t i = 0; i < active_.size(); ++i) {
+        if (active_[i]) roots.push_back(body.inputs()[i]);
+      }
+      const std::vector<bool> depends = dependents(body, roots);
+      for (size_t k = 0; k < carries_; ++k) {
+        const Value next = scan_.next()[k];
+        if (active_[streams_ + k] || !depends[size_t(next.node->id)] || !is_floating(next.dtype()))
+          continue;
+        active_[streams_ + k] = changed = true;
+      }
+    }
+  }
+
+  /// Builds the joint for the carries that are known to have a cotangent. False when another one
+  /// turns out to have one: it is then added to them.
+  bool build_joint() {
+    const Graph& body = scan_.body();
+    auto joint = std::make_unique<Graph>(body.name());
+    Values arguments, wrt;
+    std::vector<size_t> wrt_index;
+    for (size_t i = 0; i < body.inputs().size(); ++i) {
+      const Value input = body.inputs()[i];
+      arguments.push_back(joint->input(input.type(), input.name(), input.node->where));
+      if (!active_[i]) continue;
+      wrt.push_back(arguments.back());
+      wrt_index.push_back(i);
+    }
+    const auto replace = [](const Node& node, const Values& operands,
+                            Graph& to) -> std::optional<Values> {
+      if (!is_composite(node.op) || !has_no_derivative(node)) return std::nullopt;
+      return inline_composite(node, operands, to, has_no_derivative);
+    };
+    const Values results = inline_graph(body, arguments, *joint, replace);
+    Values outputs, cotangents;
+    const auto add_cotangent = [&](Value output) {
+      outputs.push_back(output);
+      cotangents.push_back(joint->input(output.type(), "d." + output.name(), output.node->where));
+    };
+    for (size_t k : backward_carries_) add_cotangent(results[k]);
+    for (size_t i = 0; i < emits_; ++i) {
+      if (dy_[i]) add_cotangent(results[carries_ + i]);
+    }
+    ForwardScans forwards;
+    const Values gradients = backpropagate(*joint, outputs, cotangents, wrt, forwards);
+    if (find_new_carry(wrt_index, gradients)) return false;
+    finish_joint(std::move(joint), results, wrt_index, gradients, forwards);
+    return true;
+  }
+
+  bool find_new_carry(const std::vector<size_t>& wrt_index, const Values& gradients) {
+    bool found = false;
+    for (size_t i = 0; i < wrt_index.size(); ++i) {
+      const size_t k = wrt_index[i] - streams_;
+      if (!gradients[i] || wrt_index[i] < streams_ || k >= carries_) continue;
+      if (std::count(backward_carries_.begin(), backward_carries_.end(), k) > 0) continue;
+      backward_carries_.push_back(k);
+      found = true;
+    }
+    std::sort(backward_carries_.begin(), backward_carries_.end());
+    return found;
+  }
+
+  /// Results of the joint: next, emits, then for each of `gradients_` the cotangent of that input.
+  void finish_joint(std::unique_ptr<Graph> joint, Values results,
+                    const std::vector<size_t>& wrt_index, const Values& gradients,
+                    const ForwardScans& forwards) {
+    gradients_.clear();
+    for (size_t i = 0; i < wrt_index.size(); ++i) {
+      const size_t input = wrt_index[i];
+      const bool carry = input >= streams_ && input < streams_ + carries_;
+      const bool in_loop = carry && std::count(backward_carries_.begin(), backward_carries_.end(),
+                                               input - streams_) > 0;
+      if (!gradients[i] && !in_loop) continue;
+      gradients_.push_back(input);
+      results.push_back(gradients[i] ? gradients[i]
+                                     : splat(*joint, 0, scan_.body().inputs()[input].type()));
+    }
+    joint->set_results(std::move(results));
+    const GraphPtr merged = merge_forward_scans(freeze(std::move(joint)), forwards);
+    joint_ = without_repetition(simplified(merged));
+  }
+
+  Values joint_results(size_t first, size_t count) const {
+    const auto begin = joint_->results().begin() + long(first);
+    return {begin, begin + long(count)};
+  }
+  Values gradient_results() const {
+    return joint_results(carries_ + emits_, gradients_.size());
+  }
+  Values cotangent_inputs() const {
+    return {joint_->inputs().begin() + long(active_.size()), joint_->inputs().end()};
+  }
+
+  void choose_saved() {
+    const std::vector<bool> backward = dependents(*joint_, cotangent_inputs());
+    const std::vector<bool> forward = needed_for(*joint_, joint_results(0, carries_ + emits_));
+    const std::vector<bool> wanted_at_all = needed_for(*joint_, gradient_results());
+    CutProblem problem;
+    for (const Node& node : joint_->nodes()) {
+      if (!backward[size_t(node.id)] || !wanted_at_all[size_t(node.id)]) continue;
+      for (Value operand : node.operands) {
+        if (!backward[size_t(operand.node->id)]) problem.wanted.push_back(operand);
+      }
+    }
+    for (Value gradient : gradient_results()) {
+      if (!backward[size_t(gradient.node->id)]) problem.wanted.push_back(gradient);
+    }
+    problem.repeat = [&](const Node& node) -> int64_t {
+      if (!forward[size_t(node.id)]) return 0;
+      return is_heavy(node) ? never : cost_of_repeating(node);
+    };
+    problem.store = [&](Value value) { return price(value); };
+    emitted_ = joint_results(carries_, emits_);
+    // A carry saved by the first cut makes its `next` emitted, and so free for the second.
+    for (Value value : minimum_cut(*joint_, problem)) {
+      if (is_carry(value)) emit(source_of(value));
+    }
+    saved_ = minimum_cut(*joint_, problem);
+    emitted_ = joint_results(carries_, emits_);
+    for (Value value : saved_) {
+      if (is_carry(value) || !value.node->is(ops::input)) emit(source_of(value));
+    }
+  }
+
+  bool is_carry(Value value) const {
+    const size_t input = index_in(joint_->inputs(), value);
+    return input >= streams_ && input < streams_ + carries_;
+  }
+
+  /// The value to emit so that `value` can be read later: itself, or the `next` of a carry.
+  Value source_of(Value value) const {
+    if (!is_carry(value) || index_in(emitted_, value) < emitted_.size()) return value;
+    return joint_->results()[index_in(joint_->inputs(), value) - streams_];
+  }
+
+  /// Captured values and what is emitted anyway are at hand; constants are made again.
+  int64_t price(Value value) const {
+    if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
+    const size_t input = index_in(joint_->inputs(), value);
+    if (input >= streams_ + carries_ && input < joint_->inputs().size()) return 0;
+    if (input < streams_) return stream_is_charged(input) ? cost_of_storing(value.type()) : 0;
+    const bool emitted = index_in(emitted_, source_of(value)) < emitted_.size();
+    return emitted ? 0 : cost_of_storing(value.type());
+  }
+
+  /// A computed stream that nobody else reads: its storage could be overwritten.
+  bool stream_is_charged(size_t i) const {
+    const Value stream = scan_.streams()[i];
+    if (!is_floating(stream.dtype()) || stream.node->operands.empty()) return false;
+    for (const Node& node : graph_.nodes()) {
+      if (&node != &scan_.node() &&
+          std::count(node.operands.begin(), node.operands.end(), stream) > 0)
+        return false;
+    }
+    return true;
+  }
+
+  void emit(Value value) {
+    if (index_in(emitted_, value) == emitted_.size()) emitted_.push_back(value);
+  }
+
+  const Node& add_forward() {
+    if (emitted_.size() == emits_) return scan_.node();
+    const Graph& body = scan_.body();
+    auto to = std::make_unique<Graph>(body.name());
+    ValueMap known(*joint_);
+    for (size_t i = 0; i < body.inputs().size(); ++i) {
+      const Value input = body.inputs()[i];
+      known.set(joint_->inputs()[i], to->input(input.type(), input.name(), input.node->where));
+    }
+    Values wanted = joint_results(0, carries_);
+    wanted.insert(wanted.end(), emitted_.begin(), emitted_.end());
+    to->set_results(copy_cone(*joint_, known, wanted, *to));
+    ScanParts parts;
+    parts.streams.assign(scan_.streams().begin(), scan_.streams().end());
+    parts.initial.assign(scan_.initial().begin(), scan_.initial().end());
+    parts.captures.assign(scan_.captures().begin(), scan_.captures().end());
+    parts.body = freeze(std::move(to));
+    parts.steps = scan_.steps();
+    parts.reverse = scan_.reverse();
+    return add_scan(graph_, std::move(parts), scan_.node().where);
+  }
+
+  /// The stacked steps of a saved value.
+  Value saved_stream(Value value, const Node& forward) const {
+    const size_t input = index_in(joint_->inputs(), value);
+    if (input < streams_) return scan_.streams()[input];
+    const Value source = source_of(value);
+    const Value steps = forward.result(int(index_in(emitted_, source)));
+    if (source == value) return steps;
+    return history(scan_.initial()[input - streams_], steps, scan_.reverse());
+  }
+
+  Values add_backward(const Node& forward) {
+    auto body = std::make_unique<Graph>(scan_.body().name() + ".backward");
+    ValueMap known(*joint_);
+    ScanParts parts;
+    const Values cotangents = cotangent_inputs();
+    for (Value value : saved_) {
+      if (index_in(joint_->inputs(), value) < joint_->inputs().size() &&
+          index_in(joint_->inputs(), value) >= streams_ + carries_)
+        continue;
+      known.set(value, body->input(value.type(), value.name()));
+      parts.streams.push_back(saved_stream(value, forward));
+    }
+    size_t next_cotangent = backward_carries_.size();
+    for (size_t i = 0; i < emits_; ++i) {
+      if (!dy_[i]) continue;
+      const Value input = cotangents[next_cotangent++];
+      known.set(input, body->input(input.type(), input.name()));
+      parts.streams.push_back(dy_[i]);
+    }
+    for (size_t i = 0; i < backward_carries_.size(); ++i) {
+      known.set(cotangents[i], body->input(cotangents[i].type(), cotangents[i].name()));
+      const Value final = dy_[emits_ + backward_carries_[i]];
+      parts.initial.push_back(final ? final : splat(graph_, 0, cotangents[i].type()));
+    }
+    return finish_backward(std::move(body), known, std::move(parts));
+  }
+
+  bool is_capture(size_t input) const { return input >= streams_ + carries_; }
+
+  Values finish_backward(std::unique_ptr<Graph> body, ValueMap& known, ScanParts parts) {
+    Values sums;
+    for (size_t input : gradients_) {
+      if (!is_capture(input)) continue;
+      const Value capture = joint_->inputs()[input];
+      sums.push_back(body->input(capture.type(), "d." + capture.name()));
+      parts.initial.push_back(splat(graph_, 0, capture.type()));
+    }
+    for (Value value : saved_) {
+      const size_t input = index_in(joint_->inputs(), value);
+      if (!is_capture(input) || input >= active_.size()) continue;
+      known.set(value, body->input(value.type(), value.name()));
+      parts.captures.push_back(scan_.node().operands[input]);
+    }
+    const Values gradients = copy_cone(*joint_, known, gradient_results(), *body);
+    Values next, added, emits;
+    std::vector<std::pair<size_t, bool>> place;  // of each gradient: index, and whether emitted
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      const size_t input = gradients_[i];
+      if (is_capture(input)) {
+        place.emplace_back(backward_carries_.size() + added.size(), false);
+        added.push_back(sums[added.size()] + gradients[i]);
+      } else if (input >= streams_) {
+        place.emplace_back(next.size(), false);
+        next.push_back(gradients[i]);
+      } else {
+        place.emplace_back(emits.size(), true);
+        emits.push_back(gradients[i]);
+      }
+    }
+    next.insert(next.end(), added.begin(), added.end());
+    next.insert(next.end(), emits.begin(), emits.end());
+    body->set_results(std::move(next));
+    parts.body = freeze(std::move(body));
+    parts.steps = scan_.steps();
+    parts.reverse = !scan_.reverse();
+    const Node& backward = add_scan(graph_, std::move(parts), scan_.node().where);
+    Values dx(active_.size());
+    for (size_t i = 0; i < gradients_.size(); ++i) {
+      const auto [index, emitted] = place[i];
+      dx[gradients_[i]] = backward.result(int(emitted ? index : emits.size() + index));
+    }
+    return dx;
+  }
+
+  Graph& graph_;
+  Scan scan_;
+  Values dy_;
+  std::vector<bool> active_;  // by operand
+  size_t streams_, carries_, emits_;
+  std::vector<size_t> backward_carries_;  // carries that have a cotangent
+  std::vector<size_t> gradients_;         // inputs of the body that get a cotangent, ascending
+  GraphPtr joint_;
+  Values saved_;    // of the joint, read by the backward scan
+  Values emitted_;  // of the joint, by the forward scan
+};
+
+}  // namespace
+
+Values differentiate_scan(Graph& graph, const Node& node, std::span<const Value> dy,
+                          const std::vector<bool>& active, ForwardScans& forwards) {
+  const Scan scan(node);
+  if (scan.steps() > 0) return ScanGradient(graph, node, dy, active).run(forwards);
+  Values dx(node.operands.size());
+  for (size_t k = 0; k < scan.initial().size(); ++k)
+    dx[scan.streams().size() + k] = dy[scan.emits().size() + k];
+  return dx;
+}
+
+}  // namespace graphc

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replacing composites by their bodies.
+#pragma once
+
+#include <functional>
+
+#include "ir/graph.h"
+
+namespace graphc {
+
+/// Adds the body of a composite node to `to`, its parameters standing for `operands`, and in turn
+/// the bodies of those composites in it that `choose` takes. Its nodes get the user's line, its
+/// results the names of the composite's.
+Values inline_composite(const Node& node, const Values& operands, Graph& to,
+                        const std::function<bool(const Node&)>& choose);
+
+/// Whether a composite is differentiated through its body.
+bool has_no_derivative(const Node& node);
+
+}  // namespace graphc

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pass there is: a line here and a line in passes.cpp.
+#pragma once
+
+#include <span>
+
+#include "passes/pass.h"
+
+namespace graphc {
+
+namespace passes {
+extern const Pass autodiff;
+extern const Pass cse;
+extern const Pass expand;
+extern const Pass hoist;
+extern const Pass pack_matmuls;
+extern const Pass simplify;
+extern const Pass unroll;
+}  // namespace passes
+
+/// All passes, by name.
+std::span<const Pass* const> all_passes();
+/// The pass called `name`; throws ErrorKind::usage, with a "did you mean" where there is one.
+const Pass& find_pass(std::string_view name);
+
+}  // namespace graphc

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pipeline.h"
+
+#include <algorithm>
+
+#include "passes/passes.h"
+
+namespace graphc {
+namespace {
+
+// Why the standard order is as it is. tests/passes/pipeline_test.cpp swaps each pair and fails.
+//
+// simplify, cse < autodiff   Also inside bodies. Two equal values would be saved twice, or one of
+//                            them computed again through a product in the backward loop. Sound,
+//                            because a gradient is taken at leaves.
+// pack-matmuls < hoist       The concatenation of weights becomes invariant and leaves the loop; a
+//                            split contraction exposes the product of the input.
+// hoist < autodiff           The gradient of a product over all steps is one; else two products
+//                            enter the backward loop.
+// autodiff < expand          Only an unexpanded composite can use its record's derivative.
+// expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
+// hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
+// unroll < simplify          Only then does unrolling buy anything: the zero state folds.
+struct Variant {
+  std::string_view name;
+  std::string_view passes;
+};
+constexpr Variant variants[] = {
+    // One kernel for each op inside the loop.
+    {"basic",
+     "simplify,cse,"
+     "autodiff,expand,simplify,cse"},
+    // The same with the loop written out.
+    {"unrolled",
+     "simplify,cse,"
+     "autodiff,expand,simplify,cse,"
+     "unroll{full=true},simplify,cse"},
+    // Loops distributed: what the planned kernels are made of.
+    {"fused",
+     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
+     "autodiff,expand,simplify,cse,hoist,simplify,cse"},
+};
+
+PassUse parse_use(std::string_view text) {
+  const size_t brace = text.find('{');
+  std::string_view name = text.substr(0, brace);
+  while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+  PassUse use{&find_pass(name), {}};
+  if (brace == std::string_view::npos) return use;
+  use.options = PassOptions(text.substr(brace + 1, text.rfind('}') - brace - 1));
+  for (const auto& [option, value] : use.options.entries()) {
+    const std::string list = fmt::format(",{},", use.pass->options);
+    if (list.find(fmt::format(",{},", option)) != std::string::npos) continue;
+    throw Error(ErrorKind::usage, {},
+                fmt::format("pass '{}' has no option '{}'; it has {}", name, option,
+                            use.pass->options.empty() ? "none" : use.pass->options));
+  }
+  return use;
+}
+
+}  // namespace
+
+Pipeline parse_pipeline(std::string_view text) {
+  Pipeline pipeline;
+  size_t start = 0;
+  int depth = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (depth < 0 || depth > 1 || (i == text.size() && depth != 0))
+      throw Error(ErrorKind::usage, {}, fmt::format("braces do not match in '{}'", text));
+    if (c != ',' || depth != 0) continue;
+    std::string_view entry = text.substr(start, i - start);
+    while (!entry.empty() && entry.front() == ' ') entry.remove_prefix(1);
+    while (!entry.empty() && entry.back() == ' ') entry.remove_suffix(1);
+    start = i + 1;
+    if (entry.empty() && text.find_first_not_of(' ') == std::string_view::npos) continue;
+    pipeline.push_back(parse_use(entry));
+  }
+  return pipeline;
+}
+
+std::string to_text(const Pipeline& pipeline) {
+  std::string text;
+  for (const PassUse& use : pipeline) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : ",", use.pass->name, use.options.to_text());
+  }
+  return text;
+}
+
+Pipeline standard_pipeline(std::string_view variant) {
+  std::string found;
+  for (const Variant& known : variants) {
+    if (known.name == variant) return parse_pipeline(known.passes);
+    found += fmt::format("{}{}", found.empty() ? "" : ", ", known.name);
+  }
+  throw Error(ErrorKind::usage, {},
+              fmt::format("there is no variant '{}'; there are {}", variant, found));
+}
+
+std::vector<std::string_view> all_variants() {
+  std::vector<std::string_view> names;
+  for (const Variant& variant : variants) names.push_back(variant.name);
+  return names;
+}
+
+}  // namespace graphc

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines: lists of passes, as typed and as standard.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/pass.h"
+
+namespace graphc {
+
+/// Parses `simplify,unroll{steps=4},cse`. Throws ErrorKind::usage for an unknown pass or option,
+/// with a "did you mean" where there is one.
+Pipeline parse_pipeline(std::string_view text);
+/// The text that parses back to it.
+std::string to_text(const Pipeline& pipeline);
+
+/// The standard pipeline of a variant (DESIGN: `basic`, `unrolled`, `fused`), from a traced graph
+/// to one without `grad` whose loops are distributed. Throws ErrorKind::usage naming the variants.
+Pipeline standard_pipeline(std::string_view variant);
+/// Names of the variants.
+std::vector<std::string_view> all_variants();
+
+}  // namespace graphc

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applies the rules until none fires, in bodies first: those written as text
+// (simplify_text.cpp), those on shapes (simplify_shape.cpp), on values (simplify_values.cpp) and on
+// the parts of scans (simplify_scan.cpp). A rule may change the rounding of a result or the sign of
+// a zero, never a number by more. No folded literal is larger than 4 KB; constants of one number
+// and iota stay ops.
+#include "passes/simplify.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "passes/passes.h"
+#include "passes/simplify_rules.h"
+
+namespace graphc {
+namespace {
+
+using RulesOfOps = std::unordered_map<const Op*, std::vector<const Rule*>>;
+
+const RulesOfOps& rules_of_ops() {
+  static const RulesOfOps table = [] {
+    RulesOfOps result;
+    for (std::span<const Rule> rules : {shape_rules(), value_rules()}) {
+      for (const Rule& rule : rules) {
+        for (const Op* op : all_ops()) {
+          if (rule.op == nullptr || rule.op == op) result[op].push_back(&rule);
+        }
+      }
+    }
+    return result;
+  }();
+  return table;
+}
+
+std::optional<Values> apply_rules(const Node& node, const Values& operands, Graph& to) {
+  const WhereScope scope(node.where);
+  const Node view{node.op,    operands,   node.attributes, node.regions, node.types,
+                  node.names, node.where, &to,             -1};
+  if (std::optional<Values> values = apply_text_rules(view, to)) return values;
+  const auto found = rules_of_ops().find(&node.op);
+  if (found == rules_of_ops().end()) return std::nullopt;
+  for (const Rule* rule : found->second) {
+    std::optional<Values> values = rule->apply(view, to);
+    if (!values) continue;
+    for (size_t i = 0; i < values->size(); ++i) {
+      GRAPHC_CHECK((*values)[i].type() == node.types[i], "rule '{}' makes {} of {}", rule->name,
+                   to_string((*values)[i].type()), to_string(node.types[i]));
+    }
+    return values;
+  }
+  return std::nullopt;
+}
+
+/// One graph without its regions; the same object if no rule fires and nothing is dead.
+GraphPtr simplify_nodes(GraphPtr graph) {
+  const std::vector<bool> live = live_nodes(*graph);
+  if (std::find(live.begin(), live.end(), false) != live.end()) graph = rewrite(*graph, nullptr);
+  for (bool changed = true; changed;) {
+    changed = false;
+    const GraphPtr after =
+        rewrite(*graph, [&](const Node& node, const Values& operands, Graph& to) {
+          std::optional<Values> values = apply_rules(node, operands, to);
+          changed |= values.has_value();
+          return values;
+        });
+    const GraphPtr pruned = prune_scans(changed ? after : graph);
+    changed |= pruned != graph;
+    graph = pruned;
+  }
+  return graph;
+}
+
+GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks&) { return simplified(graph); }
+
+}  // namespace
+
+GraphPtr simplified(const GraphPtr& graph) {
+  GraphPtr before = graph;
+  while (true) {
+    const GraphPtr after = simplify_nodes(rewrite_regions(before, simplify_nodes));
+    if (after == before) return after;
+    before = after;
+  }
+}
+
+std::optional<double> splat_value(Value value) {
+  if (!value.node->is(ops::constant)) return std::nullopt;
+  const Attribute* attribute = value.node->attributes.find("value");
+  if (const auto* number = std::get_if<double>(attribute)) return *number;
+  if (const auto* number = std::get_if<int64_t>(attribute)) return double(*number);
+  if (const auto* number = std::get_if<bool>(attribute)) return *number ? 1 : 0;
+  return std::nullopt;
+}
+
+bool is_splat(Value value, double number) {
+  const std::optional<double> found = splat_value(value);
+  return found && *found == number;
+}
+
+constinit const Pass passes::simplify{
+    .name = "simplify",
+    .summary = "applies a table of rules that make a graph smaller, also inside loops",
+    .options = "",
+    .run = run,
+};
+
+}  // namespace graphc

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of simplify on the parts of scans.
+//
+// A result nobody uses is not emitted; a carry is needed when its final value is, or when what is
+// needed reads it; a stream or capture nobody reads goes. Equal streams, captures and emits become
+// one. A carry that is its own next is a capture. Constants are made in the body. An emit of a
+// stream is the stream.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/scan.h"
+#include "passes/region.h"
+#include "passes/simplify_rules.h"
+
+namespace graphc {
+namespace {
+
+class PrunedScan {
+ public:
+  PrunedScan(const Node& node, const Values& operands, const std::vector<int>& uses)
+      : scan_(node), operands_(operands), uses_(uses), kept_(operands.size(), true) {
+    streams_ = scan_.streams().size();
+    carries_ = scan_.initial().size();
+    emits_ = scan_.emits().size();
+  }
+
+  /// The results of the scan without what is not needed; nothing if all is.
+  std::optional<Values> run(Graph& to) {
+    classify_inputs();
+    find_needed();
+    find_emits();
+    const bool all = std::find(kept_.begin(), kept_.end(), false) == kept_.end();
+    if (all && kept_emits_.size() == emits_) return std::nullopt;
+    return build(to);
+  }
+
+ private:
+  Value input(size_t i) const { return scan_.body().inputs()[i]; }
+  bool is_carry(size_t i) const { return i >= streams_ && i < streams_ + carries_; }
+  bool is_own_next(size_t i) const {
+    return is_carry(i) && scan_.next()[i - streams_] == input(i);
+  }
+  bool is_constant(size_t i) const {
+    return (!is_carry(i) || is_own_next(i)) && splat_value(operands_[i]).has_value();
+  }
+
+  /// What stands for each input: itself, an earlier equal one, or a constant in the body.
+  void classify_inputs() {
+    same_as_.resize(operands_.size());
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      same_as_[i] = i;
+      if (is_constant(i)) continue;
+      if (is_carry(i) && !is_own_next(i)) continue;
+      for (size_t j = 0; j < i; ++j) {
+        const bool alike = i < streams_ ? j < streams_ : j >= streams_ && !(is_carry(j) && !is_own_next(j));
+        if (!alike || operands_[i] != operands_[j] || is_constant(j)) continue;
+        same_as_[i] = j;
+        break;
+      }
+    }
+  }
+
+  void find_needed() {
+    Values roots;
+    std::vector<bool> rooted(carries_, false);
+    const auto need = [&](size_t k) {
+      if (rooted[k]) return;
+      rooted[k] = true;
+      roots.push_back(scan_.next()[k]);
+    };
+    for (size_t i = 0; i < emits_; ++i) {
+      if (uses_[i] > 0) roots.push_back(scan_.emits()[i]);
+    }
+    for (size_t k = 0; k < carries_; ++k) {
+      if (uses_[emits_ + k] > 0) need(k);
+    }
+    std::vector<bool> needed;
+    for (size_t count = roots.size() + 1; count != roots.size();) {
+      count = roots.size();
+      needed = needed_for(scan_.body(), roots);
+      for (size_t k = 0; k < carries_; ++k) {
+        if (needed[size_t(input(streams_ + k).node->id)]) need(k);
+      }
+    }
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const bool read = needed[size_t(input(i).node->id)] || (is_carry(i) && rooted[i - streams_]);
+      needed_.push_back(read);
+      kept_[i] = read && same_as_[i] == i && !is_constant(i) && !is_own_next(i);
+    }
+    // An input that stands for an equal one that is read is kept.
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const size_t j = same_as_[i];
+      if (needed_[i] && !is_constant(j) && !is_own_next(j)) kept_[j] = true;
+    }
+  }
+
+  /// The stream an emit is, or the number of streams.
+  size_t emitted_stream(Value emit) const {
+    for (size_t i = 0; i < streams_; ++i) {
+      if (input(i) == emit) return i;
+    }
+    return streams_;
+  }
+
+  void find_emits() {
+    for (size_t i = 0; i < emits_; ++i) {
+      const Value emit = scan_.emits()[i];
+      if (uses_[i] == 0 || splat_value(emit) || emitted_stream(emit) < streams_) continue;
+      const bool earlier = std::any_of(kept_emits_.begin(), kept_emits_.end(),
+                                       [&](size_t j) { return scan_.emits()[j] == emit; });
+      if (!earlier) kept_emits_.push_back(i);
+    }
+  }
+
+  Values build(Graph& to) {
+    auto body = std::make_unique<Graph>(scan_.body().name());
+    ValueMap known(scan_.body());
+    ScanParts parts;
+    const auto add = [&](size_t i, Values& list) {
+      const Value value =
+          body->input(input(i).type(), input(i).name(), input(i).node->where);
+      known.set(input(i), value);
+      list.push_back(operands_[i]);
+    };
+    for (size_t i = 0; i < streams_; ++i) {
+      if (kept_[i]) add(i, parts.streams);
+    }
+    Values wanted;
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!kept_[streams_ + k]) continue;
+      add(streams_ + k, parts.initial);
+      wanted.push_back(scan_.next()[k]);
+    }
+    for (size_t i = streams_; i < operands_.size(); ++i) {
+      const bool captured = !is_carry(i) || is_own_next(i);
+      if (captured && same_as_[i] == i && !is_constant(i) && is_read(i)) add(i, parts.captures);
+    }
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (is_constant(i))
+        known.set(input(i), splat(*body, *splat_value(operands_[i]), input(i).type()));
+      else if (const Value twin = known.find(input(same_as_[i])))
+        known.set(input(i), twin);
+    }
+    for (size_t i : kept_emits_) wanted.push_back(scan_.emits()[i]);
+    body->set_results(copy_cone(scan_.body(), known, wanted, *body));
+    parts.body = freeze(std::move(body));
+    parts.steps = scan_.steps();
+    parts.reverse = scan_.reverse();
+    return results(to, std::move(parts));
+  }
+
+  /// Whether the input, or one that it stands for, is read.
+  bool is_read(size_t i) const {
+    for (size_t j = 0; j < operands_.size(); ++j) {
+      if (same_as_[j] == i && needed_[j]) return true;
+    }
+    return false;
+  }
+
+  Values results(Graph& to, ScanParts parts) {
+    const size_t kept_carries = parts.initial.size();
+    std::vector<std::string> names;
+    for (size_t i : kept_emits_) names.push_back(scan_.node().names[i]);
+    for (size_t k = 0; k < carries_; ++k) {
+      if (kept_[streams_ + k]) names.push_back(scan_.node().names[emits_ + k]);
+    }
+    Values added(kept_emits_.size() + kept_carries);
+    if (!added.empty()) {
+      added = results_of(add_scan(to, std::move(parts), scan_.node().where, std::move(names)));
+    }
+    Values values(emits_ + carries_);
+    for (size_t i = 0; i < emits_; ++i) {
+      if (uses_[i] > 0) values[i] = emitted(i, added, to);
+    }
+    size_t next = kept_emits_.size();
+    for (size_t k = 0; k < carries_; ++k) {
+      const size_t i = streams_ + k;
+      if (kept_[i])
+        values[emits_ + k] = added[next++];
+      else if (uses_[emits_ + k] > 0)
+        values[emits_ + k] = operands_[i];
+    }
+    return values;
+  }
+
+  Value emitted(size_t i, const Values& added, Graph& to) const {
+    const Value emit = scan_.emits()[i];
+    const size_t stream = emitted_stream(emit);
+    if (stream < streams_) return operands_[stream];
+    if (const std::optional<double> number = splat_value(emit))
+      return splat(to, *number, scan_.emitted(i).type());
+    for (size_t j = 0; j < kept_emits_.size(); ++j) {
+      if (scan_.emits()[kept_emits_[j]] == emit) return added[j];
+    }
+    GRAPHC_CHECK(false, "emit %{} is used and not kept", emit.name());
+    return {};
+  }
+
+  Scan scan_;
+  Values operands_;
+  std::vector<int> uses_;  // of each result
+  std::vector<bool> kept_;
+  std::vector<bool> needed_;
+  std::vector<size_t> same_as_;
+  std::vector<size_t> kept_emits_;
+  size_t streams_ = 0, carries_ = 0, emits_ = 0;
+};
+
+}  // namespace
+
+GraphPtr prune_scans(const GraphPtr& graph) {
+  bool changed = false;
+  const std::vector<std::vector<int>> uses = value_uses(*graph);
+  GraphPtr pruned = rewrite(
+      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+        if (!node.is(ops::scan)) return std::nullopt;
+        const WhereScope scope(node.where);
+        std::optional<Values> values =
+            PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
+        changed |= values.has_value();
+        return values;
+      });
+  return changed ? pruned : graph;
+}
+
+}  // namespace graphc

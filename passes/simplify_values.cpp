@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of simplify on what is computed: constants, casts, reductions, products, broadcasting.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/build.h"
+#include "ir/evaluate.h"
+#include "passes/region.h"
+#include "passes/simplify_rules.h"
+
+namespace graphc {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Result = std::optional<Values>;
+
+constexpr int64_t largest_folded_bytes = 4096;
+constexpr int64_t most_elements_read = 1 << 16;
+
+/// The constant with the elements of a literal; absent when an element is not finite.
+Value constant_of(const Literal& literal, Graph& to) {
+  const bool floating = is_floating(literal.dtype());
+  std::vector<double> elements;
+  bool same = true;
+  for (int64_t i = 0; i < literal.elements(); ++i) {
+    elements.push_back(literal.element(i));
+    if (!std::isfinite(elements.back()) || std::abs(elements.back()) > 9e15) return {};
+    same &= elements.back() == elements[0] && std::signbit(elements.back()) == std::signbit(elements[0]);
+  }
+  Attributes attributes{{"dtype", literal.dtype()},
+                        {"shape", Ints(literal.shape().begin(), literal.shape().end())}};
+  if (same && !elements.empty()) {
+    if (floating) return splat(to, elements[0], literal.type());
+    if (literal.dtype() == DType::boolean)
+      attributes.set("value", elements[0] != 0);
+    else
+      attributes.set("value", int64_t(elements[0]));
+  } else if (floating) {
+    attributes.set("value", elements);
+  } else {
+    attributes.set("value", Ints(elements.begin(), elements.end()));
+  }
+  return to.add(ops::constant, {}, std::move(attributes)).result();
+}
+
+bool may_be_folded(const Node& node) {
+  if (node.operands.empty() || !node.regions.empty()) return false;
+  if (node.is(ops::watch) || node.is(ops::stop_gradient) || node.is(ops::grad)) return false;
+  for (const Type& type : node.types) {
+    if (type.bytes() > largest_folded_bytes) return false;
+  }
+  return std::all_of(node.operands.begin(), node.operands.end(), [](Value operand) {
+    return operand.node->is(ops::constant) && operand.shape().elements() <= most_elements_read;
+  });
+}
+
+/// A node of constants is what the evaluator makes of it.
+Result fold_constants(const Node& node, Graph& to) {
+  if (!may_be_folded(node)) return std::nullopt;
+  auto graph = std::make_unique<Graph>("fold");
+  Values operands;
+  for (Value operand : node.operands)
+    operands.push_back(copy_node(*operand.node, {}, *graph).result());
+  graph->set_results(results_of(copy_node(node, std::move(operands), *graph)));
+  const Evaluation evaluation = evaluate(*freeze(std::move(graph)), {});
+  Values values;
+  for (const Literal& literal : evaluation.results) {
+    values.push_back(constant_of(literal, to));
+    if (!values.back()) return std::nullopt;
+  }
+  return values;
+}
+
+Result cast_to_same(const Node& node, Graph&) {
+  if (node.operands[0].type() != node.types[0]) return std::nullopt;
+  return node.operands;
+}
+
+Result cast_of_iota(const Node& node, Graph& to) {
+  const Node& inner = *node.operands[0].node;
+  if (!inner.is(ops::iota) || node.types[0].dtype == DType::boolean) return std::nullopt;
+  // Only where every index is the same number in both types.
+  const int64_t exact = node.types[0].dtype == DType::bf16 ? 256 : int64_t{1} << 24;
+  if (node.types[0].shape.elements() > exact || node.types[0].dtype == DType::u8)
+    return std::nullopt;
+  Attributes attributes = inner.attributes;
+  attributes.set("dtype", node.types[0].dtype);
+  return Values{to.add(ops::iota, {}, std::move(attributes)).result()};
+}
+
+Result size_is_constant(const Node& node, Graph& to) {
+  double size = 1;
+  for (int64_t axis : node.attributes.get_ints("axes"))
+    size *= double(node.operands[0].shape()[int(axis)]);
+  return Values{splat(to, size, node.types[0])};
+}
+
+Result select_by_constant(const Node& node, Graph&) {
+  const std::optional<double> condition = splat_value(node.operands[0]);
+  if (!condition) return std::nullopt;
+  return Values{broadcast_to(node.operands[*condition != 0 ? 1 : 2], node.types[0].shape)};
+}
+
+/// Reducing axes of one element, or none, moves no element.
+Result reduce_nothing(const Node& node, Graph&) {
+  const Value x = node.operands[0];
+  for (int64_t axis : node.attributes.get_ints("axes")) {
+    if (x.shape()[int(axis)] != 1) return std::nullopt;
+  }
+  return Values{reshape(x, node.types[0].shape)};
+}
+
+/// The matrix whose last two axes a transpose exchanges, or an absent value.
+Value transposed_matrix(Value value) {
+  if (!value.node->is(ops::transpose)) return {};
+  Ints permutation = value.node->attributes.get_ints("permutation");
+  const size_t rank = permutation.size();
+  if (rank < 2) return {};
+  std::swap(permutation[rank - 1], permutation[rank - 2]);
+  if (!std::is_sorted(permutation.begin(), permutation.end())) return {};
+  return value.node->operands[0];
+}
+
+Result matmul_of_transpose(const Node& node, Graph&) {
+  Value a = node.operands[0], b = node.operands[1];
+  bool ta = node.attributes.get_bool("transpose_a", false);
+  bool tb = node.attributes.get_bool("transpose_b", false);
+  const Value a_matrix = transposed_matrix(a), b_matrix = transposed_matrix(b);
+  // Batches of transposed rows times one matrix have no derivative: leave them written out.
+  const bool a_fits = a_matrix && (a.shape().rank() == 2 || b.shape().rank() > 2);
+  if (!a_fits && !b_matrix) return std::nullopt;
+  if (a_fits) {
+    a = a_matrix;
+    ta = !ta;
+  }
+  if (b_matrix) {
+    b = b_matrix;
+    tb = !tb;
+  }
+  return Values{matmul(a, b, ta, tb)};
+}
+
+/// The value and the factor of `mul(x, c)` with a constant c, or of `neg(x)`.
+struct Scaled {
+  Value x;
+  double factor;
+};
+
+std::optional<Scaled> scaled(const Node& node) {
+  if (node.is(ops::neg)) return Scaled{node.operands[0], -1};
+  if (!node.is(ops::mul)) return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    const std::optional<double> factor = splat_value(node.operands[i]);
+    const Value x = node.operands[1 - i];
+    if (factor && x.type() == node.types[0]) return Scaled{x, *factor};
+  }
+  return std::nullopt;
+}
+
+/// mul(mul(x, a), b) is mul(x, ab).
+Result merge_factors(const Node& node, Graph&) {
+  if (!is_floating(node.types[0].dtype)) return std::nullopt;
+  const std::optional<Scaled> outer = scaled(node);
+  const std::optional<Scaled> inner = outer ? scaled(*outer->x.node) : std::nullopt;
+  if (!inner || (node.is(ops::neg) && outer->x.node->is(ops::neg))) return std::nullopt;
+  return Values{inner->x * (inner->factor * outer->factor)};
+}
+
+/// Dividing by a power of two is multiplying by its inverse, exactly.
+Result divide_by_power(const Node& node, Graph&) {
+  const std::optional<double> divisor = splat_value(node.operands[1]);
+  int exponent = 0;
+  if (!divisor || !std::isfinite(*divisor) || std::abs(std::frexp(*divisor, &exponent)) != 0.5 ||
+      std::abs(exponent) > 60)
+    return std::nullopt;
+  return Values{broadcast_to(node.operands[0] * (1 / *divisor), node.types[0].shape)};
+}
+
+/// The value before it was broadcast, or the scalar a constant repeats.
+Value unbroadcast(Value value, Graph& to) {
+  if (value.node->is(ops::broadcast_to)) return value.node->operands[0];
+  if (value.shape().rank() > 0) {
+    if (const std::optional<double> number = splat_value(value))
+      return splat(to, *number, {value.dtype(), {}});
+  }
+  return value;
+}
+
+/// Elementwise ops broadcast by themselves, and compute on what is not yet broadcast.
+Result implicit_broadcast(const Node& node, Graph& to) {
+  if (!is_elementwise(node.op) || node.is(ops::watch) || node.is(ops::stop_gradient))
+    return std::nullopt;
+  Values operands;
+  Shape shape;
+  bool any = false;
+  for (Value operand : node.operands) {
+    const bool broadcast_operand =
+        operand.node->is(ops::broadcast_to) || (operand.shape().rank() > 0 && splat_value(operand));
+    any |= broadcast_operand;
+    operands.push_back(broadcast_operand ? unbroadcast(operand, to) : operand);
+    shape = *broadcast(shape, operands.back().shape());
+  }
+  if (!any || operands.empty()) return std::nullopt;
+  const Node& added = to.add(node.op, std::move(operands), node.attributes, {}, node.where,
+                             shape == node.types[0].shape ? node.names : std::vector<std::string>{});
+  return Values{broadcast_to(added.result(), node.types[0].shape)};
+}
+
+}  // namespace
+
+std::span<const Rule> value_rules() {
+  static constexpr Rule rules[] = {
+      {"fold", nullptr, fold_constants},
+      {"cast-same", &ops::cast, cast_to_same},
+      {"cast-iota", &ops::cast, cast_of_iota},
+      {"size", &ops::size, size_is_constant},
+      {"select-constant", &ops::select, select_by_constant},
+      {"sum-nothing", &ops::sum, reduce_nothing},
+      {"max-nothing", &ops::max, reduce_nothing},
+      {"matmul-transpose", &ops::matmul, matmul_of_transpose},
+      {"mul-mul", &ops::mul, merge_factors},
+      {"neg-mul", &ops::neg, merge_factors},
+      {"div-power", &ops::div, divide_by_power},
+      {"implicit-broadcast", nullptr, implicit_broadcast},
+  };
+  return rules;
+}
+
+}  // namespace graphc
