@@ -101,13 +101,13 @@ class ScanGradient {
     };
     const Values results = inline_graph(body, arguments, *joint, replace);
     Values outputs, cotangents;
-    const auto add_cotangent = [&](Value output) {
+    const auto add_cotangent = [&](Value output, const std::string& name) {
       outputs.push_back(output);
-      cotangents.push_back(joint->input(output.type(), "d." + output.name(), output.node->where));
+      cotangents.push_back(joint->input(output.type(), "d." + name, output.node->where));
     };
-    for (size_t k : backward_carries_) add_cotangent(results[k]);
+    for (size_t k : backward_carries_) add_cotangent(results[k], arguments[streams_ + k].name());
     for (size_t i = 0; i < emits_; ++i) {
-      if (dy_[i]) add_cotangent(results[carries_ + i]);
+      if (dy_[i]) add_cotangent(results[carries_ + i], results[carries_ + i].name());
     }
     ForwardScans forwards;
     const Values gradients = backpropagate(*joint, outputs, cotangents, wrt, forwards);
@@ -153,9 +153,7 @@ class ScanGradient {
     const auto begin = joint_->results().begin() + long(first);
     return {begin, begin + long(count)};
   }
-  Values gradient_results() const {
-    return joint_results(carries_ + emits_, gradients_.size());
-  }
+  Values gradient_results() const { return joint_results(carries_ + emits_, gradients_.size()); }
   Values cotangent_inputs() const {
     return {joint_->inputs().begin() + long(active_.size()), joint_->inputs().end()};
   }

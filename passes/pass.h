@@ -77,7 +77,8 @@ using Pipeline = std::vector<PassUse>;
 
 struct PipelineSettings {
   bool verify = true;  ///< re-check the graph after each pass
-  /// Called after each pass with its position in the pipeline, the graph before and the graph after.
+  /// Called after each pass with its position in the pipeline, the graph before and the graph
+  /// after.
   std::function<void(size_t position, const PassUse& use, const GraphPtr& before,
                      const GraphPtr& after)>
       after_pass;

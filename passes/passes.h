@@ -12,10 +12,7 @@ namespace passes {
 extern const Pass autodiff;
 extern const Pass cse;
 extern const Pass expand;
-extern const Pass hoist;
-extern const Pass pack_matmuls;
 extern const Pass simplify;
-extern const Pass unroll;
 }  // namespace passes
 
 /// All passes, by name.

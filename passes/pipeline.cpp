@@ -13,14 +13,8 @@ namespace {
 // simplify, cse < autodiff   Also inside bodies. Two equal values would be saved twice, or one of
 //                            them computed again through a product in the backward loop. Sound,
 //                            because a gradient is taken at leaves.
-// pack-matmuls < hoist       The concatenation of weights becomes invariant and leaves the loop; a
-//                            split contraction exposes the product of the input.
-// hoist < autodiff           The gradient of a product over all steps is one; else two products
-//                            enter the backward loop.
 // autodiff < expand          Only an unexpanded composite can use its record's derivative.
-// expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
-// hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
-// unroll < simplify          Only then does unrolling buy anything: the zero state folds.
+// expand < simplify, cse     What it writes meets the clean-up that users' equations met.
 struct Variant {
   std::string_view name;
   std::string_view passes;
@@ -30,15 +24,10 @@ constexpr Variant variants[] = {
     {"basic",
      "simplify,cse,"
      "autodiff,expand,simplify,cse"},
-    // The same with the loop written out.
-    {"unrolled",
-     "simplify,cse,"
-     "autodiff,expand,simplify,cse,"
-     "unroll{full=true},simplify,cse"},
-    // Loops distributed: what the planned kernels are made of.
+    // What the planned kernels are made of.
     {"fused",
-     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
-     "autodiff,expand,simplify,cse,hoist,simplify,cse"},
+     "simplify,cse,"
+     "autodiff,expand,simplify,cse"},
 };
 
 PassUse parse_use(std::string_view text) {

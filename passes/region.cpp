@@ -84,8 +84,7 @@ std::vector<std::vector<int>> value_uses(const Graph& graph) {
   for (const Node& node : graph.nodes()) uses[size_t(node.id)].assign(node.types.size(), 0);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)]) continue;
-    for (Value operand : node.operands)
-      ++uses[size_t(operand.node->id)][size_t(operand.index)];
+    for (Value operand : node.operands) ++uses[size_t(operand.node->id)][size_t(operand.index)];
   }
   for (Value root : graph.roots()) ++uses[size_t(root.node->id)][size_t(root.index)];
   return uses;

@@ -36,8 +36,9 @@ const RulesOfOps& rules_of_ops() {
 
 std::optional<Values> apply_rules(const Node& node, const Values& operands, Graph& to) {
   const WhereScope scope(node.where);
-  const Node view{node.op,    operands,   node.attributes, node.regions, node.types,
-                  node.names, node.where, &to,             -1};
+  const Node view{node.op,      operands,   node.attributes,
+                  node.regions, node.types, node.names,
+                  node.where,   &to,        -1};
   if (std::optional<Values> values = apply_text_rules(view, to)) return values;
   const auto found = rules_of_ops().find(&node.op);
   if (found == rules_of_ops().end()) return std::nullopt;

@@ -37,9 +37,7 @@ class PrunedScan {
  private:
   Value input(size_t i) const { return scan_.body().inputs()[i]; }
   bool is_carry(size_t i) const { return i >= streams_ && i < streams_ + carries_; }
-  bool is_own_next(size_t i) const {
-    return is_carry(i) && scan_.next()[i - streams_] == input(i);
-  }
+  bool is_own_next(size_t i) const { return is_carry(i) && scan_.next()[i - streams_] == input(i); }
   bool is_constant(size_t i) const {
     return (!is_carry(i) || is_own_next(i)) && splat_value(operands_[i]).has_value();
   }
@@ -52,7 +50,8 @@ class PrunedScan {
       if (is_constant(i)) continue;
       if (is_carry(i) && !is_own_next(i)) continue;
       for (size_t j = 0; j < i; ++j) {
-        const bool alike = i < streams_ ? j < streams_ : j >= streams_ && !(is_carry(j) && !is_own_next(j));
+        const bool alike =
+            i < streams_ ? j < streams_ : j >= streams_ && !(is_carry(j) && !is_own_next(j));
         if (!alike || operands_[i] != operands_[j] || is_constant(j)) continue;
         same_as_[i] = j;
         break;
@@ -117,8 +116,7 @@ class PrunedScan {
     ValueMap known(scan_.body());
     ScanParts parts;
     const auto add = [&](size_t i, Values& list) {
-      const Value value =
-          body->input(input(i).type(), input(i).name(), input(i).node->where);
+      const Value value = body->input(input(i).type(), input(i).name(), input(i).node->where);
       known.set(input(i), value);
       list.push_back(operands_[i]);
     };
@@ -215,8 +213,7 @@ GraphPtr prune_scans(const GraphPtr& graph) {
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
         if (!node.is(ops::scan)) return std::nullopt;
         const WhereScope scope(node.where);
-        std::optional<Values> values =
-            PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
+        std::optional<Values> values = PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
         changed |= values.has_value();
         return values;
       });

@@ -38,8 +38,7 @@ constexpr TextRule table[] = {
     {"not-not", "graph (%c) { return logical_not(logical_not(%c)) }", "graph (%c) { return %c }"},
     {"and-same", "graph (%c) { return logical_and(%c, %c) }", "graph (%c) { return %c }"},
     {"or-same", "graph (%c) { return logical_or(%c, %c) }", "graph (%c) { return %c }"},
-    {"select-same", "graph (%c, %x) { return select(%c, %x, %x) }",
-     "graph (%c, %x) { return %x }"},
+    {"select-same", "graph (%c, %x) { return select(%c, %x, %x) }", "graph (%c, %x) { return %x }"},
     {"select-not", "graph (%c, %x, %y) { return select(logical_not(%c), %x, %y) }",
      "graph (%c, %x, %y) { return select(%c, %y, %x) }"},
     {"select-select", "graph (%c, %x, %y, %z) { return select(%c, select(%c, %x, %y), %z) }",
@@ -121,8 +120,8 @@ Value build(Value pattern, const Bindings& bindings, DType dtype, Graph& to) {
 std::span<const TextRule> text_rules() { return table; }
 
 bool is_commutative(const Op& op) {
-  constexpr const Op* commutative[] = {&ops::add,       &ops::mul,        &ops::maximum,
-                                       &ops::minimum,   &ops::equal,      &ops::not_equal,
+  constexpr const Op* commutative[] = {&ops::add,        &ops::mul,        &ops::maximum,
+                                       &ops::minimum,    &ops::equal,      &ops::not_equal,
                                        &ops::logical_or, &ops::logical_and};
   return std::find(std::begin(commutative), std::end(commutative), &op) != std::end(commutative);
 }

@@ -25,7 +25,8 @@ Value constant_of(const Literal& literal, Graph& to) {
   for (int64_t i = 0; i < literal.elements(); ++i) {
     elements.push_back(literal.element(i));
     if (!std::isfinite(elements.back()) || std::abs(elements.back()) > 9e15) return {};
-    same &= elements.back() == elements[0] && std::signbit(elements.back()) == std::signbit(elements[0]);
+    same &= elements.back() == elements[0] &&
+            std::signbit(elements.back()) == std::signbit(elements[0]);
   }
   Attributes attributes{{"dtype", literal.dtype()},
                         {"shape", Ints(literal.shape().begin(), literal.shape().end())}};
@@ -201,8 +202,9 @@ Result implicit_broadcast(const Node& node, Graph& to) {
     shape = *broadcast(shape, operands.back().shape());
   }
   if (!any || operands.empty()) return std::nullopt;
-  const Node& added = to.add(node.op, std::move(operands), node.attributes, {}, node.where,
-                             shape == node.types[0].shape ? node.names : std::vector<std::string>{});
+  const Node& added =
+      to.add(node.op, std::move(operands), node.attributes, {}, node.where,
+             shape == node.types[0].shape ? node.names : std::vector<std::string>{});
   return Values{broadcast_to(added.result(), node.types[0].shape)};
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ir/build.h"
+#include "ir/text.h"
+#include "passes/passes.h"
+#include "tests/passes/cells.h"
+#include "tests/passes/values.h"
+
+namespace graphc::testing {
+namespace {
+
+/// A graph of one node: the op on the operands of a sample.
+GraphPtr graph_of(const Op& op, const Sample& sample) {
+  auto graph = std::make_unique<Graph>(std::string(op.name));
+  Values operands;
+  for (size_t i = 0; i < sample.operands.size(); ++i)
+    operands.push_back(graph->input(sample.operands[i], "x" + std::to_string(i)));
+  const Node& node = graph->add(op, operands, sample.attributes);
+  Values results;
+  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  graph->set_results(results);
+  return freeze(std::move(graph));
+}
+
+bool is_differentiable(const Sample& sample, const Graph& graph) {
+  bool floating_operand = false;
+  for (const Type& type : sample.operands) floating_operand |= is_floating(type.dtype);
+  return floating_operand && is_floating(graph.results()[0].dtype());
+}
+
+TEST(Autodiff, EveryOpAgreesWithFiniteDifferences) {
+  // Their derivative is zero by definition; `pack` is written by a pass after autodiff.
+  const std::set<std::string_view> zero = {"floor", "size", "stop_gradient"};
+  int checked = 0;
+  for (const Op* op : all_ops()) {
+    if (op->samples == nullptr || op == &ops::pack) continue;
+    for (const Sample& sample : op->samples()) {
+      const GraphPtr graph = graph_of(*op, sample);
+      if (!is_differentiable(sample, *graph)) continue;
+      SCOPED_TRACE(op->name);
+      if (op->name == "stop_gradient") continue;
+      const double largest = expect_gradients(graph, "autodiff", 7, {0.2, 1.3, sample.index_limit});
+      if (zero.contains(op->name))
+        EXPECT_EQ(largest, 0);
+      else
+        EXPECT_GT(largest, 1e-3);
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 60);
+}
+
+class CellGradients : public ::testing::TestWithParam<Cell> {};
+
+TEST_P(CellGradients, AgreeWithFiniteDifferences) {
+  const GraphPtr graph = parse_cell(GetParam());
+  EXPECT_GT(expect_gradients(graph, "autodiff", 3, {-1, 1, 7}), 1e-3);
+}
+
+TEST_P(CellGradients, AreTheSameAfterCleaningUpFirst) {
+  const GraphPtr graph = parse_cell(GetParam());
+  EXPECT_GT(expect_gradients(graph, "simplify,cse,autodiff,expand,simplify,cse", 4, {-1, 1, 7}),
+            1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, CellGradients, ::testing::ValuesIn(all_cells()),
+                         [](const auto& cell) { return std::string(cell.param.name); });
+
+TEST(Autodiff, SavesTheWholeOfASplitAndHistoriesForAnLstm) {
+  const GraphPtr graph =
+      after(with_gradients(parse_cell(all_cells()[0])), "simplify,cse,autodiff,simplify,cse");
+  const Node* forward = nullptr;
+  for (const Node& node : graph->nodes()) {
+    if (node.is(ops::scan) && !node.attributes.get_bool("reverse", false)) forward = &node;
+  }
+  ASSERT_NE(forward, nullptr);
+  // h, which is emitted anyway, c and z: 2 values more than the user asked for.
+  ASSERT_EQ(forward->results(), 5);
+  EXPECT_EQ(to_string(forward->types[0]), "f32[4,3,5]");
+  EXPECT_EQ(to_string(forward->types[1]), "f32[4,3,5]");
+  EXPECT_EQ(to_string(forward->types[2]), "f32[4,3,20]");
+}
+
+TEST(Autodiff, StopGradientCutsAndMarksAreRemoved) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[3], %y: f32[3]) {
+      %a = watch %x
+      %b = stop_gradient %y
+      %loss = sum(mul(mul(%a, %a), %b)) {axes = [0]}
+      %da, %dx, %dy = grad %loss, %a, %x, %y
+      return %da, %dx, %dy
+    })");
+  const GraphPtr result = after(graph, "autodiff");
+  EXPECT_EQ(count(*result, "watch") + count(*result, "stop_gradient") + count(*result, "grad"), 0);
+  const Literal x(std::vector<double>{1, 2, 3}, {3}), y(std::vector<double>{5, 7, 11}, {3});
+  const Evaluation found = evaluate(*result, {x, y}, {}, Precision::f64);
+  EXPECT_EQ(found.results[0].to_text(), "[10, 28, 66]");
+  EXPECT_EQ(found.results[1].to_text(), "[10, 28, 66]");
+  EXPECT_EQ(found.results[2].to_text(), "[0, 0, 0]");
+}
+
+TEST(Autodiff, DifferentiatesADerivative) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[2]) {
+      %loss = sum(mul(mul(%x, %x), %x)) {axes = [0]}
+      %d = grad %loss, %x
+      %s = sum(mul(%d, %d)) {axes = [0]}
+      %dd = grad %s, %x
+      return %dd
+    })");
+  // d/dx (3 x^2)^2 = 36 x^3.
+  const Literal x(std::vector<double>{1, 2}, {2});
+  EXPECT_EQ(evaluate(*after(graph, "autodiff"), {x}, {}, Precision::f64).results[0].to_text(),
+            "[36, 288]");
+}
+
+TEST(Autodiff, AnEmptyLoopPassesTheCotangentOfItsCarry) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[0,2], %h0: f32[2]) {
+      %y, %h.e = scan %x.t in %x carry %h = %h0 {
+        %h.1 = mul(%h, %x.t)
+        next %h = %h.1
+        emit %h.1
+      }
+      %loss = sum(%h.e) {axes = [0]}
+      %d = grad %loss, %h0
+      return %d
+    })");
+  const Literal x(Type{DType::f64, {0, 2}}), h(std::vector<double>{3, 4}, {2});
+  EXPECT_EQ(evaluate(*after(graph, "autodiff"), {x, h}, {}, Precision::f64).results[0].to_text(),
+            "[1, 1]");
+}
+
+}  // namespace
+}  // namespace graphc::testing
