@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading files whole, and writing them so that a reader sees the old file or the new one.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace graphc {
+
+/// The content of the file at `path`. Throws ErrorKind::input, naming the path and the system's
+/// reason, when it is missing, is a folder or cannot be read.
+std::string read_file(const std::filesystem::path& path);
+
+/// A file that appears at its path, complete and on disk, when commit() returns; until then, and if
+/// it never is called, whatever was there stays. It is written beside its place under another name.
+/// Every function throws ErrorKind::resource naming the path and the system's reason.
+class AtomicFile {
+ public:
+  /// Anything at `path` that is not a regular file (a folder, a device) is an error.
+  explicit AtomicFile(const std::filesystem::path& path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Call once, last.
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+};
+
+/// An AtomicFile with one write.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace graphc

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads and writes safetensors. A file may be hostile: no number in it is used before it is
+// checked.
+#include "runtime/files/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/error.h"
+#include "runtime/files/files.h"
+
+namespace graphc {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLengthBytes = 8;
+constexpr uint64_t kMaxHeader = 100'000'000;
+constexpr uint64_t kMaxExtent = uint64_t{1} << 48;
+constexpr const char* kMetadata = "__metadata__";
+
+constexpr std::pair<DType, std::string_view> kNames[] = {
+    {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::f64, "F64"}, {DType::i32, "I32"},
+    {DType::i64, "I64"}, {DType::u32, "U32"},   {DType::u8, "U8"},   {DType::boolean, "BOOL"}};
+
+std::string_view format_name(DType dtype) {
+  for (const auto& [each, name] : kNames) {
+    if (each == dtype) return name;
+  }
+  check_failed("dtype", __FILE__, __LINE__, fmt::format("no safetensors name of {}", int(dtype)));
+}
+
+std::optional<DType> dtype_of(std::string_view name) {
+  for (const auto& [dtype, each] : kNames) {
+    if (each == name) return dtype;
+  }
+  return std::nullopt;
+}
+
+/// Where an array lies in the bytes after the header.
+struct Entry {
+  std::string name;
+  Type type;
+  uint64_t begin = 0, end = 0;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
+
+  Safetensors read() {
+    const json header = parse_header();
+    Safetensors result;
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : header.items()) {
+      if (name == kMetadata) {
+        result.metadata = metadata_of(value);
+      } else {
+        entries.push_back(entry_of(name, value));
+      }
+    }
+    check_layout(entries);
+    for (const Entry& entry : entries) {
+      const auto bytes = data_.substr(entry.begin, entry.end - entry.begin);
+      try {
+        result.arrays.emplace(entry.name,
+                              Literal::from_bytes(entry.type, std::as_bytes(std::span(bytes))));
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::input) throw;
+        throw fault("array '{}': {}", entry.name, error.message());
+      }
+    }
+    return result;
+  }
+
+ private:
+  template <typename... Args>
+  Error fault(fmt::format_string<Args...> format, Args&&... args) const {
+    return input_error({}, "'{}' is not a valid safetensors file: {}", file_,
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  /// Checks the length, splits the bytes into header and data, and parses the header.
+  json parse_header() {
+    if (bytes_.size() < kLengthBytes) {
+      throw fault("it has {} bytes, and {} give the header's length", bytes_.size(), kLengthBytes);
+    }
+    uint64_t length = 0;
+    for (size_t i = 0; i < kLengthBytes; ++i) {
+      length |= uint64_t{static_cast<unsigned char>(bytes_[i])} << (8 * i);
+    }
+    if (length > kMaxHeader) {
+      throw fault("its header is {} bytes long, at most {} are allowed", length, kMaxHeader);
+    }
+    if (length > bytes_.size() - kLengthBytes) {
+      throw fault("its header is {} bytes long, the file has {} after the length: cut short?",
+                  length, bytes_.size() - kLengthBytes);
+    }
+    const std::string_view text = bytes_.substr(kLengthBytes, length);
+    data_ = bytes_.substr(kLengthBytes + length);
+    if (!text.starts_with('{')) throw fault("its header does not begin with '{{'");
+    return parse_json(text);
+  }
+
+  /// JSON whose objects have no key twice, nested no deeper than the format needs.
+  json parse_json(std::string_view text) const {
+    std::vector<std::set<std::string>> keys;
+    const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+      if (depth > 3) throw fault("its header is nested too deeply");
+      if (event == json::parse_event_t::object_start) keys.emplace_back();
+      if (event == json::parse_event_t::object_end) keys.pop_back();
+      if (event == json::parse_event_t::key) {
+        const auto& key = parsed.get_ref<const std::string&>();
+        if (!keys.back().insert(key).second) throw fault("its header has '{}' twice", key);
+      }
+      return true;
+    };
+    try {
+      return json::parse(text, check);
+    } catch (const json::exception& error) {
+      throw fault("its header is not JSON: {}", error.what());
+    }
+  }
+
+  std::map<std::string, std::string> metadata_of(const json& value) const {
+    if (!value.is_object()) throw fault("{} is not an object", kMetadata);
+    std::map<std::string, std::string> metadata;
+    for (const auto& [key, text] : value.items()) {
+      if (!text.is_string()) throw fault("{} '{}' is not a text", kMetadata, key);
+      metadata.emplace(key, text.get<std::string>());
+    }
+    return metadata;
+  }
+
+  Entry entry_of(const std::string& name, const json& value) const {
+    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
+        !value.contains("shape") || !value.contains("data_offsets")) {
+      throw fault("array '{}' wants exactly dtype, shape and data_offsets", name);
+    }
+    Entry entry{name, type_of(name, value.at("dtype"), value.at("shape"))};
+    const auto offsets = numbers(name, "data_offsets", value.at("data_offsets"), data_.size());
+    if (offsets.size() != 2) {
+      throw fault("array '{}' has {} data_offsets, not 2", name, offsets.size());
+    }
+    entry.begin = uint64_t(offsets[0]);
+    entry.end = uint64_t(offsets[1]);
+    if (entry.begin > entry.end) {
+      throw fault("array '{}' ends at {}, before it begins at {}", name, entry.end, entry.begin);
+    }
+    if (entry.end - entry.begin != uint64_t(entry.type.bytes())) {
+      throw fault("array '{}' is {} of {} bytes, its data_offsets span {}", name,
+                  to_string(entry.type), entry.type.bytes(), entry.end - entry.begin);
+    }
+    return entry;
+  }
+
+  Type type_of(const std::string& name, const json& dtype, const json& shape) const {
+    if (!dtype.is_string()) throw fault("array '{}' has a dtype that is not a text", name);
+    const auto& text = dtype.get_ref<const std::string&>();
+    const auto found = dtype_of(text);
+    if (!found) throw fault("array '{}' has the unknown dtype '{}'", name, text);
+    const auto extents = numbers(name, "shape", shape, kMaxExtent);
+    try {
+      return {*found, Shape(std::span(extents))};
+    } catch (const Error& error) {
+      throw fault("array '{}': {}", name, error.message());
+    }
+  }
+
+  /// A JSON array of whole numbers from 0 to `most`.
+  std::vector<int64_t> numbers(const std::string& name, std::string_view field, const json& value,
+                               uint64_t most) const {
+    if (!value.is_array()) throw fault("array '{}' has a {} that is not an array", name, field);
+    std::vector<int64_t> result;
+    for (const json& number : value) {
+      if (!number.is_number_unsigned()) {
+        throw fault("array '{}' has {} in {}, not a whole number of at least 0", name,
+                    number.dump(-1, ' ', true, json::error_handler_t::replace), field);
+      }
+      if (number.get<uint64_t>() > most) {
+        throw fault("array '{}' has {} in {}, more than the {} possible", name,
+                    number.get<uint64_t>(), field, most);
+      }
+      result.push_back(int64_t(number.get<uint64_t>()));
+    }
+    return result;
+  }
+
+  /// The arrays, by offset, follow each other from the first byte to the last.
+  void check_layout(std::vector<Entry>& entries) const {
+    std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+      return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+    });
+    uint64_t end = 0;
+    for (const Entry& entry : entries) {
+      if (entry.begin != end) {
+        throw fault("array '{}' begins at byte {}, the one before ends at {}", entry.name,
+                    entry.begin, end);
+      }
+      end = entry.end;
+    }
+    if (end != data_.size()) {
+      throw fault("its arrays end at byte {} of {}", end, data_.size());
+    }
+  }
+
+  std::string_view bytes_, file_;
+  std::string_view data_;  ///< what follows the header
+};
+
+std::string header_of(const Safetensors& content) {
+  json header = json::object();
+  int64_t offset = 0;
+  for (const auto& [name, literal] : content.arrays) {
+    if (name == kMetadata) throw input_error({}, "an array cannot be named '{}'", kMetadata);
+    const Shape& shape = literal.shape();
+    header[name] = {{"dtype", format_name(literal.dtype())},
+                    {"shape", json::array()},
+                    {"data_offsets", {offset, offset + literal.type().bytes()}}};
+    for (int64_t extent : shape) header[name]["shape"].push_back(extent);
+    offset += literal.type().bytes();
+  }
+  if (!content.metadata.empty()) header[kMetadata] = content.metadata;
+
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const json::exception&) {
+    throw input_error({}, "a name or a metadata text for a safetensors file is not UTF-8");
+  }
+  // Spaces up to a multiple of eight, so that the data begin aligned.
+  text.append((8 - text.size() % 8) % 8, ' ');
+  if (text.size() > kMaxHeader) {
+    throw input_error({}, "a safetensors header of {} bytes is too long: at most {} are allowed",
+                      text.size(), kMaxHeader);
+  }
+  return text;
+}
+
+}  // namespace
+
+Safetensors parse_safetensors(std::string_view bytes, std::string_view file) {
+  return Reader(bytes, file).read();
+}
+
+Safetensors read_safetensors(const std::filesystem::path& path) {
+  return parse_safetensors(read_file(path), path.string());
+}
+
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+  const std::string header = header_of(content);
+  std::array<std::byte, kLengthBytes> length;
+  for (size_t i = 0; i < kLengthBytes; ++i) length[i] = std::byte(header.size() >> (8 * i) & 0xff);
+  AtomicFile file(path);
+  file.write(length);
+  file.write(header);
+  for (const auto& [name, literal] : content.arrays) file.write(literal.bytes());
+  file.commit();
+}
+
+}  // namespace graphc

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The safetensors format: named arrays, the form of checkpoints.
+//
+// Eight bytes of header length (little endian), a JSON header of at most 100 MB that gives each
+// array its `dtype`, `shape` and `data_offsets`, then the bytes, without gaps. Everything is
+// checked before an array is made.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ir/literal.h"
+
+namespace graphc {
+
+/// Arrays by name, and free text by key (the header's `__metadata__`).
+struct Safetensors {
+  std::map<std::string, Literal> arrays;
+  std::map<std::string, std::string> metadata;
+
+  bool operator==(const Safetensors&) const = default;
+};
+
+/// Throws ErrorKind::input, naming the file and what is wrong with it.
+Safetensors read_safetensors(const std::filesystem::path& path);
+/// The same from bytes; `file` is the name that errors give.
+Safetensors parse_safetensors(std::string_view bytes, std::string_view file);
+
+/// Writes the file in one piece or not at all. Equal content gives equal bytes: arrays lie in the
+/// order of their names. Throws ErrorKind::resource when it cannot be written, ErrorKind::input for
+/// an array named `__metadata__` and for a name or text that is not UTF-8.
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content);
+
+}  // namespace graphc
