@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Word-level text corpora: vocabulary, token streams, and the windows a language model trains on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/literal.h"
+
+namespace graphc {
+
+/// The word that stands for the end of a line, and the one for words out of the vocabulary.
+inline constexpr std::string_view kEndOfLine = "<eos>";
+inline constexpr std::string_view kUnknownWord = "<unk>";
+
+/// The words of `text` in order, split at spaces and newlines only; every newline is kEndOfLine.
+/// The views point into `text`.
+std::vector<std::string_view> split_words(std::string_view text);
+
+/// Words and their ids: 0 for the most frequent; among equally frequent ones, bytes decide.
+class Vocabulary {
+ public:
+  Vocabulary() = default;
+  explicit Vocabulary(std::span<const std::string_view> words);
+
+  int32_t size() const { return int32_t(words_.size()); }
+  const std::string& word(int32_t id) const;
+  std::optional<int32_t> id(std::string_view word) const;
+  /// The ids of `words`; one that is not in the vocabulary gets the id of kUnknownWord. Throws
+  /// ErrorKind::input naming the word, its line and `file` when the vocabulary lacks that too.
+  std::vector<int32_t> ids(std::span<const std::string_view> words, std::string_view file) const;
+
+ private:
+  std::vector<std::string> words_;
+  std::map<std::string, int32_t, std::less<>> ids_;
+};
+
+/// Three token streams over the vocabulary of the first.
+struct TextCorpus {
+  Vocabulary vocabulary;
+  std::vector<int32_t> train, valid, test;
+};
+
+/// Where a corpus lies: `given` if there is one, else the folder `name` in the folder that the
+/// environment variable GRAPHC_DATA names. Throws ErrorKind::input, saying what was wanted, when
+/// neither is set.
+std::filesystem::path corpus_folder(const std::optional<std::filesystem::path>& given,
+                                    std::string_view name);
+
+/// Reads ptb.train.txt, ptb.valid.txt and ptb.test.txt in `folder`. Throws ErrorKind::input for a
+/// file that is missing, or that holds no words.
+TextCorpus read_ptb(const std::filesystem::path& folder);
+
+/// Tokens and targets of one window, i32[T,B]; a target is the token that follows in its row.
+struct Window {
+  Literal tokens, targets;
+};
+
+/// A token stream laid out as B contiguous rows, the tail dropped; window i is the columns
+/// [iT, iT+T). The stream must outlive the windows.
+class Windows {
+ public:
+  /// Throws ErrorKind::input when the stream is too short for one window, or B or T is below 1.
+  Windows(std::span<const int32_t> stream, int64_t batch, int64_t steps);
+
+  /// floor((floor(length / B) - 1) / T).
+  int64_t count() const { return (row_ - 1) / steps_; }
+  int64_t batch() const { return batch_; }
+  int64_t steps() const { return steps_; }
+
+  Window window(int64_t index) const;
+  /// The same into memory of the caller's, T*B numbers each, row-major [T,B].
+  void fill(int64_t index, std::span<int32_t> tokens, std::span<int32_t> targets) const;
+
+ private:
+  std::span<const int32_t> stream_;
+  int64_t batch_, steps_;
+  int64_t row_;  ///< tokens in a row
+};
+
+}  // namespace graphc
