@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for the public corpora outside the project.
+#include "tests/testing/corpus.h"
+
+#include <cstdlib>
+
+namespace graphc::testing {
+
+std::optional<std::filesystem::path> find_corpus(std::string_view name) {
+  const char* data = std::getenv("GRAPHC_DATA");
+  const std::filesystem::path root = data != nullptr ? data : GRAPHC_SOURCE_DIR "/../shared/data";
+  if (!std::filesystem::is_directory(root / name)) return std::nullopt;
+  return root / name;
+}
+
+}  // namespace graphc::testing
