@@ -10,6 +10,8 @@ constexpr const Pass* table[] = {
     &passes::autodiff,
     &passes::cse,
     &passes::expand,
+    &passes::fuse,
+    &passes::reductions,
     &passes::simplify,
 };
 

@@ -12,6 +12,8 @@ namespace passes {
 extern const Pass autodiff;
 extern const Pass cse;
 extern const Pass expand;
+extern const Pass fuse;
+extern const Pass reductions;
 extern const Pass simplify;
 }  // namespace passes
 

@@ -15,20 +15,34 @@ namespace {
 //                            because a gradient is taken at leaves.
 // autodiff < expand          Only an unexpanded composite can use its record's derivative.
 // expand < simplify, cse     What it writes meets the clean-up that users' equations met.
+// reductions < fuse          A kernel sums along its rows or its columns, nothing else.
 struct Variant {
   std::string_view name;
-  std::string_view passes;
+  std::string_view passes;   ///< to an optimized graph
+  std::string_view kernels;  ///< from there to kernels
 };
 constexpr Variant variants[] = {
     // One kernel for each op inside the loop.
     {"basic",
      "simplify,cse,"
-     "autodiff,expand,simplify,cse"},
+     "autodiff,expand,simplify,cse",
+     "reductions,fuse{single=true}"},
     // What the planned kernels are made of.
     {"fused",
      "simplify,cse,"
-     "autodiff,expand,simplify,cse"},
+     "autodiff,expand,simplify,cse",
+     "reductions,fuse"},
 };
+
+const Variant& find_variant(std::string_view variant) {
+  std::string found;
+  for (const Variant& known : variants) {
+    if (known.name == variant) return known;
+    found += fmt::format("{}{}", found.empty() ? "" : ", ", known.name);
+  }
+  throw Error(ErrorKind::usage, {},
+              fmt::format("there is no variant '{}'; there are {}", variant, found));
+}
 
 PassUse parse_use(std::string_view text) {
   const size_t brace = text.find('{');
@@ -78,13 +92,11 @@ std::string to_text(const Pipeline& pipeline) {
 }
 
 Pipeline standard_pipeline(std::string_view variant) {
-  std::string found;
-  for (const Variant& known : variants) {
-    if (known.name == variant) return parse_pipeline(known.passes);
-    found += fmt::format("{}{}", found.empty() ? "" : ", ", known.name);
-  }
-  throw Error(ErrorKind::usage, {},
-              fmt::format("there is no variant '{}'; there are {}", variant, found));
+  return parse_pipeline(find_variant(variant).passes);
+}
+
+Pipeline kernel_pipeline(std::string_view variant) {
+  return parse_pipeline(find_variant(variant).kernels);
 }
 
 std::vector<std::string_view> all_variants() {

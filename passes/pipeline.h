@@ -19,6 +19,8 @@ std::string to_text(const Pipeline& pipeline);
 /// The standard pipeline of a variant (DESIGN: `basic`, `unrolled`, `fused`), from a traced graph
 /// to one without `grad` whose loops are distributed. Throws ErrorKind::usage naming the variants.
 Pipeline standard_pipeline(std::string_view variant);
+/// What follows on a target that compiles kernels: from there to a graph of kernels.
+Pipeline kernel_pipeline(std::string_view variant);
 /// Names of the variants.
 std::vector<std::string_view> all_variants();
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/emit_body.h"
+
+#include <llvm/IR/IRBuilder.h>
+
+#include <algorithm>
+
+#include "codegen/cpu/emit_scalar.h"
+
+namespace graphc::cpu {
+
+using llvm::Value;
+
+BodyEmitter::BodyEmitter(KernelModule& kernel, llvm::IRBuilderBase& builder,
+                         const NestProgram& program, const TileShape& shape)
+    : kernel_(kernel), b_(builder), program_(program), shape_(shape) {
+  values_.assign(program_.body.size(), nullptr);
+  find_levels();
+}
+
+void BodyEmitter::set_arguments(std::vector<OperandValues> operands, Value* column_end) {
+  operands_ = std::move(operands);
+  column_end_ = column_end;
+}
+
+Value* BodyEmitter::number(int64_t value) { return b_.getInt64(uint64_t(value)); }
+
+Value* BodyEmitter::at(Value* pointer, Value* bytes) {
+  return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes);
+}
+
+void BodyEmitter::find_levels() {
+  for (const NestInstruction& in : program_.body) {
+    Level level = Level::once;
+    if (in.kind == NestOp::load) {
+      const NestOperand& operand = program_.operands[size_t(in.operand)];
+      if (operand.kind == OperandKind::literal)
+        level = Level::once;
+      else if (operand.column != ColumnStep::none)
+        level = Level::element;
+      else if (operand.by_row)
+        level = program_.kind == NestKind::columns ? Level::element : Level::row;
+    } else if (in.kind != NestOp::scalar) {
+      level = Level::element;
+    }
+    for (int operand : {in.a, in.b, in.c}) {
+      if (operand >= 0) level = std::max(level, levels_[size_t(operand)]);
+    }
+    levels_.push_back(level);
+  }
+}
+
+void BodyEmitter::run_level(Level level, Value* row, Value* column, Value* mask, Value* tile) {
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (levels_[i] != level) continue;
+    const NestInstruction& in = program_.body[i];
+    switch (in.kind) {
+      case NestOp::load:
+        values_[i] = load_operand(in, row, column, mask);
+        break;
+      case NestOp::product:
+        values_[i] = load_sum(in, tile);
+        break;
+      case NestOp::store:
+        store_operand(in, row, column, mask);
+        break;
+      case NestOp::reduce:
+        reduce(in, mask);
+        break;
+      case NestOp::scalar:
+        values_[i] = scalar(in);
+        break;
+    }
+  }
+}
+
+Value* BodyEmitter::mask_at(Value* column) {
+  auto* type = vector_type(b_, DType::i32, shape_.lanes);
+  Value* left = b_.CreateTrunc(
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(column_end_, column),
+                               number(shape_.lanes)),
+      b_.getInt32Ty());
+  return b_.CreateICmpSLT(lane_numbers(type), b_.CreateVectorSplat(unsigned(shape_.lanes), left));
+}
+
+std::vector<BodyEmitter::Reduction> BodyEmitter::reductions() const {
+  std::vector<Reduction> found;
+  for (const NestInstruction& in : program_.body) {
+    if (in.kind != NestOp::reduce) continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    const Reduction wanted{in.operand, program_.kind == NestKind::rows ? 0 : in.part, operand.dtype,
+                           operand.kind == OperandKind::reduce_max};
+    bool known = false;
+    for (const Reduction& r : found) known |= r.operand == wanted.operand && r.part == wanted.part;
+    if (!known) found.push_back(wanted);
+  }
+  return found;
+}
+
+Value* BodyEmitter::identity(const Reduction& r) {
+  llvm::Type* type = vector_type(b_, r.dtype, shape_.lanes);
+  if (!r.maximum) return llvm::Constant::getNullValue(type);
+  if (is_floating(r.dtype)) return llvm::ConstantFP::getInfinity(type, true);
+  const unsigned bits = type->getScalarSizeInBits();
+  const bool is_signed = r.dtype == DType::i32 || r.dtype == DType::i64;
+  return llvm::ConstantInt::get(
+      type, is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0));
+}
+
+void BodyEmitter::set_accumulators(const std::vector<Reduction>& all, const Values& values,
+                                   size_t offset) {
+  for (size_t i = 0; i < all.size(); ++i)
+    accumulators_[{all[i].operand, all[i].part}] = values[offset + i];
+}
+
+void BodyEmitter::append_accumulators(const std::vector<Reduction>& all, Values& values) {
+  for (const Reduction& r : all) values.push_back(accumulators_[{r.operand, r.part}]);
+}
+
+void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
+  const OperandValues& argument = operands_[size_t(r.operand)];
+  b_.CreateAlignedStore(across_lanes(r, lanes), at(argument.base, b_.CreateMul(row, argument.row)),
+                        llvm::Align(uint64_t(size_of(r.dtype))));
+}
+
+void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, Value* values) {
+  b_.CreateMaskedStore(values, address(r.operand, r.part, nullptr, column),
+                       llvm::Align(uint64_t(size_of(r.dtype))), mask);
+}
+
+Value* BodyEmitter::scalar(const NestInstruction& in) {
+  Values operands;
+  for (int operand : {in.a, in.b, in.c}) {
+    if (operand >= 0) operands.push_back(values_[size_t(operand)]);
+  }
+  return emit_scalar(b_, kernel_.cpu(), in.op, in.dtype, program_.body[size_t(in.a)].dtype,
+                     operands);
+}
+
+Value* BodyEmitter::address(int index, int part, Value* row, Value* column) {
+  const NestOperand& operand = program_.operands[size_t(index)];
+  const OperandValues& argument = operands_[size_t(index)];
+  Value* pointer = argument.base;
+  if (operand.by_row && row != nullptr) pointer = at(pointer, b_.CreateMul(row, argument.row));
+  if (part > 0) pointer = at(pointer, b_.CreateMul(argument.part, number(part)));
+  if (operand.column == ColumnStep::contiguous && column != nullptr) {
+    pointer = at(pointer, b_.CreateMul(column, number(size_of(operand.dtype))));
+  } else if (operand.column == ColumnStep::strided && column != nullptr) {
+    pointer = at(pointer, b_.CreateMul(column, argument.column));
+  }
+  return pointer;
+}
+
+/// bool is a byte in memory and a bit in registers.
+llvm::Type* BodyEmitter::stored_type(DType dtype) {
+  return vector_type(b_, dtype == DType::boolean ? DType::u8 : dtype, shape_.lanes);
+}
+
+Value* BodyEmitter::lane_pointers(Value* pointer, Value* stride) {
+  auto* wide = vector_type(b_, DType::i64, shape_.lanes);
+  Value* offsets =
+      b_.CreateMul(lane_numbers(wide), b_.CreateVectorSplat(unsigned(shape_.lanes), stride));
+  return b_.CreateGEP(b_.getInt8Ty(), pointer, offsets);
+}
+
+Value* BodyEmitter::lane_numbers(llvm::Type* type) {
+  std::vector<llvm::Constant*> lanes;
+  for (int i = 0; i < shape_.lanes; ++i) {
+    lanes.push_back(
+        llvm::ConstantInt::get(llvm::cast<llvm::VectorType>(type)->getElementType(), uint64_t(i)));
+  }
+  return llvm::ConstantVector::get(lanes);
+}
+
+Value* BodyEmitter::load_operand(const NestInstruction& in, Value* row, Value* column,
+                                 Value* mask) {
+  const NestOperand& operand = program_.operands[size_t(in.operand)];
+  if (operand.kind == OperandKind::iota) return load_iota(in, row, column);
+  const llvm::Align align{uint64_t(size_of(operand.dtype))};
+  llvm::Type* type = stored_type(operand.dtype);
+  Value* pointer = address(in.operand, in.part, row, column);
+  Value* value = nullptr;
+  if (operand.column == ColumnStep::none) {
+    value = b_.CreateVectorSplat(unsigned(shape_.lanes),
+                                 b_.CreateAlignedLoad(type->getScalarType(), pointer, align));
+  } else if (operand.column == ColumnStep::contiguous) {
+    value = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
+  } else {
+    Value* pointers = lane_pointers(pointer, operands_[size_t(in.operand)].column);
+    value = b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type));
+  }
+  if (operand.dtype != DType::boolean) return value;
+  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(type));
+}
+
+Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* column) {
+  const NestOperand& operand = program_.operands[size_t(in.operand)];
+  const OperandValues& argument = operands_[size_t(in.operand)];
+  Value* base = b_.CreateAdd(argument.base, b_.CreateMul(argument.part, number(in.part)));
+  if (operand.by_row && row != nullptr) base = b_.CreateAdd(base, b_.CreateMul(row, argument.row));
+  auto* wide = vector_type(b_, DType::i64, shape_.lanes);
+  Value* value = b_.CreateVectorSplat(unsigned(shape_.lanes), base);
+  if (operand.column != ColumnStep::none && column != nullptr) {
+    Value* first = b_.CreateVectorSplat(unsigned(shape_.lanes), column);
+    Value* columns = b_.CreateAdd(first, lane_numbers(wide));
+    Value* stride = b_.CreateVectorSplat(unsigned(shape_.lanes), argument.column);
+    value = b_.CreateAdd(value, b_.CreateMul(columns, stride));
+  }
+  Value* const operands[] = {value};
+  return emit_scalar(b_, kernel_.cpu(), ScalarOp::cast, operand.dtype, DType::i64, operands);
+}
+
+void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
+  const NestOperand& operand = program_.operands[size_t(in.operand)];
+  const llvm::Align align{uint64_t(size_of(operand.dtype))};
+  Value* value = values_[size_t(in.a)];
+  Value* pointer = address(in.operand, in.part, row, column);
+  if (operand.dtype == DType::boolean) value = b_.CreateZExt(value, stored_type(operand.dtype));
+  if (operand.column == ColumnStep::contiguous) {
+    b_.CreateMaskedStore(value, pointer, align, mask);
+  } else if (operand.column == ColumnStep::strided) {
+    b_.CreateMaskedScatter(value, lane_pointers(pointer, operands_[size_t(in.operand)].column),
+                           align, mask);
+  } else {
+    b_.CreateAlignedStore(b_.CreateExtractElement(value, uint64_t(0)), pointer, align);
+  }
+}
+
+Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
+  int vectors = in.part * shape_.vectors;
+  for (int p = 0; p < in.operand; ++p)
+    vectors += program_.product_parts[size_t(p)] * shape_.vectors;
+  return b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
+                              at(tile, number(int64_t(vectors) * shape_.lanes * 4)),
+                              llvm::Align(4));
+}
+
+Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
+  Value* const operands[] = {x, y};
+  return emit_scalar(b_, kernel_.cpu(), r.maximum ? ScalarOp::maximum : ScalarOp::add, r.dtype,
+                     r.dtype, operands);
+}
+
+void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
+  const std::pair<int, int> key{in.operand, program_.kind == NestKind::rows ? 0 : in.part};
+  for (const Reduction& r : reductions()) {
+    if (r.operand != key.first || r.part != key.second) continue;
+    Value* value = b_.CreateSelect(mask, values_[size_t(in.a)], identity(r));
+    accumulators_[key] = join(r, accumulators_[key], value);
+  }
+}
+
+/// One value from all lanes, halving the vector: a fixed tree.
+Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
+  for (int width = shape_.lanes / 2; width >= 1; width /= 2) {
+    std::vector<int> low, high;
+    for (int i = 0; i < width; ++i) {
+      low.push_back(i);
+      high.push_back(i + width);
+    }
+    value = join(r, b_.CreateShuffleVector(value, low), b_.CreateShuffleVector(value, high));
+  }
+  return b_.CreateExtractElement(value, uint64_t(0));
+}
+
+}  // namespace graphc::cpu

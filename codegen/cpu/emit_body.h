@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The straight-line body of a nest as LLVM code: its instructions on vectors of columns, what they
+// load and store, and the accumulators of its reductions. LLVM's types appear by name only.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "codegen/cpu/emit_internal.h"
+#include "codegen/nest.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace graphc::cpu {
+
+/// The fields of NestOperandArguments, loaded: a pointer (an integer for iota) and strides.
+struct OperandValues {
+  llvm::Value *base, *row, *part, *column;
+};
+
+/// Emits the body of one nest where the builder stands; the loops around it are its caller's.
+/// Rows, columns and column_end are i64 values in rows and units, masks are <lanes x i1>.
+class BodyEmitter {
+ public:
+  using Values = std::vector<llvm::Value*>;
+
+  /// How often an instruction must run: once, once a row, or for every vector.
+  enum class Level { once, row, element };
+
+  /// One accumulator: a vector that a reduction adds to, or takes the maximum with.
+  struct Reduction {
+    int operand, part;
+    DType dtype;
+    bool maximum;
+  };
+
+  /// `builder` and `program` must outlive the emitter.
+  BodyEmitter(KernelModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program,
+              const TileShape& shape);
+
+  /// The loaded arguments of all operands, in order, and where the columns end: before anything is
+  /// emitted.
+  void set_arguments(std::vector<OperandValues> operands, llvm::Value* column_end);
+
+  /// Emits the instructions of one level. `row` and `column` are indices, `mask` the lanes inside
+  /// the columns, `tile` where the finished sums of this row and vector are; each null where the
+  /// level has none. Throws ErrorKind::input for what the CPU target has no code for.
+  void run_level(Level level, llvm::Value* row, llvm::Value* column, llvm::Value* mask,
+                 llvm::Value* tile);
+
+  /// Lanes of a vector beginning at `column` that lie before column_end.
+  llvm::Value* mask_at(llvm::Value* column);
+
+  /// The accumulators of the body: along a row all parts share one.
+  std::vector<Reduction> reductions() const;
+  /// What a reduction begins with, in every lane.
+  llvm::Value* identity(const Reduction& r);
+  /// Lets `all` go on from `values[offset...]`.
+  void set_accumulators(const std::vector<Reduction>& all, const Values& values, size_t offset = 0);
+  /// Appends what `all` have come to.
+  void append_accumulators(const std::vector<Reduction>& all, Values& values);
+  /// Joins the lanes of a finished accumulator and stores the one element of `row`.
+  void store_row(const Reduction& r, llvm::Value* row, llvm::Value* lanes);
+  /// Stores a finished accumulator, a column for each lane.
+  void store_columns(const Reduction& r, llvm::Value* column, llvm::Value* mask,
+                     llvm::Value* values);
+
+ private:
+  llvm::Value* number(int64_t value);
+  llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
+  void find_levels();
+  llvm::Value* scalar(const NestInstruction& in);
+
+  /// Where an operand's element is; row and column may be null at the levels that have none.
+  llvm::Value* address(int index, int part, llvm::Value* row, llvm::Value* column);
+  llvm::Type* stored_type(DType dtype);
+  llvm::Value* lane_pointers(llvm::Value* pointer, llvm::Value* stride);
+  llvm::Value* lane_numbers(llvm::Type* type);
+  llvm::Value* load_operand(const NestInstruction& in, llvm::Value* row, llvm::Value* column,
+                            llvm::Value* mask);
+  llvm::Value* load_iota(const NestInstruction& in, llvm::Value* row, llvm::Value* column);
+  void store_operand(const NestInstruction& in, llvm::Value* row, llvm::Value* column,
+                     llvm::Value* mask);
+  llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);
+
+  llvm::Value* join(const Reduction& r, llvm::Value* x, llvm::Value* y);
+  void reduce(const NestInstruction& in, llvm::Value* mask);
+  llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
+
+  KernelModule& kernel_;
+  llvm::IRBuilderBase& b_;
+  const NestProgram& program_;
+  const TileShape shape_;
+  llvm::Value* column_end_ = nullptr;
+  std::vector<OperandValues> operands_;
+  std::vector<Level> levels_;  // of each instruction
+  Values values_;              // what each instruction has, null before it ran
+  std::map<std::pair<int, int>, llvm::Value*> accumulators_;  // by operand and part
+};
+
+}  // namespace graphc::cpu

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/emit_nest.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <cstddef>
+#include <functional>
+
+#include "codegen/cpu/emit_body.h"
+#include "codegen/cpu/emit_product.h"
+
+namespace graphc::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::PHINode;
+using llvm::Value;
+using Values = BodyEmitter::Values;
+using Level = BodyEmitter::Level;
+using Reduction = BodyEmitter::Reduction;
+
+struct ProductValues {
+  Value *a, *a_row, *a_k, *panels, *block, *k;
+};
+
+class NestEmitter {
+ public:
+  NestEmitter(KernelModule& kernel, const NestProgram& program, const TileShape& shape)
+      : kernel_(kernel),
+        program_(program),
+        shape_(shape),
+        b_(kernel.context()),
+        body_(kernel, b_, program, shape) {}
+
+  void emit(std::string_view name) {
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
+    function_ = kernel_.define(name, type);
+    b_.SetInsertPoint(BasicBlock::Create(kernel_.context(), "entry", function_));
+    load_arguments();
+    body_.run_level(Level::once, nullptr, nullptr, nullptr, nullptr);
+    switch (program_.kind) {
+      case NestKind::tiles:
+        emit_tiles();
+        break;
+      case NestKind::rows:
+        emit_rows();
+        break;
+      case NestKind::columns:
+        emit_columns();
+        break;
+    }
+    b_.CreateRetVoid();
+  }
+
+ private:
+  using I64 = Value*;
+
+  I64 number(int64_t value) { return b_.getInt64(uint64_t(value)); }
+  Value* at(Value* pointer, Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); }
+  Value* at(Value* pointer, int64_t bytes) { return at(pointer, number(bytes)); }
+  Value* load(llvm::Type* type, Value* pointer) { return b_.CreateLoad(type, pointer); }
+  BasicBlock* block(const char* name) {
+    return BasicBlock::Create(kernel_.context(), name, function_);
+  }
+
+  // --- arguments ---
+
+  void load_arguments() {
+    Value* arguments = function_->getArg(0);
+    const auto field = [&](size_t offset, bool pointer) {
+      return load(pointer ? static_cast<llvm::Type*>(b_.getPtrTy()) : b_.getInt64Ty(),
+                  at(arguments, int64_t(offset)));
+    };
+    Value* operands = field(offsetof(NestArguments, operands), true);
+    Value* products = field(offsetof(NestArguments, products), true);
+    row_begin_ = field(offsetof(NestArguments, row_begin), false);
+    row_end_ = field(offsetof(NestArguments, row_end), false);
+    column_begin_ = field(offsetof(NestArguments, column_begin), false);
+    column_end_ = field(offsetof(NestArguments, column_end), false);
+    partial_ = field(offsetof(NestArguments, partial), true);
+    partial_row_ = field(offsetof(NestArguments, partial_row), false);
+    first_ = b_.CreateICmpNE(field(offsetof(NestArguments, first), false), number(0));
+    last_ = b_.CreateICmpNE(field(offsetof(NestArguments, last), false), number(0));
+    std::vector<OperandValues> loaded;
+    for (size_t i = 0; i < program_.operands.size(); ++i) {
+      Value* entry = at(operands, int64_t(i * sizeof(NestOperandArguments)));
+      const bool iota = program_.operands[i].kind == OperandKind::iota;
+      llvm::Type* base = iota ? static_cast<llvm::Type*>(b_.getInt64Ty()) : b_.getPtrTy();
+      loaded.push_back({load(base, entry), load(b_.getInt64Ty(), at(entry, 8)),
+                        load(b_.getInt64Ty(), at(entry, 16)),
+                        load(b_.getInt64Ty(), at(entry, 24))});
+    }
+    body_.set_arguments(std::move(loaded), column_end_);
+    for (size_t i = 0; i < program_.product_parts.size(); ++i) {
+      Value* entry = at(products, int64_t(i * sizeof(NestProductArguments)));
+      products_.push_back({load(b_.getPtrTy(), entry), load(b_.getInt64Ty(), at(entry, 8)),
+                           load(b_.getInt64Ty(), at(entry, 16)), load(b_.getPtrTy(), at(entry, 24)),
+                           load(b_.getInt64Ty(), at(entry, 32)),
+                           load(b_.getInt64Ty(), at(entry, 40))});
+    }
+  }
+
+  // --- loops ---
+
+  /// for (i = begin; i < end; i += step) body(i), entered only if begin < end.
+  void loop(I64 begin, I64 end, int64_t step, const char* name,
+            const std::function<void(I64)>& body) {
+    loop(begin, end, step, name, {}, [&](I64 i, const Values&) {
+      body(i);
+      return Values{};
+    });
+  }
+
+  /// The same with values carried from iteration to iteration; returns their final values.
+  Values loop(I64 begin, I64 end, int64_t step, const char* name, const Values& initial,
+              const std::function<Values(I64, const Values&)>& body) {
+    BasicBlock *before = b_.GetInsertBlock(), *head = block(name), *after = block("after");
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), head, after);
+    b_.SetInsertPoint(head);
+    PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(begin, before);
+    Values carried;
+    for (Value* value : initial) {
+      PHINode* phi = b_.CreatePHI(value->getType(), 2);
+      phi->addIncoming(value, before);
+      carried.push_back(phi);
+    }
+    const Values next = body(i, carried);
+    Value* following = b_.CreateAdd(i, number(step));
+    BasicBlock* latch = b_.GetInsertBlock();
+    i->addIncoming(following, latch);
+    for (size_t c = 0; c < carried.size(); ++c)
+      llvm::cast<PHINode>(carried[c])->addIncoming(next[c], latch);
+    b_.CreateCondBr(b_.CreateICmpSLT(following, end), head, after);
+    b_.SetInsertPoint(after);
+    Values result;
+    for (size_t c = 0; c < carried.size(); ++c) {
+      PHINode* phi = b_.CreatePHI(initial[c]->getType(), 2);
+      phi->addIncoming(initial[c], before);
+      phi->addIncoming(next[c], latch);
+      result.push_back(phi);
+    }
+    return result;
+  }
+
+  void when(Value* condition, const std::function<void()>& body) {
+    BasicBlock *then = block("then"), *after = block("after");
+    b_.CreateCondBr(condition, then, after);
+    b_.SetInsertPoint(then);
+    body();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+
+  // --- the three kinds ---
+
+  void emit_rows() {
+    const std::vector<Reduction> all = body_.reductions();
+    Values initial;
+    for (const Reduction& r : all) initial.push_back(body_.identity(r));
+    loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
+      body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
+      const Values sums =
+          loop(column_begin_, column_end_, shape_.lanes, "column", initial,
+               [&](I64 column, const Values& carried) {
+                 body_.set_accumulators(all, carried);
+                 body_.run_level(Level::element, row, column, body_.mask_at(column), nullptr);
+                 Values next;
+                 body_.append_accumulators(all, next);
+                 return next;
+               });
+      for (size_t i = 0; i < all.size(); ++i) body_.store_row(all[i], row, sums[i]);
+    });
+  }
+
+  void emit_columns() {
+    const std::vector<Reduction> all = body_.reductions();
+    Values initial;
+    for (int v = 0; v < shape_.vectors; ++v) {
+      for (const Reduction& r : all) initial.push_back(body_.identity(r));
+    }
+    loop(column_begin_, column_end_, shape_.width(), "block", [&](I64 block_column) {
+      Values columns, masks;
+      for (int v = 0; v < shape_.vectors; ++v) {
+        columns.push_back(b_.CreateAdd(block_column, number(v * shape_.lanes)));
+        masks.push_back(body_.mask_at(columns.back()));
+      }
+      const Values sums =
+          loop(row_begin_, row_end_, 1, "row", initial, [&](I64 row, const Values& carried) {
+            Values next;
+            for (size_t v = 0; v < columns.size(); ++v) {
+              body_.set_accumulators(all, carried, v * all.size());
+              body_.run_level(Level::element, row, columns[v], masks[v], nullptr);
+              body_.append_accumulators(all, next);
+            }
+            return next;
+          });
+      for (size_t v = 0; v < columns.size(); ++v) {
+        for (size_t i = 0; i < all.size(); ++i) {
+          body_.store_columns(all[i], columns[v], masks[v], sums[v * all.size() + i]);
+        }
+      }
+    });
+  }
+
+  /// Vectors of sums a row of a tile has, over all products.
+  int sum_vectors() const {
+    int vectors = 0;
+    for (int parts : program_.product_parts) vectors += parts * shape_.vectors;
+    return vectors;
+  }
+
+  void emit_tiles() {
+    const int64_t row_bytes = int64_t(sum_vectors()) * shape_.lanes * 4;
+    llvm::AllocaInst* stack = b_.CreateAlloca(b_.getInt8Ty(), number(row_bytes * shape_.rows));
+    stack->setAlignment(llvm::Align(64));
+    Value* own = b_.CreateICmpEQ(partial_, llvm::ConstantPointerNull::get(b_.getPtrTy()));
+    Value* tile_row = b_.CreateSelect(own, number(row_bytes), partial_row_);
+    Value* rows = b_.CreateSub(row_end_, row_begin_);
+    // Tiles of nearly equal height: 20 rows are 5 5 5 5, not 6 6 6 2.
+    Value* tiles = b_.CreateSDiv(b_.CreateAdd(rows, number(shape_.rows - 1)), number(shape_.rows));
+    Value* divisor = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, tiles, number(1));
+    Value* height = b_.CreateSDiv(rows, divisor);
+    Value* taller = b_.CreateSRem(rows, divisor);
+    loop(column_begin_, column_end_, shape_.width(), "block", [&](I64 column) {
+      loop(number(0), tiles, 1, "tile", [&](I64 tile) {
+        Value* offset = b_.CreateAdd(b_.CreateMul(tile, height),
+                                     b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile, taller));
+        Value* count =
+            b_.CreateAdd(height, b_.CreateZExt(b_.CreateICmpSLT(tile, taller), b_.getInt64Ty()));
+        Value* row = b_.CreateAdd(row_begin_, offset);
+        Value* sums = b_.CreateSelect(own, stack, at(partial_, b_.CreateMul(offset, partial_row_)));
+        emit_products(row, column, count, sums, tile_row);
+        when(last_, [&] { finish_tile(row, column, count, sums, tile_row); });
+      });
+    });
+  }
+
+  void finish_tile(I64 first_row, I64 column, I64 count, Value* sums, I64 tile_row) {
+    loop(number(0), count, 1, "finish", [&](I64 m) {
+      Value* row = b_.CreateAdd(first_row, m);
+      Value* row_sums = at(sums, b_.CreateMul(m, tile_row));
+      body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
+      Value* end = b_.CreateBinaryIntrinsic(
+          llvm::Intrinsic::smin, b_.CreateAdd(column, number(shape_.width())), column_end_);
+      loop(column, end, shape_.lanes, "vector", [&](I64 c) {
+        Value* tile = at(row_sums, b_.CreateMul(b_.CreateSub(c, column), number(4)));
+        body_.run_level(Level::element, row, c, body_.mask_at(c), tile);
+      });
+    });
+  }
+
+  void emit_products(I64 row, I64 column, I64 count, Value* sums, I64 tile_row) {
+    const int most =
+        shape_.accumulators / shape_.rows;  // accumulators of one row that fit the registers
+    int offset = 0;
+    for (size_t p = 0; p < products_.size(); ++p) {
+      const int parts = program_.product_parts[p];
+      const int vectors = parts * shape_.vectors;
+      for (int v = 0; v < vectors; v += most) {
+        emit_product(p, row, column, count, at(sums, int64_t(offset + v) * shape_.lanes * 4),
+                     tile_row, v, std::min(most, vectors - v), vectors);
+      }
+      offset += vectors;
+    }
+  }
+
+  /// Dispatches on the height of the tile: each has a product loop of its own.
+  void emit_product(size_t p, I64 row, I64 column, I64 count, Value* sums, I64 tile_row, int begin,
+                    int vectors, int all_vectors) {
+    const ProductValues& product = products_[p];
+    Value* a = at(product.a, b_.CreateMul(row, product.a_row));
+    Value* block_index = b_.CreateSDiv(column, number(shape_.width()));
+    Value* panel = at(at(product.panels, b_.CreateMul(block_index, product.block)),
+                      int64_t(begin) * shape_.lanes * 4);
+    BasicBlock *done = block("done"), *impossible = block("impossible");
+    auto* choice = b_.CreateSwitch(count, impossible, unsigned(shape_.rows));
+    for (int height = 1; height <= shape_.rows; ++height) {
+      BasicBlock* start = block("height");
+      choice->addCase(llvm::cast<llvm::ConstantInt>(number(height)), start);
+      b_.SetInsertPoint(start);
+      llvm::Function* loop = define_product_loop(
+          kernel_, {shape_.lanes, height, vectors, int64_t(all_vectors) * shape_.lanes * 4});
+      b_.CreateCall(loop,
+                    {a, product.a_row, product.a_k, panel, product.k, sums, tile_row, first_});
+      b_.CreateBr(done);
+    }
+    b_.SetInsertPoint(impossible);
+    b_.CreateUnreachable();
+    b_.SetInsertPoint(done);
+  }
+
+  KernelModule& kernel_;
+  const NestProgram& program_;
+  const TileShape shape_;
+  llvm::IRBuilder<> b_;
+  BodyEmitter body_;
+  llvm::Function* function_ = nullptr;
+  Value *row_begin_ = nullptr, *row_end_ = nullptr, *column_begin_ = nullptr,
+        *column_end_ = nullptr;
+  Value *partial_ = nullptr, *partial_row_ = nullptr, *first_ = nullptr, *last_ = nullptr;
+  std::vector<ProductValues> products_;
+};
+
+}  // namespace
+
+void emit_nest(KernelModule& kernel, std::string_view name, const NestProgram& program,
+               const TileShape& shape) {
+  NestEmitter(kernel, program, shape).emit(name);
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits the machine code of nests: the one emitter of the CPU target.
+#pragma once
+
+#include <string_view>
+
+#include "codegen/cpu/emit_internal.h"
+#include "codegen/nest.h"
+
+namespace graphc::cpu {
+
+/// Adds to `kernel` an exported function `name` of type NestFunction that runs `program` with the
+/// tile `shape`. Throws ErrorKind::input for an operation or a dtype that the CPU target has no
+/// code for, naming it.
+void emit_nest(KernelModule& kernel, std::string_view name, const NestProgram& program,
+               const TileShape& shape);
+
+}  // namespace graphc::cpu

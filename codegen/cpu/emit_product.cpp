@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/emit_product.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "codegen/cpu/vector_math.h"
+#include "ir/error.h"
+
+namespace graphc::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::PHINode;
+using llvm::Value;
+
+class ProductEmitter {
+ public:
+  ProductEmitter(KernelModule& kernel, const ProductLoop& loop, llvm::Function* function)
+      : kernel_(kernel), loop_(loop), function_(function), b_(kernel.context()) {
+    vector_ = llvm::FixedVectorType::get(b_.getFloatTy(), unsigned(loop.lanes));
+  }
+
+  void emit() {
+    BasicBlock* entry = block("entry");
+    b_.SetInsertPoint(entry);
+    for (int m = 0; m < loop_.rows; ++m) {
+      rows_.push_back(
+          at(function_->getArg(0), b_.CreateMul(function_->getArg(1), b_.getInt64(uint64_t(m)))));
+      sum_rows_.push_back(
+          at(function_->getArg(5), b_.CreateMul(function_->getArg(6), b_.getInt64(uint64_t(m)))));
+    }
+    const std::vector<Value*> initial = emit_initial(entry);
+    const std::vector<Value*> final = emit_loop(initial);
+    for (size_t i = 0; i < final.size(); ++i)
+      b_.CreateAlignedStore(final[i], sum_at(i), llvm::Align(4));
+    b_.CreateRetVoid();
+  }
+
+ private:
+  BasicBlock* block(const char* name) {
+    return BasicBlock::Create(kernel_.context(), name, function_);
+  }
+  Value* at(Value* pointer, Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); }
+  Value* at(Value* pointer, int64_t bytes) { return at(pointer, b_.getInt64(uint64_t(bytes))); }
+  int64_t vector_bytes() const { return int64_t(loop_.lanes) * 4; }
+  size_t sums() const { return size_t(loop_.rows) * size_t(loop_.vectors); }
+  Value* sum_at(size_t i) {
+    return at(sum_rows_[i / size_t(loop_.vectors)],
+              int64_t(i % size_t(loop_.vectors)) * vector_bytes());
+  }
+  Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
+
+  /// Zeros, or the sums of the terms before.
+  std::vector<Value*> emit_initial(BasicBlock* entry) {
+    BasicBlock *resume = block("resume"), *begin = block("begin");
+    b_.CreateCondBr(function_->getArg(7), begin, resume);
+    b_.SetInsertPoint(resume);
+    std::vector<Value*> earlier, initial;
+    for (size_t i = 0; i < sums(); ++i) earlier.push_back(load(sum_at(i)));
+    b_.CreateBr(begin);
+    b_.SetInsertPoint(begin);
+    for (Value* value : earlier) {
+      PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(llvm::Constant::getNullValue(vector_), entry);
+      phi->addIncoming(value, resume);
+      initial.push_back(phi);
+    }
+    return initial;
+  }
+
+  std::vector<Value*> emit_loop(const std::vector<Value*>& initial) {
+    const VectorMath math(b_, kernel_.cpu());
+    BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
+    Value* count = function_->getArg(4);
+    b_.CreateCondBr(b_.CreateICmpSGT(count, b_.getInt64(0)), head, done);
+    b_.SetInsertPoint(head);
+    PHINode* left = b_.CreatePHI(b_.getInt64Ty(), 2);
+    PHINode* panel = b_.CreatePHI(b_.getPtrTy(), 2);
+    PHINode* offset = b_.CreatePHI(b_.getInt64Ty(), 2);
+    left->addIncoming(count, before);
+    panel->addIncoming(function_->getArg(3), before);
+    offset->addIncoming(b_.getInt64(0), before);
+    std::vector<PHINode*> carried;
+    for (Value* value : initial) {
+      carried.push_back(b_.CreatePHI(vector_, 2));
+      carried.back()->addIncoming(value, before);
+    }
+    std::vector<Value*> right, next;
+    for (int v = 0; v < loop_.vectors; ++v) right.push_back(load(at(panel, v * vector_bytes())));
+    for (int m = 0; m < loop_.rows; ++m) {
+      Value* x =
+          b_.CreateAlignedLoad(b_.getFloatTy(), at(rows_[size_t(m)], offset), llvm::Align(4));
+      x = b_.CreateVectorSplat(unsigned(loop_.lanes), x);
+      for (int v = 0; v < loop_.vectors; ++v) {
+        next.push_back(
+            math.multiply_add(x, right[size_t(v)], carried[size_t(m * loop_.vectors + v)]));
+      }
+    }
+    left->addIncoming(b_.CreateSub(left, b_.getInt64(1)), head);
+    panel->addIncoming(at(panel, loop_.k_bytes), head);
+    offset->addIncoming(b_.CreateAdd(offset, function_->getArg(2)), head);
+    for (size_t i = 0; i < next.size(); ++i) carried[i]->addIncoming(next[i], head);
+    b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(1)), head, done);
+    b_.SetInsertPoint(done);
+    std::vector<Value*> final;
+    for (size_t i = 0; i < next.size(); ++i) {
+      PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(initial[i], before);
+      phi->addIncoming(next[i], head);
+      final.push_back(phi);
+    }
+    return final;
+  }
+
+  KernelModule& kernel_;
+  const ProductLoop loop_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  llvm::Type* vector_;
+  std::vector<Value*> rows_, sum_rows_;
+};
+
+}  // namespace
+
+llvm::Function* define_product_loop(KernelModule& kernel, const ProductLoop& loop) {
+  const std::string name = fmt::format("product_{}x{}_{}", loop.rows, loop.vectors, loop.k_bytes);
+  if (llvm::Function* known = kernel.module().getFunction(name)) return known;
+  llvm::LLVMContext& context = kernel.context();
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context),
+             *number = llvm::Type::getInt64Ty(context);
+  auto* type = llvm::FunctionType::get(
+      llvm::Type::getVoidTy(context),
+      {pointer, number, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context)},
+      false);
+  llvm::Function* function = kernel.define(name, type, false);
+  ProductEmitter(kernel, loop, function).emit();
+  return function;
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// LLVM code of single scalar operations on vectors: how the CPU target reads scalar programs.
+#pragma once
+
+#include <span>
+
+#include "codegen/cpu/emit_internal.h"
+#include "ir/scalar.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace graphc::cpu {
+
+/// The LLVM type of a vector of `lanes` elements in registers: bool is i1.
+llvm::Type* vector_type(llvm::IRBuilderBase& builder, DType dtype, int lanes);
+
+/// Emits `op` with a result of `dtype` on vectors of `operand_dtype` (that of the first operand
+/// that is not a condition). Throws ErrorKind::input for what the CPU target has no code for.
+llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, ScalarOp op,
+                         DType dtype, DType operand_dtype, std::span<llvm::Value* const> operands);
+
+}  // namespace graphc::cpu

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/program.h"
+
+#include <map>
+#include <mutex>
+
+#include "codegen/cpu/emit_nest.h"
+#include "codegen/cpu/jit.h"
+#include "codegen/cpu/walk.h"
+#include "ir/error.h"
+#include "runtime/clock.h"
+
+namespace graphc::cpu {
+namespace {
+
+constexpr const char* kSymbol = "nest";
+
+/// Machine code of one CPU: lives as long as the programs that use it.
+struct KernelCache {
+  explicit KernelCache(const CpuFeatures& cpu) : jit(cpu) {}
+  std::mutex mutex;
+  Jit jit;
+  std::map<std::string, NestFunction> functions;
+};
+
+std::mutex caches_mutex;
+std::map<std::string, std::shared_ptr<KernelCache>>& caches() {
+  static std::map<std::string, std::shared_ptr<KernelCache>> all;
+  return all;
+}
+
+std::shared_ptr<KernelCache> cache_for(const CpuFeatures& cpu) {
+  std::lock_guard lock(caches_mutex);
+  std::shared_ptr<KernelCache>& cache = caches()[cpu.llvm_name + " " + cpu.features];
+  if (!cache) cache = std::make_shared<KernelCache>(cpu);
+  return cache;
+}
+
+TileShape shape_for(const NestProgram& program, const CpuFeatures& cpu) {
+  return tile_shape(program, cpu.vector_lanes_f32, cpu.vector_registers);
+}
+
+}  // namespace
+
+struct Program::Code {
+  std::shared_ptr<KernelCache> cache;
+  std::unique_ptr<Walker> walker;
+};
+
+void clear_kernel_cache() {
+  std::lock_guard lock(caches_mutex);
+  caches().clear();
+}
+
+Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team)
+    : team_(std::move(team)), code_(std::make_unique<Code>()) {
+  double clock = steady_seconds();
+  const auto lap = [&clock] {
+    const double begun = clock;
+    clock = steady_seconds();
+    return clock - begun;
+  };
+  plan_ = lower(kernels, {cpu.vector_lanes_f32, cpu.vector_registers});
+  plan_memory(plan_);
+  verify_plan(plan_);
+  times_.plan_s = lap();
+
+  code_->cache = cache_for(cpu);
+  times_.link_s += lap();
+  std::lock_guard lock(code_->cache->mutex);
+  std::vector<CompiledNest> nests;
+  for (const NestProgram& program : plan_.programs) {
+    const TileShape shape = shape_for(program, cpu);
+    NestFunction& function = code_->cache->functions[program.text()];
+    if (function == nullptr) {
+      lap();
+      KernelModule module(cpu, kSymbol);
+      emit_nest(module, kSymbol, program, shape);
+      times_.emit_s += lap();
+      const ObjectCode object = code_->cache->jit.compile(std::move(module));
+      times_.codegen_s += lap();
+      function = reinterpret_cast<NestFunction>(code_->cache->jit.link(object, kSymbol));
+      times_.link_s += lap();
+      ++times_.kernels;
+    } else {
+      ++times_.cache_hits;
+    }
+    nests.push_back({function, shape});
+  }
+  times_.emit_s += lap();
+
+  arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
+  bases_.resize(plan_.buffers.size(), nullptr);
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    Buffer& buffer = plan_.buffers[i];
+    if (buffer.place == Place::arena)
+      bases_[i] = reinterpret_cast<char*>(arena_.data()) + buffer.offset;
+    if (buffer.place == Place::constant) bases_[i] = buffer.data.data();
+  }
+  code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_);
+  times_.allocate_s = lap();
+}
+
+Program::~Program() = default;
+
+void Program::run(const std::vector<void*>& inputs, const std::vector<void*>& states,
+                  const std::vector<void*>& outputs) {
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    const auto from = [&](const std::vector<void*>& tensors) {
+      return static_cast<char*>(tensors.at(size_t(buffer.index)));
+    };
+    if (buffer.place == Place::input) bases_[i] = from(inputs);
+    if (buffer.place == Place::state) bases_[i] = from(states);
+    if (buffer.place == Place::output) bases_[i] = from(outputs);
+  }
+  code_->walker->run(bases_);
+}
+
+std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) {
+  const Jit jit(cpu);
+  std::string text;
+  for (size_t i = 0; i < plan.programs.size(); ++i) {
+    KernelModule module(cpu, kSymbol);
+    emit_nest(module, fmt::format("nest_{}", i), plan.programs[i],
+              shape_for(plan.programs[i], cpu));
+    text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
+  }
+  return text;
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A planned graph as machine code: what the CPU target makes of a graph of kernels.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/cpu_features.h"
+#include "codegen/plan.h"
+#include "runtime/arena.h"
+#include "runtime/thread_team.h"
+
+namespace graphc::cpu {
+
+/// Seconds and counts of making a program. The `_s` are disjoint intervals.
+struct ProgramTimes {
+  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0, allocate_s = 0;
+  int64_t kernels = 0;     ///< compiled now
+  int64_t cache_hits = 0;  ///< found already compiled
+};
+
+/// Owns plan and memory; machine code lives in a cache of the process, keyed by nest program, tile
+/// and CPU.
+class Program {
+ public:
+  /// `kernels` is a graph of kernels (passes/fuse.h). Throws ErrorKind::input for what the CPU
+  /// target has no kernel for, ErrorKind::resource when there is no memory for the plan.
+  Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team);
+  ~Program();
+
+  /// Runs the step over the memory of inputs, states and outputs, in the graph's order.
+  void run(const std::vector<void*>& inputs, const std::vector<void*>& states,
+           const std::vector<void*>& outputs);
+
+  const Plan& plan() const { return plan_; }
+  const ProgramTimes& times() const { return times_; }
+
+ private:
+  Plan plan_;
+  ProgramTimes times_;
+  std::shared_ptr<ThreadTeam> team_;
+  Arena arena_;
+  std::vector<char*> bases_;
+  struct Code;
+  std::unique_ptr<Code> code_;
+};
+
+/// Empties the process's cache of machine code, so that the next program is compiled from nothing.
+void clear_kernel_cache();
+
+/// The text of a plan's nests at `stage`: LLVM IR or assembly.
+enum class CodeText { llvm, assembly };
+std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage);
+
+}  // namespace graphc::cpu

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a plan: every thread goes through all records and does its share of each.
+#pragma once
+
+#include <vector>
+
+#include "codegen/plan.h"
+#include "runtime/thread_team.h"
+
+namespace graphc::cpu {
+
+/// A nest of the plan as machine code.
+struct CompiledNest {
+  NestFunction function = nullptr;
+  TileShape shape;
+};
+
+class Walker {
+ public:
+  /// `plan` and `team` outlive the walker; `nests` are those of the plan's programs, in order.
+  Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team);
+  ~Walker();
+
+  /// Runs the step. `bases` has the address of every buffer of the plan.
+  void run(const std::vector<char*>& bases);
+
+ private:
+  class Thread;
+
+  const Plan& plan_;
+  const std::vector<CompiledNest> nests_;
+  ThreadTeam& team_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace graphc::cpu

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph of kernels to a plan: states, views and kernels. Loops are in lower_scan.cpp.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "codegen/lowering.h"
+#include "codegen/view.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+#include "passes/fuse.h"
+
+namespace graphc {
+namespace {
+
+/// The state a value is a view of, or an absent value.
+Value viewed_state(Value value) {
+  while (is_view(*value.node)) value = value.node->operands[0];
+  return value.node->is(ops::state) ? value : Value{};
+}
+
+bool reads_in_place(const Graph& body, Value input) {
+  for (const Node& node : body.nodes()) {
+    for (Value operand : node.operands) {
+      if (operand == input && !is_elementwise(node.op)) return false;
+    }
+  }
+  return true;
+}
+
+bool is_plain_concat(const Node& node) {
+  return std::all_of(node.operands.begin(), node.operands.end(),
+                     [](Value v) { return v.node->is(ops::input); });
+}
+
+}  // namespace
+
+Lowering::Lowering(const Graph& graph, const VectorShape& vectors)
+    : graph_(graph), vectors_(vectors) {
+  plan_.name = graph.name();
+  binding_.temporary = [this](const Type& type, const std::string& name) {
+    return temporary(type, name);
+  };
+  binding_.constant = [this](const Node& node) { return constant_data(node); };
+  binding_.program = [this](NestProgram program) { return add_program(std::move(program)); };
+}
+
+Plan Lowering::run() {
+  ViewMap views;
+  for (size_t i = 0; i < graph_.inputs().size(); ++i)
+    bind(views, graph_.inputs()[i], Place::input, int(i));
+  for (size_t i = 0; i < graph_.states().size(); ++i)
+    bind(views, graph_.states()[i], Place::state, int(i));
+  ViewMap wanted;
+  for (size_t i = 0; i < graph_.results().size(); ++i) {
+    const Value result = graph_.results()[i];
+    plan_.results.push_back(contiguous_view(
+        add_buffer(result.name(), Place::output, int(i), result.type().bytes()), result.type()));
+    if (wanted.find(result) == nullptr) wanted.set(result, plan_.results.back());
+  }
+  count_readers();
+  records_ = &plan_.records;
+  lower_nodes(graph_, views, wanted);
+  for (size_t i = 0; i < graph_.results().size(); ++i)
+    copy_unless_there(views.get(graph_.results()[i]), plan_.results[i], "result");
+  assign_states(views);
+  return std::move(plan_);
+}
+
+int Lowering::add_buffer(const std::string& name, Place place, int index, int64_t bytes) {
+  Buffer buffer;
+  buffer.name = name;
+  buffer.place = place;
+  buffer.index = index;
+  buffer.bytes = bytes;
+  plan_.buffers.push_back(std::move(buffer));
+  return int(plan_.buffers.size()) - 1;
+}
+
+void Lowering::bind(ViewMap& views, Value value, Place place, int index) {
+  views.set(value, contiguous_view(add_buffer(value.name(), place, index, value.type().bytes()),
+                                   value.type()));
+}
+
+View Lowering::temporary(const Type& type, const std::string& name) {
+  return contiguous_view(add_buffer(name, Place::arena, 0, type.bytes()), type);
+}
+
+View Lowering::constant_data(const Node& node) {
+  const Type& type = node.types[0];
+  const int index = add_buffer(node.names[0], Place::constant, 0, type.bytes());
+  std::string& data = plan_.buffers[size_t(index)].data;
+  const auto put = [&](double number) {
+    const auto append = [&](auto value) {
+      data.append(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    switch (type.dtype) {
+      case DType::f32:
+        append(float(number));
+        break;
+      case DType::f64:
+        append(number);
+        break;
+      case DType::i32:
+        append(int32_t(number));
+        break;
+      case DType::u32:
+        append(uint32_t(number));
+        break;
+      case DType::i64:
+        append(int64_t(number));
+        break;
+      case DType::u8:
+        append(uint8_t(number));
+        break;
+      case DType::boolean:
+        append(uint8_t(number != 0));
+        break;
+      case DType::bf16:
+        throw input_error(node.where, "the CPU target does not compute in bf16");
+    }
+  };
+  const Attribute& value = *node.attributes.find("value");
+  if (auto list = std::get_if<std::vector<double>>(&value)) {
+    for (double number : *list) put(number);
+  } else {
+    for (int64_t number : std::get<std::vector<int64_t>>(value)) put(double(number));
+  }
+  return contiguous_view(index, type);
+}
+
+int Lowering::add_program(NestProgram program) {
+  const std::string text = program.text();
+  const auto [found, added] = program_index_.emplace(text, int(plan_.programs.size()));
+  if (added) plan_.programs.push_back(std::move(program));
+  return found->second;
+}
+
+void Lowering::add(const std::string& family, decltype(Record::call) call) {
+  records_->push_back({family, std::move(call)});
+}
+
+void Lowering::copy(const View& from, const View& to, const std::string& name) {
+  if (from.shape.elements() == 0) return;
+  binding_.name = name;
+  add("map", lower_copy(from, to, binding_));
+}
+
+void Lowering::copy_unless_there(const View& from, const View& to, const std::string& name) {
+  if (!same_view(from, to)) copy(from, to, name);
+}
+
+View Lowering::destination(Value value, const ViewMap& wanted) {
+  const View* place = wanted.find(value);
+  return place != nullptr ? *place : temporary(value.type(), value.name());
+}
+
+View Lowering::straight(const View& view, const std::string& name) {
+  if (view.contiguous()) return view;
+  const View result = temporary({view.dtype, view.shape}, name);
+  copy(view, result, name);
+  return result;
+}
+
+void Lowering::count_readers() {
+  const std::vector<bool> live = live_nodes(graph_);
+  for (const Node& node : graph_.nodes()) {
+    if (!live[size_t(node.id)] || is_view(node)) continue;
+    for (Value operand : node.operands) count_reader(operand, 1);
+  }
+  // A state whose old value is a result or another state's next is read after everything else.
+  for (Value root : graph_.roots()) count_reader(root, 1);
+}
+
+void Lowering::count_reader(Value value, int count) {
+  if (const Value state = viewed_state(value)) readers_[state.node] += count;
+}
+
+void Lowering::want_states_in_place(const Node& kernel, const RowProgram& rows,
+                                    const ViewMap& views, ViewMap& wanted) {
+  if (rows.stages != 0) return;
+  for (const Next& next : graph_.next()) {
+    if (next.value.node != &kernel || wanted.find(next.value) != nullptr ||
+        readers_[next.state.node] != 0)
+      continue;
+    const Value made = kernel.region().results()[size_t(next.value.index)];
+    bool aligned = true;
+    for (size_t i = 0; i < kernel.operands.size(); ++i) {
+      const Value inner = kernel.region().inputs()[i];
+      if (viewed_state(kernel.operands[i]) != next.state) continue;
+      aligned &= kernel.operands[i] == next.state &&
+                 rows.space[size_t(inner.node->id)] == rows.space[size_t(made.node->id)] &&
+                 reads_in_place(kernel.region(), inner);
+    }
+    if (aligned) wanted.set(next.value, views.get(next.state));
+  }
+}
+
+void Lowering::assign_states(ViewMap& views) {
+  std::vector<std::pair<View, View>> copies;
+  for (const Next& next : graph_.next()) {
+    View from = views.get(next.value);
+    const View& to = views.get(next.state);
+    if (same_view(from, to)) continue;
+    if (plan_.buffers[size_t(from.address.buffer)].place == Place::state) {
+      const View aside = temporary(next.value.type(), next.value.name());
+      copy(from, aside, "next");
+      from = aside;
+    }
+    copies.emplace_back(from, to);
+  }
+  for (const auto& [from, to] : copies) copy(from, to, "next");
+}
+
+void Lowering::lower_nodes(const Graph& graph, ViewMap& views, ViewMap& wanted) {
+  const std::vector<bool> live = live_nodes(graph);
+  for (const Node& node : graph.nodes()) {
+    if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
+    if (!is_view(node) && &graph == &graph_) {
+      for (Value operand : node.operands) count_reader(operand, -1);
+    }
+    try {
+      lower_node(node, views, wanted);
+    } catch (Error& error) {
+      throw error.at(node.where);
+    }
+  }
+}
+
+void Lowering::lower_node(const Node& node, ViewMap& views, ViewMap& wanted) {
+  if (node.is(ops::constant) || node.is(ops::iota)) {
+    fill(node, views, wanted);
+  } else if (is_view(node)) {
+    for (int i = 0; i < node.results(); ++i)
+      views.set(node.result(i), view_or_copy(node, i, views.get(node.operands[0])));
+  } else if (node.is(ops::scan)) {
+    lower_loop(node, views, wanted);
+  } else if (node.is(ops::kernel)) {
+    lower_kernel(node, views, wanted);
+  } else {
+    throw input_error(node.where, "{}: the CPU target has no kernel for it", node.op.name);
+  }
+}
+
+View Lowering::view_or_copy(const Node& node, int result, const View& operand) {
+  if (const std::optional<View> view = view_of(node, result, operand)) return *view;
+  const View straight = temporary({operand.dtype, operand.shape}, node.names[size_t(result)]);
+  copy(operand, straight, node.names[size_t(result)]);
+  return *view_of(node, result, straight);
+}
+
+void Lowering::fill(const Node& node, ViewMap& views, const ViewMap& wanted) {
+  if (node.is(ops::constant) &&
+      std::holds_alternative<std::vector<double>>(*node.attributes.find("value"))) {
+    views.set(node.result(), constant_data(node));
+    return;
+  }
+  Graph body;
+  const Node& copy_of = copy_node(node, {}, body);
+  body.set_results({copy_of.result()});
+  const View to = destination(node.result(), wanted);
+  lower_body(body, {}, {to}, node.names[0], "map");
+  views.set(node.result(), to);
+}
+
+void Lowering::lower_body(const Graph& body, std::vector<View> inputs, std::vector<View> results,
+                          const std::string& name, const std::string& family) {
+  std::string why_not;
+  const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
+  if (!rows) throw input_error({}, "the CPU target has no kernel for {}: {}", name, why_not);
+  for (const View& result : results) {
+    if (result.shape.elements() == 0) return;
+  }
+  binding_.inputs = std::move(inputs);
+  binding_.results = std::move(results);
+  binding_.name = name;
+  for (NestCall& call : lower_rows(body, *rows, binding_)) add(family, std::move(call));
+}
+
+void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
+  const Graph& body = node.region();
+  const std::string family = node.attributes.get_string("family", "map");
+  const Node& first = *body.results().at(0).node;
+  std::vector<View> inputs;
+  for (Value operand : node.operands) inputs.push_back(views.get(operand));
+  if (family == "recurrent") return lower_recurrent(node, first, inputs, views, wanted);
+  if (const auto rows = analyse_row_program(body); rows && &graph_ == node.graph)
+    want_states_in_place(node, *rows, views, wanted);
+  std::vector<View> results;
+  for (int i = 0; i < node.results(); ++i) {
+    results.push_back(destination(node.result(i), wanted));
+    views.set(node.result(i), results.back());
+  }
+  if (family == "rows") {
+    lower_rows_kernel(node, first, inputs, results[0]);
+  } else if ((first.is(ops::sum) || first.is(ops::max)) &&
+             !first.attributes.get_bool("keep", false)) {
+    binding_.name = node.names[0];
+    add(family, lower_column_reduction(inputs[0], results[0], first.is(ops::max), binding_));
+  } else if (first.is(ops::concat) && body.results().size() == 1 &&
+             inputs.size() == first.operands.size() && is_plain_concat(first)) {
+    lower_concat(first, inputs, results[0], node.names[0]);
+  } else {
+    lower_body(body, std::move(inputs), std::move(results), node.names[0], family);
+  }
+}
+
+void Lowering::lower_concat(const Node& node, const std::vector<View>& inputs, const View& to,
+                            const std::string& name) {
+  const int axis = int(node.attributes.get_int("axis", 0));
+  int64_t start = 0;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Values& parameters = node.graph->inputs();
+    const size_t index = size_t(std::find(parameters.begin(), parameters.end(), node.operands[i]) -
+                                parameters.begin());
+    View part = to;
+    part.shape = inputs[index].shape;
+    part.address = moved(to.address, start * to.strides[size_t(axis)] * size_of(to.dtype));
+    copy(inputs[index], part, name);
+    start += part.shape[axis];
+  }
+}
+
+void Lowering::lower_rows_kernel(const Node& node, const Node& op, const std::vector<View>& inputs,
+                                 const View& result) {
+  const auto view = [&](size_t i) {
+    const Values& parameters = op.graph->inputs();
+    return inputs[size_t(std::find(parameters.begin(), parameters.end(), op.operands[i]) -
+                         parameters.begin())];
+  };
+  RowsCall call;
+  call.name = node.names[0];
+  call.where = op.where;
+  call.scatter = op.is(ops::scatter_add);
+  const View table = straight(view(0), "table"), indices = straight(view(1), "indices");
+  call.indices = indices.address;
+  call.index_dtype = indices.dtype;
+  call.count = indices.shape.elements();
+  call.table_rows = table.shape[0];
+  call.row_bytes =
+      table.shape[0] == 0 ? 0 : table.shape.elements() / table.shape[0] * size_of(table.dtype);
+  if (call.scatter) {
+    if (table.dtype != DType::f32)
+      throw input_error({}, "scatter_add: the CPU target adds f32: found {}", name_of(table.dtype));
+    copy_unless_there(table, result, node.names[0]);
+    call.table = result.address;
+    call.rows = straight(view(2), "rows").address;
+  } else {
+    call.table = table.address;
+    call.rows = result.address;
+  }
+  add("rows", std::move(call));
+}
+
+Plan lower(const Graph& kernels, const VectorShape& vectors) {
+  return Lowering(kernels, vectors).run();
+}
+
+}  // namespace graphc

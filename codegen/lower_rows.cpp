@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/lower_rows.h"
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/nest_builder.h"
+#include "codegen/view.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+
+namespace graphc {
+namespace {
+
+bool is_reduction(const Node& node) { return node.is(ops::sum) || node.is(ops::max); }
+
+/// The position of nests in a step: what is computed with the products of stage s is at 2s, sums
+/// along the row of such values at 2s + 1 where they cannot be formed on the way.
+struct NestPosition {
+  int position;
+  int space;
+  auto operator<=>(const NestPosition&) const = default;
+};
+
+class RowLowering {
+ public:
+  RowLowering(const Graph& body, const RowProgram& rows, const RowBinding& binding)
+      : body_(body), rows_(rows), binding_(binding) {
+    for (const Node& node : body.nodes()) {
+      if (node.is(ops::matmul)) products_[{2 * rows.stage[size_t(node.id)], space_of(node)}] = true;
+    }
+  }
+
+  std::vector<NestCall> run() {
+    for (size_t i = 0; i < body_.results().size(); ++i) store_result(i);
+    std::vector<NestCall> calls;
+    // From the last to the first: a nest finds out what earlier ones must store.
+    while (!roots_.empty()) {
+      const auto last = std::prev(roots_.end());
+      const NestPosition place = last->first;
+      const std::vector<Root> roots = std::move(last->second);
+      roots_.erase(last);
+      if (auto call = build(place, roots)) calls.push_back(std::move(*call));
+    }
+    std::reverse(calls.begin(), calls.end());
+    return calls;
+  }
+
+ private:
+  struct Root {
+    Value value;
+    View view;
+  };
+
+  int space_of(const Node& node) const {
+    return is_reduction(node) ? space_of(*node.operands[0].node) : rows_.space[size_t(node.id)];
+  }
+
+  /// Where a value is computed.
+  NestPosition place_of(Value value) const {
+    const Node& node = *value.node;
+    const int stage = rows_.stage[size_t(node.id)];
+    if (!is_reduction(node)) return {2 * stage, space_of(node)};
+    const NestPosition on_the_way{2 * (stage - 1), space_of(node)};
+    return products_.contains(on_the_way) ? NestPosition{on_the_way.position + 1, on_the_way.space}
+                                          : on_the_way;
+  }
+
+  /// A next value that is emitted too lies in the stack of what is emitted: it is stored once.
+  void store_result(size_t i) {
+    const Value value = body_.results()[i];
+    const View& view = binding_.results[i];
+    for (size_t j = 0; j < i; ++j) {
+      if (body_.results()[j] == value && same_view(binding_.results[j], view)) return;
+    }
+    store(value, view);
+  }
+
+  void store(Value value, const View& view) { roots_[place_of(value)].push_back({value, view}); }
+
+  /// The view of a value that another nest stores, asking for it to be stored if nobody has.
+  const View& stored(Value value) {
+    const std::pair<int, int> key{value.node->id, value.index};
+    const auto found = stored_.find(key);
+    if (found != stored_.end()) return found->second;
+    for (size_t i = 0; i < body_.results().size(); ++i) {
+      if (body_.results()[i] == value)
+        return stored_.emplace(key, binding_.results[i]).first->second;
+    }
+    const View view = binding_.temporary(value.type(), value.name());
+    store(value, view);
+    return stored_.emplace(key, view).first->second;
+  }
+
+  std::optional<NestCall> build(const NestPosition& place, const std::vector<Root>& roots) {
+    NestBuilder builder(rows_.lead);
+    builder_ = &builder;
+    here_ = place;
+    emitted_.clear();
+    product_index_.clear();
+    unit_ = place.space < 0 ? 1 : rows_.spaces[size_t(place.space)].unit;
+    bool reduces = false;
+    for (const Root& root : roots) {
+      if (is_reduction(*root.value.node)) {
+        reduce(root);
+        reduces = true;
+      } else {
+        store_parts(root);
+      }
+    }
+    NestCall& call = builder.call;
+    call.name = binding_.name;
+    builder.program.kind = builder.program.product_parts.empty() ? NestKind::rows : NestKind::tiles;
+    call.unit = unit_;
+    call.split = reduces ? Split::rows : Split::any;
+    join_axes(call, builder.program, rows_.lead);
+    call.program = binding_.program(std::move(builder.program));
+    return std::move(call);
+  }
+
+  void store_parts(const Root& root) {
+    const RowKind kind = rows_.kind_of(root.value);
+    const int operand =
+        builder_->operand(OperandKind::store, root.view,
+                          kind == RowKind::row ? RowKind::row : storage_kind(root.view), unit_);
+    if (kind == RowKind::row || root.view.shape.rank() == 0) {
+      builder_->program.operands[size_t(operand)].column = ColumnStep::none;
+    }
+    for (int part = 0; part < rows_.parts_of(root.value); ++part) {
+      const int value = emit(root.value, part);
+      builder_->add(
+          {NestOp::store, ScalarOp::argument, root.value.dtype(), value, -1, -1, operand, part});
+    }
+  }
+
+  RowKind storage_kind(const View& view) const {
+    return view.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
+  }
+
+  void reduce(const Root& root) {
+    const Node& node = *root.value.node;
+    const OperandKind kind = node.is(ops::sum) ? OperandKind::reduce_sum : OperandKind::reduce_max;
+    const int operand = builder_->operand(kind, root.view, RowKind::row, unit_);
+    const Value x = node.operands[0];
+    for (int part = 0; part < rows_.parts_of(x); ++part) {
+      const int value = emit(x, part);
+      builder_->add({NestOp::reduce, ScalarOp::argument, x.dtype(), value, -1, -1, operand, part});
+    }
+  }
+
+  /// The instruction that has `part` of the value in this nest.
+  int emit(Value value, int part) {
+    const std::array<int, 3> key{value.node->id, value.index, part};
+    const auto found = emitted_.find(key);
+    if (found != emitted_.end()) return found->second;
+    const int result = emit_new(value, part);
+    emitted_[key] = result;
+    return result;
+  }
+
+  int load(Value value, const View& view, int part) {
+    const RowKind kind = rows_.kind_of(value);
+    const int operand = builder_->operand(OperandKind::load, view, kind, unit_);
+    const bool columns = kind == RowKind::full || kind == RowKind::column;
+    return builder_->add(
+        {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, columns ? part : 0});
+  }
+
+  int emit_new(Value value, int part) {
+    const Node& node = *value.node;
+    if (node.is(ops::input)) return load(value, input_view(value), part);
+    if (node.is(ops::constant)) return emit_constant(value, part);
+    if (node.is(ops::iota)) {
+      const int operand = builder_->iota(node, rows_.kind_of(value), unit_);
+      return builder_->add(
+          {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, part});
+    }
+    if (node.is(ops::matmul) && place_of(value) == here_) return emit_product(node, part);
+    // Sums are complete only after their nest; what another space or stage computed whole is read
+    // from there.
+    if (is_row_global(node)) return load(value, stored(value), part);
+    if (node.is(ops::split))
+      return emit(node.operands[0], value.index * rows_.parts_of(value) + part);
+    if (node.is(ops::slice)) {
+      return emit(node.operands[0], int(node.attributes.get_int("start", 0) / unit_) + part);
+    }
+    if (node.is(ops::broadcast_to)) return emit(node.operands[0], part_in(node.operands[0], part));
+    if (node.is(ops::concat)) {
+      for (Value operand : node.operands) {
+        if (part < rows_.parts_of(operand)) return emit(operand, part);
+        part -= rows_.parts_of(operand);
+      }
+    }
+    return emit_elementwise(node, part);
+  }
+
+  /// Parts of rows, scalars and narrower columns repeat.
+  int part_in(Value operand, int part) const { return rows_.parts_of(operand) == 1 ? 0 : part; }
+
+  const View& input_view(Value value) const {
+    const Values& inputs = body_.inputs();
+    return binding_.inputs[size_t(std::find(inputs.begin(), inputs.end(), value) - inputs.begin())];
+  }
+
+  int emit_constant(Value value, int part) {
+    const Attribute& number = *value.node->attributes.find("value");
+    double literal = 0;
+    if (auto x = std::get_if<double>(&number))
+      literal = *x;
+    else if (auto n = std::get_if<int64_t>(&number))
+      literal = double(*n);
+    else if (auto b = std::get_if<bool>(&number))
+      literal = *b ? 1 : 0;
+    else
+      return load(value, binding_.constant(*value.node), part);
+    const int operand = builder_->literal(value.dtype(), literal);
+    return builder_->add({NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, 0});
+  }
+
+  int emit_product(const Node& node, int part) {
+    const auto found = product_index_.find(node.id);
+    int index = found == product_index_.end() ? -1 : found->second;
+    if (index < 0) {
+      index = int(builder_->program.product_parts.size());
+      product_index_[node.id] = index;
+      const int parts = rows_.parts_of(node.result());
+      builder_->program.product_parts.push_back(parts);
+      builder_->call.products.push_back(product(node, parts));
+    }
+    return builder_->add(
+        {NestOp::product, ScalarOp::argument, DType::f32, -1, -1, -1, index, part});
+  }
+
+  CallProduct product(const Node& node, int parts) {
+    const Value a = node.operands[0], b = node.operands[1];
+    if (a.dtype() != DType::f32)
+      throw input_error(node.where, "matmul: the CPU target multiplies f32: found {}",
+                        to_string(a.type()));
+    View left = a.node->is(ops::input) ? input_view(a) : stored(a);
+    const View& right = input_view(b);
+    if (node.attributes.get_bool("transpose_a", false)) {
+      if (left.shape.rank() != 2)
+        throw input_error(node.where, "matmul: the CPU target transposes matrices: found {}",
+                          to_string(a.type()));
+      std::swap(left.strides[0], left.strides[1]);
+      left.shape = {left.shape[1], left.shape[0]};
+    }
+    const bool tb = node.attributes.get_bool("transpose_b", false);
+    CallProduct result;
+    result.a = left.address;
+    result.a_k = left.strides[size_t(left.shape.rank() - 1)] * 4;
+    result.outer = lead_strides(left, rows_.lead, true);
+    result.b = right.address;
+    result.b_k = right.strides[tb ? 1 : 0] * 4;
+    result.b_column = right.strides[tb ? 0 : 1] * 4;
+    result.b_part = result.b_column * unit_;
+    result.k = left.shape[-1];
+    result.parts = parts;
+    return result;
+  }
+
+  int emit_elementwise(const Node& node, int part) {
+    const ScalarProgram program = scalar_program(node);
+    std::vector<int> values(program.code.size(), -1);
+    for (size_t i = 0; i < program.code.size(); ++i) {
+      const ScalarInstruction& in = program.code[i];
+      if (in.op == ScalarOp::argument) {
+        const Value operand = node.operands[size_t(in.a)];
+        values[i] = emit(operand, part_in(operand, part));
+      } else if (in.op == ScalarOp::constant) {
+        const int operand = builder_->literal(in.dtype, in.constant);
+        values[i] =
+            builder_->add({NestOp::load, ScalarOp::argument, in.dtype, -1, -1, -1, operand, 0});
+      } else {
+        const auto at = [&](int index) { return index < 0 ? -1 : values[size_t(index)]; };
+        values[i] =
+            builder_->add({NestOp::scalar, in.op, in.dtype, at(in.a), at(in.b), at(in.c), -1, 0});
+      }
+    }
+    return values[size_t(program.result)];
+  }
+
+  const Graph& body_;
+  const RowProgram& rows_;
+  const RowBinding& binding_;
+  std::map<NestPosition, bool> products_;
+  std::map<NestPosition, std::vector<Root>> roots_;
+  std::map<std::pair<int, int>, View> stored_;
+  NestBuilder* builder_ = nullptr;
+  NestPosition here_{};
+  int64_t unit_ = 1;
+  std::map<std::array<int, 3>, int> emitted_;
+  std::map<int, int> product_index_;
+};
+
+}  // namespace
+
+std::vector<NestCall> lower_rows(const Graph& body, const RowProgram& rows,
+                                 const RowBinding& binding) {
+  return RowLowering(body, rows, binding).run();
+}
+
+NestCall lower_copy(const View& from, const View& to, const RowBinding& binding) {
+  const Shape lead = from.shape.rank() == 0 ? Shape{} : from.shape.without(from.shape.rank() - 1);
+  NestBuilder builder(lead);
+  const RowKind kind = from.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
+  const int64_t unit = from.shape.rank() == 0 ? 1 : from.shape[-1];
+  const int source = builder.operand(OperandKind::load, from, kind, unit);
+  const int target = builder.operand(OperandKind::store, to, kind, unit);
+  const int value =
+      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::store, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+  builder.call.unit = unit;
+  builder.call.name = binding.name;
+  join_axes(builder.call, builder.program, lead);
+  builder.call.program = binding.program(std::move(builder.program));
+  return std::move(builder.call);
+}
+
+NestCall lower_column_reduction(const View& from, const View& to, bool maximum,
+                                const RowBinding& binding) {
+  const Shape lead = from.shape.without(1);
+  NestBuilder builder(lead);
+  const int source = builder.operand(OperandKind::load, from, RowKind::full, from.shape[1]);
+  const int target = builder.operand(maximum ? OperandKind::reduce_max : OperandKind::reduce_sum,
+                                     to, RowKind::column, from.shape[1]);
+  const int value =
+      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::reduce, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+  builder.program.kind = NestKind::columns;
+  builder.call.unit = from.shape[1];
+  builder.call.name = binding.name;
+  builder.call.split = Split::columns;
+  join_axes(builder.call, builder.program, lead);
+  builder.call.program = binding.program(std::move(builder.program));
+  return std::move(builder.call);
+}
+
+}  // namespace graphc

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// From scans to loops of a plan: carries and their histories, recurrent kernels and their panels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "codegen/lowering.h"
+#include "codegen/view.h"
+
+namespace graphc {
+
+Lowering::ScanViews Lowering::bind_scan(const Scan& scan, const std::vector<View>& operands,
+                                        const Node& node, const ViewMap& wanted, int depth) {
+  ScanViews bound;
+  const size_t streams = scan.streams().size(), carries = scan.initial().size();
+  for (size_t i = 0; i < streams; ++i) bound.inputs.push_back(step_of(operands[i], depth));
+  // Emits first: a carry whose next value is emitted reads its own history.
+  std::vector<View> emit_steps;
+  for (size_t e = 0; e < scan.emits().size(); ++e) {
+    size_t same = e;
+    for (size_t other = 0; other < e; ++other) {
+      if (scan.emits()[other] == scan.emits()[e] && wanted.find(node.result(int(e))) == nullptr)
+        same = other;
+    }
+    bound.emitted.push_back(same != e ? bound.emitted[same]
+                                      : destination(node.result(int(e)), wanted));
+    emit_steps.push_back(step_of(bound.emitted.back(), depth));
+  }
+  for (size_t c = 0; c < carries; ++c) {
+    const View initial = straight(operands[streams + c], scan.body_carries()[c].name());
+    const Value next = scan.next()[c];
+    const auto history = std::find(scan.emits().begin(), scan.emits().end(), next);
+    View read = initial, write, final = initial;
+    if (history != scan.emits().end()) {
+      const size_t e = size_t(history - scan.emits().begin());
+      write = read = emit_steps[e];
+      const int64_t step = write.address.terms.back().step;
+      read.address = moved(write.address, scan.reverse() ? step : -step);
+      if (scan.steps() > 0)
+        final = at_index(bound.emitted[e], scan.reverse() ? 0 : scan.steps() - 1);
+    } else {
+      const int64_t bytes = initial.shape.elements() * size_of(initial.dtype);
+      const int64_t slot = (bytes + 63) / 64 * 64;
+      View slots =
+          contiguous_view(add_buffer(scan.body_carries()[c].name(), Place::arena, 0, 2 * slot),
+                          {initial.dtype, initial.shape});
+      write = read = slots;
+      write.address.offset = slot;
+      write.address.terms.push_back({depth, 0, -slot});
+      read.address.terms.push_back({depth, 0, slot});
+      if (scan.steps() > 0) final.address = moved(slots.address, scan.steps() % 2 == 1 ? slot : 0);
+    }
+    read.address.first_loop = depth;
+    read.address.at_first = std::make_shared<const Address>(initial.address);
+    bound.inputs.push_back(read);
+    bound.results.push_back(write);
+    bound.final.push_back(final);
+    bound.initial.push_back(initial);
+  }
+  bound.inputs.insert(bound.inputs.end(), operands.begin() + long(streams + carries),
+                      operands.end());
+  bound.results.insert(bound.results.end(), emit_steps.begin(), emit_steps.end());
+  return bound;
+}
+
+void Lowering::publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views) {
+  const size_t emits = scan.emits().size();
+  for (size_t i = 0; i < emits; ++i) views.set(node.result(int(i)), bound.emitted[i]);
+  for (size_t c = 0; c < bound.final.size(); ++c)
+    views.set(node.result(int(emits + c)), bound.final[c]);
+}
+
+void Lowering::lower_loop(const Node& node, ViewMap& views, ViewMap& wanted) {
+  const Scan scan(node);
+  std::vector<View> operands;
+  for (Value operand : node.operands) operands.push_back(views.get(operand));
+  const ScanViews bound = bind_scan(scan, operands, node, wanted, depth_);
+  publish(scan, bound, node, views);
+  if (scan.steps() == 0) return;
+  LoopCall loop;
+  loop.name = node.names.empty() ? "loop" : node.names[0];
+  loop.steps = scan.steps();
+  loop.reverse = scan.reverse();
+  std::vector<Record>* outer = records_;
+  records_ = &loop.body;
+  plan_.loop_depth = std::max(plan_.loop_depth, ++depth_);
+  ViewMap inner, inner_wanted;
+  for (size_t i = 0; i < bound.inputs.size(); ++i)
+    inner.set(scan.body().inputs()[i], bound.inputs[i]);
+  for (size_t i = 0; i < bound.results.size(); ++i) {
+    const Value result = scan.body().results()[i];
+    if (inner_wanted.find(result) == nullptr) inner_wanted.set(result, bound.results[i]);
+  }
+  lower_nodes(scan.body(), inner, inner_wanted);
+  for (size_t i = 0; i < bound.results.size(); ++i) {
+    copy_unless_there(inner.get(scan.body().results()[i]), bound.results[i],
+                      scan.body().results()[i].name());
+  }
+  --depth_;
+  records_ = outer;
+  add("loop", std::move(loop));
+}
+
+void Lowering::pack_matrices(std::vector<NestCall>& calls) {
+  std::map<std::string, Address> packed;
+  for (NestCall& call : calls) {
+    const NestProgram& program = plan_.programs[size_t(call.program)];
+    if (call.products.empty()) continue;
+    const TileShape shape = tile_shape(program, vectors_.lanes, vectors_.registers);
+    for (CallProduct& product : call.products) {
+      PackCall pack;
+      pack.name = call.name;
+      pack.from = product.b;
+      pack.k = product.k;
+      pack.unit = call.unit;
+      pack.parts = product.parts;
+      pack.from_k = product.b_k;
+      pack.from_column = product.b_column;
+      pack.from_part = product.b_part;
+      pack.program = call.program;
+      const std::string key =
+          fmt::format("{} {} {} {} {} {} {} {}", pack.from.buffer, pack.from.offset, pack.from_k,
+                      pack.from_column, pack.from_part, pack.unit, pack.parts, shape.width());
+      const auto found = packed.find(key);
+      if (found == packed.end()) {
+        const int64_t blocks = (call.unit + shape.width() - 1) / shape.width();
+        const int64_t bytes = blocks * product.k * product.parts * shape.width() * 4;
+        pack.to.buffer = add_buffer(call.name + ".panels", Place::arena, 0, bytes);
+        packed[key] = pack.to;
+        add("pack", pack);
+      }
+      product.b = packed[key];
+      product.packed = true;
+    }
+  }
+}
+
+void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
+                               const std::vector<View>& inputs, ViewMap& views, ViewMap& wanted) {
+  const Scan scan(scan_node);
+  const Graph& body = scan.body();
+  std::string why_not;
+  const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
+  if (!rows) throw input_error({}, "a recurrent kernel that is no row program: {}", why_not);
+  const ScanViews bound = bind_scan(scan, inputs, node, wanted, depth_);
+  publish(scan, bound, node, views);
+  if (scan.steps() == 0) return;
+  binding_.inputs = bound.inputs;
+  binding_.results = bound.results;
+  binding_.name = node.names[0];
+  std::vector<NestCall> calls = lower_rows(body, *rows, binding_);
+  pack_matrices(calls);
+  LoopCall loop;
+  loop.name = node.names[0];
+  loop.steps = scan.steps();
+  loop.reverse = scan.reverse();
+  loop.private_rows = true;
+  loop.rows = rows->rows();
+  for (NestCall& call : calls) loop.body.push_back({"recurrent", std::move(call)});
+  plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1);
+  add("recurrent", std::move(loop));
+}
+
+}  // namespace graphc

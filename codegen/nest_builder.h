@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds nests: the program and the call of each, operand by operand. Internal to the lowering.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "codegen/plan.h"
+#include "passes/row_program.h"
+
+namespace graphc {
+
+/// Strides in bytes of a view along the rows' axes, 0 where it repeats. `drop_column`: its last
+/// axis is that of the columns.
+std::vector<int64_t> lead_strides(const View& view, const Shape& lead, bool drop_column);
+
+/// Builds the program and the call of one nest over rows of shape `lead`. Units are columns.
+class NestBuilder {
+ public:
+  explicit NestBuilder(const Shape& lead) : lead_(lead) {}
+
+  NestProgram program;
+  NestCall call;  ///< with strides along all axes of `lead`, until join_axes()
+
+  /// Appends an instruction to the body; returns its index.
+  int add(NestInstruction in);
+
+  /// The operand for a view; made on first use. `row_kind` says along what its address moves,
+  /// `unit` how many columns a part has.
+  int operand(OperandKind kind, const View& view, RowKind row_kind, int64_t unit);
+
+  /// The operand for a number; made on first use. Throws ErrorKind::input for bf16.
+  int literal(DType dtype, double value);
+
+  /// A new operand for an iota node.
+  int iota(const Node& node, RowKind kind, int64_t unit);
+
+ private:
+  int append(NestOperand spec, CallOperand argument, OperandKind kind, const View& view);
+
+  const Shape lead_;
+  std::vector<std::pair<OperandKind, View>> views_;  // of each operand
+};
+
+/// The extents and strides of a call with axes joined where every operand lies one after another.
+void join_axes(NestCall& call, const NestProgram& program, const Shape& lead);
+
+}  // namespace graphc

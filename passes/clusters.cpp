@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/clusters.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/op.h"
+#include "ir/rewrite.h"
+#include "passes/fuse.h"
+#include "passes/row_program.h"
+
+namespace graphc {
+namespace {
+
+bool is_leaf(const Node& node) {
+  return node.is(ops::constant) || node.is(ops::iota) || node.is(ops::input) || node.is(ops::state);
+}
+
+Shape leading(const Shape& shape) {
+  return shape.rank() == 0 ? shape : shape.without(shape.rank() - 1);
+}
+int64_t width_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[-1]; }
+
+/// Views along the columns that a kernel can look through.
+bool is_column_view(const Node& node) {
+  if (node.is(ops::broadcast_to)) return true;
+  if (!node.is(ops::split) && !node.is(ops::slice)) return false;
+  return node.attributes.get_int("axis", 0) == node.operands[0].shape().rank() - 1;
+}
+
+bool is_row_reduction(const Node& node) {
+  return (node.is(ops::sum) || node.is(ops::max)) && node.attributes.get_bool("keep", false);
+}
+
+bool is_column_concat(const Node& node) {
+  return node.is(ops::concat) &&
+         node.attributes.get_int("axis", 0) == node.types[0].shape.rank() - 1;
+}
+
+class Clustering {
+ public:
+  Clustering(const Graph& graph, bool fuse) : graph_(graph), fuse_(fuse), live_(live_nodes(graph)) {
+    result_.of.assign(graph.nodes().size(), -1);
+  }
+
+  Clusters run() {
+    for (const Node& node : graph_.nodes()) {
+      if (live_[size_t(node.id)] && !is_leaf(node) && !node.is(ops::scan)) place(node);
+    }
+    drop_trailing_views();
+    return std::move(result_);
+  }
+
+ private:
+  void place(const Node& node) {
+    const bool joins = is_elementwise(node.op) || is_row_reduction(node) || is_column_concat(node);
+    if (is_view(node)) {
+      if (fuse_ && is_column_view(node)) join(node, result_.of[size_t(node.operands[0].node->id)]);
+      return;
+    }
+    if (fuse_ && joins) {
+      std::vector<int> candidates;
+      for (Value operand : node.operands) {
+        const int cluster = result_.of[size_t(operand.node->id)];
+        if (cluster >= 0 &&
+            std::find(candidates.begin(), candidates.end(), cluster) == candidates.end()) {
+          candidates.push_back(cluster);
+        }
+      }
+      // The latest producer first: most of what a node reads is made just before it.
+      std::sort(candidates.rbegin(), candidates.rend());
+      bool placed = false;
+      for (int cluster : candidates)
+        placed = placed ? merge(result_.of[size_t(node.id)], cluster) : join(node, cluster);
+      for (size_t i = 0; placed && i < candidates.size(); ++i)
+        merge(result_.of[size_t(node.id)], candidates[i]);
+      if (result_.of[size_t(node.id)] >= 0) return;
+    }
+    Cluster cluster;
+    cluster.members = {&node};
+    cluster.lead = leading(domain(node));
+    cluster.unit = unit_of(node);
+    cluster.product = node.is(ops::matmul);
+    cluster.closed = !joins && !node.is(ops::matmul);
+    result_.of[size_t(node.id)] = int(result_.list.size());
+    result_.list.push_back(std::move(cluster));
+  }
+
+  /// The shape a node works over: a reduction along the row works over its operand.
+  static Shape domain(const Node& node) {
+    return is_row_reduction(node) ? node.operands[0].shape() : node.types[0].shape;
+  }
+
+  static int64_t unit_of(const Node& node) {
+    int64_t unit = width_of(domain(node));
+    for (const Type& type : node.types) {
+      if (width_of(type.shape) > 1) unit = std::min(unit, width_of(type.shape));
+    }
+    if (is_column_concat(node)) {
+      for (Value operand : node.operands) unit = std::min(unit, width_of(operand.shape()));
+    }
+    return unit;
+  }
+
+  bool agrees(const Node& node, const Cluster& cluster) const {
+    if (cluster.closed) return false;
+    if (cluster.product && is_row_reduction(node)) return false;
+    if (domain(node).rank() == 0) return cluster.lead.rank() == 0 && cluster.unit == 1;
+    if (leading(domain(node)) != cluster.lead) return false;
+    std::vector<int64_t> widths{width_of(domain(node))};
+    for (const Type& type : node.types) widths.push_back(width_of(type.shape));
+    if (is_column_concat(node)) {
+      for (Value operand : node.operands) widths.push_back(width_of(operand.shape()));
+    }
+    return units_agree(widths, cluster.unit);
+  }
+
+  /// All widths but 1 (a number for each row) are multiples of the smallest.
+  static bool units_agree(const std::vector<int64_t>& widths, int64_t unit) {
+    int64_t smallest = unit;
+    for (int64_t width : widths) {
+      if (width > 1) smallest = smallest > 1 ? std::min(smallest, width) : width;
+    }
+    if (smallest <= 0) return false;
+    if (unit > 1 && unit % smallest != 0) return false;
+    return std::all_of(widths.begin(), widths.end(), [&](int64_t w) {
+      return w == 1 || (w % smallest == 0 && w / smallest <= 64);
+    });
+  }
+
+  bool join(const Node& node, int index) {
+    if (index < 0 || !agrees(node, result_.list[size_t(index)])) return false;
+    Cluster& cluster = result_.list[size_t(index)];
+    std::vector<const Node*> members = cluster.members;
+    members.push_back(&node);
+    if (leaves_and_returns(members)) return false;
+    cluster.members = std::move(members);
+    if (unit_of(node) > 1)
+      cluster.unit = cluster.unit > 1 ? std::min(cluster.unit, unit_of(node)) : unit_of(node);
+    result_.of[size_t(node.id)] = index;
+    return true;
+  }
+
+  /// Moves all of cluster `from` into `into`; always true, so that a chain of attempts reads as
+  /// one.
+  bool merge(int into, int from) {
+    if (into == from || into < 0 || from < 0) return true;
+    Cluster &a = result_.list[size_t(into)], &b = result_.list[size_t(from)];
+    if (a.closed || b.closed || a.lead != b.lead || b.members.empty()) return true;
+    if (a.product || b.product) return true;
+    if (!units_agree({b.unit}, a.unit)) return true;
+    std::vector<const Node*> members = a.members;
+    members.insert(members.end(), b.members.begin(), b.members.end());
+    std::sort(members.begin(), members.end(),
+              [](const Node* x, const Node* y) { return x->id < y->id; });
+    if (leaves_and_returns(members)) return true;
+    for (const Node* node : b.members) result_.of[size_t(node->id)] = into;
+    if (b.unit > 1) a.unit = a.unit > 1 ? std::min(a.unit, b.unit) : b.unit;
+    a.members = std::move(members);
+    b.members.clear();
+    return true;
+  }
+
+  /// Whether a path goes from a member over a node outside (or another cluster as a whole) back to
+  /// a member.
+  bool leaves_and_returns(const std::vector<const Node*>& members) const {
+    std::vector<bool> inside(graph_.nodes().size(), false), seen = inside;
+    int first = int(graph_.nodes().size());
+    for (const Node* member : members) {
+      inside[size_t(member->id)] = true;
+      first = std::min(first, member->id);
+    }
+    std::vector<const Node*> stack;
+    const auto visit = [&](const Node& node) {
+      const int cluster = result_.of[size_t(node.id)];
+      if (seen[size_t(node.id)]) return;
+      if (cluster < 0) {
+        seen[size_t(node.id)] = true;
+        stack.push_back(&node);
+        return;
+      }
+      for (const Node* member : result_.list[size_t(cluster)].members) {
+        if (inside[size_t(member->id)] || seen[size_t(member->id)]) continue;
+        seen[size_t(member->id)] = true;
+        stack.push_back(member);
+      }
+    };
+    for (const Node* member : members) {
+      for (Value operand : member->operands) {
+        if (!inside[size_t(operand.node->id)] && operand.node->id > first) visit(*operand.node);
+      }
+    }
+    while (!stack.empty()) {
+      const Node* node = stack.back();
+      stack.pop_back();
+      for (Value operand : node->operands) {
+        if (inside[size_t(operand.node->id)]) return true;
+        if (operand.node->id > first || result_.of[size_t(operand.node->id)] >= 0)
+          visit(*operand.node);
+      }
+    }
+    return false;
+  }
+
+  /// A view that no member reads is a view of the cluster's result: it goes back outside.
+  void drop_trailing_views() {
+    std::vector<std::vector<const Node*>> users(graph_.nodes().size());
+    for (const Node& node : graph_.nodes()) {
+      if (!live_[size_t(node.id)]) continue;
+      for (Value operand : node.operands) users[size_t(operand.node->id)].push_back(&node);
+    }
+    for (Cluster& cluster : result_.list) {
+      for (auto member = cluster.members.rbegin(); member != cluster.members.rend(); ++member) {
+        if (!is_view(**member)) continue;
+        const int index = result_.of[size_t((*member)->id)];
+        const auto& uses = users[size_t((*member)->id)];
+        const bool read = std::any_of(uses.begin(), uses.end(), [&](const Node* user) {
+          return result_.of[size_t(user->id)] == index;
+        });
+        if (!read) result_.of[size_t((*member)->id)] = -1;
+      }
+      std::erase_if(cluster.members,
+                    [&](const Node* node) { return result_.of[size_t(node->id)] < 0; });
+    }
+  }
+
+  const Graph& graph_;
+  const bool fuse_;
+  const std::vector<bool> live_;
+  Clusters result_;
+};
+
+}  // namespace
+
+Clusters find_clusters(const Graph& graph, bool fuse) { return Clustering(graph, fuse).run(); }
+
+}  // namespace graphc

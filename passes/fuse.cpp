@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms kernels: clusters of nodes become `kernel` nodes, scans that are row programs become
+// `recurrent` kernels.
+#include "passes/fuse.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ir/rewrite.h"
+#include "ir/scan.h"
+#include "passes/clusters.h"
+#include "passes/passes.h"
+#include "passes/row_program.h"
+
+namespace graphc {
+namespace {
+
+bool is_leaf(const Node& node) { return node.is(ops::constant) || node.is(ops::iota); }
+
+std::string family_of(const Cluster& cluster) {
+  const Node& first = *cluster.members.front();
+  if (cluster.product) return "gemm";
+  if (first.is(ops::gather) || first.is(ops::scatter_add)) return "rows";
+  return "map";
+}
+
+/// Writes the graph again with its clusters as kernels.
+class KernelWriter {
+ public:
+  KernelWriter(const Graph& from, const FuseOptions& options)
+      : from_(from),
+        options_(options),
+        clusters_(find_clusters(from, options.fuse)),
+        uses_(from.nodes().size()) {
+    for (const Node& node : from.nodes()) {
+      for (Value operand : node.operands) uses_[size_t(operand.node->id)].push_back(&node);
+    }
+  }
+
+  GraphPtr run() {
+    to_ = std::make_unique<Graph>(from_.name());
+    for (Value input : from_.inputs())
+      set(input, to_->input(input.type(), input.name(), input.node->where));
+    for (Value state : from_.states())
+      set(state, to_->state(state.type(), state.name(), state.node->where));
+    for (Value root : from_.roots()) make(*root.node);
+    Values results;
+    for (Value result : from_.results()) results.push_back(get(result));
+    to_->set_results(std::move(results));
+    for (const Next& next : from_.next()) to_->set_next(get(next.state), get(next.value));
+    return freeze(std::move(to_));
+  }
+
+ private:
+  struct Key {
+    const Node* node;
+    int index;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return std::hash<const Node*>()(key.node) * 31 + size_t(key.index);
+    }
+  };
+
+  void set(Value old, Value value) { values_[{old.node, old.index}] = value; }
+  Value get(Value old) const { return values_.at({old.node, old.index}); }
+  bool made(const Node& node) const { return values_.contains({&node, 0}); }
+
+  /// The nodes that are made together with `node`.
+  std::vector<const Node*> group(const Node& node) const {
+    const int cluster = clusters_.of[size_t(node.id)];
+    return cluster < 0 ? std::vector<const Node*>{&node} : clusters_.list[size_t(cluster)].members;
+  }
+
+  /// Makes a node after everything it needs, with an explicit stack.
+  void make(const Node& root) {
+    std::vector<const Node*> stack{&root};
+    while (!stack.empty()) {
+      const Node& node = *stack.back();
+      if (made(node)) {
+        stack.pop_back();
+        continue;
+      }
+      const std::vector<const Node*> members = group(node);
+      const size_t before = stack.size();
+      for (const Node* member : members) {
+        for (Value operand : member->operands) {
+          const bool inside =
+              std::find(members.begin(), members.end(), operand.node) != members.end();
+          const bool cloned = is_leaf(*operand.node) && clusters_.of[size_t(node.id)] >= 0;
+          if (!inside && !cloned && !made(*operand.node)) stack.push_back(operand.node);
+        }
+      }
+      if (stack.size() != before) continue;
+      stack.pop_back();
+      if (clusters_.of[size_t(node.id)] >= 0) {
+        write_kernel(clusters_.list[size_t(clusters_.of[size_t(node.id)])]);
+      } else if (node.is(ops::scan)) {
+        write_scan(node);
+      } else {
+        write_results(node, copy_node(node, operands_of(node), *to_));
+      }
+    }
+  }
+
+  Values operands_of(const Node& node) const {
+    Values operands;
+    for (Value operand : node.operands) operands.push_back(get(operand));
+    return operands;
+  }
+
+  void write_results(const Node& old, const Node& made_node) {
+    for (int i = 0; i < old.results(); ++i) set(old.result(i), made_node.result(i));
+  }
+
+  bool used_outside(const Node& node, const std::vector<const Node*>& members) const {
+    for (Value root : from_.roots()) {
+      if (root.node == &node) return true;
+    }
+    const auto& users = uses_[size_t(node.id)];
+    return std::any_of(users.begin(), users.end(), [&](const Node* user) {
+      return std::find(members.begin(), members.end(), user) == members.end();
+    });
+  }
+
+  void write_kernel(const Cluster& cluster) {
+    auto body = std::make_unique<Graph>();
+    std::unordered_map<Key, Value, Hash> inner;
+    Values operands;
+    for (const Node* member : cluster.members) {
+      for (Value operand : member->operands) {
+        Value& value = inner[{operand.node, operand.index}];
+        if (value) continue;
+        if (is_leaf(*operand.node)) {
+          value = copy_node(*operand.node, {}, *body).result();
+        } else {
+          value = body->input(operand.type(), operand.name(), operand.node->where);
+          operands.push_back(get(operand));
+        }
+      }
+      Values arguments;
+      for (Value operand : member->operands)
+        arguments.push_back(inner[{operand.node, operand.index}]);
+      const Node& copy = copy_node(*member, std::move(arguments), *body);
+      for (int i = 0; i < member->results(); ++i) inner[{member, i}] = copy.result(i);
+    }
+    Values results, old_results;
+    std::vector<std::string> names;
+    for (const Node* member : cluster.members) {
+      if (!used_outside(*member, cluster.members)) continue;
+      for (int i = 0; i < member->results(); ++i) {
+        results.push_back(inner[{member, i}]);
+        old_results.push_back(member->result(i));
+        names.push_back(member->names[size_t(i)]);
+      }
+    }
+    body->set_results(std::move(results));
+    const Node& kernel =
+        to_->add(ops::kernel, std::move(operands), {{"family", family_of(cluster)}},
+                 {freeze(std::move(body))}, cluster.members.front()->where, names);
+    for (size_t i = 0; i < old_results.size(); ++i) set(old_results[i], kernel.result(int(i)));
+    // Members that nobody outside reads count as made: nothing will ask for their values.
+    for (const Node* member : cluster.members) {
+      if (!made(*member)) set(member->result(), {});
+    }
+  }
+
+  void write_scan(const Node& node) {
+    std::string why_not = "one kernel per op was asked for";
+    const Scan scan(node);
+    const bool row_program = options_.fuse && options_.recurrent &&
+                             scan.body_carries().size() > 0 &&
+                             analyse_row_program(scan.body(), &why_not).has_value();
+    if (!row_program) {
+      if (options_.remark && options_.fuse)
+        options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
+      GraphPtr body = form_kernels(node.regions[0], options_);
+      write_results(node, copy_node(node, operands_of(node), *to_, {std::move(body)}));
+      return;
+    }
+    auto body = std::make_unique<Graph>();
+    Values inner;
+    for (Value operand : node.operands)
+      inner.push_back(body->input(operand.type(), operand.name(), operand.node->where));
+    const Node& copy = copy_node(node, std::move(inner), *body);
+    Values results;
+    for (int i = 0; i < node.results(); ++i) results.push_back(copy.result(i));
+    body->set_results(std::move(results));
+    write_results(node,
+                  to_->add(ops::kernel, operands_of(node), {{"family", std::string("recurrent")}},
+                           {freeze(std::move(body))}, node.where, node.names));
+  }
+
+  const Graph& from_;
+  const FuseOptions& options_;
+  const Clusters clusters_;
+  std::vector<std::vector<const Node*>> uses_;
+  std::unique_ptr<Graph> to_;
+  std::unordered_map<Key, Value, Hash> values_;
+};
+
+}  // namespace
+
+bool is_view(const Node& node) {
+  return node.is(ops::reshape) || node.is(ops::transpose) || node.is(ops::slice) ||
+         node.is(ops::split) || node.is(ops::broadcast_to);
+}
+
+GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options) {
+  return KernelWriter(*graph, options).run();
+}
+
+namespace {
+
+GraphPtr run_fuse(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+  FuseOptions fuse;
+  fuse.fuse = !options.get_bool("single", false);
+  fuse.recurrent = !options.get_bool("loops", false);
+  fuse.remark = [&](const Node& node, const std::string& text) { remarks.add(node, text); };
+  return form_kernels(graph, fuse);
+}
+
+}  // namespace
+
+constinit const Pass passes::fuse{
+    .name = "fuse",
+    .summary = "forms kernels; with {single} one for each node, with {loops} no recurrent ones",
+    .options = "single,loops",
+    .run = run_fuse,
+};
+
+}  // namespace graphc

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled programs agree with the evaluator: fused and kernel by kernel, on every CPU level the
+// host can run, with one thread and two, and bit for bit whatever the number of threads.
+#include "codegen/cpu/program.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "ir/composite.h"
+#include "ir/evaluate.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+#include "ir/text.h"
+#include "passes/fuse.h"
+
+namespace graphc {
+namespace {
+
+using Literals = std::vector<Literal>;
+
+Literal random_literal(const Type& type, std::mt19937& random, int64_t index_limit) {
+  Literal wide(Type{DType::f64, type.shape});
+  for (double& x : wide.mutable_data<double>()) {
+    x = is_floating(type.dtype)
+            ? std::uniform_real_distribution<double>(-1, 1)(random)
+            : double(random() % uint64_t(type.dtype == DType::boolean
+                                             ? 2
+                                             : std::max<int64_t>(index_limit, 1)));
+  }
+  return wide.converted(type.dtype);
+}
+
+/// Composites by their bodies, until kernels can be formed.
+GraphPtr expanded(const GraphPtr& graph);
+
+struct Setting {
+  cpu::CpuFeatures cpu;
+  int threads;
+  bool fuse;
+};
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  for (const cpu::CpuFeatures& cpu : cpu::cpus_of()) {
+    for (int threads : {1, 2}) {
+      for (bool fuse : {true, false}) all.push_back({cpu, threads, fuse});
+    }
+  }
+  return all;
+}
+
+Literals run_compiled(const GraphPtr& graph, const Literals& inputs, const Setting& setting) {
+  FuseOptions options;
+  options.fuse = setting.fuse;
+  const GraphPtr kernels = form_kernels(lower_reductions(graph), options);
+  cpu::Program program(*kernels, setting.cpu, std::make_shared<ThreadTeam>(setting.threads));
+  std::vector<void*> in, out;
+  Literals arguments = inputs, results;
+  for (Literal& input : arguments) in.push_back(input.mutable_bytes().data());
+  for (Value result : graph->results()) results.emplace_back(result.type());
+  for (Literal& result : results) {
+    std::memset(result.mutable_bytes().data(), 0x7f, result.mutable_bytes().size());
+    out.push_back(result.mutable_bytes().data());
+  }
+  program.run(in, {}, out);
+  program.run(in, {}, out);  // nothing of the first run may leak into the second
+  return results;
+}
+
+void expect_close(const Literal& wanted, const Literal& found, const std::string& what) {
+  ASSERT_EQ(wanted.elements(), found.elements());
+  double scale = 1e-3;
+  for (int64_t i = 0; i < wanted.elements(); ++i) {
+    if (std::isfinite(wanted.element(i))) scale = std::max(scale, std::abs(wanted.element(i)));
+  }
+  for (int64_t i = 0; i < wanted.elements(); ++i) {
+    const double a = wanted.element(i), b = found.element(i);
+    if (std::isnan(a) && std::isnan(b)) continue;
+    const double tolerance = is_floating(found.dtype()) ? 3e-6 * scale : 0;
+    ASSERT_TRUE(a == b || std::abs(a - b) <= tolerance)
+        << what << " element " << i << ": wanted " << a << ", found " << b;
+  }
+}
+
+void check_graph(const GraphPtr& original, int64_t index_limit = 1) {
+  const GraphPtr graph = expanded(original);
+  std::mt19937 random(7);
+  Literals inputs;
+  for (Value input : graph->inputs())
+    inputs.push_back(random_literal(input.type(), random, index_limit));
+  const Literals wanted = evaluate(*graph, inputs, {}, Precision::f64).results;
+  Literals first;
+  for (const Setting& setting : settings()) {
+    const Literals found = run_compiled(graph, inputs, setting);
+    const std::string what =
+        fmt::format("{} threads={} fuse={}", setting.cpu.name, setting.threads, setting.fuse);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const bool integer = !is_floating(found[i].dtype());
+      expect_close(integer ? wanted[i].converted(found[i].dtype()) : wanted[i], found[i],
+                   what + " %" + graph->results()[i].name());
+      if (setting.threads == 2) {
+        EXPECT_TRUE(
+            std::equal(first[i].bytes().begin(), first[i].bytes().end(), found[i].bytes().begin()))
+            << what << ": bits differ";
+      }
+    }
+    // Bits are compared between thread counts of one CPU and one way to fuse.
+    if (setting.threads == 1) first = found;
+    if (setting.threads == 1) continue;
+  }
+}
+
+void check(std::string_view text, int64_t index_limit = 1) {
+  check_graph(parse_graph(text), index_limit);
+}
+
+GraphPtr expanded(const GraphPtr& graph) {
+  GraphPtr result = graph;
+  const auto once = [](const GraphPtr& g) {
+    return rewrite(
+        *g, [](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+          if (!is_composite(node.op)) return std::nullopt;
+          return inline_graph(*body_of(node), operands, to);
+        });
+  };
+  for (int depth = 0; depth < 4; ++depth) result = once(rewrite_regions(result, once));
+  return result;
+}
+
+TEST(ProgramCpu, Elementwise) {
+  check(
+      "graph (%x: f32[5,37], %y: f32[37], %z: f32[5,1]) { return add(mul(tanh(%x), %y), "
+      "sigmoid(%z)) }");
+}
+
+TEST(ProgramCpu, Matmul) {
+  check("graph (%x: f32[13,9], %w: f32[9,50]) { return matmul(%x, %w) }");
+  check("graph (%x: f32[64,300], %w: f32[300,130]) { return matmul(%x, %w) }");
+  check(
+      "graph (%x: f32[4,7,9], %w: f32[33,9], %b: f32[33]) { return add(matmul(%x, %w) {transpose_b "
+      "= true}, %b) }");
+  check(
+      "graph (%x: f32[2100,20], %w: f32[2100,70]) { return matmul(%x, %w) {transpose_a = true} }");
+}
+
+TEST(ProgramCpu, Reductions) {
+  check(
+      "graph (%x: f32[19,37]) { return sum(%x) {axes = [0]}, sum(%x) {axes = [1]}, max(%x) {axes = "
+      "[0,1]}, sum(%x) {axes = [0,1]} }");
+  check(
+      "graph (%x: f32[3,5,7]) { return sum(%x) {axes = [1]}, max(%x) {axes = [0,2]}, sum(%x) {axes "
+      "= [0,1]} }");
+  check("graph (%x: f32[6,33]) { return softmax(%x), log_softmax(%x), layer_norm(%x) }");
+}
+
+TEST(ProgramCpu, LstmScan) {
+  check(
+      R"(graph (%x: f32[7,6,5], %h0: f32[6,21], %c0: f32[6,21], %w: f32[5,84], %u: f32[21,84], %b: f32[84]) {
+    %xw = add matmul(%x, %w), %b
+    %y, %h, %c = scan %xt in %xw carry %ht = %h0, %ct = %c0 with %u {
+      %z = add %xt, matmul(%ht, %u)
+      %i, %f, %g, %o = split %z {axis = 1, parts = 4}
+      %c1 = add mul(%ct, sigmoid(%f)), mul(sigmoid(%i), tanh(%g))
+      %h1 = mul tanh(%c1), sigmoid(%o)
+      next %ht = %h1, %ct = %c1
+      emit %h1
+    }
+    return %y, %h, %c
+  })");
+}
+
+TEST(ProgramCpu, LstmBackward) {
+  check(R"(graph (%z: f32[4,5,28], %cp: f32[4,5,7], %cs: f32[4,5,7], %dy: f32[5,7], %h: f32[4,5,7],
+                  %u: f32[7,28], %zero: f32[5,7]) {
+    %dz, %dh, %dc = scan {reverse = true} %zt in %z, %cpt in %cp, %ct in %cs
+        carry %dht = %dy, %dct = %zero with %u {
+      %i, %f, %g, %o = split %zt {axis = 1, parts = 4}
+      %si = sigmoid(%i)  %sf = sigmoid(%f)  %tg = tanh(%g)  %so = sigmoid(%o)  %tc = tanh(%ct)
+      %do = mul(mul(%dht, %tc), mul(%so, sub(1, %so)))
+      %dc1 = add(%dct, mul(mul(%dht, %so), sub(1, mul(%tc, %tc))))
+      %di = mul(mul(%dc1, %tg), mul(%si, sub(1, %si)))
+      %dg = mul(mul(%dc1, %si), sub(1, mul(%tg, %tg)))
+      %df = mul(mul(%dc1, %cpt), mul(%sf, sub(1, %sf)))
+      %dzt = concat %di, %df, %dg, %do {axis = 1}
+      %dh1 = matmul %dzt, %u {transpose_b = true}
+      %dc0 = mul(%dc1, %sf)
+      next %dht = %dh1, %dct = %dc0
+      emit %dzt
+    }
+    %du = matmul(reshape(%h) {shape = [20,7]}, reshape(%dz) {shape = [20,28]}) {transpose_a = true}
+    return %dz, %dh, %dc, %du, sum(%dz) {axes = [0,1]}
+  })");
+}
+
+TEST(ProgramCpu, CellsOfSeveralStages) {
+  // GRU with the reset before its product: a product of a value computed in the step.
+  check(R"(graph (%xrz: f32[5,6,26], %xn: f32[5,6,13], %h0: f32[6,13], %u: f32[13,26], %v: f32[13,13]) {
+    %y, %h = scan %a in %xrz, %b in %xn carry %ht = %h0 with %u, %v {
+      %r, %z = split sigmoid(add(%a, matmul(%ht, %u))) {axis = 1, parts = 2}
+      %n = tanh(add(%b, matmul(mul(%r, %ht), %v)))
+      %h1 = add(mul(sub(1, %z), %n), mul(%z, %ht))
+      next %ht = %h1
+      emit %h1
+    }
+    return %y, %h
+  })");
+  // Layer norm inside the step: sums along the row.
+  check(R"(graph (%x: f32[5,6,40], %h0: f32[6,20], %c0: f32[6,20], %u: f32[20,40], %g: f32[20]) {
+    %y, %h, %c = scan %a in %x carry %ht = %h0, %ct = %c0 with %u, %g {
+      %i, %f = split sigmoid(add(%a, matmul(%ht, %u))) {axis = 1, parts = 2}
+      %c1 = add(mul(%f, %ct), %i)
+      %h1 = tanh(mul(layer_norm(%c1), %g))
+      next %ht = %h1, %ct = %c1
+      emit %h1
+    }
+    return %y, %h, %c
+  })");
+}
+
+TEST(ProgramCpu, OpSamples) {
+  for (const Op* op : all_ops()) {
+    if (op->samples == nullptr) continue;
+    if (op == &ops::sin || op == &ops::cos || op == &ops::pow || op == &ops::normal ||
+        op == &ops::pack)
+      continue;
+    for (const Sample& sample : op->samples()) {
+      auto graph = std::make_unique<Graph>("sample");
+      Values operands;
+      for (const Type& type : sample.operands) operands.push_back(graph->input(type, "x"));
+      const Node& node = graph->add(*op, operands, sample.attributes);
+      Values results;
+      for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+      graph->set_results(results);
+      SCOPED_TRACE(std::string(op->name));
+      check_graph(freeze(std::move(graph)), sample.index_limit);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graphc
