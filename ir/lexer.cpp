@@ -59,7 +59,7 @@ class Lexer {
     if (is_digit(c) || (c == '-' && is_digit(peek(1)))) return number();
     if (c == '-' && text_.substr(at_ + 1).starts_with("inf")) ++at_;
     if (is_letter(peek())) return word();
-    if (c != '\0' && std::string_view("(){}[]=,:.").find(c) != std::string_view::npos) {
+    if (c != '\0' && std::string_view("(){}[]=,:;.").find(c) != std::string_view::npos) {
       ++at_;
       return token(TokenKind::symbol, std::string(1, c));
     }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/graph_runner.h"
+
+#include <algorithm>
+#include <functional>
+#include <sstream>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/pipeline.h"
+#include "tests/testing/run_directive.h"
+
+namespace graphc::testing {
+namespace {
+
+/// What `target=` may name.
+const std::map<std::string, RunGraph>& targets() {
+  static const std::map<std::string, RunGraph> table = {
+      {"reference",
+       [](const Module&, const Graph& graph, const std::vector<Literal>& inputs,
+          const std::map<std::string, Literal>& states) {
+         return evaluate(graph, inputs, states);
+       }},
+  };
+  return table;
+}
+
+/// The lines of a text without the blanks around each, comments, and empty lines.
+std::vector<std::string> plain_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    line.resize(std::min(line.size(), line.find(" #")));
+    if (!line.empty() && line[0] == '#') continue;
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first != line.npos)
+      lines.push_back(line.substr(first, line.find_last_not_of(" \t\r") - first + 1));
+  }
+  return lines;
+}
+
+class Runner {
+ public:
+  Runner(const GraphTest& test, const std::filesystem::path& folder)
+      : test_(test), folder_(folder) {}
+
+  GraphTestResult run() {
+    result_.failures = test_.faults;
+    if (test_.errors.size() > 1) fail(test_.errors[1].line, "a test stops at its first '# error:'");
+    if (!result_.failures.empty()) return std::move(result_);
+    try {
+      verb();
+      for (const Directive& error : test_.errors)
+        fail(error.line, fmt::format("wanted an error: {}", error.text));
+    } catch (const Error& error) {
+      thrown(error);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using Become = std::function<GraphPtr(const GraphPtr&)>;
+
+  void fail(int line, const std::string& text) {
+    result_.failures.push_back(fmt::format("{}:{}: {}", test_.file, line, text));
+  }
+
+  void thrown(const Error& error) {
+    if (test_.errors.empty()) return fail(test_.line, fmt::format("found {}", error.what()));
+    const Directive& wanted = test_.errors[0];
+    // The lines behind the first show the source, and so the directive itself.
+    const std::string message = error.message().substr(0, error.message().find('\n'));
+    if (error.where().line != wanted.line || message.find(wanted.text) == std::string::npos)
+      fail(wanted.line, fmt::format("wanted the error: {}: found {}", wanted.text, error.what()));
+  }
+
+  void verb() {
+    if (test_.verb == "verify") {
+      allow({"verify"}, false, false);
+      verify(parse(test_.text, test_.file));
+    } else if (test_.verb == "print") {
+      allow({"print"}, true, false);
+      print_graphs();
+    } else if (test_.verb == "passes") {
+      allow({"passes"}, true, false);
+      run_passes();
+    } else if (test_.verb == "run") {
+      allow({"run", "target"}, false, true);
+      run_directives();
+    } else {
+      fail(test_.line,
+           fmt::format("unknown verb '{}': there are passes=..., print, run, verify", test_.verb));
+    }
+  }
+
+  /// Refuses options and expectations that the verb does not look at.
+  void allow(std::initializer_list<std::string_view> options, bool becomes, bool runs) {
+    for (const auto& [name, value] : test_.options) {
+      if (std::find(options.begin(), options.end(), name) == options.end())
+        fail(test_.line, fmt::format("'{}' has no option '{}'", test_.verb, name));
+    }
+    for (const TestedGraph& graph : test_.graphs) {
+      if (becomes) continue;
+      if (!graph.becomes.empty())
+        fail(graph.becomes[0].line, fmt::format("'{}' takes no 'becomes'", test_.verb));
+      for (const Directive& check : graph.checks)
+        fail(check.line, fmt::format("'{}' takes no '# {}:'", test_.verb, check.word));
+    }
+    for (const Directive& run : test_.runs)
+      if (!runs) fail(run.line, fmt::format("'{}' takes no '# run:'", test_.verb));
+  }
+
+  void print_graphs() {
+    const Module module = parse(test_.text, test_.file);
+    bool expects = false;
+    for (size_t i = 0; i < test_.graphs.size(); ++i) {
+      const TestedGraph& tested = test_.graphs[i];
+      expects |= !tested.becomes.empty() || !tested.checks.empty();
+      const std::string printed = print(*module.graphs.at(i));
+      check(tested, printed);
+      for (const Becomes& becomes : tested.becomes) {
+        if (plain_lines(expected_text(becomes)) != plain_lines(expected_part(printed)))
+          wrong(becomes, printed);
+      }
+    }
+    if (!expects && test_.errors.empty() && plain_lines(print(module)) != plain_lines(test_.text))
+      fail(test_.line, "the text is not canonical: it prints as\n" + print(module));
+  }
+
+  void run_passes() {
+    const Module module = parse(test_.text, test_.file);
+    verify(module);
+    const Pipeline pipeline = parse_pipeline(test_.options.at("passes"));
+    bool expects = !test_.errors.empty();
+    for (size_t i = 0; i < test_.graphs.size(); ++i) {
+      const TestedGraph& tested = test_.graphs[i];
+      expects |= !tested.becomes.empty() || !tested.checks.empty();
+      const GraphPtr graph = run_pipeline(module.graphs.at(i), pipeline).graph;
+      const std::string printed = print(*graph);
+      check(tested, printed);
+      for (const Becomes& becomes : tested.becomes) {
+        const std::string text = becomes.regions + tested.header + becomes.block;
+        if (!same(text, becomes, *graph)) wrong(becomes, printed);
+      }
+    }
+    if (!expects) fail(test_.line, "the test expects nothing");
+  }
+
+  /// Whether the expectation is the graph; an expectation that does not parse is not.
+  bool same(const std::string& text, const Becomes& becomes, const Graph& graph) {
+    try {
+      return equal(*parse_graph(text, fmt::format("{}:{}:becomes", test_.file, becomes.line)),
+                   graph);
+    } catch (const Error& error) {
+      fail(becomes.line, error.what());
+      return false;
+    }
+  }
+
+  void wrong(const Becomes& becomes, const std::string& printed) {
+    fail(becomes.line,
+         "it becomes\n" + expected_part(printed) + "\nwanted\n" + expected_text(becomes));
+    result_.corrections.push_back({becomes.begin, becomes.end, expected_part(printed)});
+  }
+
+  static std::string expected_text(const Becomes& becomes) {
+    return becomes.regions + becomes.block;
+  }
+
+  /// What stands behind `becomes` for a printed graph: its regions and its block.
+  static std::string expected_part(const std::string& printed) {
+    const size_t graph = printed.starts_with("graph") ? 0 : printed.find("\ngraph") + 1;
+    std::string part = printed.substr(0, graph) + printed.substr(printed.find(" {\n", graph) + 1);
+    part.pop_back();
+    return part;
+  }
+
+  void check(const TestedGraph& tested, const std::string& printed) {
+    size_t at = 0;
+    for (const Directive& check : tested.checks) {
+      const size_t found = printed.find(check.text, check.word == "check" ? at : 0);
+      if (check.word == "not" && found != printed.npos) {
+        fail(check.line, fmt::format("found '{}' in\n{}", check.text, printed));
+      } else if (check.word == "check" && found == printed.npos) {
+        fail(check.line,
+             fmt::format("'{}' is not below the checks before in\n{}", check.text, printed));
+      } else if (check.word == "check") {
+        at = found + check.text.size();
+      }
+    }
+  }
+
+  void run_directives() {
+    const Module module = parse(test_.text, test_.file);
+    verify(module);
+    const auto option = test_.options.find("target");
+    const std::string target = option == test_.options.end() ? "all" : option->second;
+    if (target != "all" && !targets().contains(target))
+      return fail(test_.line, fmt::format("unknown target '{}'", target));
+    if (test_.runs.empty()) return fail(test_.line, "nothing to run: no '# run:'");
+    for (const auto& [name, run] : targets()) {
+      if (target != "all" && name != target) continue;
+      for (const Directive& directive : test_.runs) {
+        try {
+          const std::string text = run_directive(directive.text, module, run, folder_);
+          if (!text.empty()) fail(directive.line, fmt::format("{}: {}", name, text));
+        } catch (const Error& error) {
+          if (!test_.errors.empty()) throw;
+          fail(directive.line, fmt::format("{}: {}", name, error.what()));
+        }
+      }
+    }
+  }
+
+  const GraphTest& test_;
+  const std::filesystem::path& folder_;
+  GraphTestResult result_;
+};
+
+}  // namespace
+
+GraphTestResult run_graph_test(const GraphTest& test, const std::filesystem::path& folder) {
+  return Runner(test, folder).run();
+}
+
+std::string corrected(std::string content, std::vector<Correction> corrections) {
+  std::sort(corrections.begin(), corrections.end(),
+            [](const Correction& a, const Correction& b) { return a.begin > b.begin; });
+  for (const Correction& c : corrections) content.replace(c.begin, c.end - c.begin, c.text);
+  return content;
+}
+
+}  // namespace graphc::testing
