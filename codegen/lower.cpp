@@ -20,6 +20,7 @@ Value viewed_state(Value value) {
   return value.node->is(ops::state) ? value : Value{};
 }
 
+/// Whether a body reads each element of an input only to make the element at its place.
 bool reads_in_place(const Graph& body, Value input) {
   for (const Node& node : body.nodes()) {
     for (Value operand : node.operands) {
@@ -153,7 +154,15 @@ void Lowering::copy_unless_there(const View& from, const View& to, const std::st
 
 View Lowering::destination(Value value, const ViewMap& wanted) {
   const View* place = wanted.find(value);
-  return place != nullptr ? *place : temporary(value.type(), value.name());
+  if (place != nullptr) return *place;
+  const auto slot = history_front_.find({value.node, value.index});
+  if (slot == history_front_.end()) return temporary(value.type(), value.name());
+  const Type& type = value.type();
+  const View longer = temporary({type.dtype, type.shape.with(0, type.shape[0] + 1)}, value.name());
+  View view = longer;
+  view.shape = type.shape;
+  if (slot->second) view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
+  return view;
 }
 
 View Lowering::straight(const View& view, const std::string& name) {
@@ -215,6 +224,7 @@ void Lowering::assign_states(ViewMap& views) {
 
 void Lowering::lower_nodes(const Graph& graph, ViewMap& views, ViewMap& wanted) {
   const std::vector<bool> live = live_nodes(graph);
+  find_histories(graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
     if (!is_view(node) && &graph == &graph_) {
@@ -279,6 +289,7 @@ void Lowering::lower_body(const Graph& body, std::vector<View> inputs, std::vect
 }
 
 void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
+  if (lower_history(node, views, wanted)) return;
   const Graph& body = node.region();
   const std::string family = node.attributes.get_string("family", "map");
   const Node& first = *body.results().at(0).node;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "codegen/history.h"
 #include "codegen/lowering.h"
 #include "codegen/view.h"
 
@@ -163,6 +164,36 @@ void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
   for (NestCall& call : calls) loop.body.push_back({"recurrent", std::move(call)});
   plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1);
   add("recurrent", std::move(loop));
+}
+
+void Lowering::find_histories(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    const std::optional<ShiftedHistory> found = shifted_history(node);
+    if (found)
+      history_front_.emplace(std::pair{found->history.node, found->history.index}, found->front);
+  }
+}
+
+bool Lowering::lower_history(const Node& kernel, ViewMap& views, const ViewMap& wanted) {
+  const std::optional<ShiftedHistory> found = shifted_history(kernel);
+  if (!found || wanted.find(kernel.result()) != nullptr) return false;
+  const auto slot = history_front_.find({found->history.node, found->history.index});
+  const View& history = views.get(found->history);
+  // Without a slot of its own where the history is a result of the graph, or has the other slot.
+  if (slot == history_front_.end() || slot->second != found->front) return false;
+  const Buffer& buffer = plan_.buffers[size_t(history.address.buffer)];
+  const int64_t step = history.strides[0] * size_of(history.dtype);
+  if (buffer.place != Place::arena ||
+      buffer.bytes != history.shape.elements() * size_of(history.dtype) + step)
+    return false;
+  View view = history, initial = history;
+  initial.shape = found->initial.shape();
+  const int64_t steps = history.shape[0];
+  initial.address = moved(history.address, found->front ? -step : steps * step);
+  view.address = moved(history.address, found->front ? -step : step);
+  copy(views.get(found->initial), initial, found->initial.name());
+  views.set(kernel.result(), view);
+  return true;
 }
 
 }  // namespace graphc

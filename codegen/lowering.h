@@ -58,6 +58,13 @@ class Lowering {
   /// The view, or a copy of it that is contiguous.
   View straight(const View& view, const std::string& name);
 
+  // --- histories: codegen/history.h ---
+
+  /// Notes which emitted values of the graph get a slot more.
+  void find_histories(const Graph& graph);
+  /// If the kernel forms a shifted history whose slot was made: writes the slot, and sets the view.
+  bool lower_history(const Node& kernel, ViewMap& views, const ViewMap& wanted);
+
   // --- states ---
 
   void count_readers();
@@ -109,6 +116,7 @@ class Lowering {
   std::vector<Record>* records_ = nullptr;        // where add() appends
   std::map<std::string, int> program_index_;      // by text
   std::unordered_map<const Node*, int> readers_;  // of each state, still to be lowered
+  std::map<std::pair<const Node*, int>, bool> history_front_;  // of values with a slot more
   int depth_ = 0;                                 // of the loop being lowered
 };
 

@@ -20,6 +20,7 @@ using Values = BodyEmitter::Values;
 using Level = BodyEmitter::Level;
 using Reduction = BodyEmitter::Reduction;
 
+/// The fields of NestProductArguments, loaded.
 struct ProductValues {
   Value *a, *a_row, *a_k, *panels, *block, *k;
 };

@@ -15,6 +15,7 @@
 #include "ir/rewrite.h"
 #include "ir/text.h"
 #include "passes/fuse.h"
+#include "passes/pipeline.h"
 
 namespace graphc {
 namespace {
@@ -158,7 +159,8 @@ TEST(ProgramCpu, Reductions) {
 
 TEST(ProgramCpu, LstmScan) {
   check(
-      R"(graph (%x: f32[7,6,5], %h0: f32[6,21], %c0: f32[6,21], %w: f32[5,84], %u: f32[21,84], %b: f32[84]) {
+      R"(graph (%x: f32[7,6,5], %h0: f32[6,21], %c0: f32[6,21], %w: f32[5,84],
+                  %u: f32[21,84], %b: f32[84]) {
     %xw = add matmul(%x, %w), %b
     %y, %h, %c = scan %xt in %xw carry %ht = %h0, %ct = %c0 with %u {
       %z = add %xt, matmul(%ht, %u)
@@ -195,9 +197,29 @@ TEST(ProgramCpu, LstmBackward) {
   })");
 }
 
+TEST(ProgramCpu, LstmTrainingStep) {
+  const GraphPtr traced = parse_graph(
+      R"(graph (%x: f32[6,5,4], %h0: f32[5,7], %c0: f32[5,7], %w: f32[4,28], %u: f32[7,28],
+                %b: f32[28], %target: f32[5,7]) {
+    %y, %h, %c = scan %xt in %x carry %ht = %h0, %ct = %c0 with %w, %u, %b {
+      %z = add add(matmul(%xt, %w), %b), matmul(%ht, %u)
+      %i, %f, %g, %o = split %z {axis = 1, parts = 4}
+      %c1 = add mul(%ct, sigmoid(%f)), mul(sigmoid(%i), tanh(%g))
+      %h1 = mul tanh(%c1), sigmoid(%o)
+      next %ht = %h1, %ct = %c1
+      emit %h1
+    }
+    %loss = mse %h, %target
+    %dw, %du, %db, %dh0 = grad %loss, %w, %u, %b, %h0
+    return %loss, %dw, %du, %db, %dh0
+  })");
+  check_graph(run_pipeline(traced, standard_pipeline("fused")).graph);
+}
+
 TEST(ProgramCpu, CellsOfSeveralStages) {
   // GRU with the reset before its product: a product of a value computed in the step.
-  check(R"(graph (%xrz: f32[5,6,26], %xn: f32[5,6,13], %h0: f32[6,13], %u: f32[13,26], %v: f32[13,13]) {
+  check(R"(graph (%xrz: f32[5,6,26], %xn: f32[5,6,13], %h0: f32[6,13], %u: f32[13,26],
+                  %v: f32[13,13]) {
     %y, %h = scan %a in %xrz, %b in %xn carry %ht = %h0 with %u, %v {
       %r, %z = split sigmoid(add(%a, matmul(%ht, %u))) {axis = 1, parts = 2}
       %n = tanh(add(%b, matmul(mul(%r, %ht), %v)))

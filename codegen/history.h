@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shifted histories: what a backward loop reads of a carry is the stack of its next values, moved
+// by one step, with the initial value in front.
+#pragma once
+
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace graphc {
+
+/// A kernel that is concat(initial, slice(history, 0, steps - 1)) along axis 0, or, for a loop that
+/// runs backwards, concat(slice(history, 1, steps), initial). If the history is allocated with one
+/// slot more, next to which it lies, the concatenation is a view: only the slot is written.
+struct ShiftedHistory {
+  Value history;  ///< [steps, ...], what a scan emits
+  Value initial;  ///< [1, ...]
+  bool front;     ///< the slot lies before the history
+};
+
+/// The shifted history that the kernel forms, if it does nothing else.
+std::optional<ShiftedHistory> shifted_history(const Node& kernel);
+
+}  // namespace graphc
