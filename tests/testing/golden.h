@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers written in our text, and what PyTorch computed for them: outputs and derivatives
+// for random arguments, in f64 (tests/golden/generate.py).
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/literal.h"
+
+namespace graphc::testing {
+
+struct GoldenCell {
+  const char* file;      ///< in tests/golden, without its suffix
+  const char* carries;   ///< of the scan over %x
+  const char* captures;  ///< everything else the step uses
+  const char* step;      ///< from %x.t and the carries to %h.1 and, in an LSTM, %c.1
+};
+
+std::span<const GoldenCell> golden_cells();
+
+/// The arrays of a file of tests/golden. Throws when it cannot be read.
+std::map<std::string, Literal> golden_arrays(const std::string& name);
+/// The arguments of the layer: the arrays that have a derivative, by name.
+std::vector<std::string> golden_arguments(const std::map<std::string, Literal>& arrays);
+
+enum class Derivatives { without, with };
+
+/// The layer as a graph of f32 values. Its inputs are the arguments, then r; its results y, loss =
+/// sum(y * r), h_end and, of an LSTM, c_end; then, if wanted, `grad` of the loss by each argument.
+GraphPtr golden_layer(const GoldenCell& cell, Derivatives derivatives);
+/// What golden_layer takes, as `dtype`, and the names of the arrays that hold its results.
+std::vector<Literal> golden_inputs(const GoldenCell& cell, DType dtype);
+std::vector<std::string> golden_results(const GoldenCell& cell, Derivatives derivatives);
+
+}  // namespace graphc::testing
