@@ -2,8 +2,10 @@
 #include "tests/testing/golden.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "ir/text.h"
+#include "runtime/files/files.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc::testing {
@@ -54,13 +56,21 @@ constexpr GoldenCell cells[] = {
     %h.1 = tanh(add(add(matmul(%x.t, %w), matmul(%h, %u)), %b)))"},
 };
 
+std::filesystem::path folder() {
+  return std::filesystem::path(GRAPHC_SOURCE_DIR) / "tests" / "golden";
+}
+
 }  // namespace
 
 std::span<const GoldenCell> golden_cells() { return cells; }
 
+std::vector<double> golden_losses(const std::string& name) {
+  const std::string text = read_file(folder() / (name + ".json"));
+  return nlohmann::json::parse(text).at("losses").get<std::vector<double>>();
+}
+
 std::map<std::string, Literal> golden_arrays(const std::string& name) {
-  const auto folder = std::filesystem::path(GRAPHC_SOURCE_DIR) / "tests" / "golden";
-  return read_safetensors(folder / (name + ".safetensors")).arrays;
+  return read_safetensors(folder() / (name + ".safetensors")).arrays;
 }
 
 std::vector<std::string> golden_arguments(const std::map<std::string, Literal>& arrays) {

@@ -35,7 +35,8 @@ BATCH = 20
 
 def read_words(path):
     """The words of a split; each newline is the word <eos>."""
-    return path.read_text(encoding="utf-8").replace("\n", " <eos> ").split()
+    text = path.read_text(encoding="utf-8").replace("\n", " <eos> ")
+    return [word for word in text.split(" ") if word]
 
 
 def vocabulary_of(words):
