@@ -30,6 +30,26 @@ bool reads_in_place(const Graph& body, Value input) {
   return true;
 }
 
+/// Whether nests run over the same rows one after another and each row needs only itself.
+bool in_blocks(const std::vector<NestCall>& calls) {
+  return std::ranges::all_of(calls, [&](const NestCall& call) {
+    return call.products.empty() && call.outer.empty() && call.rows == calls[0].rows;
+  });
+}
+
+BlockCall as_block(std::vector<NestCall> calls, const std::string& name) {
+  // What a few streams of so many rows take stays in the second-level cache.
+  constexpr int64_t kBlockElements = int64_t{32} << 10;
+  BlockCall block;
+  block.name = name;
+  block.rows = calls[0].rows;
+  int64_t columns = 1;
+  for (const NestCall& call : calls) columns = std::max(columns, call.unit);
+  block.block_rows = std::max<int64_t>(1, kBlockElements / columns);
+  for (NestCall& call : calls) block.body.push_back({"map", std::move(call)});
+  return block;
+}
+
 bool is_plain_concat(const Node& node) {
   return std::all_of(node.operands.begin(), node.operands.end(),
                      [](Value v) { return v.node->is(ops::input); });
@@ -285,7 +305,12 @@ void Lowering::lower_body(const Graph& body, std::vector<View> inputs, std::vect
   binding_.inputs = std::move(inputs);
   binding_.results = std::move(results);
   binding_.name = name;
-  for (NestCall& call : lower_rows(body, *rows, binding_)) add(family, std::move(call));
+  std::vector<NestCall> calls = lower_rows(body, *rows, binding_);
+  if (calls.size() > 1 && in_blocks(calls)) {
+    add(family, as_block(std::move(calls), name));
+  } else {
+    for (NestCall& call : calls) add(family, std::move(call));
+  }
 }
 
 void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {

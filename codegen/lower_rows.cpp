@@ -113,7 +113,7 @@ class RowLowering {
     builder.program.kind = builder.program.product_parts.empty() ? NestKind::rows : NestKind::tiles;
     call.unit = unit_;
     call.split = reduces ? Split::rows : Split::any;
-    join_axes(call, builder.program, rows_.lead);
+    join_axes(call, builder.program, rows_.lead, rows_.stages == 0);
     call.program = binding_.program(std::move(builder.program));
     return std::move(call);
   }
@@ -312,7 +312,7 @@ NestCall lower_copy(const View& from, const View& to, const RowBinding& binding)
   builder.add({NestOp::store, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
   builder.call.unit = unit;
   builder.call.name = binding.name;
-  join_axes(builder.call, builder.program, lead);
+  join_axes(builder.call, builder.program, lead, true);
   builder.call.program = binding.program(std::move(builder.program));
   return std::move(builder.call);
 }
@@ -331,7 +331,7 @@ NestCall lower_column_reduction(const View& from, const View& to, bool maximum,
   builder.call.unit = from.shape[1];
   builder.call.name = binding.name;
   builder.call.split = Split::columns;
-  join_axes(builder.call, builder.program, lead);
+  join_axes(builder.call, builder.program, lead, true);
   builder.call.program = binding.program(std::move(builder.program));
   return std::move(builder.call);
 }

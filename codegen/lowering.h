@@ -113,11 +113,11 @@ class Lowering {
   const VectorShape vectors_;
   Plan plan_;
   RowBinding binding_;
-  std::vector<Record>* records_ = nullptr;        // where add() appends
-  std::map<std::string, int> program_index_;      // by text
-  std::unordered_map<const Node*, int> readers_;  // of each state, still to be lowered
+  std::vector<Record>* records_ = nullptr;                     // where add() appends
+  std::map<std::string, int> program_index_;                   // by text
+  std::unordered_map<const Node*, int> readers_;               // of each state, still to be lowered
   std::map<std::pair<const Node*, int>, bool> history_front_;  // of values with a slot more
-  int depth_ = 0;                                 // of the loop being lowered
+  int depth_ = 0;                                              // of the loop being lowered
 };
 
 }  // namespace graphc

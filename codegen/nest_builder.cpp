@@ -129,7 +129,7 @@ int NestBuilder::append(NestOperand spec, CallOperand argument, OperandKind kind
   return int(program.operands.size()) - 1;
 }
 
-void join_axes(NestCall& call, const NestProgram& program, const Shape& lead) {
+void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten) {
   Ints extents(lead.begin(), lead.end());
   std::vector<Ints*> strides;
   for (CallOperand& operand : call.operands) strides.push_back(&operand.outer);
@@ -160,7 +160,7 @@ void join_axes(NestCall& call, const NestProgram& program, const Shape& lead) {
     if (!product.outer.empty()) product.outer.pop_back();
   }
   // Elementwise work on what lies one after another is one long row.
-  bool flat = program.kind == NestKind::rows && call.rows > 1;
+  bool flat = flatten && program.kind == NestKind::rows && call.rows > 1;
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const NestOperand& spec = program.operands[i];
     const CallOperand& operand = call.operands[i];

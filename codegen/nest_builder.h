@@ -43,6 +43,7 @@ class NestBuilder {
 };
 
 /// The extents and strides of a call with axes joined where every operand lies one after another.
-void join_axes(NestCall& call, const NestProgram& program, const Shape& lead);
+/// With `flatten` elementwise rows that lie one after another become one long row.
+void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten);
 
 }  // namespace graphc

@@ -29,6 +29,8 @@ void visit(const Record& record, const Visit& f) {
     visit(pack->to, f);
   } else if (auto rows = std::get_if<RowsCall>(&record.call)) {
     for (const Address* address : {&rows->table, &rows->indices, &rows->rows}) visit(*address, f);
+  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
+    for (const Record& inner : block->body) visit(inner, f);
   } else {
     for (const Record& inner : std::get<LoopCall>(record.call).body) visit(inner, f);
   }
@@ -162,6 +164,10 @@ void print_record(const Plan& plan, const Record& record, const std::string& ind
     out += fmt::format("{}rows %{}: {} {} of {} rows, indices {}, rows {}\n", indent, rows->name,
                        rows->scatter ? "add into" : "gather from", text_of(plan, rows->table),
                        rows->table_rows, text_of(plan, rows->indices), text_of(plan, rows->rows));
+  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
+    out += fmt::format("{}{} %{}: {} rows shared out, {} at a time\n", indent, record.family,
+                       block->name, block->rows, block->block_rows);
+    for (const Record& inner : block->body) print_record(plan, inner, indent + "  ", out);
   } else {
     const LoopCall& loop = std::get<LoopCall>(record.call);
     out += fmt::format(

@@ -127,9 +127,18 @@ struct LoopCall {
   std::vector<Record> body;
 };
 
+/// The nests of a row program of several stages: each thread runs them all for a few of its rows at
+/// a time, while those are in its cache, and meets nobody in between.
+struct BlockCall {
+  std::string name;
+  int64_t rows = 0;
+  int64_t block_rows = 1;
+  std::vector<Record> body;  ///< nest calls over `rows` rows
+};
+
 struct Record {
   std::string family;  ///< of the kernel it comes from
-  std::variant<NestCall, PackCall, RowsCall, LoopCall> call;
+  std::variant<NestCall, PackCall, RowsCall, LoopCall, BlockCall> call;
 };
 
 struct Plan {

@@ -73,6 +73,7 @@ class Walker::Thread {
     if (auto nest = std::get_if<NestCall>(&record.call)) return run_nest(*nest);
     if (auto loop = std::get_if<LoopCall>(&record.call)) return run_loop(*loop);
     if (auto pack = std::get_if<PackCall>(&record.call)) return run_pack(*pack);
+    if (auto block = std::get_if<BlockCall>(&record.call)) return run_blocks(*block);
     const RowsCall& rows = std::get<RowsCall>(record.call);
     if (rows.index_dtype == DType::i64) return run_rows<int64_t>(rows);
     if (rows.index_dtype == DType::u8) return run_rows<uint8_t>(rows);
@@ -103,6 +104,19 @@ class Walker::Thread {
     private_rows_ = private_before;
     own_rows_ = before;
     --depth_;
+  }
+
+  void run_blocks(const BlockCall& call) {
+    const Range before = own_rows_;
+    const bool private_before = private_rows_;
+    const Range own = share(call.rows, 1, index_, count_);
+    private_rows_ = true;
+    for (int64_t row = own.begin; row < own.end; row += call.block_rows) {
+      own_rows_ = {row, std::min(row + call.block_rows, own.end)};
+      for (const Record& record : call.body) execute(record);
+    }
+    private_rows_ = private_before;
+    own_rows_ = before;
   }
 
   // --- nests ---
