@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/serialize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/op.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "tests/testing/expect_error.h"
+
+namespace graphc {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+const char* const kText = R"(module @m
+state %seed: i64[]
+state %w: f32[2,2]
+
+region @k (%v: f32[2]) {
+  %t = tanh %v : f32[2]
+  return %t
+}
+
+graph @g (%x: f32[4,2]) state (%w: f32[2,2]) {
+  %c = constant {dtype = f32, shape = [2], value = [1.,-inf]} : f32[2]
+  %e = constant {dtype = f32, shape = [0], value = [.]} : f32[0]
+  %y, %h.end = scan {reverse = true} %x.t in %x carry %h = %c {
+    %h.1 = add %x.t, %h : f32[2]
+    next %h = %h.1
+    emit %h.1
+  } : f32[4,2], f32[2]
+  %a = kernel {b = false, family = "map", i = -7, n = nan, t = bf16} (%v = %h.end) @k : f32[2]
+  %f = kernel {family = "map"} (%v = %a) @k : f32[2]
+  %p, %q = split %w {axis = 0, parts = 2} : f32[1,2] x 2
+  %w.1 = mul %w, 2 : f32[2,2]
+  next %w = %w.1
+  return %y, %f, %q, %e
+}
+)";
+
+TEST(Serialize, BothFormsRoundTrip) {
+  const Module module = parse(kText, "m.graph");
+  ASSERT_EQ(print(module), kText);
+  for (const Module& again : {from_proto(to_proto(module)), from_pbtxt(to_pbtxt(module))}) {
+    verify(again);
+    EXPECT_EQ(print(again), kText);
+    EXPECT_TRUE(equal(*again.graphs[0], *module.graphs[0]));
+    const Graph& graph = *again.graphs[0];
+    EXPECT_EQ(graph.find("a").node->regions[0], graph.find("f").node->regions[0]);
+    EXPECT_STREQ(graph.find("a").node->where.file, "m.graph");
+    EXPECT_EQ(graph.find("a").node->where.line, 18);
+  }
+}
+
+TEST(Serialize, EqualModulesGiveEqualBytes) {
+  EXPECT_EQ(to_proto(parse(kText)), to_proto(parse(kText)));
+}
+
+TEST(Serialize, EverySampleOfEveryOpRoundTrips) {
+  for (const Op* op : all_ops()) {
+    if (op->samples == nullptr) continue;
+    for (const Sample& sample : op->samples()) {
+      auto graph = std::make_unique<Graph>(std::string(op->name));
+      Values operands;
+      for (const Type& type : sample.operands) operands.push_back(graph->input(type, "x"));
+      const Node& node = graph->add(*op, operands, sample.attributes);
+      Values results;
+      for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+      graph->set_results(results);
+      Module module;
+      module.graphs.push_back(freeze(std::move(graph)));
+      EXPECT_TRUE(equal(*from_proto(to_proto(module)).graphs[0], *module.graphs[0])) << op->name;
+      EXPECT_EQ(print(from_pbtxt(to_pbtxt(module))), print(module));
+    }
+  }
+}
+
+/// The message for the pbtxt of kText with one piece replaced.
+std::string refusal(const std::string& piece, const std::string& replacement) {
+  std::string text = to_pbtxt(parse(kText));
+  const size_t at = text.find(piece);
+  EXPECT_NE(at, std::string::npos) << piece;
+  text.replace(at, piece.size(), replacement);
+  return error_of(ErrorKind::input, [&] { from_pbtxt(text, "a.pbtxt"); });
+}
+
+TEST(Serialize, RefusesWhatIsNoModule) {
+  EXPECT_THAT(refusal("version: 1", "version: 2"), HasSubstr("version 2: this program reads 1"));
+  EXPECT_THAT(refusal("op: \"tanh\"", "op: \"tahn\""), HasSubstr("unknown op 'tahn'"));
+  EXPECT_THAT(refusal("op: \"tanh\"", "op: \"input\""), HasSubstr("unknown op 'input'"));
+  EXPECT_THAT(refusal("op: \"tanh\"", "op: \"kernel\""), HasSubstr("'kernel' with 0 regions"));
+  EXPECT_THAT(refusal("operands: \"v\"", "operands: \"u\""), HasSubstr("unknown value %u"));
+  EXPECT_THAT(refusal("names: \"t\"", "names: \"v\""), HasSubstr("%v is defined twice"));
+  EXPECT_THAT(refusal("names: \"t\"", ""), HasSubstr("tanh gives 1 results: found 0 names"));
+  EXPECT_THAT(refusal("regions: 1", "regions: 2"), HasSubstr("has region 2 of 2 before it"));
+  EXPECT_THAT(refusal("dtype: \"f32\"", "dtype: \"f33\""), HasSubstr("unknown element type 'f33'"));
+  EXPECT_THAT(refusal("integer: -7", ""), HasSubstr("attribute 'i' has no value"));
+  EXPECT_THAT(refusal("states {", "stetes {"), HasSubstr("stetes"));
+  EXPECT_THAT(refusal("shape: 4", "shape: -4"), HasSubstr("an extent is at least 0"));
+  EXPECT_THAT(error_of(ErrorKind::input, [] { from_proto("\xff\xff"); }),
+              HasSubstr("not a module in protobuf's binary form"));
+}
+
+TEST(Serialize, DamagedBytesAreRefusedOrRead) {
+  const std::string bytes = to_proto(parse(kText));
+  std::mt19937 random(3);
+  const auto survives = [](const std::string& damaged) {
+    try {
+      for (const GraphPtr& graph : from_proto(damaged).graphs) verify(*graph);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input) << error.what();
+    }
+  };
+  for (size_t length = 0; length < bytes.size(); ++length) survives(bytes.substr(0, length));
+  for (int i = 0; i < 4000; ++i) {
+    std::string damaged = bytes;
+    damaged[random() % damaged.size()] ^= char(1 << random() % 8);
+    survives(damaged);
+  }
+}
+
+}  // namespace
+}  // namespace graphc
