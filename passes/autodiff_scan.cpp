@@ -14,6 +14,7 @@
 #include "ir/build.h"
 #include "ir/scan.h"
 #include "passes/autodiff.h"
+#include "passes/batch.h"
 #include "passes/composites.h"
 #include "passes/cut.h"
 #include "passes/region.h"
@@ -21,16 +22,6 @@
 
 namespace graphc {
 namespace {
-
-/// What the carry held before each step: its initial value and the `next` of all steps but the
-/// last.
-Value history(Value initial, Value emitted, bool reverse) {
-  const int64_t steps = emitted.shape()[0];
-  const Value first = reshape(initial, initial.shape().insert(0, 1));
-  if (steps == 1) return first;
-  if (reverse) return concat({slice(emitted, 0, 1, steps), first}, 0);
-  return concat({first, slice(emitted, 0, 0, steps - 1)}, 0);
-}
 
 size_t index_in(const Values& values, Value value) {
   return size_t(std::find(values.begin(), values.end(), value) - values.begin());
@@ -255,7 +246,7 @@ class ScanGradient {
     const Value source = source_of(value);
     const Value steps = forward.result(int(index_in(emitted_, source)));
     if (source == value) return steps;
-    return history(scan_.initial()[input - streams_], steps, scan_.reverse());
+    return carry_history(scan_.initial()[input - streams_], steps, scan_.reverse());
   }
 
   Values add_backward(const Node& forward) {

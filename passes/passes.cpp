@@ -7,12 +7,15 @@ namespace graphc {
 namespace {
 
 constexpr const Pass* table[] = {
-    &passes::autodiff,
-    &passes::cse,
-    &passes::expand,
-    &passes::fuse,
-    &passes::reductions,
-    &passes::simplify,
+    &passes::autodiff,      //
+    &passes::cse,           //
+    &passes::expand,        //
+    &passes::fuse,          //
+    &passes::hoist,         //
+    &passes::pack_matmuls,  //
+    &passes::reductions,    //
+    &passes::simplify,      //
+    &passes::unroll,        //
 };
 
 }  // namespace

@@ -13,8 +13,11 @@ extern const Pass autodiff;
 extern const Pass cse;
 extern const Pass expand;
 extern const Pass fuse;
+extern const Pass hoist;
+extern const Pass pack_matmuls;
 extern const Pass reductions;
 extern const Pass simplify;
+extern const Pass unroll;
 }  // namespace passes
 
 /// All passes, by name.

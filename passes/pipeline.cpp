@@ -13,8 +13,14 @@ namespace {
 // simplify, cse < autodiff   Also inside bodies. Two equal values would be saved twice, or one of
 //                            them computed again through a product in the backward loop. Sound,
 //                            because a gradient is taken at leaves.
+// pack-matmuls < hoist       The concatenation of weights becomes invariant and leaves the loop; a
+//                            split contraction exposes the product of the input.
+// hoist < autodiff           The gradient of a product over all steps is one; else two products
+//                            enter the backward loop.
 // autodiff < expand          Only an unexpanded composite can use its record's derivative.
-// expand < simplify, cse     What it writes meets the clean-up that users' equations met.
+// expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
+// hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
+// unroll < simplify          Only then does unrolling buy anything: the zero state folds.
 // reductions < fuse          A kernel sums along its rows or its columns, nothing else.
 struct Variant {
   std::string_view name;
@@ -27,10 +33,16 @@ constexpr Variant variants[] = {
      "simplify,cse,"
      "autodiff,expand,simplify,cse",
      "reductions,fuse{single=true}"},
-    // What the planned kernels are made of.
-    {"fused",
+    // The same with the loop written out.
+    {"unrolled",
      "simplify,cse,"
-     "autodiff,expand,simplify,cse",
+     "autodiff,expand,simplify,cse,"
+     "unroll{full=true},simplify,cse",
+     "reductions,fuse{single=true}"},
+    // Loops distributed: what the planned kernels are made of.
+    {"fused",
+     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
+     "autodiff,expand,simplify,cse,hoist,simplify,cse",
      "reductions,fuse"},
 };
 

@@ -222,7 +222,7 @@ const std::vector<Cell>& all_cells() {
       {"two_layers", two_layers, 1},
       {"mogrifier", mogrifier, 4},
       {"decoder", decoder, 1},
-      {"nested", nested, 1},
+      {"nested", nested, 0},
   };
   return cells;
 }

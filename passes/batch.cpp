@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/batch.h"
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "passes/region.h"
+
+namespace graphc {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+bool is_one_of(const Node& node, std::initializer_list<const Op*> ops) {
+  return std::any_of(ops.begin(), ops.end(), [&](const Op* op) { return node.is(*op); });
+}
+
+bool can_batch_matmul(const Node& node, const std::vector<bool>& stacked) {
+  const int a = node.operands[0].shape().rank(), b = node.operands[1].shape().rank();
+  if (stacked[0] && stacked[1]) return a == b;
+  return stacked[0] && b == 2;
+}
+
+/// Axes, counted from the front, of the stacked operand.
+Attributes shifted(const Node& node) {
+  Attributes attributes = node.attributes;
+  const int rank = node.operands[0].shape().rank();
+  if (node.attributes.find("axis") != nullptr) {
+    const int64_t axis = node.attributes.get_int("axis", 0);
+    attributes.set("axis", (axis < 0 ? axis + rank : axis) + 1);
+  }
+  if (node.attributes.find("axes") != nullptr) {
+    Ints axes = node.attributes.get_ints("axes");
+    for (int64_t& axis : axes) axis = (axis < 0 ? axis + rank : axis) + 1;
+    attributes.set("axes", axes);
+  }
+  if (node.attributes.find("permutation") != nullptr) {
+    Ints permutation{0};
+    for (int64_t axis : node.attributes.get_ints("permutation")) permutation.push_back(axis + 1);
+    attributes.set("permutation", permutation);
+  }
+  return attributes;
+}
+
+Shape stacked_shape(const Shape& shape, int64_t steps) { return shape.insert(0, steps); }
+
+Ints extents_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
+}  // namespace
+
+bool can_batch(const Node& node, const std::vector<bool>& stacked) {
+  if (std::find(stacked.begin(), stacked.end(), true) == stacked.end()) return true;
+  for (Value operand : node.operands) {
+    if (operand.shape().rank() >= Shape::kMaxRank) return false;
+  }
+  for (const Type& type : node.types) {
+    if (type.shape.rank() >= Shape::kMaxRank) return false;
+  }
+  if (is_elementwise(node.op)) return true;
+  if (node.is(ops::matmul)) return can_batch_matmul(node, stacked);
+  if (node.is(ops::gather)) return !stacked[0];
+  if (is_one_of(node, {&ops::softmax, &ops::log_softmax, &ops::cross_entropy, &ops::one_hot,
+                       &ops::layer_norm}))
+    return std::find(stacked.begin(), stacked.end(), false) == stacked.end();
+  return is_one_of(node, {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice,
+                          &ops::concat, &ops::split, &ops::sum, &ops::max, &ops::size, &ops::mean});
+}
+
+void Batch::set(Value inner, Batched outer) {
+  std::vector<Batched>& results = known_[size_t(inner.node->id)];
+  if (results.empty()) results.resize(size_t(inner.node->results()));
+  results[size_t(inner.index)] = outer;
+}
+
+Batched Batch::get(Value inner) {
+  const auto find = [&](Value value) -> Batched {
+    const std::vector<Batched>& results = known_[size_t(value.node->id)];
+    return results.empty() ? Batched{} : results[size_t(value.index)];
+  };
+  std::vector<bool> needed(body_.nodes().size(), false);
+  if (!find(inner).value) needed[size_t(inner.node->id)] = true;
+  for (int id = inner.node->id; id >= 0; --id) {
+    if (!needed[size_t(id)]) continue;
+    for (Value operand : body_.nodes()[size_t(id)].operands) {
+      if (!find(operand).value) needed[size_t(operand.node->id)] = true;
+    }
+  }
+  for (int id = 0; id <= inner.node->id; ++id) {
+    if (!needed[size_t(id)]) continue;
+    const Node& node = body_.nodes()[size_t(id)];
+    GRAPHC_CHECK(!node.is(ops::input), "nothing stands for input %{}", node.names[0]);
+    std::vector<Batched> operands;
+    bool stacked = false;
+    for (Value operand : node.operands) {
+      operands.push_back(find(operand));
+      stacked |= operands.back().stacked;
+    }
+    const Values results = add(node, operands);
+    for (int i = 0; i < node.results(); ++i) {
+      if (!find(node.result(i)).value) set(node.result(i), {results[size_t(i)], stacked});
+    }
+  }
+  return find(inner);
+}
+
+Value Batch::get_stacked(Value inner) { return repeated(get(inner)); }
+
+/// With as many axes as the result of rank `rank` has, so that trailing axes meet.
+Value Batch::aligned(const Batched& operand, int rank) {
+  if (!operand.stacked) return operand.value;
+  Shape shape = operand.value.shape();
+  while (shape.rank() < rank + 1) shape = shape.insert(1, 1);
+  return reshape(operand.value, shape);
+}
+
+Value Batch::repeated(const Batched& operand) {
+  if (operand.stacked) return operand.value;
+  return broadcast_to(operand.value, stacked_shape(operand.value.shape(), steps_));
+}
+
+Values Batch::add(const Node& node, const std::vector<Batched>& operands) {
+  const WhereScope scope(node.where);
+  Values values;
+  std::vector<bool> stacked;
+  for (const Batched& operand : operands) {
+    values.push_back(operand.value);
+    stacked.push_back(operand.stacked);
+  }
+  if (std::find(stacked.begin(), stacked.end(), true) == stacked.end())
+    return results_of(copy_node(node, std::move(values), to_));
+  GRAPHC_CHECK(can_batch(node, stacked), "'{}' cannot be computed for all steps at once",
+               node.op.name);
+  Attributes attributes = shifted(node);
+  if (is_elementwise(node.op)) {
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = aligned(operands[i], node.types[0].shape.rank());
+  } else if (node.is(ops::concat)) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = repeated(operands[i]);
+  } else if (node.is(ops::reshape)) {
+    attributes.set("shape", extents_of(stacked_shape(node.types[0].shape, steps_)));
+  } else if (node.is(ops::broadcast_to)) {
+    values[0] = aligned(operands[0], node.types[0].shape.rank());
+    attributes.set("shape", extents_of(stacked_shape(node.types[0].shape, steps_)));
+  } else if (node.is(ops::matmul) && !stacked[1] &&
+             node.attributes.get_bool("transpose_a", false)) {
+    // One matrix for batches of transposed rows: transpose the rows.
+    Ints permutation;
+    for (int axis = 0; axis < values[0].shape().rank(); ++axis) permutation.push_back(axis);
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+    values[0] = transpose(values[0], permutation);
+    attributes.set("transpose_a", false);
+  }
+  return results_of(to_.add(node.op, std::move(values), std::move(attributes), node.regions,
+                            node.where, node.names));
+}
+
+Value carry_history(Value initial, Value emitted, bool reverse) {
+  const int64_t steps = emitted.shape()[0];
+  const Value first = reshape(initial, initial.shape().insert(0, 1));
+  if (steps == 1) return first;
+  if (reverse) return concat({slice(emitted, 0, 1, steps), first}, 0);
+  return concat({first, slice(emitted, 0, 0, steps - 1)}, 0);
+}
+
+}  // namespace graphc

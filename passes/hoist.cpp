@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop distribution: a step keeps what its carries need, the rest is done for all steps at once.
+//
+// A product over all steps runs several times faster than one product a step, and a sum over steps
+// in one place needs no accumulator in the loop. Elementwise work stays where its values are: moved
+// out by itself it would only be stored and read again. So only heavy nodes move, with the
+// elementwise nodes that are cheaper to have on their side of the cut.
+#include "passes/hoist.h"
+
+#include <algorithm>
+
+#include "ir/scan.h"
+#include "passes/passes.h"
+#include "passes/region.h"
+#include "passes/simplify.h"
+#include "passes/simplify_rules.h"
+
+namespace graphc {
+
+std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to) {
+  const Scan scan(node);
+  const Graph& body = scan.body();
+  const size_t first_capture = scan.streams().size() + scan.initial().size();
+  // Constants are at hand everywhere; broadcasting before the loop would only store more.
+  std::vector<bool> constant(body.nodes().size()), invariant(body.nodes().size());
+  for (size_t i = first_capture; i < operands.size(); ++i)
+    invariant[size_t(body.inputs()[i].node->id)] = true;
+  for (const Node& inner : body.nodes()) {
+    if (inner.is(ops::input)) continue;
+    bool all_constant = true, all_invariant = !inner.is(ops::broadcast_to);
+    for (Value operand : inner.operands) {
+      const size_t id = size_t(operand.node->id);
+      all_constant &= constant[id];
+      all_invariant &= constant[id] || invariant[id];
+    }
+    constant[size_t(inner.id)] = all_constant;
+    invariant[size_t(inner.id)] = all_invariant && !all_constant;
+  }
+  const auto moves = [&](const Node& inner) {
+    return invariant[size_t(inner.id)] && !inner.is(ops::input);
+  };
+  Values crossing;
+  const auto cross = [&](Value value) {
+    if (moves(*value.node) && std::count(crossing.begin(), crossing.end(), value) == 0)
+      crossing.push_back(value);
+  };
+  for (const Node& inner : body.nodes()) {
+    if (moves(inner)) continue;
+    for (Value operand : inner.operands) cross(operand);
+  }
+  for (Value result : body.results()) cross(result);
+  if (crossing.empty()) return std::nullopt;
+
+  ValueMap outside(body), inside(body);
+  for (size_t i = first_capture; i < operands.size(); ++i)
+    outside.set(body.inputs()[i], operands[i]);
+  const Values captured = copy_cone(body, outside, crossing, to);
+  auto copy = std::make_unique<Graph>(body.name());
+  for (Value input : body.inputs())
+    inside.set(input, copy->input(input.type(), input.name(), input.node->where));
+  for (Value value : crossing)
+    inside.set(value, copy->input(value.type(), value.name(), value.node->where));
+  copy->set_results(copy_cone(body, inside, body.results(), *copy));
+  Values all = operands;
+  all.insert(all.end(), captured.begin(), captured.end());
+  return results_of(
+      to.add(ops::scan, all, node.attributes, {freeze(std::move(copy))}, node.where, node.names));
+}
+
+namespace {
+
+using Part = std::optional<Values> (*)(const Node& node, const Values& operands, Graph& to);
+
+/// Applies one part to the scans of a graph; a body that asks for gradients is left alone.
+GraphPtr apply_part(const GraphPtr& graph, Part part, std::string_view done, Remarks& remarks) {
+  bool changed = false;
+  const GraphPtr result = rewrite(
+      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+        if (!node.is(ops::scan) || contains(node.region(), ops::grad)) return std::nullopt;
+        std::optional<Values> values = part(node, operands, to);
+        if (values) remarks.add(node, std::string(done));
+        changed |= values.has_value();
+        return values;
+      });
+  return changed ? prune_scans(result) : graph;
+}
+
+GraphPtr hoist_scans(GraphPtr graph, bool distribute, Remarks& remarks) {
+  const auto is_scan = [](const Node& node) { return node.is(ops::scan); };
+  while (std::any_of(graph->nodes().begin(), graph->nodes().end(), is_scan)) {
+    const GraphPtr before = graph;
+    graph = apply_part(graph, hoist_invariants, "moved invariants out of the loop", remarks);
+    // Sums over steps first: moved before the loop, a sum over rows would leave one over steps.
+    graph = apply_part(graph, hoist_after, "moved work on emits and sums after the loop", remarks);
+    graph = apply_part(graph, hoist_before, "moved work on streams before the loop", remarks);
+    if (distribute)
+      graph = apply_part(graph, split_cycles, "made a loop of each cycle of carries", remarks);
+    if (graph == before) break;
+  }
+  return graph;
+}
+
+GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+  const bool distribute = options.get_bool("distribute", true);
+  const auto hoist = [&](const GraphPtr& from) { return hoist_scans(from, distribute, remarks); };
+  return hoist(rewrite_regions(graph, hoist));
+}
+
+}  // namespace
+
+constinit const Pass passes::hoist{
+    .name = "hoist",
+    .summary = "moves out of loops what can be done for all steps at once",
+    .options = "distribute",
+    .run = run,
+};
+
+}  // namespace graphc

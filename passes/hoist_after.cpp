@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of hoist that moves after the loop what no carry needs: the weight gradients of a
+// backward loop, which are carries that only add, and heavy work on the way to emits.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/scan.h"
+#include "passes/batch.h"
+#include "passes/cut.h"
+#include "passes/hoist.h"
+#include "passes/region.h"
+#include "passes/sum_over_steps.h"
+
+namespace graphc {
+namespace {
+
+class HoistAfter {
+ public:
+  HoistAfter(const Node& node, const Values& operands, Graph& to)
+      : scan_(node), body_(scan_.body()), operands_(operands), to_(to) {
+    streams_ = scan_.streams().size();
+    carries_ = scan_.initial().size();
+    emits_ = scan_.emits().size();
+  }
+
+  std::optional<Values> run() {
+    find_moving();
+    find_sums();
+    find_late();
+    const bool any_sum = std::any_of(sums_.begin(), sums_.end(),
+                                     [](const std::optional<Values>& sum) { return bool(sum); });
+    const bool any_late = std::any_of(scan_.emits().begin(), scan_.emits().end(),
+                                      [&](Value emit) { return late_[id(emit)]; });
+    if (scan_.steps() == 0 || (!any_sum && !any_late)) return std::nullopt;
+    find_kept_emits();
+    choose_crossing();
+    return build();
+  }
+
+ private:
+  size_t id(Value value) const { return size_t(value.node->id); }
+  bool moves(Value value) const { return moving_[id(value)]; }
+  Value carry(size_t k) const { return scan_.body_carries()[k]; }
+
+  void find_moving() {
+    Values roots(body_.inputs().begin(), body_.inputs().begin() + long(streams_ + carries_));
+    moving_ = dependents(body_, roots);
+  }
+
+  /// Carries that only add up products, sums or scatters.
+  void find_sums() {
+    const std::vector<std::vector<int>> uses = value_uses(body_);
+    const auto is_moving = [this](Value value) { return moves(value); };
+    for (size_t k = 0; k < carries_; ++k) {
+      std::optional<Values> terms = terms_added(carry(k), scan_.next()[k], uses);
+      for (size_t i = 0; terms && i < terms->size(); ++i) {
+        const Value term = (*terms)[i];
+        if (!is_scatter_on_carry(term) && !operands_of_sum(term, is_moving)) terms = std::nullopt;
+      }
+      sums_.push_back(std::move(terms));
+    }
+  }
+
+  /// A term that is a scatter onto the carry, or onto another such scatter.
+  bool is_scatter_on_carry(Value term) const {
+    if (!term.node->is(ops::scatter_add)) return false;
+    Value base = term.node->operands[0];
+    while (base.node->is(ops::scatter_add) || base.node->is(ops::add)) {
+      const Node& node = *base.node;
+      const bool right = node.is(ops::add) && reaches_carry(node.operands[1]);
+      base = node.operands[right ? 1 : 0];
+    }
+    return reaches_carry(base);
+  }
+  bool reaches_carry(Value value) const {
+    return value.node->is(ops::input) &&
+           std::count(scan_.body_carries().begin(), scan_.body_carries().end(), value) > 0;
+  }
+
+  Values needed_operands(Value term) const {
+    if (is_scatter_on_carry(term)) return {term.node->operands[1], term.node->operands[2]};
+    return *operands_of_sum(term, [this](Value value) { return moves(value); });
+  }
+
+  /// Heavy nodes no remaining carry needs, where everything behind them can be done after the loop.
+  void find_late() {
+    Values next;
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!sums_[k]) next.push_back(scan_.next()[k]);
+    }
+    const std::vector<bool> in_loop = needed_for(body_, next);
+    const size_t count = body_.nodes().size();
+    std::vector<bool> batches(count);
+    heavy_.resize(count);
+    for (const Node& node : body_.nodes()) {
+      const size_t n = size_t(node.id);
+      std::vector<bool> stacked;
+      for (Value operand : node.operands) stacked.push_back(moves(operand));
+      batches[n] = can_batch(node, stacked);
+      heavy_[n] = batches[n] && moving_[n] && !in_loop[n] && is_heavy(node);
+    }
+    batches_ = batches;
+    for (bool changed = true; changed;) {
+      changed = false;
+      late_ = heavy_;
+      for (const Node& node : body_.nodes()) {
+        for (Value operand : node.operands) {
+          if (late_[id(operand)]) late_[size_t(node.id)] = true;
+        }
+      }
+      for (const Node& node : body_.nodes()) {
+        if (!late_[size_t(node.id)] || batches[size_t(node.id)] || is_accumulated(node)) continue;
+        const std::vector<bool> before = needed_for(body_, results_of(node));
+        for (size_t n = 0; n < count; ++n) {
+          if (!before[n] || !heavy_[n]) continue;
+          heavy_[n] = false;
+          changed = true;
+        }
+      }
+    }
+  }
+
+  /// Whether the node only takes part in sums over steps, which are not computed step by step.
+  bool is_accumulated(const Node& node) const {
+    Values others;
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!sums_[k])
+        others.push_back(scan_.next()[k]);
+      else
+        for (Value term : *sums_[k]) {
+          const Values operands = needed_operands(term);
+          others.insert(others.end(), operands.begin(), operands.end());
+        }
+    }
+    others.insert(others.end(), scan_.emits().begin(), scan_.emits().end());
+    return !needed_for(body_, others)[size_t(node.id)];
+  }
+
+  void find_kept_emits() {
+    for (Value emit : scan_.emits()) {
+      if (late_[id(emit)] || std::count(emitted_.begin(), emitted_.end(), emit) > 0) continue;
+      emitted_.push_back(emit);
+    }
+  }
+
+  /// The next of a carry that remains, whose history the carry is.
+  Value next_of(Value value) const {
+    for (size_t k = 0; k < carries_; ++k) {
+      if (carry(k) == value) return scan_.next()[k];
+    }
+    return {};
+  }
+  bool is_emitted(Value value) const {
+    return std::count(emitted_.begin(), emitted_.end(), value) > 0;
+  }
+  /// A part of an emitted concatenation can be sliced out of it: the concatenation, or absent.
+  Value emitted_whole(Value value) const {
+    for (Value whole : emitted_) {
+      const Node& node = *whole.node;
+      if (node.is(ops::concat) && std::count(node.operands.begin(), node.operands.end(), value) > 0)
+        return whole;
+    }
+    return {};
+  }
+
+  int64_t price(Value value) const {
+    if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
+    if (late_[id(value)]) return never;
+    if (!moves(value)) return value.node->is(ops::input) ? 0 : never;
+    if (is_emitted(value) || emitted_whole(value)) return 0;
+    if (const Value next = next_of(value))
+      return is_emitted(next) ? 0 : cost_of_storing(next.type());
+    return value.node->is(ops::input) ? 0 : cost_of_storing(value.type());
+  }
+
+  void choose_crossing() {
+    CutProblem problem;
+    for (const std::optional<Values>& terms : sums_) {
+      if (!terms) continue;
+      for (Value term : *terms) {
+        const Values operands = needed_operands(term);
+        problem.wanted.insert(problem.wanted.end(), operands.begin(), operands.end());
+      }
+    }
+    for (Value emit : scan_.emits()) {
+      if (late_[id(emit)]) problem.wanted.push_back(emit);
+    }
+    problem.store = [this](Value value) { return price(value); };
+    problem.repeat = [this](const Node& node) -> int64_t {
+      if (late_[size_t(node.id)] || !moving_[size_t(node.id)]) return 0;
+      if (!batches_[size_t(node.id)] || is_heavy(node)) return never;
+      return cost_of_repeating(node);
+    };
+    for (Value value : minimum_cut(body_, problem)) {
+      if (!moves(value)) continue;
+      crossing_.push_back(value);
+      const Value next = next_of(value);
+      const Value source = next && !is_emitted(value) ? next : value;
+      const bool stream = value.node->is(ops::input) && !next;
+      if (!stream && !is_emitted(source) && !emitted_whole(source)) emitted_.push_back(source);
+    }
+  }
+
+  const Node& add_loop() {
+    auto copy = std::make_unique<Graph>(body_.name());
+    ValueMap known(body_);
+    ScanParts parts;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const bool is_carry = i >= streams_ && i < streams_ + carries_;
+      if (is_carry && sums_[i - streams_]) continue;
+      const Value input = body_.inputs()[i];
+      known.set(input, copy->input(input.type(), input.name(), input.node->where));
+      (i < streams_ ? parts.streams
+       : is_carry   ? parts.initial
+                    : parts.captures)
+          .push_back(operands_[i]);
+    }
+    Values wanted;
+    std::vector<std::string> names;
+    for (Value emit : emitted_) names.push_back(emit.name());
+    for (size_t k = 0; k < carries_; ++k) {
+      if (sums_[k]) continue;
+      wanted.push_back(scan_.next()[k]);
+      names.push_back(scan_.node().names[emits_ + k]);
+    }
+    wanted.insert(wanted.end(), emitted_.begin(), emitted_.end());
+    copy->set_results(copy_cone(body_, known, wanted, *copy));
+    parts.body = freeze(std::move(copy));
+    parts.steps = scan_.steps();
+    parts.reverse = scan_.reverse();
+    return add_scan(to_, std::move(parts), scan_.node().where, std::move(names));
+  }
+
+  Value stacked(Value value, const Node& loop) const {
+    const auto emit = std::find(emitted_.begin(), emitted_.end(), value);
+    if (emit != emitted_.end()) return loop.result(int(emit - emitted_.begin()));
+    if (const Value whole = emitted_whole(value)) {
+      const int axis = int(whole.node->attributes.get_int("axis", 0));
+      const int positive = axis < 0 ? axis + whole.shape().rank() : axis;
+      int64_t start = 0;
+      for (Value part : whole.node->operands) {
+        const int64_t limit = start + part.shape()[positive];
+        if (part == value) return slice(stacked(whole, loop), positive + 1, start, limit);
+        start = limit;
+      }
+    }
+    for (size_t k = 0; k < carries_; ++k) {
+      if (carry(k) == value)
+        return carry_history(operands_[streams_ + k], stacked(scan_.next()[k], loop),
+                             scan_.reverse());
+    }
+    const auto stream = std::find(body_.inputs().begin(), body_.inputs().end(), value);
+    return operands_[size_t(stream - body_.inputs().begin())];
+  }
+
+  Values build() {
+    const WhereScope scope(scan_.node().where);
+    const bool empty = emitted_.empty() && std::all_of(sums_.begin(), sums_.end(),
+                                                       [](const auto& sum) { return bool(sum); });
+    const Node* loop = empty ? &scan_.node() : &add_loop();
+    Batch batch(body_, to_, scan_.steps());
+    for (size_t i = streams_ + carries_; i < operands_.size(); ++i)
+      batch.set(body_.inputs()[i], {operands_[i], false});
+    for (Value value : crossing_) batch.set(value, {stacked(value, *loop), true});
+    Values results;
+    for (Value emit : scan_.emits())
+      results.push_back(late_[id(emit)] ? batch.get_stacked(emit) : stacked(emit, *loop));
+    const auto is_moving = [this](Value value) { return moves(value); };
+    size_t next = emitted_.size();
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!sums_[k]) {
+        results.push_back(loop->result(int(next++)));
+        continue;
+      }
+      Value total = operands_[streams_ + k];
+      for (Value term : *sums_[k]) {
+        if (is_scatter_on_carry(term))
+          total = scatter_add(total, batch.get_stacked(term.node->operands[1]),
+                              batch.get_stacked(term.node->operands[2]));
+        else
+          total = total + sum_over_steps(term, is_moving, batch, to_, scan_.steps());
+      }
+      results.push_back(total);
+    }
+    return results;
+  }
+
+  Scan scan_;
+  const Graph& body_;
+  const Values& operands_;
+  Graph& to_;
+  size_t streams_, carries_, emits_;
+  std::vector<bool> moving_, heavy_, late_, batches_;
+  std::vector<std::optional<Values>> sums_;  // of each carry, the terms added
+  Values emitted_;                           // of the new loop: what stays emitted, what crosses
+  Values crossing_;
+};
+
+}  // namespace
+
+std::optional<Values> hoist_after(const Node& node, const Values& operands, Graph& to) {
+  return HoistAfter(node, operands, to).run();
+}
+
+}  // namespace graphc

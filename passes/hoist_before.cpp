@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of hoist that moves work on streams before the loop: `x_t W` becomes one product.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/scan.h"
+#include "passes/batch.h"
+#include "passes/cut.h"
+#include "passes/hoist.h"
+#include "passes/region.h"
+
+namespace graphc {
+namespace {
+
+class HoistBefore {
+ public:
+  HoistBefore(const Node& node, const Values& operands, Graph& to)
+      : scan_(node), body_(scan_.body()), operands_(operands), to_(to) {}
+
+  std::optional<Values> run() {
+    classify();
+    if (std::find(heavy_.begin(), heavy_.end(), true) == heavy_.end()) return std::nullopt;
+    choose_crossing();
+    return build();
+  }
+
+ private:
+  size_t id(Value value) const { return size_t(value.node->id); }
+
+  /// By node: `steps_` differs from step to step; `early_` can be computed for all steps before the
+  /// loop; `heavy_` must be; `behind_` is heavy or computed from what is, and may be.
+  void classify() {
+    const size_t count = body_.nodes().size();
+    steps_.resize(count);
+    early_.resize(count);
+    heavy_.resize(count);
+    behind_.resize(count);
+    Values carries(scan_.body_carries().begin(), scan_.body_carries().end());
+    const std::vector<bool> varies = dependents(body_, carries);
+    const std::vector<bool> live = needed_for(body_, body_.results());
+    for (Value stream : scan_.body_streams()) steps_[id(stream)] = true;
+    for (const Node& node : body_.nodes()) {
+      const size_t n = size_t(node.id);
+      bool early = !varies[n] && live[n], behind = false;
+      std::vector<bool> stacked;
+      for (Value operand : node.operands) {
+        stacked.push_back(steps_[id(operand)]);
+        if (stacked.back()) steps_[n] = true;
+        early = early && early_[id(operand)];
+        behind |= behind_[id(operand)];
+      }
+      early_[n] = early && can_batch(node, stacked);
+      heavy_[n] = early_[n] && steps_[n] && is_heavy(node);
+      behind_[n] = early_[n] && steps_[n] && (heavy_[n] || behind);
+    }
+  }
+
+  bool is_emitted_early(Value value) const { return behind_[id(value)]; }
+
+  void choose_crossing() {
+    CutProblem problem;
+    const auto want = [&](Value value) {
+      if (early_[id(value)] && steps_[id(value)]) problem.wanted.push_back(value);
+    };
+    const std::vector<bool> live = needed_for(body_, body_.results());
+    for (const Node& node : body_.nodes()) {
+      if (early_[size_t(node.id)] || !live[size_t(node.id)]) continue;
+      for (Value operand : node.operands) want(operand);
+    }
+    for (Value next : scan_.next()) want(next);
+    for (Value emit : scan_.emits()) {
+      if (!is_emitted_early(emit)) want(emit);
+    }
+    problem.repeat = [&](const Node& node) { return heavy_[size_t(node.id)] ? never : 0; };
+    problem.store = [&](Value value) {
+      if (value.node->is(ops::input)) return steps_[id(value)] ? cost_of_storing(value.type()) : 0;
+      // Elementwise work that is not behind something heavy stays in the loop.
+      return behind_[id(value)] ? cost_of_storing(value.type()) : never;
+    };
+    for (Value value : minimum_cut(body_, problem)) {
+      if (steps_[id(value)]) crossing_.push_back(value);
+    }
+  }
+
+  Values build() {
+    Batch batch(body_, to_, scan_.steps());
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const bool carry =
+          i >= scan_.streams().size() && i < scan_.streams().size() + scan_.initial().size();
+      if (!carry) batch.set(body_.inputs()[i], {operands_[i], i < scan_.streams().size()});
+    }
+    auto copy = std::make_unique<Graph>(body_.name());
+    ValueMap known(body_);
+    ScanParts parts;
+    for (Value value : crossing_) {
+      known.set(value, copy->input(value.type(), value.name(), value.node->where));
+      parts.streams.push_back(batch.get(value).value);
+    }
+    for (size_t i = scan_.streams().size(); i < operands_.size(); ++i) {
+      const Value input = body_.inputs()[i];
+      known.set(input, copy->input(input.type(), input.name(), input.node->where));
+      const bool carry = i < scan_.streams().size() + scan_.initial().size();
+      (carry ? parts.initial : parts.captures).push_back(operands_[i]);
+    }
+    Values wanted(scan_.next().begin(), scan_.next().end());
+    std::vector<std::string> names;
+    for (size_t i = 0; i < scan_.emits().size(); ++i) {
+      if (is_emitted_early(scan_.emits()[i])) continue;
+      wanted.push_back(scan_.emits()[i]);
+      names.push_back(scan_.node().names[i]);
+    }
+    for (size_t k = 0; k < scan_.next().size(); ++k)
+      names.push_back(scan_.node().names[scan_.emits().size() + k]);
+    copy->set_results(copy_cone(body_, known, wanted, *copy));
+    parts.body = freeze(std::move(copy));
+    parts.steps = scan_.steps();
+    parts.reverse = scan_.reverse();
+    Values added;
+    if (!wanted.empty())
+      added = results_of(add_scan(to_, std::move(parts), scan_.node().where, std::move(names)));
+    Values results;
+    size_t next = 0;
+    for (Value emit : scan_.emits())
+      results.push_back(is_emitted_early(emit) ? batch.get(emit).value : added[next++]);
+    results.insert(results.end(), added.begin() + long(next), added.end());
+    return results;
+  }
+
+  Scan scan_;
+  const Graph& body_;
+  const Values& operands_;
+  Graph& to_;
+  std::vector<bool> steps_, early_, heavy_, behind_;
+  Values crossing_;
+};
+
+}  // namespace
+
+std::optional<Values> hoist_before(const Node& node, const Values& operands, Graph& to) {
+  return HoistBefore(node, operands, to).run();
+}
+
+}  // namespace graphc

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ir/scan.h"
+#include "ir/text.h"
+#include "passes/passes.h"
+#include "tests/passes/cells.h"
+#include "tests/passes/values.h"
+
+namespace graphc::testing {
+namespace {
+
+constexpr std::string_view forward_passes = "simplify,cse,pack-matmuls,hoist,simplify,cse";
+constexpr std::string_view training_passes =
+    "simplify,cse,pack-matmuls,hoist,autodiff,expand,simplify,cse,hoist,simplify,cse";
+
+std::vector<Scan> scans_of(const Graph& graph) {
+  std::vector<Scan> scans;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::scan)) scans.emplace_back(node);
+  }
+  return scans;
+}
+
+class HoistCells : public ::testing::TestWithParam<Cell> {};
+
+TEST_P(HoistCells, KeepTheirValues) {
+  const GraphPtr graph = parse_cell(GetParam());
+  expect_same_values(graph, after(graph, forward_passes), 5, 1e-9, {-1, 1, 7});
+  expect_same_values(graph, after(graph, "hoist"), 6, 1e-9, {-1, 1, 7});
+}
+
+TEST_P(HoistCells, KeepTheirGradients) {
+  EXPECT_GT(expect_gradients(parse_cell(GetParam()), training_passes, 5, {-1, 1, 7}), 1e-3);
+  EXPECT_GT(expect_gradients(parse_cell(GetParam()), "hoist,autodiff,hoist", 6, {-1, 1, 7}), 1e-3);
+}
+
+/// No weight gradient is left in a loop, and the backward loop has the products of the forward one.
+TEST_P(HoistCells, KeepOnlyTheirOwnProductsInTheLoops) {
+  const GraphPtr graph = after(with_gradients(parse_cell(GetParam())), training_passes);
+  for (const Scan& scan : scans_of(*graph)) {
+    EXPECT_EQ(count_here(scan.body(), "matmul"), GetParam().products) << print(*graph);
+    EXPECT_EQ(count_here(scan.body(), "scatter_add") + count_here(scan.body(), "gather"), 0);
+    if (GetParam().name == "nested") continue;
+    for (const Node& node : scan.body().nodes())
+      EXPECT_FALSE(node.attributes.get_bool("transpose_a", false)) << print(*graph);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, HoistCells, ::testing::ValuesIn(all_cells()),
+                         [](const auto& cell) { return std::string(cell.param.name); });
+
+/// The training step of W1: what the kernels of the next passes are made of.
+TEST(Hoist, LeavesOfAnLstmTrainingStepOneProductInEachLoop) {
+  const GraphPtr graph = after(parse_graph(R"(
+    graph @step(%x: f32[30,8,16], %y: f32[8,16], %rate: f32[])
+        state (%w: f32[16,64], %u: f32[16,64], %b: f32[64]) {
+      %zero = constant {dtype = f32, shape = [8,16], value = 0.}
+      %h.e, %c.e = scan %x.t in %x carry %h = %zero, %c = %zero with %w, %u, %b {
+        %z = add(add(matmul(%x.t, %w), matmul(%h, %u)), %b)
+        %i, %f, %g, %o = split %z {axis = 1, parts = 4}
+        %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
+        next %h = mul(sigmoid(%o), tanh(%c.1)), %c = %c.1
+      }
+      %loss = mse(%h.e, %y)
+      %dw, %du, %db = grad %loss, %w, %u, %b
+      next %w = sub(%w, mul(%dw, %rate)), %u = sub(%u, mul(%du, %rate)),
+           %b = sub(%b, mul(%db, %rate))
+      return %loss
+    })"),
+                               training_passes);
+  const std::vector<Scan> scans = scans_of(*graph);
+  ASSERT_EQ(scans.size(), 2u) << print(*graph);
+  const Scan &forward = scans[0], &backward = scans[1];
+
+  // xW over all steps, before the loop, is its only stream.
+  ASSERT_EQ(forward.streams().size(), 1u);
+  EXPECT_TRUE(forward.streams()[0].node->is(ops::matmul));
+  EXPECT_EQ(to_string(forward.streams()[0].type()), "f32[30,8,64]");
+  EXPECT_FALSE(forward.reverse());
+  EXPECT_EQ(count_here(forward.body(), "matmul"), 1);
+  // It emits h, c and z, each once and z in one piece.
+  std::vector<std::string> emitted;
+  for (size_t i = 0; i < forward.emits().size(); ++i)
+    emitted.push_back(to_string(forward.emitted(i).type()));
+  std::sort(emitted.begin(), emitted.end());
+  EXPECT_EQ(emitted, (std::vector<std::string>{"f32[30,8,16]", "f32[30,8,16]", "f32[30,8,64]"}));
+
+  EXPECT_TRUE(backward.reverse());
+  EXPECT_EQ(count_here(backward.body(), "matmul"), 1);
+  EXPECT_EQ(count_here(backward.body(), "sum"), 0);
+  ASSERT_EQ(backward.emits().size(), 1u);
+  EXPECT_EQ(to_string(backward.emitted(0).type()), "f32[30,8,64]");
+  EXPECT_EQ(backward.initial().size(), 2u);
+  EXPECT_EQ(backward.captures().size(), 1u);
+  EXPECT_EQ(backward.streams().size(), 3u);  // z, c and what c was
+
+  // Outside: xW and two weight gradients, one of them over 30 * 8 rows of h; the bias gradient and
+  // the loss.
+  EXPECT_EQ(count_here(*graph, "matmul"), 3) << print(*graph);
+  EXPECT_EQ(count_here(*graph, "sum"), 2);
+  for (const Node& node : graph->nodes()) {
+    if (!node.is(ops::matmul) || !node.attributes.get_bool("transpose_a", false)) continue;
+    EXPECT_EQ(node.operands[0].shape()[0], 240);
+  }
+}
+
+TEST(Hoist, MakesALoopOfEachLayer) {
+  const GraphPtr graph = after(parse_cell(all_cells()[9]), forward_passes);
+  const std::vector<Scan> scans = scans_of(*graph);
+  ASSERT_EQ(scans.size(), 2u) << print(*graph);
+  for (const Scan& scan : scans) EXPECT_EQ(count_here(scan.body(), "matmul"), 1);
+  EXPECT_EQ(count_here(*graph, "matmul"), 2);  // the input products of both layers
+  EXPECT_EQ(scans_of(*after(parse_cell(all_cells()[9]), "hoist{distribute=false}")).size(), 1u);
+}
+
+TEST(Hoist, MovesTablesBeforeAndOutputsAfterTheLoop) {
+  const GraphPtr graph = after(parse_graph(R"(
+    graph @decoder(%tokens: i32[4,3], %h0: f32[3,5], %table: f32[7,5], %u: f32[5,5], %v: f32[5,7]) {
+      %logits, %h.e = scan %t in %tokens carry %h = %h0 with %table, %u, %v {
+        %h.1 = tanh(add(gather(%table, %t), matmul(%h, %u)))
+        next %h = %h.1
+        emit log_softmax(matmul(%h.1, %v))
+      }
+      return %logits
+    })"),
+                               "hoist");
+  const std::vector<Scan> scans = scans_of(*graph);
+  ASSERT_EQ(scans.size(), 1u);
+  EXPECT_EQ(count_here(scans[0].body(), "matmul"), 1);
+  EXPECT_EQ(count_here(scans[0].body(), "gather") + count_here(scans[0].body(), "log_softmax"), 0);
+  EXPECT_EQ(count_here(*graph, "gather"), 1);
+  EXPECT_EQ(count_here(*graph, "matmul"), 1);
+  EXPECT_EQ(count_here(*graph, "log_softmax"), 1);
+}
+
+TEST(Hoist, LeavesElementwiseWorkOnStreamsInTheLoop) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,3], %h0: f32[3]) {
+      %h.e = scan %x.t in %x carry %h = %h0 {
+        next %h = mul(%h, sigmoid(exp(%x.t)))
+      }
+      return %h.e
+    })");
+  EXPECT_TRUE(equal(*graph, *after(graph, "hoist"))) << print(*after(graph, "hoist"));
+}
+
+TEST(Hoist, RecomputesWhatIsLocalInStreamsAndEmitsAfterTheLoop) {
+  // The peephole weights' gradients are sums of d.f * c: parts of the emitted dz, and the stream c.
+  const GraphPtr graph = after(with_gradients(parse_cell(all_cells()[3])), training_passes);
+  const std::vector<Scan> scans = scans_of(*graph);
+  ASSERT_EQ(scans.size(), 2u);
+  EXPECT_EQ(scans[1].emits().size(), 1u) << print(*graph);
+}
+
+TEST(Hoist, ScattersAndSumsOverStepsOnce) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%i: i32[4,3], %x: f32[4,3,2], %a0: f32[7,2], %s0: f32[], %e0: f32[3,2]) {
+      %a.e, %s.e, %e.e = scan %i.t in %i, %x.t in %x carry %a = %a0, %s = %s0, %e = %e0 {
+        next %a = scatter_add(%a, %i.t, mul(%x.t, 2.)),
+             %s = add(mul(sum(%x.t) {axes = [0,1]}, 3.), %s),
+             %e = add(%e, mul(%x.t, %x.t))
+      }
+      return %a.e, %s.e, %e.e
+    })");
+  const GraphPtr result = after(graph, "hoist,simplify");
+  expect_same_values(graph, result, 1, 1e-9, {-1, 1, 7});
+  EXPECT_EQ(count_here(*result, "scatter_add"), 1);
+  EXPECT_EQ(count_here(*result, "sum"), 1);
+  // A sum of elementwise work only stays a carry.
+  const std::vector<Scan> scans = scans_of(*result);
+  ASSERT_EQ(scans.size(), 1u);
+  EXPECT_EQ(scans[0].initial().size(), 1u);
+}
+
+}  // namespace
+}  // namespace graphc::testing
