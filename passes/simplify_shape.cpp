@@ -144,20 +144,21 @@ Result concat_of_splats(const Node& node, Graph& to) {
   return Values{splat(to, *value, node.types[0])};
 }
 
-/// A range of a value along the axis of a concatenation.
+/// A range of a value along the axis of a concatenation, and the part that is all of it.
 struct Range {
   Value source;
   int64_t start, limit;
+  Value part;
 };
 
 Range range_of(Value part, int axis) {
   const Node& node = *part.node;
   const int64_t extent = part.shape()[axis];
   if (node.is(ops::slice) && axis_of(node) == axis)
-    return {node.operands[0], start_of(node), start_of(node) + extent};
+    return {node.operands[0], start_of(node), start_of(node) + extent, part};
   if (node.is(ops::split) && axis_of(node) == axis)
-    return {node.operands[0], part.index * extent, (part.index + 1) * extent};
-  return {part, 0, extent};
+    return {node.operands[0], part.index * extent, (part.index + 1) * extent, part};
+  return {part, 0, extent, part};
 }
 
 /// Neighbouring ranges of one value are one range of it.
@@ -168,7 +169,7 @@ Result concat_of_ranges(const Node& node, Graph&) {
     const Range range = range_of(part, axis);
     if (!ranges.empty() && ranges.back().source == range.source &&
         ranges.back().limit == range.start)
-      ranges.back().limit = range.limit;
+      ranges.back() = {range.source, ranges.back().start, range.limit, {}};
     else
       ranges.push_back(range);
   }
@@ -176,7 +177,9 @@ Result concat_of_ranges(const Node& node, Graph&) {
   Values parts;
   for (const Range& range : ranges) {
     const bool whole = range.start == 0 && range.limit == range.source.shape()[axis];
-    parts.push_back(whole ? range.source : slice(range.source, axis, range.start, range.limit));
+    parts.push_back(range.part ? range.part
+                    : whole    ? range.source
+                               : slice(range.source, axis, range.start, range.limit));
   }
   return Values{parts.size() == 1 ? parts[0] : concat(parts, axis)};
 }
