@@ -141,6 +141,13 @@ Result matmul_of_transpose(const Node& node, Graph&) {
   return Values{matmul(a, b, ta, tb)};
 }
 
+/// A product with zeros is zeros: the state before the first step of a loop written out. Weights
+/// that are not finite do not show in that step, as they do not in a loop that skips its product.
+Result product_of_zeros(const Node& node, Graph& to) {
+  if (!is_splat(node.operands[0], 0) && !is_splat(node.operands[1], 0)) return std::nullopt;
+  return Values{splat(to, 0, node.types[0])};
+}
+
 /// The value and the factor of `mul(x, c)` with a constant c, or of `neg(x)`.
 struct Scaled {
   Value x;
@@ -220,6 +227,7 @@ std::span<const Rule> value_rules() {
       {"sum-nothing", &ops::sum, reduce_nothing},
       {"max-nothing", &ops::max, reduce_nothing},
       {"matmul-transpose", &ops::matmul, matmul_of_transpose},
+      {"matmul-zero", &ops::matmul, product_of_zeros},
       {"mul-mul", &ops::mul, merge_factors},
       {"neg-mul", &ops::neg, merge_factors},
       {"div-power", &ops::div, divide_by_power},

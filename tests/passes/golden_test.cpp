@@ -8,6 +8,7 @@
 
 #include "ir/evaluate.h"
 #include "passes/passes.h"
+#include "passes/pipeline.h"
 
 namespace graphc {
 namespace {
@@ -19,11 +20,10 @@ using testing::golden_inputs;
 using testing::golden_layer;
 using testing::golden_results;
 
-TEST(Golden, DerivativesOfLayersAgreeWithPyTorch) {
+void expect_golden_derivatives(const Pipeline& pipeline) {
   for (const auto& cell : golden_cells()) {
     const auto arrays = golden_arrays(cell.file);
-    const GraphPtr graph =
-        run_pipeline(golden_layer(cell, Derivatives::with), {{&passes::autodiff, {}}}).graph;
+    const GraphPtr graph = run_pipeline(golden_layer(cell, Derivatives::with), pipeline).graph;
     const auto found =
         evaluate(*graph, golden_inputs(cell, DType::f64), {}, Precision::f64).results;
     const auto names = golden_results(cell, Derivatives::with);
@@ -37,6 +37,15 @@ TEST(Golden, DerivativesOfLayersAgreeWithPyTorch) {
       }
     }
   }
+}
+
+TEST(Golden, DerivativesOfLayersAgreeWithPyTorch) {
+  expect_golden_derivatives({{&passes::autodiff, {}}});
+}
+
+TEST(Golden, DerivativesAgreeThroughEveryStandardPipeline) {
+  for (std::string_view variant : all_variants())
+    expect_golden_derivatives(standard_pipeline(variant));
 }
 
 }  // namespace

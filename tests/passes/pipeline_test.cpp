@@ -181,12 +181,13 @@ TEST(Order, AutodiffBeforeExpandUsesTheDerivativesOfRecords) {
 }
 
 TEST(Order, ExpandBeforeCleaningUpLeavesNothingToDo) {
-  constexpr size_t layer_norm_lstm = 4;
-  const GraphPtr good = training(layer_norm_lstm, "autodiff,expand,simplify,cse");
-  const GraphPtr swapped = training(layer_norm_lstm, "autodiff,simplify,cse,expand");
+  const GraphPtr graph = with_gradients(parse_graph(R"(
+    graph @f(%x: f32[4,7], %t: i32[4]) { return mean(cross_entropy(%x, %t)) {axes = [0]} })"));
+  const GraphPtr good = after(graph, "autodiff,expand,simplify,cse");
+  const GraphPtr swapped = after(graph, "autodiff,simplify,cse,expand");
   EXPECT_EQ(count(*good, "size"), 0);
-  EXPECT_TRUE(equal(*good, *after(good, "simplify,cse")));
-  EXPECT_FALSE(equal(*swapped, *after(swapped, "simplify,cse")));
+  EXPECT_EQ(after(good, "simplify,cse")->nodes().size(), good->nodes().size());
+  EXPECT_LT(after(swapped, "simplify,cse")->nodes().size(), swapped->nodes().size());
 }
 
 TEST(Order, HoistBeforeUnrollKeepsOneProductOverAllSteps) {
@@ -200,10 +201,10 @@ TEST(Order, HoistBeforeUnrollKeepsOneProductOverAllSteps) {
 
 TEST(Order, UnrollBeforeSimplifyFoldsTheZeroState) {
   constexpr size_t last_output = 1;
-  const auto adds = [&](std::string_view passes) {
-    return after(parse_cell(all_cells()[last_output]), passes)->nodes().size();
+  const auto products = [&](std::string_view passes) {
+    return count(*after(parse_cell(all_cells()[last_output]), passes), "matmul");
   };
-  EXPECT_LT(adds("unroll{full=true},simplify,cse"), adds("simplify,cse,unroll{full=true}"));
+  EXPECT_LT(products("unroll{full=true},simplify,cse"), products("simplify,cse,unroll{full=true}"));
 }
 
 }  // namespace
