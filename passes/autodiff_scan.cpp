@@ -250,7 +250,8 @@ class ScanGradient {
   }
 
   Values add_backward(const Node& forward) {
-    auto body = std::make_unique<Graph>(scan_.body().name() + ".backward");
+    const std::string& name = scan_.body().name();
+    auto body = std::make_unique<Graph>(name.empty() ? "backward" : name + ".backward");
     ValueMap known(*joint_);
     ScanParts parts;
     const Values cotangents = cotangent_inputs();

@@ -34,16 +34,12 @@ const RulesOfOps& rules_of_ops() {
   return table;
 }
 
-std::optional<Values> apply_rules(const Node& node, const Values& operands, Graph& to) {
-  const WhereScope scope(node.where);
-  const Node view{node.op,      operands,   node.attributes,
-                  node.regions, node.types, node.names,
-                  node.where,   &to,        -1};
-  if (std::optional<Values> values = apply_text_rules(view, to)) return values;
+std::optional<Values> apply_one_rule(const Node& node, Graph& to) {
+  if (std::optional<Values> values = apply_text_rules(node, to)) return values;
   const auto found = rules_of_ops().find(&node.op);
   if (found == rules_of_ops().end()) return std::nullopt;
   for (const Rule* rule : found->second) {
-    std::optional<Values> values = rule->apply(view, to);
+    std::optional<Values> values = rule->apply(node, to);
     if (!values) continue;
     for (size_t i = 0; i < values->size(); ++i) {
       GRAPHC_CHECK((*values)[i].type() == node.types[i], "rule '{}' makes {} of {}", rule->name,
@@ -52,6 +48,24 @@ std::optional<Values> apply_rules(const Node& node, const Values& operands, Grap
     return values;
   }
   return std::nullopt;
+}
+
+/// Applies rules to the node, and again to what they make of it.
+std::optional<Values> apply_rules(const Node& node, const Values& operands, Graph& to) {
+  const WhereScope scope(node.where);
+  const size_t before = to.nodes().size();
+  const Node view{node.op,      operands,   node.attributes,
+                  node.regions, node.types, node.names,
+                  node.where,   &to,        -1};
+  std::optional<Values> values = apply_one_rule(view, to);
+  while (values && values->size() == 1) {
+    const Node& made = *(*values)[0].node;
+    if (size_t(made.id) < before || made.results() != 1) break;
+    std::optional<Values> again = apply_one_rule(made, to);
+    if (!again) break;
+    values = std::move(again);
+  }
+  return values;
 }
 
 /// One graph without its regions; the same object if no rule fires and nothing is dead.

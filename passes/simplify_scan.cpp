@@ -208,6 +208,9 @@ class PrunedScan {
 
 GraphPtr prune_scans(const GraphPtr& graph) {
   bool changed = false;
+  if (std::none_of(graph->nodes().begin(), graph->nodes().end(),
+                   [](const Node& node) { return node.is(ops::scan); }))
+    return graph;
   const std::vector<std::vector<int>> uses = value_uses(*graph);
   GraphPtr pruned = rewrite(
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {

@@ -184,6 +184,43 @@ Result concat_of_ranges(const Node& node, Graph&) {
   return Values{parts.size() == 1 ? parts[0] : concat(parts, axis)};
 }
 
+/// What stands at [start, limit) of a concatenation: a whole part or zeros, else an absent value.
+Value piece_of(const Node& concat, int axis, int64_t start, int64_t limit) {
+  int64_t at = 0;
+  for (Value part : concat.operands) {
+    const int64_t next = at + part.shape()[axis];
+    if (at == start && next == limit) return part;
+    if (at <= start && limit <= next && is_splat(part, 0))
+      return splat(*part.node->graph, 0, {part.dtype(), part.shape().with(axis, limit - start)});
+    at = next;
+  }
+  return {};
+}
+
+/// The sum of two concatenations that have zeros where the other has not, as the gradients of
+/// slices of one matrix do, is a concatenation.
+Result add_of_concats(const Node& node, Graph&) {
+  const Node &a = *node.operands[0].node, &b = *node.operands[1].node;
+  if (!a.is(ops::concat) || !b.is(ops::concat) || axis_of(a) != axis_of(b)) return std::nullopt;
+  if (a.types != b.types) return std::nullopt;
+  const int axis = axis_of(a);
+  std::vector<int64_t> bounds{0};
+  for (const Node* concat : {&a, &b}) {
+    int64_t at = 0;
+    for (Value part : concat->operands) bounds.push_back(at += part.shape()[axis]);
+  }
+  std::sort(bounds.begin(), bounds.end());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  Values parts;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const Value left = piece_of(a, axis, bounds[i], bounds[i + 1]);
+    const Value right = piece_of(b, axis, bounds[i], bounds[i + 1]);
+    if (!left || !right || (!is_splat(left, 0) && !is_splat(right, 0))) return std::nullopt;
+    parts.push_back(is_splat(left, 0) ? right : left);
+  }
+  return Values{concat(parts, axis)};
+}
+
 Result split_into_one(const Node& node, Graph&) {
   if (node.types.size() != 1) return std::nullopt;
   return node.operands;
@@ -222,6 +259,7 @@ std::span<const Rule> shape_rules() {
       {"concat-concat", &ops::concat, concat_of_concat},
       {"concat-splats", &ops::concat, concat_of_splats},
       {"concat-ranges", &ops::concat, concat_of_ranges},
+      {"add-concats", &ops::add, add_of_concats},
       {"split-one", &ops::split, split_into_one},
       {"split-splat", &ops::split, shape_of_splat},
       {"split-concat", &ops::split, split_of_concat},
