@@ -7,6 +7,8 @@
 // captured (ir/graph.h). Passes, derivatives and the frontend all write with these.
 #pragma once
 
+#include <type_traits>
+
 #include "ir/graph.h"
 #include "ir/op.h"
 
@@ -17,8 +19,13 @@ namespace graphc {
 class Operand {
  public:
   Operand(Value value, Where where = Where::here()) : value_(value), where_(where) {}
-  Operand(double number, Where where = Where::here()) : number_(number), where_(where) {}
-  Operand(int number, Where where = Where::here()) : number_(number), where_(where) {}
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  Operand(T number, Where where = Where::here()) : number_(double(number)), where_(where) {}
+  /// What converts to a value, such as a state of the frontend.
+  template <typename T>
+    requires(std::is_class_v<T> && !std::is_same_v<T, Value> && std::is_convertible_v<T, Value>)
+  Operand(const T& value, Where where = Where::here()) : value_(Value(value)), where_(where) {}
 
   bool is_number() const { return !value_; }
   Value value() const { return value_; }

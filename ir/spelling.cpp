@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/spelling.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -37,6 +39,12 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
     }
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::vector<std::string_view> views(candidates.begin(), candidates.end());
+  const std::string_view nearest = nearest_word(word, views);
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
 }  // namespace graphc

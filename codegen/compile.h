@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compilation: from a graph to something that runs, with the time each part of it took.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/pass.h"
+#include "runtime/executable.h"
+
+namespace graphc {
+
+struct Target;
+
+/// What may be chosen about a compilation. A target refuses what it does not know.
+struct CompileOptions {
+  std::string precision = "f32";  ///< what the f32 of the graph are computed in
+  std::string variant = "fused";  ///< the list of passes: fused, basic, ...
+  std::string unroll = "auto";    ///< auto, loop, full or a number of steps
+  std::string cpu;                ///< features to compile for; empty: those of this machine
+  int threads = 0;                ///< 0: the cores the process may use
+  bool verify = true;             ///< check the graph before and after every pass
+};
+
+/// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds.
+struct CompileReport {
+  double trace_s = 0;     ///< the user's function, to a graph
+  double passes_s = 0;    ///< graph to graph
+  double plan_s = 0;      ///< kernels to a memory plan and a list of calls
+  double emit_s = 0;      ///< kernels to the input of the code generator
+  double codegen_s = 0;   ///< to machine code
+  double link_s = 0;      ///< to addresses
+  double allocate_s = 0;  ///< arenas, states and threads
+  int64_t kernels = 0;    ///< distinct kernels compiled
+  int64_t cache_hits = 0;
+  int64_t peak_bytes = 0;  ///< of the arena while it runs; 0 when the target does not plan it
+  std::vector<PassTime> passes;
+  std::vector<Remark> remarks;
+
+  /// Adds what running a pipeline took and said.
+  void add(const PipelineResult& result);
+  double total_s() const {
+    return trace_s + passes_s + plan_s + emit_s + codegen_s + link_s + allocate_s;
+  }
+};
+
+/// Compiles the graph for a target. Throws ErrorKind::input for a graph or an option the target
+/// does not take, ErrorKind::resource when the target cannot run here.
+std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
+                                    const CompileOptions& options, CompileReport& report);
+
+/// The type a tensor of `type` is stored with under a precision: f32 is f64 under "f64", everything
+/// else is itself.
+Type stored_type(const Type& type, std::string_view precision);
+
+}  // namespace graphc

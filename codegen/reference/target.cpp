@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference target: the evaluator behind the interface of an executable. Slow, and right by
+// definition; the pattern for other targets.
+#include "codegen/target.h"
+
+#include <array>
+#include <cstring>
+
+#include "ir/evaluate.h"
+#include "passes/passes.h"
+
+namespace graphc {
+namespace {
+
+Signature stored_signature(const Graph& graph, std::string_view precision) {
+  Signature signature = signature_of(graph);
+  for (auto* arguments : {&signature.inputs, &signature.states, &signature.outputs}) {
+    for (Argument& argument : *arguments) argument.type = stored_type(argument.type, precision);
+  }
+  return signature;
+}
+
+void store(const Literal& value, Tensor& to) {
+  GRAPHC_CHECK(value.type() == to.type(), "the evaluator gives {} for {}", to_string(value.type()),
+               to_string(to.type()));
+  std::memcpy(to.address(), value.bytes().data(), value.bytes().size());
+}
+
+class ReferenceExecutable : public Executable {
+ public:
+  ReferenceExecutable(GraphPtr graph, const std::string& precision)
+      : Executable(stored_signature(*graph, precision)),
+        graph_(std::move(graph)),
+        precision_(precision == "f64" ? Precision::f64 : Precision::f32) {}
+
+ private:
+  void execute(std::span<const Tensor> inputs, std::span<Tensor> states,
+               std::span<Tensor> outputs) override {
+    std::vector<Literal> arguments;
+    for (const Tensor& input : inputs) arguments.push_back(input.literal());
+    std::map<std::string, Literal> values;
+    for (size_t i = 0; i < states.size(); ++i)
+      values.emplace(signature().states[i].name, states[i].literal());
+    const Evaluation evaluation = evaluate(*graph_, arguments, values, precision_);
+    // Results may share a buffer with a state's old value: they are copied before it changes.
+    for (size_t i = 0; i < outputs.size(); ++i) store(evaluation.results[i], outputs[i]);
+    std::vector<Literal> next;
+    for (size_t i = 0; i < states.size(); ++i) {
+      const auto found = evaluation.next.find(signature().states[i].name);
+      if (found == evaluation.next.end()) continue;
+      next.push_back(Tensor(found->second).copy());
+    }
+    size_t assigned = 0;
+    for (size_t i = 0; i < states.size(); ++i) {
+      if (evaluation.next.contains(signature().states[i].name)) store(next[assigned++], states[i]);
+    }
+  }
+
+  GraphPtr graph_;
+  Precision precision_;
+};
+
+std::unique_ptr<Executable> compile_reference(const GraphPtr& graph, const CompileOptions& options,
+                                              CompileReport& report) {
+  const PipelineResult result =
+      run_pipeline(graph, {{&passes::autodiff, {}}}, {.verify = options.verify});
+  report.add(result);
+  return std::make_unique<ReferenceExecutable>(result.graph, options.precision);
+}
+
+constexpr std::array<std::string_view, 2> kPrecisions{"f32", "f64"};
+
+}  // namespace
+
+constinit const Target targets::reference{
+    .name = "reference",
+    .summary = "the evaluator: slow, and the meaning of every graph",
+    .precisions = kPrecisions,
+    .unavailable = [] { return std::string(); },
+    .compile = compile_reference,
+};
+
+}  // namespace graphc

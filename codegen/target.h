@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Targets: what a graph can be compiled for. One constant record each; the list is in targets.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codegen/compile.h"
+
+namespace graphc {
+
+/// The record of a target.
+struct Target {
+  std::string_view name;     ///< as typed: "reference"
+  std::string_view summary;  ///< one line for people
+  /// The values of CompileOptions::precision it takes; the first is its own.
+  std::span<const std::string_view> precisions;
+  /// Why it cannot run here; empty when it can.
+  std::string (*unavailable)();
+  /// Runs the passes the target wants, and makes something that runs. Fills in the report's parts
+  /// that it knows. Throws ErrorKind::input for a graph it cannot compile, naming the user's line.
+  std::unique_ptr<Executable> (*compile)(const GraphPtr& graph, const CompileOptions& options,
+                                         CompileReport& report);
+};
+
+namespace targets {
+extern const Target reference;
+}  // namespace targets
+
+/// Every target of this build, the preferred one first.
+std::span<const Target* const> all_targets();
+/// The target called `name`. Throws ErrorKind::usage naming what there is.
+const Target& target(std::string_view name);
+/// The first target that can run here.
+const Target& default_target();
+
+}  // namespace graphc
