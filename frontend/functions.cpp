@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/functions.h"
+
+#include "frontend/trace.h"
+
+namespace graphc {
+
+Value filled(const Shape& shape, double number, DType dtype, Where where) {
+  const WhereScope scope(where);
+  return splat(Trace::require("filled", where).graph(), number, {dtype, shape});
+}
+
+Value iota(const Shape& shape, int axis, DType dtype, Where where) {
+  const WhereScope scope(where);
+  return iota(Trace::require("iota", where).graph(), shape, axis, dtype);
+}
+
+Value at(Value x, int64_t index, Where where) {
+  if (x.shape().rank() == 0)
+    throw input_error(where, "at: takes a value with at least one axis: found {}",
+                      to_string(x.type()));
+  const int64_t extent = x.shape()[0], start = index < 0 ? index + extent : index;
+  if (start < 0 || start >= extent) {
+    throw input_error(where, "at: {} is outside axis 0 of {}", index, to_string(x.type()));
+  }
+  return reshape(slice(x, 0, start, start + 1, where), x.shape().without(0), where);
+}
+
+Value softmax(Value x, Where where) { return apply1(ops::softmax, {x}, {}, where); }
+
+Value log_softmax(Value x, Where where) { return apply1(ops::log_softmax, {x}, {}, where); }
+
+Value layer_norm(Value x, double epsilon, Where where) {
+  return apply1(ops::layer_norm, {x}, {{"epsilon", epsilon}}, where);
+}
+
+Value one_hot(Value labels, int64_t depth, Where where) {
+  return apply1(ops::one_hot, {labels}, {{"depth", depth}}, where);
+}
+
+Value cross_entropy(Value logits, Value labels, Where where) {
+  return apply1(ops::cross_entropy, {logits, labels}, {}, where);
+}
+
+Value mse(Value x, Value y, Where where) { return apply1(ops::mse, {x, y}, {}, where); }
+
+Value random_key(Where where) {
+  Trace& trace = Trace::require("random_key", where);
+  const WhereScope scope(where);
+  return trace.random_key();
+}
+
+Value fold_in(Value key, Operand number) {
+  return apply1(ops::fold_in, {key, number}, {}, number.where());
+}
+
+Value uniform(Value key, const Shape& shape, Where where) {
+  return apply1(ops::uniform, {key}, {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}},
+                where);
+}
+
+Value normal(Value key, const Shape& shape, Where where) {
+  return apply1(ops::normal, {key}, {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}},
+                where);
+}
+
+Value dropout(Value x, double keep, Where where) {
+  if (!(keep > 0 && keep <= 1))
+    throw input_error(where, "dropout: keep is in (0, 1]: found {}", keep);
+  if (keep == 1 || Trace::require("dropout", where).mode() == Mode::evaluation) return x;
+  return apply1(ops::dropout, {x, random_key(where)}, {{"keep", keep}}, where);
+}
+
+Values gradients(Value loss, const Values& leaves, Where where) {
+  std::vector<Operand> operands{{loss, where}};
+  std::vector<std::string> names;
+  for (Value leaf : leaves) {
+    operands.emplace_back(leaf, where);
+    names.push_back("d." + leaf.name());
+  }
+  const Node& node = apply(ops::grad, std::move(operands), {}, {}, where, std::move(names));
+  Values results;
+  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  return results;
+}
+
+Values gradients(Value loss, const Params& leaves, Where where) {
+  Trace& trace = Trace::require("gradients", where);
+  Values values;
+  for (const Param& leaf : leaves) values.push_back(trace.leaf(leaf.cell()));
+  return gradients(loss, values, where);
+}
+
+}  // namespace graphc

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc: the one header users include. A model is written as equations on values, traced to a
+// graph, compiled for a target and run by a session.
+//
+//   Model m("regression");
+//   const Param w = m.param("w", {3, 1}, glorot_uniform()), b = m.param("b", {1}, zeros());
+//   m.graph("train", Mode::training, [&](Inputs& in) {
+//     Value x = in("x", f32, {"batch", 3}), y = in("y", f32, {"batch", 1});
+//     Value loss = mse(matmul(x, w) + b, y);
+//     minimize(loss, m.params(), Sgd{.rate = 0.1});
+//     return loss;
+//   });
+//   Session session(m);
+//   double loss = session("train", x, y).scalar();
+#pragma once
+
+#include "codegen/target.h"
+#include "frontend/functions.h"
+#include "frontend/initializers.h"
+#include "frontend/layers.h"
+#include "frontend/model.h"
+#include "frontend/optimizer.h"
+#include "frontend/scan.h"
+#include "frontend/session.h"
+#include "frontend/state.h"
+#include "ir/text.h"
+
+namespace graphc {
+
+inline constexpr DType f32 = DType::f32;
+inline constexpr DType f64 = DType::f64;
+inline constexpr DType bf16 = DType::bf16;
+inline constexpr DType i32 = DType::i32;
+inline constexpr DType i64 = DType::i64;
+
+}  // namespace graphc

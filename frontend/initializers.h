@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initialisers: how the first value of a state is drawn. Each is a graph from the state's key, so a
+// user's own is a function of the same kind.
+#pragma once
+
+#include "frontend/state.h"
+
+namespace graphc {
+
+Initializer zeros();
+Initializer constant(double value);
+/// Uniform in [-limit, limit).
+Initializer uniform(double limit);
+/// Normal with mean 0.
+Initializer normal(double deviation);
+/// Uniform with limit sqrt(6 / (in + out)) over a matrix [in, out] as it is stored, packed gates
+/// and all.
+Initializer glorot_uniform();
+/// Parts of equal width along the last axis, each from its own initialiser and key: a bias whose
+/// forget gate starts at 1 is `parts({zeros(), constant(1), zeros(), zeros()})`.
+Initializer parts(std::vector<Initializer> initializers);
+
+/// A function of the type in which the value is computed by the reference evaluator, in f32.
+class Literal;
+Literal initial_value(const Initializer& initializer, const Type& type, int64_t key, Where where);
+/// The key of a state: `seed` and the state's name, so that adding a state moves no other.
+int64_t initial_key(uint64_t seed, std::string_view name);
+
+}  // namespace graphc

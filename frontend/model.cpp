@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/model.h"
+
+#include <algorithm>
+
+#include "ir/spelling.h"
+#include "runtime/clock.h"
+
+namespace graphc {
+namespace {
+
+std::string dims_text(DType dtype, const std::vector<Dim>& dims) {
+  std::string text;
+  for (const Dim& dim : dims) {
+    text += text.empty() ? "" : ",";
+    text += dim.name.empty() ? std::to_string(dim.extent) : dim.name;
+  }
+  return fmt::format("{}[{}]", name_of(dtype), text);
+}
+
+}  // namespace
+
+Results::Results(std::initializer_list<std::pair<std::string, Value>> named) {
+  for (const auto& [name, value] : named) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+}
+
+int64_t Inputs::extent_of(const Dim& dim, int axis, const Type* found, const std::string& input,
+                          Where where) {
+  if (dim.name.empty()) {
+    if (found == nullptr || found->shape[axis] == dim.extent) return dim.extent;
+    throw input_error(where, "input '{}' has extent {} along axis {}: found {}", input, dim.extent,
+                      axis, to_string(*found));
+  }
+  if (found == nullptr) {
+    const auto given = given_.find(dim.name);
+    if (given == given_.end()) {
+      throw input_error(where, "input '{}': no extent is given for '{}'", input, dim.name);
+    }
+    extents_[dim.name] = given->second;
+    return given->second;
+  }
+  const auto [known, added] = extents_.emplace(dim.name, found->shape[axis]);
+  if (!added && known->second != found->shape[axis]) {
+    throw input_error(where, "input '{}': '{}' is {} in an input before: found {}", input, dim.name,
+                      known->second, to_string(*found));
+  }
+  return known->second;
+}
+
+Value Inputs::operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
+                         Where where) {
+  const Type* found = nullptr;
+  if (types_ != nullptr) {
+    if (count_ >= types_->size()) {
+      throw input_error(where, "graph '{}': input '{}' is missing: found {} input{}",
+                        trace_.root().name(), name, types_->size(), types_->size() == 1 ? "" : "s");
+    }
+    found = &(*types_)[count_];
+    if (found->dtype != dtype || found->shape.rank() != int(dims.size())) {
+      throw input_error(where, "input '{}' is {}: found {}", name, dims_text(dtype, dims),
+                        to_string(*found));
+    }
+  }
+  ++count_;
+  std::vector<int64_t> extents;
+  for (const Dim& dim : dims) {
+    extents.push_back(extent_of(dim, int(extents.size()), found, name, where));
+  }
+  return trace_.root().input({dtype, Shape(extents)}, name, where);
+}
+
+int64_t Inputs::extent(std::string_view dim, Where where) const {
+  const auto found = extents_.find(dim);
+  if (found == extents_.end()) throw input_error(where, "no input before has a dim '{}'", dim);
+  return found->second;
+}
+
+State Inputs::state(const std::string& name, const Shape& shape, Initializer initializer,
+                    Where where) {
+  return model_.state(name, {DType::f32, shape}, std::move(initializer), where);
+}
+
+std::shared_ptr<StateCell> Model::declare(StateCell cell) {
+  for (const auto& known : cells_) {
+    if (known->name != cell.name) continue;
+    if (known->type == cell.type && known->parameter == cell.parameter) return known;
+    throw input_error(cell.where, "{} '{}' is {}: declared as {} of {} before",
+                      cell.parameter ? "parameter" : "state", cell.name, to_string(cell.type),
+                      known->parameter ? "parameter" : "state", to_string(known->type))
+        .note(fmt::format("'{}' was declared at {}:{}", cell.name, known->where.file,
+                          known->where.line));
+  }
+  cell.order = int(cells_.size());
+  return cells_.emplace_back(std::make_shared<StateCell>(std::move(cell)));
+}
+
+Param Model::param(const std::string& name, const Shape& shape, Initializer initializer,
+                   Where where) {
+  return Param(declare({.name = name,
+                        .type = {DType::f32, shape},
+                        .initializer = std::move(initializer),
+                        .where = where,
+                        .of_model = true,
+                        .parameter = true}));
+}
+
+State Model::state(const std::string& name, const Type& type, Initializer initializer,
+                   Where where) {
+  return State(declare({.name = name,
+                        .type = type,
+                        .initializer = std::move(initializer),
+                        .where = where,
+                        .of_model = true}));
+}
+
+void Model::graph(const std::string& name, Mode mode, GraphFunction function, Where where) {
+  for (const Function& known : functions_) {
+    if (known.name == name)
+      throw input_error(where, "model '{}' has a graph '{}' already", name_, name);
+  }
+  functions_.push_back({name, mode, std::move(function), where});
+}
+
+Params Model::params() const {
+  Params params;
+  for (const auto& cell : cells_) {
+    if (cell->parameter) params.emplace_back(cell);
+  }
+  return params;
+}
+
+int64_t Model::parameter_count() const {
+  int64_t count = 0;
+  for (const Param& param : params()) count += param.shape().elements();
+  return count;
+}
+
+std::vector<std::string> Model::graphs() const {
+  std::vector<std::string> names;
+  for (const Function& function : functions_) names.push_back(function.name);
+  return names;
+}
+
+const std::shared_ptr<StateCell>& Model::state_cell(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const auto& cell : cells_) {
+    if (cell->name == name) return cell;
+    names.push_back(cell->name);
+  }
+  throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names));
+}
+
+const Model::Function& Model::find(std::string_view graph) const {
+  for (const Function& function : functions_) {
+    if (function.name == graph) return function;
+  }
+  throw input_error({}, "model '{}' has no graph '{}': it has {}", name_, graph,
+                    fmt::join(graphs(), ", "));
+}
+
+TracedGraph Model::trace(std::string_view graph, const std::vector<Type>& inputs) {
+  return trace(graph, &inputs, nullptr);
+}
+
+TracedGraph Model::trace(std::string_view graph, const Extents& extents) {
+  return trace(graph, nullptr, &extents);
+}
+
+TracedGraph Model::trace(std::string_view graph, const std::vector<Type>* types,
+                         const Extents* extents) {
+  const double start = steady_seconds();
+  const Function& function = find(graph);
+  Trace trace(function.name, function.mode);
+  Inputs inputs(*this, trace, types, extents);
+  Results results;
+  try {
+    results = function.function(inputs);
+    if (types != nullptr && inputs.count_ != types->size()) {
+      throw input_error(function.where, "graph '{}' has {} input{}: found {}", function.name,
+                        inputs.count_, inputs.count_ == 1 ? "" : "s", types->size());
+    }
+  } catch (Error& error) {
+    throw error.at(function.where);
+  }
+  TracedGraph traced{.extents = inputs.extents_, .result_names = results.names};
+  for (const auto& cell : trace.states_of_model()) {
+    if (std::ranges::find(cells_, cell) == cells_.end()) cells_.push_back(cell);
+  }
+  traced.graph = trace.finish(results.values);
+  traced.seconds = steady_seconds() - start;
+  return traced;
+}
+
+}  // namespace graphc

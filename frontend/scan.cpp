@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/scan.h"
+
+#include <algorithm>
+
+#include "frontend/trace.h"
+#include "ir/rewrite.h"
+#include "ir/scan.h"
+
+namespace graphc {
+
+Value step_index(Where where) { return Trace::require("step_index", where).step_index(where); }
+
+namespace detail {
+namespace {
+
+int64_t steps_of(const Values& streams, Where where) {
+  if (streams.empty())
+    throw input_error(where, "scan: takes at least one stream or a number of Steps");
+  for (Value stream : streams) {
+    if (stream.shape().rank() == 0) {
+      throw input_error(where, "scan: a stream has its steps along axis 0: found %{} of {}",
+                        stream.name(), to_string(stream.type()));
+    }
+    if (stream.shape()[0] != streams[0].shape()[0]) {
+      throw input_error(where, "scan: streams differ in steps: %{} is {} and %{} is {}",
+                        streams[0].name(), to_string(streams[0].type()), stream.name(),
+                        to_string(stream.type()));
+    }
+  }
+  return streams[0].shape()[0];
+}
+
+/// A traced body put in the order a scan has: streams, carries, captures; captures of one value
+/// joined, those that nothing uses dropped.
+class OrderedBody {
+ public:
+  OrderedBody(const Graph& traced)
+      : traced_(traced),
+        uses_(use_counts(traced)),
+        body_(std::make_unique<Graph>(traced.name())),
+        arguments_(traced.inputs().size()) {}
+
+  void add_input(Value input) { argument(input) = copy(input); }
+
+  void add_capture(Value outer, Value input) {
+    if (uses_[size_t(input.node->id)] == 0) return;
+    const auto known = std::ranges::find(captures_, outer);
+    if (known != captures_.end()) {
+      argument(input) = inner_[size_t(known - captures_.begin())];
+      return;
+    }
+    captures_.push_back(outer);
+    inner_.push_back(argument(input) = copy(input));
+  }
+
+  const Values& captures() const { return captures_; }
+
+  GraphPtr finish() {
+    body_->set_results(inline_graph(traced_, arguments_, *body_));
+    return freeze(std::move(body_));
+  }
+
+ private:
+  Value copy(Value input) { return body_->input(input.type(), input.name(), input.node->where); }
+  Value& argument(Value input) {
+    return arguments_[size_t(std::ranges::find(traced_.inputs(), input) -
+                             traced_.inputs().begin())];
+  }
+
+  const Graph& traced_;
+  std::vector<int> uses_;
+  std::unique_ptr<Graph> body_;
+  Values arguments_, captures_, inner_;
+};
+
+}  // namespace
+
+ScanTrace::ScanTrace(const Values& streams, ScanOptions options, Where where)
+    : ScanTrace(streams, steps_of(streams, where), options, where) {}
+
+ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, Where where)
+    : steps_(steps), options_(options), where_(where) {
+  if (steps < 0) throw input_error(where, "scan: the number of steps is negative: {}", steps);
+  Trace& trace = Trace::require("scan", where);
+  for (Value stream : streams) streams_.push_back(trace.here(stream));
+  Scope& scope = trace.open("");
+  for (Value stream : streams_) {
+    slices_.push_back(scope.graph->input({stream.dtype(), stream.shape().without(0)},
+                                         stream.name() + ".t", stream.node->where));
+  }
+}
+
+ScanTrace::~ScanTrace() {
+  if (open_) Trace::current()->close();
+}
+
+Values ScanTrace::finish(const Values& emits) {
+  Trace& trace = Trace::require("scan", where_);
+  Graph& traced = trace.graph();
+  Values emitted;
+  for (Value emit : emits) emitted.push_back(trace.here(emit));
+  open_ = false;
+  Scope scope = trace.close();
+  Graph& outer = trace.graph();
+
+  Values results;
+  ScanParts parts{.streams = streams_, .steps = steps_, .reverse = options_.reverse};
+  for (const Scope::Seen& seen : scope.seen) {
+    if (seen.assigned && seen.outer) results.push_back(seen.current);
+  }
+  results.insert(results.end(), emitted.begin(), emitted.end());
+  traced.set_results(std::move(results));
+
+  OrderedBody body(traced);
+  for (Value slice : slices_) body.add_input(slice);
+  if (scope.index) {
+    body.add_input(scope.index);
+    parts.streams.push_back(iota(outer, {steps_}));
+  }
+  for (const Scope::Seen& seen : scope.seen) {
+    if (!seen.assigned || !seen.outer) continue;
+    body.add_input(seen.entry);
+    parts.initial.push_back(seen.outer);
+  }
+  for (const Scope::Seen& seen : scope.seen) {
+    if (!seen.assigned && seen.outer) body.add_capture(seen.outer, seen.entry);
+  }
+  for (const auto& [value, input] : traced.captures()) body.add_capture(value, input);
+  parts.captures = body.captures();
+  parts.body = body.finish();
+
+  const Node& node = add_scan(outer, std::move(parts), where_);
+  const Scan loop(node);
+  size_t carry = 0;
+  for (const Scope::Seen& seen : scope.seen) {
+    if (seen.assigned && seen.outer) trace.assign(seen.cell, loop.final(carry++), where_);
+  }
+  Values stacked;
+  for (size_t i = 0; i < emits.size(); ++i) stacked.push_back(loop.emitted(i));
+  return stacked;
+}
+
+}  // namespace detail
+}  // namespace graphc

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// scan: the loop. The body is a function of one step; a state assigned in it is a carry.
+//
+//   Value y = scan(xs, [&](Value x) {               // xs [steps, batch, input]
+//     h = tanh(matmul(x, w) + matmul(h, u) + b);
+//     return h;                                     // stacked to y [steps, batch, hidden]
+//   });
+//
+// The body is called once, while the graph is being traced. It may use any value and state around
+// it. What it returns is stacked along a new axis 0: a value, an array, pair or tuple of values, a
+// Values, or nothing. After the loop an assigned state has the value of the last step.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "frontend/state.h"
+
+namespace graphc {
+
+struct ScanOptions {
+  bool reverse = false;  ///< from the last step to the first; results still lie at their step
+};
+
+/// A number of steps, for a loop over nothing: `scan(Steps(10), [&](Value index) { ... })`.
+struct Steps {
+  explicit Steps(int64_t steps) : count(steps) {}
+  int64_t count;
+};
+
+/// The index (i32[]) of the step, inside the body of a scan.
+Value step_index(Where where = Where::here());
+
+namespace detail {
+
+/// A scan being traced: from the construction to finish() the body is where nodes go.
+class ScanTrace {
+ public:
+  /// Throws ErrorKind::input at `where` when the streams have no or different numbers of steps.
+  ScanTrace(const Values& streams, int64_t steps, ScanOptions options, Where where);
+  ScanTrace(const Values& streams, ScanOptions options, Where where);
+  ~ScanTrace();
+  ScanTrace(const ScanTrace&) = delete;
+
+  const Values& slices() const { return slices_; }
+  /// Ends the body; returns what it emitted, stacked.
+  Values finish(const Values& emits);
+
+ private:
+  Values streams_, slices_;
+  int64_t steps_;
+  ScanOptions options_;
+  Where where_;
+  bool open_ = true;
+};
+
+/// How the result of a body becomes values, and the stacked values the result of scan.
+template <typename Result>
+struct Emitted {
+  static_assert(std::is_convertible_v<Result, Value>,
+                "the body of a scan returns a value, several values, or nothing");
+  static Values values(const Result& result) { return {Value(result)}; }
+  static Value stacked(const Values& values) { return values[0]; }
+};
+template <>
+struct Emitted<Values> {
+  static Values values(const Values& result) { return result; }
+  static Values stacked(const Values& values) { return values; }
+};
+template <typename Tuple, size_t count>
+struct EmittedTuple {
+  static Values values(const Tuple& result) {
+    return std::apply([](const auto&... value) { return Values{Value(value)...}; }, result);
+  }
+  static std::array<Value, count> stacked(const Values& values) {
+    std::array<Value, count> result;
+    for (size_t i = 0; i < count; ++i) result[i] = values[i];
+    return result;
+  }
+};
+template <typename T, size_t count>
+struct Emitted<std::array<T, count>> : EmittedTuple<std::array<T, count>, count> {};
+template <typename... T>
+struct Emitted<std::tuple<T...>> : EmittedTuple<std::tuple<T...>, sizeof...(T)> {};
+template <typename A, typename B>
+struct Emitted<std::pair<A, B>> : EmittedTuple<std::pair<A, B>, 2> {};
+
+/// Calls the body and closes the loop.
+template <typename Call>
+auto finish_scan(ScanTrace& trace, Call&& call) {
+  using Result = std::remove_cvref_t<decltype(call())>;
+  if constexpr (std::is_void_v<Result>) {
+    call();
+    trace.finish({});
+  } else {
+    return Emitted<Result>::stacked(trace.finish(Emitted<Result>::values(call())));
+  }
+}
+
+}  // namespace detail
+
+/// The loop over the steps of one stream [steps, ...]; the body takes one step of it [...].
+template <typename Body>
+auto scan(Value stream, Body&& body, ScanOptions options = {}, Where where = Where::here()) {
+  detail::ScanTrace trace({stream}, options, where);
+  return detail::finish_scan(trace, [&] { return body(trace.slices()[0]); });
+}
+
+/// The same over several streams of equally many steps: `scan({x, mask}, [&](Value x, Value m) {`.
+template <size_t count, typename Body>
+auto scan(const Value (&streams)[count], Body&& body, ScanOptions options = {},
+          Where where = Where::here()) {
+  detail::ScanTrace trace(Values(streams, streams + count), options, where);
+  return detail::finish_scan(trace, [&]<size_t... i>(std::index_sequence<i...>) {
+    return [&] { return body(trace.slices()[i]...); };
+  }(std::make_index_sequence<count>()));
+}
+
+/// The same over any number of streams; the body takes a Values.
+template <typename Body>
+auto scan(const Values& streams, Body&& body, ScanOptions options = {},
+          Where where = Where::here()) {
+  detail::ScanTrace trace(streams, options, where);
+  return detail::finish_scan(trace, [&] { return body(trace.slices()); });
+}
+
+/// The loop over a number of steps; the body takes the step's index (i32[]), or nothing.
+template <typename Body>
+auto scan(Steps steps, Body&& body, ScanOptions options = {}, Where where = Where::here()) {
+  detail::ScanTrace trace({}, steps.count, options, where);
+  if constexpr (std::is_invocable_v<Body, Value>) {
+    return detail::finish_scan(trace, [&] { return body(step_index(where)); });
+  } else {
+    return detail::finish_scan(trace, [&] { return body(); });
+  }
+}
+
+}  // namespace graphc

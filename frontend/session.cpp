@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/session.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "ir/spelling.h"
+#include "runtime/clock.h"
+
+namespace graphc {
+
+/// A graph compiled for inputs of certain types.
+struct Session::Compiled {
+  std::string graph;
+  std::vector<Type> inputs;
+  Extents extents;
+  std::vector<std::string> result_names;
+  std::unique_ptr<Executable> executable;
+  std::vector<Tensor> states;   ///< views of the session's
+  std::vector<Tensor> outputs;  ///< of the last run; used again when nobody else holds them
+  CompileReport report;
+};
+
+const Tensor& Outputs::operator[](std::string_view name) const {
+  for (size_t i = 0; i < names_->size(); ++i) {
+    if ((*names_)[i] == name) return tensors_[i];
+  }
+  throw input_error({}, "no result is called '{}'{}", name, did_you_mean(name, *names_));
+}
+
+Outputs::operator Tensor() const {
+  if (tensors_.size() == 1) return tensors_[0];
+  throw input_error({}, "one result is wanted: the graph has {}", tensors_.size());
+}
+
+double Outputs::scalar() const { return Tensor(*this).literal().reshaped({}).element(0); }
+
+Session::Session(Model& model, SessionOptions options)
+    : model_(model),
+      options_(std::move(options)),
+      target_(options_.target.empty() ? &default_target() : &graphc::target(options_.target)) {
+  if (!options_.announce) {
+    options_.announce = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  }
+}
+
+Session::~Session() = default;
+
+Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
+  std::vector<Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  Compiled& found = compiled(graph, types);
+  const Signature& signature = found.executable->signature();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DType wanted = signature.inputs[i].type.dtype;
+    if (inputs[i].dtype() != wanted && is_floating(wanted))
+      inputs[i] = inputs[i].literal().converted(wanted);
+  }
+  for (size_t i = 0; i < found.outputs.size(); ++i) {
+    if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
+  }
+  found.executable->run(inputs, found.states, found.outputs);
+  return Outputs(found.outputs, &found.result_names);
+}
+
+const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
+  return compiled(graph, inputs).report;
+}
+
+Session::Compiled& Session::compiled(std::string_view graph, const std::vector<Type>& inputs) {
+  auto known = graphs_.find(graph);
+  if (known == graphs_.end()) known = graphs_.emplace(std::string(graph), 0).first;
+  std::list<Compiled>& kept = known->second;
+  for (auto entry = kept.begin(); entry != kept.end(); ++entry) {
+    if (entry->inputs != inputs) continue;
+    kept.splice(kept.begin(), kept, entry);
+    return kept.front();
+  }
+  Compiled now{.graph = std::string(graph), .inputs = inputs};
+  // Under f64 the caller may bring f64 for the f32 of the graph.
+  std::vector<Type> types = inputs;
+  for (Type& type : types) {
+    if (options_.compile.precision == "f64" && type.dtype == DType::f64) type.dtype = DType::f32;
+  }
+  TracedGraph traced = model_.trace(graph, types);
+  now.extents = std::move(traced.extents);
+  now.result_names = std::move(traced.result_names);
+  now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
+  now.report.trace_s = traced.seconds;
+  const double start = steady_seconds();
+  const Signature& signature = now.executable->signature();
+  for (const Argument& state : signature.states) now.states.push_back(stored(state.name).tensor);
+  for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
+  now.report.allocate_s += steady_seconds() - start;
+  if (!kept.empty()) announce(kept.front(), now);
+  kept.push_front(std::move(now));
+  if (int(kept.size()) > std::max(1, options_.kept)) kept.pop_back();
+  return kept.front();
+}
+
+void Session::announce(const Compiled& before, const Compiled& now) const {
+  std::string changes;
+  for (const auto& [name, extent] : now.extents) {
+    const auto old = before.extents.find(name);
+    if (old == before.extents.end() || old->second == extent) continue;
+    changes += fmt::format("{}{} {} -> {}", changes.empty() ? "" : ", ", name, old->second, extent);
+  }
+  options_.announce(fmt::format("compiled again: {}: {}", now.graph, changes));
+}
+
+Session::Stored& Session::stored(std::string_view name) {
+  const auto known = states_.find(name);
+  if (known != states_.end()) return known->second;
+  const std::shared_ptr<StateCell>& cell = model_.state_cell(name);
+  const Type type = stored_type(cell->type, options_.compile.precision);
+  Stored& result = states_.emplace(std::string(name), Stored{cell, Tensor(type)}).first->second;
+  reset(name);
+  return result;
+}
+
+void Session::write(Stored& stored, const Literal& value) {
+  const Literal converted = value.converted(stored.tensor.dtype());
+  std::memcpy(stored.tensor.address(), converted.bytes().data(), converted.bytes().size());
+}
+
+void Session::check_type(const StateCell& cell, const Literal& value) const {
+  const Type wide = stored_type(cell.type, options_.compile.precision);
+  if (value.type() == cell.type || value.type() == wide) return;
+  throw input_error({}, "state '{}' is {}: found {}", cell.name, to_string(cell.type),
+                    to_string(value.type()));
+}
+
+Literal Session::state(std::string_view name) { return stored(name).tensor.copy(); }
+
+void Session::set_state(std::string_view name, const Literal& value) {
+  Stored& state = stored(name);
+  check_type(*state.cell, value);
+  write(state, value);
+}
+
+void Session::reset(std::string_view name) {
+  Stored& state = stored(name);
+  const StateCell& cell = *state.cell;
+  write(state, initial_value(cell.initializer, cell.type, initial_key(options_.seed, cell.name),
+                             cell.where));
+}
+
+}  // namespace graphc

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: a model that runs. It owns the states, and compiles a graph when it is first called with
+// inputs of certain shapes.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/target.h"
+#include "frontend/model.h"
+
+namespace graphc {
+
+struct SessionOptions {
+  std::string target;  ///< empty: the first that can run here
+  CompileOptions compile;
+  uint64_t seed = 0;  ///< of initial values and of what is drawn while training
+  int kept = 8;       ///< compiled shapes of a graph; the least recently used goes
+  /// Is told in one line when a graph is compiled for further shapes; by default it is written to
+  /// stderr.
+  std::function<void(const std::string& line)> announce;
+};
+
+/// What a run returns: tensors in the order of the graph's results.
+class Outputs {
+ public:
+  Outputs(std::vector<Tensor> tensors, const std::vector<std::string>* names)
+      : tensors_(std::move(tensors)), names_(names) {}
+
+  template <std::integral Index>
+  const Tensor& operator[](Index index) const {
+    return tensors_.at(size_t(index));
+  }
+  /// The result a graph returned under this name.
+  const Tensor& operator[](std::string_view name) const;
+  const Tensor& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
+  size_t size() const { return tensors_.size(); }
+  auto begin() const { return tensors_.begin(); }
+  auto end() const { return tensors_.end(); }
+  /// The only result.
+  operator Tensor() const;
+  /// The only result, a floating-point scalar.
+  double scalar() const;
+
+ private:
+  std::vector<Tensor> tensors_;
+  const std::vector<std::string>* names_;
+};
+
+class Session {
+ public:
+  /// The model must outlive the session. Throws ErrorKind::usage for an unknown target.
+  explicit Session(Model& model, SessionOptions options = {});
+  ~Session();
+  Session(const Session&) = delete;
+
+  /// Runs a graph: `session("train", tokens, targets)`. The first call with inputs of certain
+  /// shapes traces and compiles. Throws ErrorKind::input when inputs do not fit.
+  template <typename... Inputs>
+  Outputs operator()(std::string_view graph, const Inputs&... inputs) {
+    return run(graph, {Tensor(inputs)...});
+  }
+  Outputs run(std::string_view graph, std::vector<Tensor> inputs);
+
+  /// Compiles a graph for inputs of these types, unless it is; returns how.
+  const CompileReport& compile(std::string_view graph, const std::vector<Type>& inputs);
+
+  /// A copy of a state's value. Throws ErrorKind::input for an unknown name.
+  Literal state(std::string_view name);
+  /// Sets a state. Throws ErrorKind::input when the type is not the state's; f64 is taken for f32
+  /// where the session computes in f64.
+  void set_state(std::string_view name, const Literal& value);
+  /// Gives a state its initial value again.
+  void reset(std::string_view name);
+
+  /// Writes the parameters to a safetensors file, or every state.
+  void save(const std::string& path, bool all_states = false);
+  /// Reads parameters from a safetensors file. Throws ErrorKind::input, before any is changed, when
+  /// one is missing, one is not a state of the model, or a type differs.
+  void load(const std::string& path);
+
+  const Target& target() const { return *target_; }
+  const SessionOptions& options() const { return options_; }
+
+ private:
+  struct Compiled;
+  struct Stored {
+    std::shared_ptr<StateCell> cell;
+    Tensor tensor;
+  };
+  Compiled& compiled(std::string_view graph, const std::vector<Type>& inputs);
+  void announce(const Compiled& before, const Compiled& now) const;
+  Stored& stored(std::string_view name);
+  void write(Stored& stored, const Literal& value);
+  void check_type(const StateCell& cell, const Literal& value) const;
+
+  Model& model_;
+  SessionOptions options_;
+  const Target* target_;
+  std::map<std::string, Stored, std::less<>> states_;
+  std::map<std::string, std::list<Compiled>, std::less<>> graphs_;  ///< most recently used first
+};
+
+}  // namespace graphc

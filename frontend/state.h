@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// State: a value that is assigned. Parameters, optimizer slots, carried activations, counters.
+//
+// A state reads as a value wherever a value is wanted, and `h = tanh(...)` gives it its next value.
+// Assigned inside the body of a scan it is a carry of that loop; assigned outside it is a register
+// of the step, written when the graph has run.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/build.h"
+
+namespace graphc {
+
+/// The first value of a state: a graph from a key (i64[], another for each state) to a value of the
+/// type. Equal seeds give equal values on every target.
+using Initializer = std::function<Value(Value key, const Type& type)>;
+
+/// What is known about a state; shared by all handles to it.
+struct StateCell {
+  std::string name;
+  Type type;
+  Initializer initializer;  ///< of a state of the model
+  Where where;              ///< where it was declared
+  bool of_model = false;    ///< else a register of one trace
+  bool parameter = false;
+  int order = 0;      ///< among the states of the model: that of declaration
+  int64_t trace = 0;  ///< the trace a register was made in
+};
+
+/// A handle to a state: copies are the same state. Assigning gives the state a value; it never
+/// makes the handle another state.
+class State {
+ public:
+  /// A register of the graph being traced that starts as `initial`. It is no state of the model:
+  /// `State h(filled({batch, hidden}, 0))` starts from zero in every run.
+  explicit State(Value initial, std::string name = "state", Where where = Where::here());
+  explicit State(std::shared_ptr<StateCell> cell) : cell_(std::move(cell)) {}
+  State(const State&) = default;
+  State(State&&) = default;
+  ~State() = default;
+
+  /// The value it has at this point of the graph being traced. Throws ErrorKind::input when no
+  /// graph is being traced, or not the one the state belongs to.
+  operator Value() const;
+
+  /// Gives it a value of its type, or a number for every element. Throws ErrorKind::input, at the
+  /// line of the value, when the types differ or a parameter is assigned inside a scan.
+  State& operator=(Operand value);
+  State& operator=(const State& other);
+  State& operator=(State&& other) { return *this = static_cast<const State&>(other); }
+
+  const std::string& name() const { return cell_->name; }
+  const Type& type() const { return cell_->type; }
+  const Shape& shape() const { return cell_->type.shape; }
+  const std::shared_ptr<StateCell>& cell() const { return cell_; }
+
+ private:
+  std::shared_ptr<StateCell> cell_;
+};
+
+/// A parameter: a state of the model that training changes. It is no carry: inside a scan it is the
+/// value it had outside.
+class Param : public State {
+ public:
+  using State::State;
+  using State::operator=;
+  Param(const Param&) = default;
+  Param(Param&&) = default;
+  Param& operator=(const Param& other) {
+    State::operator=(static_cast<const State&>(other));
+    return *this;
+  }
+};
+using Params = std::vector<Param>;
+
+}  // namespace graphc

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trace: a graph while the user's function writes it. Users meet it only through what it does:
+// where a node without operands goes, what a state's value is at this point, which key is next.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/state.h"
+#include "ir/graph.h"
+
+namespace graphc {
+
+/// What a graph is for: layers such as dropout differ.
+enum class Mode { evaluation, training };
+
+/// A region under construction and the states seen in it.
+struct Scope {
+  /// A state in a region. `entry` is its value where the region begins: in a body an input that
+  /// stands for `outer`, its value in the region around it.
+  struct Seen {
+    std::shared_ptr<StateCell> cell;
+    Value outer, entry, current;
+    bool assigned = false;
+  };
+
+  Graph* graph = nullptr;
+  std::deque<Seen> seen;
+  Value index;  ///< the step index, once asked for
+
+  Seen* find(const StateCell& cell);
+};
+
+class Trace {
+ public:
+  /// Begins a graph; it is current on this thread until the trace ends. Traces do not nest.
+  Trace(std::string graph_name, Mode mode);
+  ~Trace();
+  Trace(const Trace&) = delete;
+
+  /// The trace of this thread, or null.
+  static Trace* current();
+  /// The same; throws ErrorKind::input saying that `what` needs one.
+  static Trace& require(std::string_view what, Where where);
+
+  Mode mode() const { return mode_; }
+  /// The innermost region under construction.
+  Graph& graph() { return *scopes_.back().graph; }
+  Graph& root() { return *scopes_.front().graph; }
+  /// The value as one of the innermost region. Throws ErrorKind::input, at the value's line, when
+  /// it belongs to a loop that has ended.
+  Value here(Value value);
+
+  // --- states ---
+
+  void add_register(const std::shared_ptr<StateCell>& cell, Value initial);
+  Value read(const std::shared_ptr<StateCell>& cell, Where where);
+  void assign(const std::shared_ptr<StateCell>& cell, Value value, Where where);
+  /// The state's value before the graph has run: what a derivative is taken by.
+  Value leaf(const std::shared_ptr<StateCell>& cell);
+  /// The states of the model that the graph uses, in the order of first use.
+  std::vector<std::shared_ptr<StateCell>> states_of_model() const;
+
+  // --- loops ---
+
+  Scope& open(std::string name);
+  /// Ends the innermost scope; its graph stays alive as long as the trace, so that a value that
+  /// leaked out of a loop is found rather than followed.
+  Scope close();
+  bool in_loop() const { return scopes_.size() > 1; }
+  /// The index (i32[]) of the step of the innermost loop. Throws ErrorKind::input outside a loop.
+  Value step_index(Where where);
+
+  // --- random ---
+
+  /// A key (i64[]) nobody else gets: from the model's seed and step, the number of keys asked for
+  /// before in this graph and, in loops, the step indices.
+  Value random_key();
+
+  /// Ends the graph: sets results and the next value of every assigned state.
+  GraphPtr finish(const Values& results);
+
+ private:
+  Value read(size_t scope, const std::shared_ptr<StateCell>& cell, Where where);
+  Value index_of(Scope& scope);
+  Value root_key();
+
+  Mode mode_;
+  int64_t id_;  ///< no other trace of the process has it
+  std::unique_ptr<Graph> graph_;
+  std::vector<std::unique_ptr<Graph>> bodies_;
+  std::deque<Scope> scopes_;
+  int keys_ = 0;
+  Value root_key_;
+};
+
+/// The states every model has once it draws random numbers while training: `random.seed`, and
+/// `random.step`, which counts the runs of graphs that draw.
+std::shared_ptr<StateCell> random_seed_cell();
+std::shared_ptr<StateCell> random_step_cell();
+
+}  // namespace graphc

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers against PyTorch's, and against their equations on numbers.
+#include "frontend/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "frontend/graphc.h"
+#include "models/random_inputs.h"
+#include "runtime/files/safetensors.h"
+
+namespace graphc {
+namespace {
+
+constexpr int64_t kInputs = 4, kHidden = 5, kBatch = 3;
+
+Safetensors golden(const std::string& name) {
+  return read_safetensors(std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/" + name +
+                          ".safetensors");
+}
+
+SessionOptions f64_reference() {
+  SessionOptions options{.target = "reference"};
+  options.compile.precision = "f64";
+  return options;
+}
+
+void expect_near(const Literal& found, const Literal& wanted) {
+  ASSERT_EQ(found.shape(), wanted.shape());
+  for (int64_t i = 0; i < wanted.elements(); ++i)
+    ASSERT_NEAR(found.element(i), wanted.element(i), 1e-12) << "element " << i;
+}
+
+/// Runs a layer as the golden file did, and compares outputs and the gradients of its parameters.
+template <typename Layer, typename Run>
+void expect_golden(const std::string& name, const Run& run_layer) {
+  const Safetensors file = golden(name);
+  Model m("m");
+  const Layer layer(m, "layer", kInputs, kHidden);
+  m.graph("f", Mode::training, [&](Inputs& in) {
+    Value x = in("x", f32, {"steps", kBatch, kInputs});
+    Value r = in("r", f32, {"steps", kBatch, kHidden});
+    State h = in.state("h0", {kBatch, kHidden}), c = in.state("c0", {kBatch, kHidden});
+    Value y = run_layer(layer, x, h, c);
+    Values results{y, h};
+    for (Value d : gradients(sum(y * r), m.params())) results.push_back(d);
+    return Results(results);
+  });
+  Session session(m, f64_reference());
+  session.compile("f", {file.arrays.at("x").type(), file.arrays.at("r").type()});
+  for (const auto& [array, value] : file.arrays) {
+    if (array == "h0" || (array == "c0" && name == "lstm")) session.set_state(array, value);
+  }
+  for (const Param& param : m.params())
+    session.set_state(param.name(), file.arrays.at(param.name().substr(6)));
+  const Outputs outputs = session("f", file.arrays.at("x"), file.arrays.at("r"));
+  expect_near(outputs[0].literal(), file.arrays.at("y"));
+  expect_near(outputs[1].literal(), file.arrays.at("h_end"));
+  size_t result = 2;
+  for (const Param& param : m.params()) {
+    SCOPED_TRACE(param.name());
+    expect_near(outputs[result++].literal(), file.arrays.at("grad." + param.name().substr(6)));
+  }
+}
+
+TEST(Layers, LstmIsPyTorchs) {
+  expect_golden<Lstm>(
+      "lstm", [](const Lstm& layer, Value x, State& h, State& c) { return layer.run(x, h, c); });
+}
+
+TEST(Layers, GruIsPyTorchs) {
+  expect_golden<Gru>("gru",
+                     [](const Gru& layer, Value x, State& h, State&) { return layer.run(x, h); });
+}
+
+TEST(Layers, RnnIsPyTorchs) {
+  expect_golden<Rnn>("rnn",
+                     [](const Rnn& layer, Value x, State& h, State&) { return layer.run(x, h); });
+}
+
+TEST(Layers, LinearEmbeddingAndLayerNormFollowTheirEquations) {
+  Model m("m");
+  const Embedding embedding(m, "words", 7, 3);
+  const Linear linear(m, "linear", 3, 2, glorot_uniform(), constant(0.5));
+  const LayerNorm norm(m, "norm", 2);
+  m.graph("f", [&](Inputs& in) {
+    Value rows = embedding(in("words", i32, {"n"}));
+    Value y = linear(rows);
+    return Results(Values{rows, y, norm(y)});
+  });
+  SessionOptions options{.target = "reference"};
+  Session session(m, options);
+  session.set_state("norm.gain", random_uniform({2}, 4).literal());
+  session.set_state("norm.bias", random_uniform({2}, 5).literal());
+  const Tensor words = random_integers({4}, 7, 3);
+  const Outputs outputs = session("f", words);
+  const Literal table = session.state("words"), w = session.state("linear.w"),
+                gain = session.state("norm.gain"), bias = session.state("norm.bias");
+  for (int64_t i = 0; i < 4; ++i) {
+    double y[2] = {0.5, 0.5};
+    for (int64_t k = 0; k < 3; ++k) {
+      const double x = table.element(words.data<int32_t>()[size_t(i)] * 3 + k);
+      EXPECT_EQ(outputs[0].literal().element(i * 3 + k), x);
+      for (int64_t j = 0; j < 2; ++j) y[j] += x * w.element(k * 2 + j);
+    }
+    const double mean = (y[0] + y[1]) / 2, deviation = (y[0] - y[1]) / 2;
+    const double scale = 1 / std::sqrt(deviation * deviation + 1e-5);
+    for (int64_t j = 0; j < 2; ++j) {
+      EXPECT_NEAR(outputs[1].literal().element(i * 2 + j), y[j], 1e-6);
+      EXPECT_NEAR(outputs[2].literal().element(i * 2 + j),
+                  (y[j] - mean) * scale * gain.element(j) + bias.element(j), 1e-4);
+    }
+  }
+}
+
+TEST(Layers, AnErrorHasTheLineOfTheCall) {
+  Model m("m");
+  const Lstm lstm(m, "l", 4, 5);
+  int line = 0;
+  m.graph("f", [&](Inputs& in) {
+    Value xs = in("x", f32, {2, 3, 7});
+    State h(filled({3, 5}, 0)), c(filled({3, 5}, 0));
+    line = __LINE__ + 1;
+    return lstm.run(xs, h, c);
+  });
+  try {
+    m.trace("f", Extents{});
+    FAIL() << "wanted an error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.where().line, line) << error.what();
+    EXPECT_EQ(std::string(error.where().file), "tests/frontend/layers_test.cpp");
+  }
+}
+
+TEST(Layers, ForgetGateStartsAtItsBias) {
+  Model m("m");
+  const Lstm lstm(m, "l", 2, 3);
+  Session session(m, {.target = "reference"});
+  const Literal b = session.state("l.b");
+  for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(b.element(i), i >= 3 && i < 6 ? 1 : 0);
+}
+
+}  // namespace
+}  // namespace graphc

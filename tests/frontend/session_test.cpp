@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions: compiling again for other shapes, states, files.
+#include "frontend/session.h"
+
+#include <gmock/gmock.h>
+
+#include "frontend/graphc.h"
+#include "models/random_inputs.h"
+#include "runtime/files/safetensors.h"
+#include "tests/testing/expect_error.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::error_of;
+using graphc::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// y = x w + b with a counter of calls.
+struct Counted {
+  Model model{"counted"};
+  Param w = model.param("w", {3, 2}, uniform(0.5)), b = model.param("b", {2}, constant(1));
+  State calls = model.state("calls", {DType::i64, {}});
+  int traces = 0;
+
+  Counted() {
+    model.graph("f", [this](Inputs& in) {
+      ++traces;
+      calls = calls + 1;
+      return matmul(in("x", f32, {"batch", 3}), w) + b;
+    });
+  }
+};
+
+SessionOptions telling(std::vector<std::string>& lines, std::string precision = "f32") {
+  SessionOptions options{.target = "reference",
+                         .announce = [&](const std::string& line) { lines.push_back(line); }};
+  options.compile.precision = std::move(precision);
+  return options;
+}
+
+TEST(Session, CompilesOnceForAShapeAndSaysWhenItCompilesAgain) {
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines));
+  const Tensor three = random_uniform({3, 3}, 1), four = random_uniform({4, 3}, 2);
+  session("f", three);
+  session("f", three);
+  EXPECT_EQ(counted.traces, 1);
+  EXPECT_THAT(lines, IsEmpty());
+  session("f", four);
+  session("f", three);
+  EXPECT_EQ(counted.traces, 2);
+  EXPECT_THAT(lines, ElementsAre("compiled again: f: batch 3 -> 4"));
+  EXPECT_EQ(session.state("calls").element(0), 4);
+}
+
+TEST(Session, KeepsABoundedNumberOfShapes) {
+  Counted counted;
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.kept = 2;
+  Session session(counted.model, options);
+  for (const int64_t batch : {1, 2, 1, 3, 1, 2}) session("f", random_uniform({batch, 3}, 1));
+  // 1 is always among the two used last; 2 went when 3 came.
+  EXPECT_EQ(counted.traces, 4);
+}
+
+TEST(Session, ResultsStayWhenTheGraphRunsAgain) {
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines));
+  const Tensor first = session("f", random_uniform({2, 3}, 1));
+  const Literal before = first.copy();
+  const Tensor second = session("f", random_uniform({2, 3}, 2));
+  EXPECT_EQ(first.literal(), before);
+  EXPECT_FALSE(second.literal() == before);
+}
+
+TEST(Session, EqualSeedsGiveEqualInitialValuesWhateverIsAsked) {
+  Counted a, b;
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.seed = 5;
+  Session first(a.model, options), second(b.model, options);
+  (void)second.state("b");
+  EXPECT_EQ(first.state("w"), second.state("w"));
+  options.seed = 6;
+  Session third(a.model, options);
+  EXPECT_FALSE(first.state("w") == third.state("w"));
+  for (int64_t i = 0; i < 6; ++i) EXPECT_LE(std::abs(first.state("w").element(i)), 0.5);
+}
+
+TEST(Session, StatesAreSetReadAndReset) {
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines));
+  const Literal drawn = session.state("w");
+  const Literal other = random_uniform({3, 2}, 9).literal();
+  session.set_state("w", other);
+  EXPECT_EQ(session.state("w"), other);
+  const Tensor y = session("f", Literal::zeros({DType::f32, {1, 3}}));
+  EXPECT_EQ(y.literal(), Literal::filled({DType::f32, {1, 2}}, 1));
+  session.reset("w");
+  EXPECT_EQ(session.state("w"), drawn);
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { session.set_state("w", Literal::of(1.0f)); }),
+            "state 'w' is f32[3,2]: found f32[]");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { session.state("call"); }),
+            "model 'counted' has no state 'call'; did you mean 'calls'?");
+}
+
+TEST(Session, UnderF64StatesAndResultsAreF64) {
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines, "f64"));
+  const Tensor x = random_uniform({2, 3}, 1);
+  const Tensor y = session("f", x);
+  EXPECT_EQ(y.dtype(), DType::f64);
+  EXPECT_EQ(session.state("w").dtype(), DType::f64);
+  const Literal w = session.state("w");
+  for (int64_t row = 0; row < 2; ++row) {
+    for (int64_t column = 0; column < 2; ++column) {
+      double wanted = 1;
+      for (int64_t k = 0; k < 3; ++k)
+        wanted += x.literal().element(row * 3 + k) * w.element(k * 2 + column);
+      EXPECT_NEAR(y.literal().element(row * 2 + column), wanted, 1e-15);
+    }
+  }
+}
+
+TEST(Session, ParametersGoThroughFiles) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "w.safetensors").string();
+  Counted a, b;
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  Session first(a.model, options);
+  first.save(path);
+  EXPECT_EQ(read_safetensors(path).arrays.size(), 2u);
+  options.seed = 77;
+  Session second(b.model, options);
+  second.load(path);
+  EXPECT_EQ(second.state("w"), first.state("w"));
+  first("f", random_uniform({1, 3}, 1));
+  first.save(path, true);
+  second.load(path);
+  EXPECT_EQ(second.state("calls").element(0), 1);
+}
+
+TEST(Session, AFileOfOtherParametersChangesNothing) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "w.safetensors";
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines));
+  const Literal before = session.state("b");
+  const auto refused = [&](const Safetensors& content) {
+    write_safetensors(path, content);
+    try {
+      session.load(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(session.state("b"), before);
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  const Literal b = Literal::filled({DType::f32, {2}}, 3), w({DType::f32, {3, 2}});
+  EXPECT_THAT(refused({{{"b", b}}, {}}), HasSubstr("missing in the file (1): w"));
+  EXPECT_THAT(refused({{{"b", b}, {"w", w}, {"other", b}}, {}}),
+              HasSubstr("unknown to the model (1): other"));
+  EXPECT_THAT(refused({{{"b", b}, {"w", b}}, {}}),
+              HasSubstr("state 'w' is f32[3,2]: found f32[2]"));
+}
+
+TEST(Session, AnUnknownTargetIsAnErrorThatListsThem) {
+  Counted counted;
+  EXPECT_THAT(error_of(ErrorKind::usage, [&] { Session(counted.model, {.target = "abacus"}); }),
+              HasSubstr("unknown target 'abacus': there is"));
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines, "f16"));
+  EXPECT_EQ(error_of(ErrorKind::usage, [&] { session("f", random_uniform({1, 3}, 1)); }),
+            "target 'reference' has no precision 'f16': it has f32, f64");
+}
+
+TEST(Session, TheReportSaysWhereTheTimeWent) {
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines));
+  const CompileReport& report = session.compile("f", {{DType::f32, {2, 3}}});
+  EXPECT_GT(report.trace_s, 0);
+  ASSERT_EQ(report.passes.size(), 1u);
+  EXPECT_EQ(report.passes[0].pass, "autodiff");
+  EXPECT_GE(report.total_s(), report.trace_s + report.passes_s);
+}
+
+}  // namespace
+}  // namespace graphc
