@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// W1: one recurrent layer on random data, the benchmark of svetlov/rnn-benchmarks.
+#pragma once
+
+#include "models/registry.h"
+
+namespace graphc {
+
+extern const ModelRecord lstm_layer_model;
+
+}  // namespace graphc

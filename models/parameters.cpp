@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/parameters.h"
+
+#include <charconv>
+
+#include "ir/error.h"
+#include "ir/spelling.h"
+
+namespace graphc {
+namespace {
+
+template <typename... Args>
+Error usage_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(ErrorKind::usage, {}, fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename Number>
+bool parse_number(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
+}
+
+}  // namespace
+
+Parameters::Parameters(std::string_view model, std::span<const ParameterRecord> records,
+                       const std::vector<std::string>& assignments)
+    : model_(model), records_(records) {
+  std::vector<std::string> names;
+  for (const ParameterRecord& record : records) {
+    names.emplace_back(record.name);
+    values_.emplace(record.name, Value{std::string(record.otherwise)});
+  }
+  for (const std::string& assignment : assignments) {
+    const size_t equals = assignment.find('=');
+    if (equals == std::string::npos) {
+      throw usage_error("{}: a parameter is written name=value: found '{}'", model, assignment);
+    }
+    const std::string name = assignment.substr(0, equals);
+    const auto found = values_.find(name);
+    if (found == values_.end()) {
+      const std::string near = did_you_mean(name, names);
+      throw usage_error("{}: unknown parameter '{}'{}{}", model, name, near,
+                        near.empty() ? fmt::format(": it has {}", fmt::join(names, ", ")) : "");
+    }
+    if (found->second.given) throw usage_error("{}: parameter '{}' is given twice", model, name);
+    found->second = {assignment.substr(equals + 1), true};
+  }
+}
+
+void Parameters::set_default(std::string_view name, std::string value) {
+  Value& parameter = values_.find(name)->second;
+  if (!parameter.given) parameter.text = std::move(value);
+}
+
+std::string Parameters::text(std::string_view name) const {
+  const auto found = values_.find(name);
+  GRAPHC_CHECK(found != values_.end(), "model '{}' has no parameter '{}'", model_, name);
+  return found->second.text;
+}
+
+int64_t Parameters::integer(std::string_view name, int64_t least) const {
+  const std::string value = text(name);
+  int64_t number = 0;
+  if (parse_number(value, number) && number >= least && number < int64_t{1} << 31) return number;
+  throw usage_error("{}: parameter '{}' is a whole number from {}: found '{}'", model_, name, least,
+                    value);
+}
+
+double Parameters::number(std::string_view name) const {
+  const std::string value = text(name);
+  double number = 0;
+  if (parse_number(value, number) && number - number == 0) return number;
+  throw usage_error("{}: parameter '{}' is a number: found '{}'", model_, name, value);
+}
+
+bool Parameters::flag(std::string_view name) const {
+  const std::string value = text(name);
+  if (value == "true") return true;
+  if (value == "false") return false;
+  throw usage_error("{}: parameter '{}' is true or false: found '{}'", model_, name, value);
+}
+
+size_t Parameters::choice(std::string_view name, std::span<const std::string_view> choices) const {
+  const std::string value = text(name);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (choices[i] == value) return i;
+    names.emplace_back(choices[i]);
+  }
+  const std::string near = did_you_mean(value, names);
+  throw usage_error("{}: {} is one of {}: found '{}'{}", model_, name, fmt::join(names, ", "),
+                    value, near);
+}
+
+std::string Parameters::to_text() const {
+  std::string result;
+  for (const ParameterRecord& record : records_) {
+    result += fmt::format("{}{}={}", result.empty() ? "" : " ", record.name, text(record.name));
+  }
+  return result;
+}
+
+}  // namespace graphc

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inputs drawn on the host, the same on every machine.
+#pragma once
+
+#include "runtime/tensor.h"
+
+namespace graphc {
+
+/// f32, uniform in [0, 1), in steps of 2^-24.
+Tensor random_uniform(const Shape& shape, uint64_t seed);
+/// i32, uniform in [0, limit).
+Tensor random_integers(const Shape& shape, int64_t limit, uint64_t seed);
+
+}  // namespace graphc

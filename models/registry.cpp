@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/registry.h"
+
+#include <array>
+
+#include "ir/spelling.h"
+#include "models/lstm_layer.h"
+#include "models/ptb_lm.h"
+
+namespace graphc {
+namespace {
+
+constexpr std::array kModels{
+    &lstm_layer_model,
+    &ptb_lm_model,
+};
+
+}  // namespace
+
+std::span<const ModelRecord* const> all_models() { return kModels; }
+
+const ModelRecord* find_model(std::string_view name) {
+  for (const ModelRecord* model : kModels) {
+    if (model->name == name) return model;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Program> make_program(std::string_view name,
+                                      const std::vector<std::string>& assignments) {
+  if (const ModelRecord* model = find_model(name))
+    return model->make(Parameters(name, model->parameters, assignments));
+  std::vector<std::string> names;
+  for (const ModelRecord* model : kModels) names.emplace_back(model->name);
+  const std::string near = did_you_mean(name, names);
+  throw Error(
+      ErrorKind::usage, {},
+      fmt::format("unknown model '{}'{}", name,
+                  near.empty() ? fmt::format(": there is {}", fmt::join(names, ", ")) : near));
+}
+
+}  // namespace graphc

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The models there are, by name.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/parameters.h"
+#include "models/program.h"
+
+namespace graphc {
+
+/// The record of a model.
+struct ModelRecord {
+  std::string_view name;
+  std::string_view summary;
+  std::span<const ParameterRecord> parameters;
+  std::unique_ptr<Program> (*make)(Parameters parameters);
+};
+
+std::span<const ModelRecord* const> all_models();
+/// The model called `name`, or null.
+const ModelRecord* find_model(std::string_view name);
+/// Makes the program of a model. Throws ErrorKind::usage for an unknown model or parameter.
+std::unique_ptr<Program> make_program(std::string_view model,
+                                      const std::vector<std::string>& assignments);
+
+}  // namespace graphc

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Penn Treebank model: its losses against PyTorch's, its recipe, its options.
+#include "models/ptb_lm.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "frontend/graphc.h"
+#include "models/data/text_corpus.h"
+#include "models/random_inputs.h"
+#include "tests/testing/corpus.h"
+#include "tests/testing/expect_error.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::error_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kGolden = std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/";
+
+/// A corpus of twelve words, written for the test.
+std::string text_of(int words) {
+  std::string text;
+  for (int i = 0; i < words; ++i)
+    text += fmt::format("w{}{}", (i * i + i / 5) % 11, i % 7 == 6 ? "\n" : " ");
+  return text + "\n";
+}
+struct TinyCorpus {
+  graphc::testing::TemporaryFolder folder;
+  TinyCorpus() {
+    folder.add("ptb.train.txt", text_of(80));
+    folder.add("ptb.valid.txt", text_of(30));
+    folder.add("ptb.test.txt", text_of(9));
+  }
+};
+
+SessionOptions reference(std::string precision = "f32", uint64_t seed = 0) {
+  SessionOptions options{
+      .target = "reference", .seed = seed, .announce = [](const std::string&) {}};
+  options.compile.precision = std::move(precision);
+  return options;
+}
+
+TEST(PtbLm, TheFirstLossesArePyTorchs) {
+  const auto corpus = graphc::testing::find_corpus("ptb");
+  if (!corpus) GTEST_SKIP() << "needs the corpus ptb";
+  std::ifstream file(kGolden + "ptb_test_losses.json");
+  const auto wanted = nlohmann::json::parse(file)["losses"].get<std::vector<double>>();
+  const auto program = make_program("ptb-lm", {"size=test"});
+  Session session(program->model(), reference("f64"));
+  session.load(kGolden + "ptb_test_init.safetensors");
+  std::vector<double> found;
+  TrainOptions options{.data = *corpus, .max_steps = int64_t(wanted.size())};
+  options.report = [&](const TrainEvent& event) {
+    if (event.event == "step") found.push_back(*event.loss);
+  };
+  program->train(session, options);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-9) << i;
+}
+
+/// A program small enough for the tiny corpus, and the events of its training.
+struct Tiny {
+  std::unique_ptr<Program> program;
+  std::vector<TrainEvent> events;
+  TrainOptions options;
+
+  TinyCorpus corpus;
+
+  explicit Tiny(std::vector<std::string> more = {}, std::string vocabulary = "20") {
+    std::vector<std::string> parameters{"size=test", "batch=2", "steps=2", "hidden=3",
+                                        "vocabulary=" + vocabulary};
+    parameters.insert(parameters.end(), more.begin(), more.end());
+    program = make_program("ptb-lm", parameters);
+    options.data = corpus.folder.path();
+    options.report = [this](const TrainEvent& event) { events.push_back(event); };
+  }
+};
+
+int64_t windows_of(const std::vector<int32_t>& stream, int64_t batch, int64_t steps) {
+  return Windows(stream, batch, steps).count();
+}
+
+TEST(PtbLm, AnEpochHasItsStepsAndEvaluationsAndTheEndATest) {
+  Tiny tiny;
+  Session session(tiny.program->model(), reference());
+  tiny.options.epochs = 3;
+  tiny.program->train(session, tiny.options);
+  const int64_t steps = windows_of(read_ptb(tiny.corpus.folder.path()).train, 2, 2);
+  std::vector<std::string> names, wanted;
+  for (const TrainEvent& event : tiny.events) names.push_back(event.event);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    wanted.insert(wanted.end(), size_t(steps), "step");
+    wanted.insert(wanted.end(), {"epoch", "evaluation"});
+  }
+  wanted.push_back("end");
+  EXPECT_EQ(names, wanted);
+  EXPECT_EQ(tiny.events.back().step, 3 * steps);
+  EXPECT_GT(*tiny.events.back().test_perplexity, 1);
+  // Perplexity is exp of the mean loss of the epoch's steps.
+  double total = 0;
+  for (int64_t i = 0; i < steps; ++i) total += *tiny.events[size_t(i)].loss;
+  EXPECT_NEAR(*tiny.events[size_t(steps)].train_perplexity, std::exp(total / double(steps)), 1e-4);
+  EXPECT_GT(*tiny.events[0].words_per_s, 0);
+}
+
+TEST(PtbLm, TheRateDecaysAfterTheConstantEpochs) {
+  Tiny tiny;
+  Session session(tiny.program->model(), reference());
+  tiny.options.epochs = 3;
+  tiny.program->train(session, tiny.options);
+  std::vector<double> rates;
+  for (const TrainEvent& event : tiny.events) {
+    if (event.event == "epoch") rates.push_back(*event.learning_rate);
+  }
+  EXPECT_THAT(rates, ElementsAre(1, 0.5, 0.25));
+}
+
+TEST(PtbLm, StepsAreBounded) {
+  Tiny tiny;
+  Session session(tiny.program->model(), reference());
+  tiny.options.max_steps = 1;
+  tiny.program->train(session, tiny.options);
+  ASSERT_EQ(tiny.events.size(), 2u);
+  EXPECT_EQ(tiny.events[1].event, "end");
+  EXPECT_EQ(tiny.events[1].step, 1);
+  EXPECT_FALSE(tiny.events[1].test_perplexity);
+}
+
+TEST(PtbLm, EqualSeedsGiveEqualBitsWithDropoutToo) {
+  const auto losses = [](uint64_t seed) {
+    Tiny tiny({"keep=0.5"});
+    Session session(tiny.program->model(), reference("f32", seed));
+    tiny.program->train(session, tiny.options);
+    std::vector<double> result;
+    for (const TrainEvent& event : tiny.events) {
+      if (event.loss) result.push_back(*event.loss);
+    }
+    return result;
+  };
+  EXPECT_EQ(losses(3), losses(3));
+  EXPECT_NE(losses(3), losses(4));
+}
+
+TEST(PtbLm, StatesGoFromWindowToWindowWhileTraining) {
+  Tiny tiny({"layers=2"});
+  Session session(tiny.program->model(), reference());
+  session.run("train", tiny.program->random_inputs("train", 1));
+  const Literal h = session.state("h.1");
+  EXPECT_NE(h.element(0), 0);
+  session.run("train", tiny.program->random_inputs("train", 2));
+  EXPECT_FALSE(session.state("h.1") == h);
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { session.state("forward.h.1"); }),
+              HasSubstr("no state 'forward.h.1'"));
+}
+
+/// The global norm's effect: how far a step moves the softmax's bias, with a limit that always
+/// clips.
+double move(const char* unmerged) {
+  Tiny tiny({"clip=0.001", std::string("unmerged-norm=") + unmerged});
+  Session session(tiny.program->model(), reference("f64"));
+  const Literal before = session.state("softmax.b");
+  // Every word is word 3: its rows are summed into one.
+  const Tensor words = Literal::filled({DType::i32, {2, 2}}, 3);
+  session("train", words, words, Tensor(Literal::of(1.0f)));
+  return session.state("softmax.b").element(3) - before.element(3);
+}
+
+TEST(PtbLm, TheUnmergedNormCountsRowsBeforeTheyAreSummed) {
+  // Four equal-signed rows have a smaller norm apart than summed: less clipping, a larger step.
+  const double merged = move("false"), unmerged = move("true");
+  EXPECT_GT(merged, 0);
+  EXPECT_GT(unmerged, merged * (1 + 1e-9));
+}
+
+TEST(PtbLm, ErrorsSayWhatDoesNotFit) {
+  EXPECT_THAT(error_of(ErrorKind::usage, [] { make_program("ptb-lm", {"size=smal"}); }),
+              HasSubstr("did you mean 'small'"));
+  EXPECT_THAT(error_of(ErrorKind::usage, [] { make_program("ptb-lm", {"keep=0"}); }),
+              HasSubstr("'keep' is in (0, 1]: found '0'"));
+  Tiny tiny({}, "2");
+  Session session(tiny.program->model(), reference());
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { tiny.program->train(session, tiny.options); }),
+              HasSubstr("the model's vocabulary has 2"));
+}
+
+TEST(PtbLm, ALossThatIsNotFiniteStops) {
+  Tiny tiny;
+  Session session(tiny.program->model(), reference());
+  Literal bias = session.state("softmax.b");
+  bias.mutable_data<float>()[0] = NAN;
+  session.set_state("softmax.b", bias);
+  EXPECT_EQ(error_of(ErrorKind::check, [&] { tiny.program->train(session, tiny.options); }),
+            "the loss is nan at step 1 of epoch 0: training stops");
+}
+
+TEST(LstmLayer, TrainsDownOnRandomData) {
+  for (const char* cell : {"lstm", "gru-reset-before", "layer-norm-lstm"}) {
+    SCOPED_TRACE(cell);
+    const auto program =
+        make_program("lstm-layer", {"hidden=4", "steps=3", "batch=5", std::string("cell=") + cell});
+    Session session(program->model(), reference());
+    const std::vector<Tensor> inputs = program->random_inputs("train", 1);
+    double first = 0, last = 0;
+    for (int step = 0; step < 30; ++step) {
+      last = session.run("train", inputs).scalar();
+      if (step == 0) first = last;
+    }
+    EXPECT_LT(last, first);
+    const Tensor forward = session.run("forward", program->random_inputs("forward", 1));
+    EXPECT_EQ(forward.shape(), Shape({5, 4}));
+  }
+}
+
+TEST(LstmLayer, TrainsByNameForTheStepsAsked) {
+  const auto program = make_program("lstm-layer", {"hidden=2", "steps=2", "batch=3", "cell=rnn"});
+  Session session(program->model(), reference());
+  std::vector<double> losses;
+  TrainOptions options{.max_steps = 4};
+  options.report = [&](const TrainEvent& event) {
+    if (event.loss) losses.push_back(*event.loss);
+  };
+  program->train(session, options);
+  EXPECT_EQ(losses.size(), 4u);
+  EXPECT_NE(losses[0], losses[1]);
+}
+
+}  // namespace
+}  // namespace graphc
