@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of graphc: what goes to stdout, what to stderr, and the exit codes.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ir/op.h"
+#include "ir/serialize.h"
+#include "runtime/files/npy.h"
+#include "runtime/files/safetensors.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Ran {
+  int code;
+  std::string out, err;
+};
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Runs graphc with arguments as a shell reads them; `input` is its stdin.
+Ran graphc(const std::string& arguments, const std::string& input = "") {
+  const TemporaryFolder folder;
+  const auto in = folder.add("in", input), out = folder.path() / "out", err = folder.path() / "err";
+  const std::string command = fmt::format("'{}' {} < {} > {} 2> {}", GRAPHC_TOOL, arguments,
+                                          in.string(), out.string(), err.string());
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
+}
+
+constexpr const char* kGraph = R"(
+graph @f(%x: f32[2], %y: f32[2]) state(%count: f32[]) {
+  %s = add %x, %y
+  %c = add %count, 1
+  next %count = %c
+  return %s
+})";
+
+TEST(GraphcTool, ListsWhatThereIs) {
+  const Ran ops = graphc("ops");
+  EXPECT_EQ(ops.code, 0);
+  EXPECT_THAT(ops.err, IsEmpty());
+  for (const Op* op : all_ops()) EXPECT_THAT(ops.out, HasSubstr(std::string(op->name)));
+  const auto json = nlohmann::json::parse(graphc("ops --json").out);
+  EXPECT_EQ(json.size(), all_ops().size());
+  EXPECT_THAT(graphc("models").out, AllOf(HasSubstr("lstm-layer"), HasSubstr("ptb-lm"),
+                                          HasSubstr("unmerged-norm=false")));
+  EXPECT_THAT(graphc("targets").out, HasSubstr("reference"));
+  EXPECT_THAT(graphc("passes").out, HasSubstr("autodiff"));
+  EXPECT_THAT(graphc("version").out, StartsWith("graphc "));
+}
+
+TEST(GraphcTool, HelpIsDataAndAWrongCommandLineIsTwo) {
+  EXPECT_EQ(graphc("--help").code, 0);
+  EXPECT_THAT(graphc("train --help").out, HasSubstr("--max-steps"));
+  for (const char* wrong :
+       {"", "fly", "ops --loud", "train", "opt -", "train lstm-layer hiden=3", "train lstn-layer",
+        "train lstm-layer --max-steps 0", "train lstm-layer --target=abacus",
+        "dump lstm-layer --stage=asm", "train lstm-layer --checkpoint d"}) {
+    const Ran ran = graphc(wrong);
+    EXPECT_EQ(ran.code, 2) << wrong;
+    EXPECT_THAT(ran.out, IsEmpty()) << wrong;
+    EXPECT_THAT(ran.err, HasSubstr("error: ")) << wrong;
+  }
+  EXPECT_THAT(graphc("train lstm-layer hiden=3").err, HasSubstr("did you mean 'hidden'"));
+}
+
+TEST(GraphcTool, AMissingOrMalformedInputIsThree) {
+  EXPECT_EQ(graphc("opt nowhere.graph --passes=cse").code, 3);
+  EXPECT_EQ(graphc("check -", "graph @f( {").code, 3);
+  EXPECT_THAT(graphc("check -", "graph @f(%x: f32[2]) { return sigmod(%x) }").err,
+              AllOf(HasSubstr("<stdin>:1:"), HasSubstr("did you mean 'sigmoid'")));
+  EXPECT_EQ(graphc("train ptb-lm size=test --data nowhere").code, 3);
+}
+
+TEST(GraphcTool, OptReadsTextAndPrintsText) {
+  const Ran ran =
+      graphc("opt - --passes=cse", "graph @f(%x: f32[2]) {\n  return add(tanh(%x), tanh(%x))\n}\n");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("graph @f"));
+  const size_t first = ran.out.find("= tanh");
+  ASSERT_NE(first, std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("= tanh", first + 1), std::string::npos) << ran.out;
+  EXPECT_EQ(graphc("opt - --passes=no-op", ran.out).code, 2);
+}
+
+TEST(GraphcTool, DumpShowsAModelAsTextThatParses) {
+  const Ran ran = graphc("dump lstm-layer hidden=3 steps=2 batch=2");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("graph @train"), HasSubstr("scan"), HasSubstr("grad")));
+  EXPECT_EQ(graphc("check - --target=reference", ran.out).code, 0);
+  EXPECT_THAT(graphc("dump lstm-layer hidden=3 --graph=forward").out, Not(HasSubstr("grad")));
+  EXPECT_THAT(graphc("dump - --stage=dot", kGraph).out, StartsWith("digraph"));
+  EXPECT_EQ(from_pbtxt(graphc("dump - --stage=proto", kGraph).out).graphs[0]->name(), "f");
+}
+
+TEST(GraphcTool, RunReadsAndWritesNpy) {
+  const TemporaryFolder folder;
+  const float x[] = {1, 2};
+  const auto file = [&](const char* name) { return (folder.path() / name).string(); };
+  write_npy(file("x.npy"), Literal(std::span<const float>(x), {2}));
+  const std::string given = fmt::format(
+      "run - --target=reference --input x=@{} --input y=0.5 --input count=7", file("x.npy"));
+  const Ran shown = graphc(given, kGraph);
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(shown.out, "%s: f32[2] = [1.5, 2.5]\n");
+  const Ran written =
+      graphc(given + fmt::format(" --output s={} --output count={}", file("s.npy"), file("c.npy")),
+             kGraph);
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_EQ(read_npy(file("s.npy")).element(1), 2.5);
+  EXPECT_EQ(read_npy(file("c.npy")).element(0), 8);
+  EXPECT_EQ(parse_npy(graphc(given + " --output s=-", kGraph).out, "stdout").element(0), 1.5);
+  EXPECT_EQ(graphc("run - --input x=1", kGraph).code, 2);
+  EXPECT_EQ(graphc(given + " --input z=1", kGraph).code, 2);
+  EXPECT_EQ(graphc(given + " --output z=-", kGraph).code, 2);
+  EXPECT_EQ(graphc("run - --input x=@nowhere.npy --input y=1 --input count=1", kGraph).code, 3);
+}
+
+TEST(GraphcTool, CheckComparesGradientsWithDifferences) {
+  const char* right = "graph @f(%x: f32[3]) { return sum(tanh(%x)) {axes = [0]} }";
+  const Ran ran = graphc("check - --gradient --target=reference", right);
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("by differences"));
+  // The derivative of stop_gradient is none, whatever the difference says.
+  const char* wrong = "graph @f(%x: f32[3]) { return sum(stop_gradient(square(%x))) {axes = [0]} }";
+  const Ran differs = graphc("check - --gradient --target=reference", wrong);
+  EXPECT_EQ(differs.code, 4) << differs.out << differs.err;
+  EXPECT_THAT(differs.out, HasSubstr("they differ"));
+}
+
+TEST(GraphcTool, TrainWritesALogAndReadsParameters) {
+  const TemporaryFolder folder;
+  const std::string log = (folder.path() / "log.jsonl").string();
+  const std::string model = "train lstm-layer hidden=3 steps=2 batch=2 --target=reference ";
+  const Ran ran = graphc(model + "--max-steps 3 --log " + log);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, IsEmpty());
+  EXPECT_THAT(ran.err, HasSubstr("loss"));
+  std::ifstream lines(log);
+  std::vector<nlohmann::json> events;
+  for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[0]["event"], "step");
+  EXPECT_EQ(events[2]["step"], 3);
+  EXPECT_TRUE(events[0]["loss"].is_number());
+  EXPECT_EQ(events[4]["event"], "end");
+  EXPECT_EQ(graphc(model + "--max-steps 3 --log -").out, content(log));
+  EXPECT_NE(graphc(model + "--max-steps 3 --seed 9 --log -").out, content(log));
+  EXPECT_EQ(graphc(model + "--max-steps 1 --log /nowhere/log").code, 5);
+
+  const auto init = folder.path() / "init.safetensors";
+  write_safetensors(init, {{{"w", Literal::of(1.0f)}}, {}});
+  const Ran refused = graphc(model + "--max-steps 1 --init " + init.string());
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("missing in the file (2): u, b"));
+}
+
+TEST(GraphcTool, ALossThatIsNotFiniteIsFour) {
+  const TemporaryFolder folder;
+  const auto init = folder.path() / "init.safetensors";
+  Safetensors content{{{"w", Literal({DType::f32, {3, 3}})},
+                       {"u", Literal({DType::f32, {3, 3}})},
+                       {"b", Literal::filled({DType::f32, {3}}, NAN)}},
+                      {}};
+  write_safetensors(init, content);
+  const Ran ran = graphc(
+      "train lstm-layer hidden=3 steps=2 batch=2 cell=rnn --target=reference --max-steps 3 "
+      "--init " +
+      init.string());
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("the loss is nan at step 1"));
+}
+
+TEST(GraphcTool, ASignalStopsAfterTheStepAndIsTheExitCode) {
+  const std::string train =
+      "train lstm-layer hidden=8 steps=4 batch=4 --target=reference --epochs 100000 --log -";
+  const TemporaryFolder folder;
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
+    const std::string out = (folder.path() / signal).string();
+    const std::string command = fmt::format(
+        "\"{}\" {} > {} 2> /dev/null & pid=$!; while ! [ -s {} ]; do sleep 0.05; done; "
+        "kill -{} $pid; wait $pid",
+        GRAPHC_TOOL, train, out, out, signal);
+    // A shell without job control starts background commands with SIGINT ignored.
+    const int status = std::system(fmt::format("bash -c 'set -m; {}'", command).c_str());
+    EXPECT_EQ(WEXITSTATUS(status), code);
+    const std::string text = content(out);
+    EXPECT_THAT(text.substr(text.rfind("{")), HasSubstr("\"event\":\"end\""));
+  }
+}
+
+}  // namespace
+}  // namespace graphc

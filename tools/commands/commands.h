@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of `graphc`: each adds itself to the command line and says what to do when it is used.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "ir/graph.h"
+
+namespace graphc::commands {
+
+/// What the chosen verb does; returns the exit code.
+using Action = std::function<int()>;
+
+void add_check(CLI::App& app, Action& action);
+void add_dump(CLI::App& app, Action& action);
+void add_lists(CLI::App& app, Action& action);
+void add_opt(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+void add_train(CLI::App& app, Action& action);
+
+/// An error in the command line.
+template <typename... Args>
+Error usage_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(ErrorKind::usage, {}, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Writes to stdout. Throws ErrorKind::resource when it takes no more.
+void write_stdout(std::string_view text);
+/// The content of a file, or of stdin for "-".
+std::string read_text(const std::string& path);
+/// The module in a `.graph` file, or in stdin for "-".
+Module read_module(const std::string& path);
+/// The graph called `name`; the only one when the name is empty.
+GraphPtr graph_of(const Module& module, const std::string& name);
+/// The two sides of `name=value`; `option` is for the message.
+std::pair<std::string, std::string> assignment(const std::string& text, std::string_view option);
+
+}  // namespace graphc::commands

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of graphs, in the language of graphviz.
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+
+namespace graphc::commands {
+
+/// A `digraph`: a box for every live node, an edge for every use, a cluster for every region.
+std::string to_dot(const Graph& graph);
+
+}  // namespace graphc::commands

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc dump: a model or a file at a stage of its compilation.
+#include "ir/serialize.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "models/registry.h"
+#include "passes/pipeline.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/dot.h"
+
+namespace graphc::commands {
+namespace {
+
+struct Options {
+  std::string what, stage = "graph", graph, print_after, variant = "fused";
+  std::vector<std::string> parameters;
+  bool locations = false;
+};
+
+/// The graph that the command line names: of a model, or of a file.
+GraphPtr chosen(const Options& options) {
+  if (find_model(options.what) == nullptr) {
+    if (!options.parameters.empty()) {
+      throw usage_error("'{}' is not a model: parameters such as '{}' have no meaning",
+                        options.what, options.parameters[0]);
+    }
+    const Module module = read_module(options.what);
+    verify(module);
+    return graph_of(module, options.graph);
+  }
+  const auto program = make_program(options.what, options.parameters);
+  const std::string graph = options.graph.empty() ? "train" : options.graph;
+  return program->model().trace(graph, program->extents(graph)).graph;
+}
+
+GraphPtr optimized(const GraphPtr& graph, const Options& options) {
+  PipelineSettings settings;
+  bool found = options.print_after.empty();
+  settings.after_pass = [&](size_t position, const PassUse& use, const GraphPtr&,
+                            const GraphPtr& after) {
+    if (use.pass->name != options.print_after) return;
+    found = true;
+    write_stdout(fmt::format("# after {} {}{}\n{}", position, use.pass->name, use.options.to_text(),
+                             print(*after, {.locations = options.locations})));
+  };
+  const Pipeline pipeline = standard_pipeline(options.variant);
+  GraphPtr result = run_pipeline(graph, pipeline, settings).graph;
+  if (!found) {
+    throw usage_error("--print-after: pass '{}' is not in the pipeline: {}", options.print_after,
+                      to_text(pipeline));
+  }
+  return result;
+}
+
+int dump(const Options& options) {
+  GraphPtr graph = chosen(options);
+  if (!options.print_after.empty()) {
+    optimized(graph, options);
+    return 0;
+  }
+  if (options.stage == "proto") {
+    Module module{.name = options.what, .graphs = {graph}};
+    for (Value state : graph->states()) module.declare(state.name(), state.type());
+    write_stdout(to_pbtxt(module));
+    return 0;
+  }
+  if (options.stage == "optimized") graph = optimized(graph, options);
+  write_stdout(options.stage == "dot" ? to_dot(*graph)
+                                      : print(*graph, {.locations = options.locations}));
+  return 0;
+}
+
+}  // namespace
+
+void add_dump(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("dump", "Show a model or a file at a stage of compilation");
+  auto options = std::make_shared<Options>();
+  verb->add_option("MODEL|FILE", options->what, "a model, a .graph file, or - for stdin")
+      ->required();
+  verb->add_option("PARAMETERS", options->parameters, "of the model: hidden=512 steps=30");
+  verb->add_option("--stage", options->stage, "graph, optimized, dot or proto")
+      ->check(CLI::IsMember({"graph", "optimized", "dot", "proto"}))
+      ->capture_default_str();
+  verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
+  verb->add_option("--variant", options->variant, "the list of passes of --stage=optimized")
+      ->capture_default_str();
+  verb->add_option("--print-after", options->print_after,
+                   "show the graph after each use of a pass of the variant");
+  verb->add_flag("--locations", options->locations, "print the user's lines");
+  verb->callback([=, &action] { action = [=] { return dump(*options); }; });
+}
+
+}  // namespace graphc::commands

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc opt: text in, passes, text out.
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/pipeline.h"
+#include "tools/commands/commands.h"
+
+namespace graphc::commands {
+namespace {
+
+struct Options {
+  std::string file, passes;
+  bool locations = false, remarks = false;
+};
+
+int opt(const Options& options) {
+  const Pipeline pipeline = parse_pipeline(options.passes);
+  Module module = read_module(options.file);
+  verify(module);
+  for (GraphPtr& graph : module.graphs) {
+    const PipelineResult result = run_pipeline(graph, pipeline);
+    graph = result.graph;
+    if (!options.remarks) continue;
+    for (const Remark& remark : result.remarks.all()) {
+      const std::string at =
+          remark.where ? fmt::format("{}:{}: ", remark.where.file, remark.where.line) : "";
+      fmt::print(stderr, "{}remark: {}: {}{}\n", at, remark.pass,
+                 remark.node.empty() ? "" : "%" + remark.node + ": ", remark.text);
+    }
+  }
+  write_stdout(print(module, {.locations = options.locations}));
+  return 0;
+}
+
+}  // namespace
+
+void add_opt(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("opt", "Run passes on graphs: text in, text out");
+  auto options = std::make_shared<Options>();
+  verb->add_option("FILE", options->file, "a .graph file, or - for stdin")->required();
+  verb->add_option("--passes", options->passes, "passes in order: simplify,unroll{steps=4}")
+      ->required();
+  verb->add_flag("--locations", options->locations, "print the user's lines");
+  verb->add_flag("--remarks", options->remarks, "print what the passes have to say");
+  verb->callback([=, &action] { action = [=] { return opt(*options); }; });
+}
+
+}  // namespace graphc::commands

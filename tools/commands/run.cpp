@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc run: a graph on given inputs.
+#include <charconv>
+#include <map>
+
+#include "codegen/target.h"
+#include "ir/verify.h"
+#include "runtime/files/npy.h"
+#include "tools/commands/commands.h"
+
+namespace graphc::commands {
+namespace {
+
+struct Options {
+  std::string file, graph, target;
+  CompileOptions compile;
+  std::vector<std::string> inputs, outputs;
+};
+
+using Given = std::map<std::string, std::string>;
+
+Given assignments(const std::vector<std::string>& texts, std::string_view option) {
+  Given result;
+  for (const std::string& text : texts) {
+    const auto [name, value] = assignment(text, option);
+    if (!result.emplace(name, value).second)
+      throw usage_error("{}: '{}' is given twice", option, name);
+  }
+  return result;
+}
+
+/// `@file.npy`, or a number for every element.
+Literal read_value(const std::string& name, const std::string& text, const Type& type) {
+  if (text.starts_with("@")) {
+    const std::string path = text.substr(1);
+    Literal value = path == "-" ? parse_npy(read_text("-"), "<stdin>") : read_npy(path);
+    const bool wider = value.dtype() == DType::f32 && type.dtype == DType::f64;
+    if (value.shape() == type.shape && wider) value = value.converted(type.dtype);
+    if (value.type() == type) return value;
+    throw input_error({}, "{}: '{}' is {}: found {}", path, name, to_string(type),
+                      to_string(value.type()));
+  }
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw usage_error("--input: '{}' is @file.npy or a number: found '{}'", name, text);
+  return Literal::filled(type, number);
+}
+
+std::vector<Tensor> read_arguments(const std::vector<Argument>& wanted, Given& given,
+                                   std::string_view what) {
+  std::vector<Tensor> tensors;
+  for (const Argument& argument : wanted) {
+    const auto found = given.find(argument.name);
+    if (found == given.end()) {
+      throw usage_error("{} '{}' of {} is not given: --input {}=@file.npy", what, argument.name,
+                        to_string(argument.type), argument.name);
+    }
+    tensors.push_back(Tensor(
+        read_value(argument.name, found->second, argument.type).converted(argument.type.dtype)));
+    given.erase(found);
+  }
+  return tensors;
+}
+
+void write_value(const std::string& name, const std::string& path, const Tensor& tensor) {
+  if (path == "-") {
+    write_stdout(npy_bytes(tensor.literal()));
+  } else if (path.empty()) {
+    write_stdout(
+        fmt::format("%{}: {} = {}\n", name, to_string(tensor.type()), tensor.literal().to_text()));
+  } else {
+    write_npy(path, tensor.literal());
+  }
+}
+
+int run(const Options& options) {
+  const Module module = read_module(options.file);
+  verify(module);
+  const GraphPtr graph = graph_of(module, options.graph);
+  const Target& on = options.target.empty() ? default_target() : target(options.target);
+  CompileReport report;
+  const auto executable = compile(graph, on, options.compile, report);
+  const Signature& signature = executable->signature();
+
+  Given given = assignments(options.inputs, "--input"),
+        wanted = assignments(options.outputs, "--output");
+  const std::vector<Tensor> inputs = read_arguments(signature.inputs, given, "input");
+  std::vector<Tensor> states = read_arguments(signature.states, given, "state");
+  if (!given.empty())
+    throw usage_error("--input: the graph has no input or state '{}'", given.begin()->first);
+  for (Tensor& state : states) state.make_unique();
+  std::vector<Tensor> outputs;
+  std::map<std::string, Tensor> results;
+  for (const Argument& output : signature.outputs) {
+    outputs.emplace_back(output.type);
+    results.emplace(output.name, outputs.back());
+  }
+  for (size_t i = 0; i < states.size(); ++i) results.emplace(signature.states[i].name, states[i]);
+  for (const auto& [name, path] : wanted) {
+    if (!results.contains(name))
+      throw usage_error("--output: the graph has no result or state '{}'", name);
+  }
+  executable->run(inputs, states, outputs);
+  for (const auto& [name, path] : wanted) write_value(name, path, results.at(name));
+  for (size_t i = 0; wanted.empty() && i < outputs.size(); ++i)
+    write_value(signature.outputs[i].name, "", outputs[i]);
+  return 0;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("run", "Run a graph on given inputs");
+  auto options = std::make_shared<Options>();
+  verb->add_option("FILE", options->file, "a .graph file, or - for stdin")->required();
+  verb->add_option("--graph", options->graph, "which graph of the file");
+  verb->add_option("--input", options->inputs,
+                   "an input or state: x=@x.npy, or x=0.5 for every element")
+      ->allow_extra_args(false);
+  verb->add_option("--output", options->outputs,
+                   "a result, or a state's new value: y=y.npy, y=- for stdout; without any, all "
+                   "results are printed")
+      ->allow_extra_args(false);
+  verb->add_option("--target", options->target, "what to compile for");
+  verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
+      ->capture_default_str();
+  verb->callback([=, &action] { action = [=] { return run(*options); }; });
+}
+
+}  // namespace graphc::commands

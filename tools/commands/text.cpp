@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs share: stdin and stdout, modules by path.
+#include "ir/text.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/files/files.h"
+#include "tools/commands/commands.h"
+
+namespace graphc::commands {
+
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw resource_error("stdout: {}", std::strerror(errno));
+}
+
+std::string read_text(const std::string& path) {
+  if (path != "-") return read_file(path);
+  std::string text;
+  char buffer[1 << 16];
+  while (const size_t count = std::fread(buffer, 1, sizeof buffer, stdin))
+    text.append(buffer, count);
+  if (std::ferror(stdin)) throw input_error({}, "stdin: {}", std::strerror(errno));
+  return text;
+}
+
+Module read_module(const std::string& path) {
+  return parse(read_text(path), path == "-" ? "<stdin>" : path);
+}
+
+GraphPtr graph_of(const Module& module, const std::string& name) {
+  if (!name.empty()) return module.graph(name);
+  if (module.graphs.size() == 1) return module.graphs[0];
+  std::vector<std::string> names;
+  for (const GraphPtr& graph : module.graphs) names.push_back(graph->name());
+  if (names.empty()) throw input_error({}, "the file has no graph");
+  throw usage_error("the file has {} graphs: choose one with --graph: {}", names.size(),
+                    fmt::join(names, ", "));
+}
+
+std::pair<std::string, std::string> assignment(const std::string& text, std::string_view option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw usage_error("{} is written name=value: found '{}'", option, text);
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace graphc::commands

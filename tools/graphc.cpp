@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc: the command-line tool. Data goes to stdout, messages to stderr; the exit code is that of
+// ErrorKind, 130 or 143 when a signal stopped it.
+#include <cstdio>
+#include <new>
+
+#include "tools/commands/commands.h"
+
+namespace graphc {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app{"Write a network as equations; get a compiled program.", "graphc"};
+  app.require_subcommand(1);
+  commands::Action action;
+  commands::add_check(app, action);
+  commands::add_dump(app, action);
+  commands::add_lists(app, action);
+  commands::add_opt(app, action);
+  commands::add_run(app, action);
+  commands::add_train(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    for (const CLI::App* verb : app.get_subcommands()) {
+      commands::write_stdout(verb->help());
+      return 0;
+    }
+    commands::write_stdout(app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return int(ErrorKind::usage);
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace graphc
+
+int main(int argc, char** argv) {
+  try {
+    return graphc::run(argc, argv);
+  } catch (const graphc::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory\n");
+    return int(graphc::ErrorKind::resource);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "internal error: {}\n", error.what());
+    return int(graphc::ErrorKind::internal);
+  }
+}
