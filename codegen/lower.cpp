@@ -50,6 +50,19 @@ BlockCall as_block(std::vector<NestCall> calls, const std::string& name) {
   return block;
 }
 
+/// The operand of a scatter_add that is a constant nobody else reads, or -1: rows are added to it
+/// where it lies.
+int scatter_base(const Node& kernel) {
+  const Graph& body = kernel.region();
+  const Node& op = *body.results()[0].node;
+  if (!op.is(ops::scatter_add)) return -1;
+  const auto at = std::ranges::find(body.inputs(), op.operands[0]);
+  const Value base = kernel.operands[size_t(at - body.inputs().begin())];
+  if (!base.node->is(ops::constant) || use_counts(*kernel.graph)[size_t(base.node->id)] != 1)
+    return -1;
+  return int(at - body.inputs().begin());
+}
+
 bool is_plain_concat(const Node& node) {
   return std::all_of(node.operands.begin(), node.operands.end(),
                      [](Value v) { return v.node->is(ops::input); });
@@ -325,7 +338,8 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
     want_states_in_place(node, *rows, views, wanted);
   std::vector<View> results;
   for (int i = 0; i < node.results(); ++i) {
-    results.push_back(destination(node.result(i), wanted));
+    const int base = i == 0 && wanted.find(node.result()) == nullptr ? scatter_base(node) : -1;
+    results.push_back(base >= 0 ? inputs[size_t(base)] : destination(node.result(i), wanted));
     views.set(node.result(i), results.back());
   }
   if (family == "rows") {
@@ -340,53 +354,6 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
   } else {
     lower_body(body, std::move(inputs), std::move(results), node.names[0], family);
   }
-}
-
-void Lowering::lower_concat(const Node& node, const std::vector<View>& inputs, const View& to,
-                            const std::string& name) {
-  const int axis = int(node.attributes.get_int("axis", 0));
-  int64_t start = 0;
-  for (size_t i = 0; i < node.operands.size(); ++i) {
-    const Values& parameters = node.graph->inputs();
-    const size_t index = size_t(std::find(parameters.begin(), parameters.end(), node.operands[i]) -
-                                parameters.begin());
-    View part = to;
-    part.shape = inputs[index].shape;
-    part.address = moved(to.address, start * to.strides[size_t(axis)] * size_of(to.dtype));
-    copy(inputs[index], part, name);
-    start += part.shape[axis];
-  }
-}
-
-void Lowering::lower_rows_kernel(const Node& node, const Node& op, const std::vector<View>& inputs,
-                                 const View& result) {
-  const auto view = [&](size_t i) {
-    const Values& parameters = op.graph->inputs();
-    return inputs[size_t(std::find(parameters.begin(), parameters.end(), op.operands[i]) -
-                         parameters.begin())];
-  };
-  RowsCall call;
-  call.name = node.names[0];
-  call.where = op.where;
-  call.scatter = op.is(ops::scatter_add);
-  const View table = straight(view(0), "table"), indices = straight(view(1), "indices");
-  call.indices = indices.address;
-  call.index_dtype = indices.dtype;
-  call.count = indices.shape.elements();
-  call.table_rows = table.shape[0];
-  call.row_bytes =
-      table.shape[0] == 0 ? 0 : table.shape.elements() / table.shape[0] * size_of(table.dtype);
-  if (call.scatter) {
-    if (table.dtype != DType::f32)
-      throw input_error({}, "scatter_add: the CPU target adds f32: found {}", name_of(table.dtype));
-    copy_unless_there(table, result, node.names[0]);
-    call.table = result.address;
-    call.rows = straight(view(2), "rows").address;
-  } else {
-    call.table = table.address;
-    call.rows = result.address;
-  }
-  add("rows", std::move(call));
 }
 
 Plan lower(const Graph& kernels, const VectorShape& vectors) {

@@ -3,42 +3,15 @@
 #include "codegen/plan.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
+
+#include "codegen/plan_visit.h"
 
 namespace graphc {
 namespace {
 
-using Visit = std::function<void(const Address&)>;
-
-void visit(const Address& address, const Visit& f) {
-  if (address.buffer >= 0) f(address);
-  if (address.at_first) visit(*address.at_first, f);
-}
-
-/// Every address a record touches.
-void visit(const Record& record, const Visit& f) {
-  if (auto nest = std::get_if<NestCall>(&record.call)) {
-    for (const CallOperand& operand : nest->operands) visit(operand.address, f);
-    for (const CallProduct& product : nest->products) {
-      visit(product.a, f);
-      visit(product.b, f);
-    }
-  } else if (auto pack = std::get_if<PackCall>(&record.call)) {
-    visit(pack->from, f);
-    visit(pack->to, f);
-  } else if (auto rows = std::get_if<RowsCall>(&record.call)) {
-    for (const Address* address : {&rows->table, &rows->indices, &rows->rows}) visit(*address, f);
-  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
-    for (const Record& inner : block->body) visit(inner, f);
-  } else {
-    for (const Record& inner : std::get<LoopCall>(record.call).body) visit(inner, f);
-  }
-}
-
 void set_lifetimes(Plan& plan) {
   for (size_t phase = 0; phase < plan.records.size(); ++phase) {
-    visit(plan.records[phase], [&](const Address& address) {
+    visit_addresses(plan.records[phase], [&](const Address& address) {
       Buffer& buffer = plan.buffers[size_t(address.buffer)];
       if (buffer.first_phase < 0) buffer.first_phase = int(phase);
       buffer.last_phase = int(phase);
@@ -66,6 +39,7 @@ int64_t room(const Buffer& buffer) {
 
 void plan_memory(Plan& plan) {
   set_lifetimes(plan);
+  overwrite(plan);
   std::vector<size_t> order;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     if (in_arena(plan.buffers[i])) order.push_back(i);
@@ -96,7 +70,7 @@ void plan_memory(Plan& plan) {
 
 void verify_plan(const Plan& plan) {
   for (size_t phase = 0; phase < plan.records.size(); ++phase) {
-    visit(plan.records[phase], [&](const Address& address) {
+    visit_addresses(plan.records[phase], [&](const Address& address) {
       const Buffer& buffer = plan.buffers[size_t(address.buffer)];
       GRAPHC_CHECK(buffer.place != Place::arena ||
                        (buffer.first_phase <= int(phase) && int(phase) <= buffer.last_phase),

@@ -161,6 +161,9 @@ struct VectorShape {
 /// naming the node, for what no family takes.
 Plan lower(const Graph& kernels, const VectorShape& vectors);
 
+/// Lets results take the place of operands that die in their kernel; called by plan_memory().
+void overwrite(Plan& plan);
+
 /// Gives every arena buffer an offset, so that no two that live at once overlap; sets arena_bytes.
 void plan_memory(Plan& plan);
 

@@ -26,6 +26,7 @@ struct Target {
 };
 
 namespace targets {
+extern const Target cpu;
 extern const Target reference;
 }  // namespace targets
 

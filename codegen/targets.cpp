@@ -7,6 +7,7 @@ namespace graphc {
 namespace {
 
 constexpr std::array kTargets{
+    &targets::cpu,
     &targets::reference,
 };
 

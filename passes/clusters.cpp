@@ -41,6 +41,11 @@ class Clustering {
  public:
   Clustering(const Graph& graph, bool fuse) : graph_(graph), fuse_(fuse), live_(live_nodes(graph)) {
     result_.of.assign(graph.nodes().size(), -1);
+    users_.resize(graph.nodes().size());
+    for (const Node& node : graph.nodes()) {
+      if (!live_[size_t(node.id)]) continue;
+      for (Value operand : node.operands) users_[size_t(operand.node->id)].push_back(&node);
+    }
   }
 
   Clusters run() {
@@ -60,8 +65,11 @@ class Clustering {
     }
     if (fuse_ && joins) {
       std::vector<int> candidates;
+      const bool summed = only_reduced(node);
       for (Value operand : node.operands) {
         const int cluster = result_.of[size_t(operand.node->id)];
+        // What is only summed belongs to the sum, not behind a product that would store it.
+        if (summed && cluster >= 0 && result_.list[size_t(cluster)].product) continue;
         if (cluster >= 0 &&
             std::find(candidates.begin(), candidates.end(), cluster) == candidates.end()) {
           candidates.push_back(cluster);
@@ -84,6 +92,13 @@ class Clustering {
     cluster.closed = !joins && !node.is(ops::matmul);
     result_.of[size_t(node.id)] = int(result_.list.size());
     result_.list.push_back(std::move(cluster));
+  }
+
+  bool only_reduced(const Node& node) const {
+    const auto& users = users_[size_t(node.id)];
+    return !users.empty() && std::ranges::all_of(users, [](const Node* user) {
+      return user->is(ops::sum) || user->is(ops::max);
+    });
   }
 
   /// The shape a node works over: a reduction along the row works over its operand.
@@ -204,16 +219,11 @@ class Clustering {
 
   /// A view that no member reads is a view of the cluster's result: it goes back outside.
   void drop_trailing_views() {
-    std::vector<std::vector<const Node*>> users(graph_.nodes().size());
-    for (const Node& node : graph_.nodes()) {
-      if (!live_[size_t(node.id)]) continue;
-      for (Value operand : node.operands) users[size_t(operand.node->id)].push_back(&node);
-    }
     for (Cluster& cluster : result_.list) {
       for (auto member = cluster.members.rbegin(); member != cluster.members.rend(); ++member) {
         if (!is_view(**member)) continue;
         const int index = result_.of[size_t((*member)->id)];
-        const auto& uses = users[size_t((*member)->id)];
+        const auto& uses = users_[size_t((*member)->id)];
         const bool read = std::any_of(uses.begin(), uses.end(), [&](const Node* user) {
           return result_.of[size_t(user->id)] == index;
         });
@@ -227,6 +237,7 @@ class Clustering {
   const Graph& graph_;
   const bool fuse_;
   const std::vector<bool> live_;
+  std::vector<std::vector<const Node*>> users_;
   Clusters result_;
 };
 

@@ -15,7 +15,15 @@
 namespace graphc {
 namespace {
 
-bool is_leaf(const Node& node) { return node.is(ops::constant) || node.is(ops::iota); }
+/// Constants and iotas become part of the kernels that compute with them element by element.
+bool is_cloned(const Node& leaf, const Node& user) {
+  if (!leaf.is(ops::constant) && !leaf.is(ops::iota)) return false;
+  if (user.is(ops::concat) &&
+      user.attributes.get_int("axis", 0) != user.types[0].shape.rank() - 1) {
+    return false;
+  }
+  return !user.is(ops::matmul) && !user.is(ops::gather) && !user.is(ops::scatter_add);
+}
 
 std::string family_of(const Cluster& cluster) {
   const Node& first = *cluster.members.front();
@@ -88,7 +96,8 @@ class KernelWriter {
         for (Value operand : member->operands) {
           const bool inside =
               std::find(members.begin(), members.end(), operand.node) != members.end();
-          const bool cloned = is_leaf(*operand.node) && clusters_.of[size_t(node.id)] >= 0;
+          const bool cloned =
+              clusters_.of[size_t(node.id)] >= 0 && is_cloned(*operand.node, *member);
           if (!inside && !cloned && !made(*operand.node)) stack.push_back(operand.node);
         }
       }
@@ -132,7 +141,7 @@ class KernelWriter {
       for (Value operand : member->operands) {
         Value& value = inner[{operand.node, operand.index}];
         if (value) continue;
-        if (is_leaf(*operand.node)) {
+        if (is_cloned(*operand.node, *member)) {
           value = copy_node(*operand.node, {}, *body).result();
         } else {
           value = body->input(operand.type(), operand.name(), operand.node->where);

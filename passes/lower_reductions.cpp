@@ -75,8 +75,9 @@ constinit const Pass passes::reductions{
     .name = "reductions",
     .summary = "sums and maxima along the last axis or over the leading one, as kernels do them",
     .options = "",
-    .run = [](const GraphPtr& graph, const PassOptions&,
-              Remarks&) { return lower_reductions(graph); },
+    .run = [](const GraphPtr& graph, const PassOptions&, Remarks&) {
+      return lower_reductions(graph);
+    },
 };
 
 }  // namespace graphc

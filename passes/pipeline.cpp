@@ -21,6 +21,7 @@ namespace {
 // expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
 // hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
 // unroll < simplify          Only then does unrolling buy anything: the zero state folds.
+// reductions < simplify      A sum whose shape is changed back is the sum that keeps its axis.
 // reductions < fuse          A kernel sums along its rows or its columns, nothing else.
 struct Variant {
   std::string_view name;
@@ -32,18 +33,18 @@ constexpr Variant variants[] = {
     {"basic",
      "simplify,cse,"
      "autodiff,expand,simplify,cse",
-     "reductions,fuse{single=true}"},
+     "reductions,simplify,fuse{single=true}"},
     // The same with the loop written out.
     {"unrolled",
      "simplify,cse,"
      "autodiff,expand,simplify,cse,"
      "unroll{full=true},simplify,cse",
-     "reductions,fuse{single=true}"},
+     "reductions,simplify,fuse{single=true}"},
     // Loops distributed: what the planned kernels are made of.
     {"fused",
      "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
      "autodiff,expand,simplify,cse,hoist,simplify,cse",
-     "reductions,fuse"},
+     "reductions,simplify,fuse"},
 };
 
 const Variant& find_variant(std::string_view variant) {

@@ -40,8 +40,8 @@ class ThreadTeam {
   /// thrown here. Calls from several threads take turns; a call from inside a run is a defect.
   template <typename Function>
   void run(Function&& function) {
-    using Target = std::remove_reference_t<Function>;
-    run_call([](void* target, int thread) { (*static_cast<Target*>(target))(thread); },
+    using Callee = std::remove_reference_t<Function>;
+    run_call([](void* target, int thread) { (*static_cast<Callee*>(target))(thread); },
              const_cast<void*>(static_cast<const void*>(std::addressof(function))));
   }
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU target: kernels through LLVM, a plan, and a team of threads that walks it.
+#include "codegen/target.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "codegen/cpu/program.h"
+#include "codegen/cpu/target.h"
+#include "passes/pipeline.h"
+#include "runtime/clock.h"
+#include "runtime/cores.h"
+
+namespace graphc {
+namespace {
+
+/// One team for each number of threads, shared by all executables: sessions take turns.
+std::shared_ptr<ThreadTeam> team_of(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<ThreadTeam>> teams;
+  std::lock_guard lock(mutex);
+  if (std::shared_ptr<ThreadTeam> team = teams[threads].lock()) return team;
+  auto team = std::make_shared<ThreadTeam>(threads);
+  teams[threads] = team;
+  return team;
+}
+
+class CpuExecutable : public Executable {
+ public:
+  CpuExecutable(Signature signature, std::unique_ptr<cpu::Program> program)
+      : Executable(std::move(signature)), program_(std::move(program)) {}
+
+ private:
+  void execute(std::span<const Tensor> inputs, std::span<Tensor> states,
+               std::span<Tensor> outputs) override {
+    inputs_.clear();
+    states_.clear();
+    outputs_.clear();
+    // Emitted code only reads inputs.
+    for (const Tensor& input : inputs)
+      inputs_.push_back(const_cast<std::byte*>(input.address()));
+    for (Tensor& state : states) states_.push_back(state.address());
+    for (Tensor& output : outputs) outputs_.push_back(output.address());
+    program_->run(inputs_, states_, outputs_);
+  }
+
+  std::unique_ptr<cpu::Program> program_;
+  std::vector<void*> inputs_, states_, outputs_;
+};
+
+cpu::CpuFeatures cpu_of(const CompileOptions& options) {
+  return options.cpu.empty() ? cpu::host_cpu() : cpu::cpu_named(options.cpu);
+}
+
+std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOptions& options,
+                                        CompileReport& report) {
+  const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
+  const int threads = options.threads > 0 ? options.threads : default_thread_count();
+  const double begun = steady_seconds();
+  std::shared_ptr<ThreadTeam> team = team_of(threads);
+  report.allocate_s += steady_seconds() - begun;
+  auto program = std::make_unique<cpu::Program>(*kernels, cpu_of(options), std::move(team));
+  const cpu::ProgramTimes& times = program->times();
+  report.plan_s += times.plan_s;
+  report.emit_s += times.emit_s;
+  report.codegen_s += times.codegen_s;
+  report.link_s += times.link_s;
+  report.allocate_s += times.allocate_s;
+  report.kernels += times.kernels;
+  report.cache_hits += times.cache_hits;
+  report.peak_bytes = program->plan().arena_bytes;
+  return std::make_unique<CpuExecutable>(signature_of(*graph), std::move(program));
+}
+
+constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
+
+}  // namespace
+
+namespace cpu {
+
+GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
+                          CompileReport& report) {
+  Pipeline pipeline = standard_pipeline(options.variant);
+  for (PassUse& use : kernel_pipeline(options.variant)) pipeline.push_back(std::move(use));
+  const PipelineResult result = run_pipeline(graph, pipeline, {.verify = options.verify});
+  report.add(result);
+  return result.graph;
+}
+
+}  // namespace cpu
+
+constinit const Target targets::cpu{
+    .name = "cpu",
+    .summary = "machine code through LLVM, for this processor or a lesser one",
+    .precisions = kPrecisions,
+    .unavailable = [] { return std::string(); },
+    .compile = compile_cpu,
+};
+
+}  // namespace graphc

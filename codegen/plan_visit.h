@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Going through the addresses of a plan's records.
+#pragma once
+
+#include <functional>
+
+#include "codegen/plan.h"
+
+namespace graphc {
+
+/// Calls `visit` for every address a record touches, those of first iterations included.
+void visit_addresses(const Record& record, const std::function<void(const Address&)>& visit);
+/// The same, changing them.
+void change_addresses(Record& record, const std::function<void(Address&)>& change);
+
+}  // namespace graphc
