@@ -2,6 +2,7 @@
 #include "passes/pipeline.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "passes/passes.h"
 
@@ -104,8 +105,22 @@ std::string to_text(const Pipeline& pipeline) {
   return text;
 }
 
-Pipeline standard_pipeline(std::string_view variant) {
-  return parse_pipeline(find_variant(variant).passes);
+Pipeline standard_pipeline(std::string_view variant, std::string_view unroll) {
+  Pipeline pipeline = parse_pipeline(find_variant(variant).passes);
+  if (unroll == "auto") return pipeline;
+  std::erase_if(pipeline, [](const PassUse& use) { return use.pass == &passes::unroll; });
+  if (unroll == "loop") return pipeline;
+  int64_t steps = 0;
+  const auto [end, error] = std::from_chars(unroll.begin(), unroll.end(), steps);
+  const bool number = error == std::errc() && end == unroll.end() && steps > 0;
+  if (!number && unroll != "full") {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("unroll is auto, loop, full or a number of steps: found '{}'", unroll));
+  }
+  const std::string option = number ? fmt::format("steps={}", steps) : "full=true";
+  for (PassUse& use : parse_pipeline(fmt::format("unroll{{{}}},simplify,cse", option)))
+    pipeline.push_back(std::move(use));
+  return pipeline;
 }
 
 Pipeline kernel_pipeline(std::string_view variant) {

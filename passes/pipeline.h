@@ -18,7 +18,10 @@ std::string to_text(const Pipeline& pipeline);
 
 /// The standard pipeline of a variant (DESIGN: `basic`, `unrolled`, `fused`), from a traced graph
 /// to one without `grad` whose loops are distributed. Throws ErrorKind::usage naming the variants.
-Pipeline standard_pipeline(std::string_view variant);
+///
+/// `unroll` is `auto` (as the variant has it), `loop`, `full`, or how many steps are written out;
+/// anything else is ErrorKind::usage.
+Pipeline standard_pipeline(std::string_view variant, std::string_view unroll = "auto");
 /// What follows on a target that compiles kernels: from there to a graph of kernels.
 Pipeline kernel_pipeline(std::string_view variant);
 /// Names of the variants.
