@@ -102,7 +102,7 @@ constinit const ModelRecord lstm_layer_model{
     .name = "lstm-layer",
     .summary = "one recurrent layer on random data, mean squared error of the last output",
     .parameters = kParameters,
-    .make = [](Parameters parameters) -> std::unique_ptr<Program> {
+    .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       return std::make_unique<LstmLayer>(parameters);
     },
 };

@@ -93,11 +93,17 @@ size_t Parameters::choice(std::string_view name, std::span<const std::string_vie
                     value, near);
 }
 
+std::vector<std::pair<std::string, std::string>> Parameters::entries() const {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const ParameterRecord& record : records_)
+    result.emplace_back(record.name, text(record.name));
+  return result;
+}
+
 std::string Parameters::to_text() const {
   std::string result;
-  for (const ParameterRecord& record : records_) {
-    result += fmt::format("{}{}={}", result.empty() ? "" : " ", record.name, text(record.name));
-  }
+  for (const auto& [name, value] : entries())
+    result += fmt::format("{}{}={}", result.empty() ? "" : " ", name, value);
   return result;
 }
 

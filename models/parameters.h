@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace graphc {
@@ -35,6 +36,8 @@ class Parameters {
   /// The position of the value in `choices`.
   size_t choice(std::string_view name, std::span<const std::string_view> choices) const;
 
+  /// Every parameter with its value, in the order of the records.
+  std::vector<std::pair<std::string, std::string>> entries() const;
   /// "hidden=512 steps=30": every parameter, in the order of the records.
   std::string to_text() const;
 

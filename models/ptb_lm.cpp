@@ -78,7 +78,7 @@ struct Network {
 
 class PtbLm : public Program {
  public:
-  explicit PtbLm(Parameters parameters)
+  explicit PtbLm(Parameters& parameters)
       : recipe_(recipe_of(parameters)),
         hidden_(parameters.integer("hidden")),
         layers_(parameters.integer("layers")),
@@ -251,8 +251,8 @@ constinit const ModelRecord ptb_lm_model{
     .name = "ptb-lm",
     .summary = "the word language model of the Penn Treebank: embedding, LSTM layers, softmax",
     .parameters = kParameters,
-    .make = [](Parameters parameters) -> std::unique_ptr<Program> {
-      return std::make_unique<PtbLm>(std::move(parameters));
+    .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
+      return std::make_unique<PtbLm>(parameters);
     },
 };
 

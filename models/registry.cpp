@@ -28,8 +28,10 @@ const ModelRecord* find_model(std::string_view name) {
 
 std::unique_ptr<Program> make_program(std::string_view name,
                                       const std::vector<std::string>& assignments) {
-  if (const ModelRecord* model = find_model(name))
-    return model->make(Parameters(name, model->parameters, assignments));
+  if (const ModelRecord* model = find_model(name)) {
+    Parameters parameters(name, model->parameters, assignments);
+    return model->make(parameters);
+  }
   std::vector<std::string> names;
   for (const ModelRecord* model : kModels) names.emplace_back(model->name);
   const std::string near = did_you_mean(name, names);

@@ -18,7 +18,8 @@ struct ModelRecord {
   std::string_view name;
   std::string_view summary;
   std::span<const ParameterRecord> parameters;
-  std::unique_ptr<Program> (*make)(Parameters parameters);
+  /// Completes the parameters whose defaults follow others.
+  std::unique_ptr<Program> (*make)(Parameters& parameters);
 };
 
 std::span<const ModelRecord* const> all_models();
