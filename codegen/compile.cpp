@@ -5,14 +5,33 @@
 
 #include "codegen/target.h"
 #include "ir/verify.h"
+#include "runtime/clock.h"
 
 namespace graphc {
 
-void CompileReport::add(const PipelineResult& result) {
-  for (const PassTime& time : result.times) passes_s += time.seconds;
-  passes_s += result.verify_seconds;
-  passes.insert(passes.end(), result.times.begin(), result.times.end());
-  remarks.insert(remarks.end(), result.remarks.all().begin(), result.remarks.all().end());
+GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
+                    CompileReport& report) {
+  const double begun = steady_seconds();
+  const PipelineResult result = run_pipeline(graph, pipeline, {.verify = options.verify});
+  report.passes.insert(report.passes.end(), result.times.begin(), result.times.end());
+  const std::vector<Remark>& remarks = result.remarks.all();
+  report.remarks.insert(report.remarks.end(), remarks.begin(), remarks.end());
+  report.passes_s += steady_seconds() - begun;
+  return result.graph;
+}
+
+void clear_kernel_caches() {
+  for (const Target* target : all_targets()) {
+    if (target->clear_kernel_cache != nullptr) target->clear_kernel_cache();
+  }
+}
+
+int64_t kernels_made() {
+  int64_t sum = 0;
+  for (const Target* target : all_targets()) {
+    if (target->kernels_made != nullptr) sum += target->kernels_made();
+  }
+  return sum;
 }
 
 std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
@@ -24,7 +43,9 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
   }
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
+  const double begun = steady_seconds();
   if (options.verify) verify(*graph);
+  report.passes_s += steady_seconds() - begun;
   return target.compile(graph, options, report);
 }
 

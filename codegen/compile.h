@@ -28,7 +28,7 @@ struct CompileOptions {
 /// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds.
 struct CompileReport {
   double trace_s = 0;     ///< the user's function, to a graph
-  double passes_s = 0;    ///< graph to graph
+  double passes_s = 0;    ///< graph to graph, checks of the graph included
   double plan_s = 0;      ///< kernels to a memory plan and a list of calls
   double emit_s = 0;      ///< kernels to the input of the code generator
   double codegen_s = 0;   ///< to machine code
@@ -40,8 +40,6 @@ struct CompileReport {
   std::vector<PassTime> passes;
   std::vector<Remark> remarks;
 
-  /// Adds what running a pipeline took and said.
-  void add(const PipelineResult& result);
   double total_s() const {
     return trace_s + passes_s + plan_s + emit_s + codegen_s + link_s + allocate_s;
   }
@@ -51,6 +49,17 @@ struct CompileReport {
 /// does not take, ErrorKind::resource when the target cannot run here.
 std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                                     const CompileOptions& options, CompileReport& report);
+
+/// Runs passes for a target; what they took and said goes into the report.
+GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
+                    CompileReport& report);
+
+/// Empties every target's cache of kernels, so that the next compilation generates all it needs.
+/// What is compiled stays as it is.
+void clear_kernel_caches();
+/// Kernels that this process has generated or loaded so far, on every target. It stands still while
+/// executables run.
+int64_t kernels_made();
 
 /// The type a tensor of `type` is stored with under a precision: f32 is f64 under "f64", everything
 /// else is itself.

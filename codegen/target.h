@@ -23,6 +23,14 @@ struct Target {
   /// that it knows. Throws ErrorKind::input for a graph it cannot compile, naming the user's line.
   std::unique_ptr<Executable> (*compile)(const GraphPtr& graph, const CompileOptions& options,
                                          CompileReport& report);
+  /// See clear_kernel_caches() and kernels_made(); null where a target generates no code.
+  void (*clear_kernel_cache)() = nullptr;
+  int64_t (*kernels_made)() = nullptr;
+  /// What show() can show on the way to code: "plan", "asm". May be empty.
+  std::span<const std::string_view> stages = {};
+  /// The graph at one of `stages`, as people read it.
+  std::string (*show)(const GraphPtr& graph, const CompileOptions& options,
+                      std::string_view stage) = nullptr;
 };
 
 namespace targets {

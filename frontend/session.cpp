@@ -77,6 +77,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
     kept.splice(kept.begin(), kept, entry);
     return kept.front();
   }
+  const double begun = steady_seconds();
   Compiled now{.graph = std::string(graph), .inputs = inputs};
   // Under f64 the caller may bring f64 for the f32 of the graph.
   std::vector<Type> types = inputs;
@@ -86,8 +87,8 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
   TracedGraph traced = model_.trace(graph, types);
   now.extents = std::move(traced.extents);
   now.result_names = std::move(traced.result_names);
+  now.report.trace_s = steady_seconds() - begun;
   now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
-  now.report.trace_s = traced.seconds;
   const double start = steady_seconds();
   const Signature& signature = now.executable->signature();
   for (const Argument& state : signature.states) now.states.push_back(stored(state.name).tensor);

@@ -13,6 +13,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 
@@ -31,6 +32,8 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
+
+std::atomic<int64_t> linked_so_far = 0;
 
 void check(llvm::Error error, std::string_view doing) {
   if (!error) return;
@@ -113,6 +116,8 @@ ObjectCode Jit::compile(KernelModule&& kernel) {
   return object;
 }
 
+int64_t kernels_linked() { return linked_so_far; }
+
 void* Jit::link(const ObjectCode& object, std::string_view symbol) {
   const Stopwatch watch;
   std::string space;
@@ -128,6 +133,7 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol) {
   std::lock_guard lock(impl_->mutex);
   impl_->times.link_s += watch.seconds();
   ++impl_->times.kernels_linked;
+  ++linked_so_far;
   return address.toPtr<void*>();
 }
 

@@ -65,4 +65,7 @@ class Jit {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Kernels linked by every Jit of the process so far.
+int64_t kernels_linked();
+
 }  // namespace graphc::cpu

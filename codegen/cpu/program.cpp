@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/program.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -73,7 +74,7 @@ Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<T
     const TileShape shape = shape_for(program, cpu);
     NestFunction& function = code_->cache->functions[program.text()];
     if (function == nullptr) {
-      lap();
+      times_.emit_s += lap();
       KernelModule module(cpu, kSymbol);
       emit_nest(module, kSymbol, program, shape);
       times_.emit_s += lap();
@@ -117,6 +118,40 @@ void Program::run(const std::vector<void*>& inputs, const std::vector<void*>& st
   code_->walker->run(bases_);
 }
 
+std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {
+  const TileShape shape = shape_for(program, cpu);
+  const int parts =
+      program.product_parts.empty() ? 1 : *std::ranges::max_element(program.product_parts);
+  switch (program.kind) {
+    case NestKind::tiles:
+      return fmt::format("tiles of {} rows x {} columns{}", shape.rows, shape.width(),
+                         parts > 1 ? fmt::format(" x {} parts", parts) : "");
+    case NestKind::rows:
+      return fmt::format("row by row, {} columns at once", shape.width());
+    case NestKind::columns:
+      return fmt::format("{} columns at once, over the rows", shape.width());
+  }
+  return {};
+}
+
+namespace {
+
+/// The nest's number, tile and program, and who calls it, as comment lines.
+std::string heading(const Plan& plan, size_t index, const CpuFeatures& cpu,
+                    std::string_view comment) {
+  const NestProgram& program = plan.programs[index];
+  std::string text = fmt::format("{}nest {}, {}\n", comment, index, describe_tile(program, cpu));
+  const std::string lines = program.text();
+  for (size_t begin = 0; begin < lines.size();) {
+    const size_t end = lines.find('\n', begin);
+    text += fmt::format("{}{}\n", comment, lines.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) {
   const Jit jit(cpu);
   std::string text;
@@ -124,6 +159,7 @@ std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) 
     KernelModule module(cpu, kSymbol);
     emit_nest(module, fmt::format("nest_{}", i), plan.programs[i],
               shape_for(plan.programs[i], cpu));
+    text += heading(plan, i, cpu, stage == CodeText::llvm ? "; " : "# ");
     text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
   }
   return text;

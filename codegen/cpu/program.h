@@ -49,7 +49,10 @@ class Program {
 /// Empties the process's cache of machine code, so that the next program is compiled from nothing.
 void clear_kernel_cache();
 
-/// The text of a plan's nests at `stage`: LLVM IR or assembly.
+/// The tile of a nest in words: "tiles of 6 rows x 16 columns x 4 parts".
+std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu);
+
+/// The text of a plan's nests at `stage`, each under its program as a comment: LLVM IR or assembly.
 enum class CodeText { llvm, assembly };
 std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage);
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "codegen/cpu/jit.h"
 #include "codegen/cpu/program.h"
 #include "codegen/cpu/target.h"
 #include "passes/pipeline.h"
@@ -38,8 +39,7 @@ class CpuExecutable : public Executable {
     states_.clear();
     outputs_.clear();
     // Emitted code only reads inputs.
-    for (const Tensor& input : inputs)
-      inputs_.push_back(const_cast<std::byte*>(input.address()));
+    for (const Tensor& input : inputs) inputs_.push_back(const_cast<std::byte*>(input.address()));
     for (Tensor& state : states) states_.push_back(state.address());
     for (Tensor& output : outputs) outputs_.push_back(output.address());
     program_->run(inputs_, states_, outputs_);
@@ -49,10 +49,6 @@ class CpuExecutable : public Executable {
   std::vector<void*> inputs_, states_, outputs_;
 };
 
-cpu::CpuFeatures cpu_of(const CompileOptions& options) {
-  return options.cpu.empty() ? cpu::host_cpu() : cpu::cpu_named(options.cpu);
-}
-
 std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOptions& options,
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
@@ -60,7 +56,7 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   const double begun = steady_seconds();
   std::shared_ptr<ThreadTeam> team = team_of(threads);
   report.allocate_s += steady_seconds() - begun;
-  auto program = std::make_unique<cpu::Program>(*kernels, cpu_of(options), std::move(team));
+  auto program = std::make_unique<cpu::Program>(*kernels, cpu::cpu_of(options), std::move(team));
   const cpu::ProgramTimes& times = program->times();
   report.plan_s += times.plan_s;
   report.emit_s += times.emit_s;
@@ -79,13 +75,15 @@ constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
 
 namespace cpu {
 
+CpuFeatures cpu_of(const CompileOptions& options) {
+  return options.cpu.empty() ? host_cpu() : cpu_named(options.cpu);
+}
+
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
-  Pipeline pipeline = standard_pipeline(options.variant);
+  Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
   for (PassUse& use : kernel_pipeline(options.variant)) pipeline.push_back(std::move(use));
-  const PipelineResult result = run_pipeline(graph, pipeline, {.verify = options.verify});
-  report.add(result);
-  return result.graph;
+  return run_passes(graph, pipeline, options, report);
 }
 
 }  // namespace cpu
@@ -96,6 +94,10 @@ constinit const Target targets::cpu{
     .precisions = kPrecisions,
     .unavailable = [] { return std::string(); },
     .compile = compile_cpu,
+    .clear_kernel_cache = cpu::clear_kernel_cache,
+    .kernels_made = cpu::kernels_linked,
+    .stages = cpu::kStages,
+    .show = cpu::show,
 };
 
 }  // namespace graphc

@@ -2,12 +2,26 @@
 // What the tools show of the CPU target on the way to machine code.
 #pragma once
 
+#include <array>
+#include <string>
+#include <string_view>
+
 #include "codegen/compile.h"
+#include "codegen/cpu/cpu_features.h"
 
 namespace graphc::cpu {
+
+/// The CPU that options ask for. Throws ErrorKind::usage as cpu_named() does.
+CpuFeatures cpu_of(const CompileOptions& options);
 
 /// The graph of kernels that the CPU target plans and emits: the variant's passes, then `fuse`.
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
+
+/// What show() shows: the kernels with their analysis, the plan of memory and calls, LLVM IR,
+/// assembly.
+inline constexpr std::array<std::string_view, 4> kStages{"kernels", "plan", "llvm", "asm"};
+/// The graph at one of kStages.
+std::string show(const GraphPtr& graph, const CompileOptions& options, std::string_view stage);
 
 }  // namespace graphc::cpu

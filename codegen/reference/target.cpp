@@ -62,10 +62,8 @@ class ReferenceExecutable : public Executable {
 
 std::unique_ptr<Executable> compile_reference(const GraphPtr& graph, const CompileOptions& options,
                                               CompileReport& report) {
-  const PipelineResult result =
-      run_pipeline(graph, {{&passes::autodiff, {}}}, {.verify = options.verify});
-  report.add(result);
-  return std::make_unique<ReferenceExecutable>(result.graph, options.precision);
+  return std::make_unique<ReferenceExecutable>(
+      run_passes(graph, {{&passes::autodiff, {}}}, options, report), options.precision);
 }
 
 constexpr std::array<std::string_view, 2> kPrecisions{"f32", "f64"};
