@@ -74,7 +74,7 @@ TEST(GraphcTool, HelpIsDataAndAWrongCommandLineIsTwo) {
   for (const char* wrong :
        {"", "fly", "ops --loud", "train", "opt -", "train lstm-layer hiden=3", "train lstn-layer",
         "train lstm-layer --max-steps 0", "train lstm-layer --target=abacus",
-        "dump lstm-layer --stage=asm", "train lstm-layer --checkpoint d"}) {
+        "dump lstm-layer --target=reference --stage=asm", "train lstm-layer --checkpoint d"}) {
     const Ran ran = graphc(wrong);
     EXPECT_EQ(ran.code, 2) << wrong;
     EXPECT_THAT(ran.out, IsEmpty()) << wrong;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc dump: a model or a file at a stage of its compilation.
+#include <algorithm>
+#include <array>
+
+#include "codegen/target.h"
 #include "ir/serialize.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -12,7 +16,8 @@ namespace graphc::commands {
 namespace {
 
 struct Options {
-  std::string what, stage = "graph", graph, print_after, variant = "fused";
+  std::string what, stage = "graph", graph, print_after, target;
+  CompileOptions compile;
   std::vector<std::string> parameters;
   bool locations = false;
 };
@@ -43,7 +48,7 @@ GraphPtr optimized(const GraphPtr& graph, const Options& options) {
     write_stdout(fmt::format("# after {} {}{}\n{}", position, use.pass->name, use.options.to_text(),
                              print(*after, {.locations = options.locations})));
   };
-  const Pipeline pipeline = standard_pipeline(options.variant);
+  const Pipeline pipeline = standard_pipeline(options.compile.variant, options.compile.unroll);
   GraphPtr result = run_pipeline(graph, pipeline, settings).graph;
   if (!found) {
     throw usage_error("--print-after: pass '{}' is not in the pipeline: {}", options.print_after,
@@ -52,10 +57,26 @@ GraphPtr optimized(const GraphPtr& graph, const Options& options) {
   return result;
 }
 
+/// A stage that only a target knows.
+std::string target_stage(const GraphPtr& graph, const Options& options) {
+  const Target& on = options.target.empty() ? default_target() : target(options.target);
+  if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
+    throw usage_error(
+        "--stage: target '{}' has no stage '{}': there is graph, optimized, proto, dot{}{}",
+        on.name, options.stage, on.stages.empty() ? "" : ", ", fmt::join(on.stages, ", "));
+  }
+  return on.show(graph, options.compile, options.stage);
+}
+
 int dump(const Options& options) {
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
     optimized(graph, options);
+    return 0;
+  }
+  constexpr std::array kOwn{"graph", "optimized", "proto", "dot"};
+  if (std::ranges::find(kOwn, options.stage) == kOwn.end()) {
+    write_stdout(target_stage(graph, options));
     return 0;
   }
   if (options.stage == "proto") {
@@ -65,8 +86,11 @@ int dump(const Options& options) {
     return 0;
   }
   if (options.stage == "optimized") graph = optimized(graph, options);
-  write_stdout(options.stage == "dot" ? to_dot(*graph)
-                                      : print(*graph, {.locations = options.locations}));
+  if (options.stage == "dot") {
+    write_stdout(to_dot(*graph));
+  } else {
+    write_stdout(print(*graph, {.locations = options.locations}));
+  }
   return 0;
 }
 
@@ -78,11 +102,15 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("MODEL|FILE", options->what, "a model, a .graph file, or - for stdin")
       ->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: hidden=512 steps=30");
-  verb->add_option("--stage", options->stage, "graph, optimized, dot or proto")
-      ->check(CLI::IsMember({"graph", "optimized", "dot", "proto"}))
+  verb->add_option("--stage", options->stage,
+                   "graph, optimized, proto or dot; of target cpu also kernels, plan, llvm or asm")
       ->capture_default_str();
   verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
-  verb->add_option("--variant", options->variant, "the list of passes of --stage=optimized")
+  verb->add_option("--target", options->target, "whose stages are shown");
+  verb->add_option("--cpu", options->compile.cpu, "a lesser CPU to compile for: x86-64-v3");
+  verb->add_option("--unroll", options->compile.unroll, "auto, loop, full or a number of steps")
+      ->capture_default_str();
+  verb->add_option("--variant", options->compile.variant, "the list of passes")
       ->capture_default_str();
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
