@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of graphc-bench by themselves: lists, summaries, fractions, and what a row measures.
+#include <gmock/gmock.h>
+
+#include "tests/testing/expect_error.h"
+#include "tools/bench/peak_meter.h"
+#include "tools/bench/report.h"
+#include "tools/bench/sweep.h"
+
+namespace graphc::bench {
+namespace {
+
+using graphc::testing::error_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Sweep, TheFirstParameterChangesSlowest) {
+  EXPECT_THAT(combinations({"a=1,2", "b=x", "c=3,4"}),
+              ElementsAre(ElementsAre("a=1", "b=x", "c=3"), ElementsAre("a=1", "b=x", "c=4"),
+                          ElementsAre("a=2", "b=x", "c=3"), ElementsAre("a=2", "b=x", "c=4")));
+  EXPECT_THAT(combinations({}), ElementsAre(ElementsAre()));
+  EXPECT_EQ(error_of(ErrorKind::usage, [] { combinations({"a=1,,2"}); }),
+            "a: a list is written a,b,c: found '1,,2'");
+}
+
+TEST(Statistics, TheMedianOfAnEvenNumberIsTheMeanOfTheMiddleTwo) {
+  const Summary even = summarize({4, 1, 2, 10});
+  EXPECT_EQ(even.median, 3);
+  EXPECT_EQ(even.min, 1);
+  EXPECT_EQ(even.max, 10);
+  EXPECT_EQ(summarize({4, 1, 2}).median, 2);
+  const Summary speed = even.divide(20);
+  EXPECT_EQ(speed.min, 2);
+  EXPECT_EQ(speed.max, 20);
+  EXPECT_DOUBLE_EQ(speed.median, 20.0 / 3);
+}
+
+Row row_of(double train_s) {
+  Row row{.work = Work{.examples = 2, .forward_flop = 1e9, .train_flop = 3e9}};
+  row.configuration = {.workload = "w", .given = "hidden=2", .target = "cpu"};
+  row.compile_s = {0.5, 0.5, 0.5};
+  row.train = Timed{{train_s, train_s, train_s}, 1};
+  return row;
+}
+
+TEST(Report, FasterThanThePeakIsAFailedCheck) {
+  const Row row = row_of(0.5);
+  EXPECT_DOUBLE_EQ(speed_of(row, Call::train, 60)->gflops.median, 6);
+  EXPECT_DOUBLE_EQ(speed_of(row, Call::train, 60)->fraction.median, 0.1);
+  EXPECT_FALSE(speed_of(row, Call::forward, 60));
+  check_fractions(std::span(&row, 1), 6);
+  EXPECT_EQ(error_of(ErrorKind::check, [&] { check_fractions(std::span(&row, 1), 5.9); }),
+            "graphc fused hidden=2: 6.0 GFLOP/s is more than the measured peak of 5.9");
+}
+
+TEST(Report, TheTableIsPerExampleAndSaysWhatDoesNotApply) {
+  const std::vector<Row> rows{row_of(0.5), row_of(0.25)};
+  EXPECT_EQ(table(rows, false),
+            "Library               | Compile (s) | Train (ms) | Forward only (ms)\n"
+            "graphc fused hidden=2 |         0.5 |        250 |                 -\n"
+            "graphc fused hidden=2 |         0.5 |        125 |                 -\n");
+}
+
+TEST(PeakMeterCpu, ReadsFiveTimesSpreadOverTheRows) {
+  for (const int rows : {1, 3}) {
+    PeakMeter meter(1, rows);
+    for (int i = 0; i < PeakMeter::kStops * rows; ++i) {
+      EXPECT_EQ(meter.readings(), (i + rows - 1) / rows);
+      meter.stop();
+    }
+    meter.stop();
+    EXPECT_EQ(meter.readings(), 5);
+    EXPECT_GT(meter.best_gflops(), 0);
+  }
+}
+
+TEST(MeasureCpu, KernelsAreMadeWhileCompilingAndNoneInTheFirstStep) {
+  CompileOptions options;
+  options.threads = 1;
+  const auto subject =
+      model_subject("lstm-layer", {"hidden=8", "steps=3", "batch=2"}, "cpu", options);
+  int stops = 0;
+  const int64_t before = kernels_made();
+  const Row row = measure(*subject, {.repeat = 2}, [&] { ++stops; });
+  EXPECT_EQ(stops, PeakMeter::kStops);
+  // Each of the compilations began with empty caches.
+  EXPECT_GT(row.compile.kernels, 0);
+  EXPECT_GE(kernels_made() - before, row.compile.kernels);
+  EXPECT_EQ(row.compile.cache_hits, 0);
+  EXPECT_EQ(row.first_step_kernels, 0);
+  EXPECT_EQ(row.train->steps, 2);
+  EXPECT_EQ(row.forward->steps, 2);
+}
+
+TEST(MeasureCpu, ARowStopsWhenItsTimeIsUp) {
+  CompileOptions options;
+  options.threads = 1;
+  const auto subject =
+      model_subject("lstm-layer", {"hidden=8", "steps=3", "batch=2"}, "cpu", options);
+  const Row row = measure(*subject, {.repeat = 1000000, .row_seconds = 0.02}, [] {});
+  EXPECT_GE(row.train->steps, 1);
+  EXPECT_LT(row.train->steps, 1000000);
+  EXPECT_GE(row.forward->steps, 1);
+}
+
+}  // namespace
+}  // namespace graphc::bench

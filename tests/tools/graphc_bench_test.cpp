@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of graphc-bench: the table, the JSON, the exit codes. No speed is asserted: only
+// that what is reported fits together.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::TemporaryFolder;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+struct Ran {
+  int code;
+  std::string out, err;
+};
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Ran bench(const std::string& arguments) {
+  const TemporaryFolder folder;
+  const auto out = folder.path() / "out", err = folder.path() / "err";
+  const std::string command =
+      fmt::format("'{}' {} > {} 2> {}", GRAPHC_BENCH, arguments, out.string(), err.string());
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
+}
+
+constexpr const char* kTiny = "lstm-layer hidden=16 steps=3 batch=4 --repeat=3 --threads=1 ";
+
+/// The results of a benchmark written to stdout.
+json results(const std::string& arguments) {
+  const Ran ran = bench(arguments + " --json=-");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return ran.code == 0 ? json::parse(ran.out)["results"] : json::array();
+}
+
+/// A quantity with its least and largest reading.
+void expect_summary(const json& row, const std::string& name) {
+  ASSERT_TRUE(row.contains(name)) << name;
+  EXPECT_GT(row[name + "_min"].get<double>(), 0) << name;
+  EXPECT_LE(row[name + "_min"].get<double>(), row[name].get<double>()) << name;
+  EXPECT_LE(row[name].get<double>(), row[name + "_max"].get<double>()) << name;
+}
+
+TEST(GraphcBenchCpu, TheTableHasARowForEachConfigurationInOrder) {
+  const Ran ran = bench(
+      "lstm-layer hidden=16,8 steps=3 batch=4,2 --variant=basic,fused --repeat=1 --threads=1");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::istringstream lines(ran.out);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_THAT(line, ContainsRegex("^Library +[|] Compile .s. [|] Train .ms. [|] Forward only"));
+  for (const char* hidden : {"16", "8"}) {
+    for (const char* batch : {"4", "2"}) {
+      for (const char* variant : {"basic", "fused"}) {
+        ASSERT_TRUE(std::getline(lines, line));
+        EXPECT_THAT(line, ContainsRegex(fmt::format(
+                              "^graphc {} hidden={} steps=3 batch={} +([|] +[0-9.e-]+ ?){{3}}$",
+                              variant, hidden, batch)));
+      }
+    }
+  }
+  EXPECT_FALSE(std::getline(lines, line)) << line;
+}
+
+TEST(GraphcBenchCpu, MarkdownIsATable) {
+  const Ran ran = bench(std::string(kTiny) + "--markdown");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("| Library "));
+  EXPECT_THAT(ran.out, HasSubstr("\n| --- | ---: | ---: | ---: |\n| graphc fused "));
+}
+
+TEST(GraphcBenchCpu, TheJsonHasEveryFieldThatApplies) {
+  const Ran ran = bench(std::string(kTiny) + "--json=-");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json all = json::parse(ran.out);
+  for (const char* name : {"cpu", "cores", "threads", "os", "compiler", "llvm", "graphc"})
+    EXPECT_TRUE(all["environment"].contains(name)) << name;
+  ASSERT_EQ(all["results"].size(), 1u);
+  const json& row = all["results"][0];
+  EXPECT_EQ(row["workload"], "lstm-layer");
+  EXPECT_EQ(row["parameters"],
+            json({{"hidden", 16}, {"steps", 3}, {"batch", 4}, {"cell", "lstm"}}));
+  EXPECT_EQ(row["variant"], "fused");
+  EXPECT_EQ(row["target"], "cpu");
+  EXPECT_EQ(row["precision"], "f32");
+  EXPECT_EQ(row["threads"], 1);
+  EXPECT_EQ(row["repeat"], 3);
+  for (const char* name :
+       {"compile_s", "train_ms", "forward_ms", "train_step_ms", "forward_step_ms", "train_gflops",
+        "forward_gflops", "train_fraction_of_peak", "forward_fraction_of_peak"})
+    expect_summary(row, name);
+  EXPECT_GT(row["peak_bytes"].get<int64_t>(), 0);
+  EXPECT_FALSE(row.contains("words_per_s"));
+}
+
+TEST(GraphcBenchCpu, WhatIsReportedFitsTogether) {
+  const json row = results(kTiny)[0];
+  const auto number = [&](const char* name) { return row.at(name).get<double>(); };
+  EXPECT_NEAR(number("train_step_ms"), 4 * number("train_ms"), 1e-9 * number("train_step_ms"));
+  // W1: 2 T B (H + H) 4 H forward, and 2.5 times that to train, as its input needs no gradient.
+  const double forward = 2.0 * 3 * 4 * 32 * 64;
+  EXPECT_NEAR(number("forward_gflops"), forward / number("forward_step_ms") * 1e-6,
+              1e-6 * number("forward_gflops"));
+  EXPECT_NEAR(number("train_gflops"), 2.5 * forward / number("train_step_ms") * 1e-6,
+              1e-6 * number("train_gflops"));
+  for (const char* name : {"train_fraction_of_peak", "forward_fraction_of_peak"}) {
+    EXPECT_GT(number(name), 0);
+    EXPECT_LE(number(name), 1);
+  }
+  EXPECT_NEAR(number("train_fraction_of_peak"), number("train_gflops") / number("peak_gflops"),
+              1e-9);
+}
+
+TEST(GraphcBenchCpu, ThePhasesAddUpToTheCompileTime) {
+  // A larger model, so that the phases are milliseconds and a lost interval would be seen.
+  for (const json& row :
+       results("lstm-layer hidden=64 steps=20 batch=16 cell=lstm,gru --variant=fused,basic "
+               "--threads=1 --repeat=1")) {
+    double sum = 0;
+    for (const char* phase : {"trace_s", "passes_s", "plan_s", "emit_s", "codegen_s", "link_s",
+                              "allocate_s", "first_step_s"}) {
+      EXPECT_GT(row["compile"][phase].get<double>(), 0) << phase;
+      sum += row["compile"][phase].get<double>();
+    }
+    const double compile = row["compile_s"];
+    EXPECT_NEAR(sum, compile, 0.01 * compile + 2e-4);
+    EXPECT_GT(row["compile"]["kernels"].get<int64_t>(), 0);
+    EXPECT_EQ(row["compile"]["cache_hits"], 0);
+  }
+}
+
+TEST(GraphcBenchCpu, AWarmCacheGeneratesNothing) {
+  const json row = results(std::string(kTiny) + "--cache=warm")[0];
+  EXPECT_EQ(row["compile"]["kernels"], 0);
+  EXPECT_GT(row["compile"]["cache_hits"].get<int64_t>(), 0);
+}
+
+TEST(GraphcBenchCpu, LanguageModelsNeedNoCorpusAndCountWords) {
+  const json row = results("ptb-lm size=test vocabulary=50 batch=5 --threads=1 --repeat=2")[0];
+  expect_summary(row, "words_per_s");
+  // Two steps of five rows; the parameters that follow the size are there.
+  EXPECT_NEAR(row["words_per_s"].get<double>(), 10 / row["train_step_ms"].get<double>() * 1e3,
+              1e-6 * row["words_per_s"].get<double>());
+  EXPECT_EQ(row["parameters"]["hidden"], 2);
+  EXPECT_EQ(row["parameters"]["layers"], 1);
+  EXPECT_NEAR(row["train_gflops"].get<double>() * row["train_step_ms"].get<double>(),
+              3 * row["forward_gflops"].get<double>() * row["forward_step_ms"].get<double>(), 1e-9);
+}
+
+TEST(GraphcBenchCpu, AFileIsMeasuredGraphByGraph) {
+  const TemporaryFolder folder;
+  const auto file = folder.add("two.graph", R"(
+graph @step(%x: f32[8]) state(%w: f32[8]) {
+  %s = add %w, %x
+  next %w = %s
+  return %s
+}
+graph @look(%x: f32[8]) {
+  %y = tanh %x
+  return %y
+})");
+  const json rows = results(file.string() + " --threads=1 --repeat=2");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["parameters"]["graph"], "step");
+  expect_summary(rows[0], "train_step_ms");
+  EXPECT_FALSE(rows[0].contains("forward_step_ms"));
+  expect_summary(rows[1], "forward_step_ms");
+  for (const char* absent : {"train_step_ms", "forward_gflops", "forward_fraction_of_peak"})
+    EXPECT_FALSE(rows[1].contains(absent)) << absent;
+}
+
+TEST(GraphcBenchCpu, AJsonFileComesBesideTheTable) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "rows.json";
+  const Ran ran = bench(std::string(kTiny) + "--json=" + file.string());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("Library"));
+  EXPECT_EQ(json::parse(content(file))["results"].size(), 1u);
+  EXPECT_EQ(bench(std::string(kTiny) + "--json=" + (folder.path() / "no" / "f").string()).code, 5);
+}
+
+TEST(GraphcBench, AWrongCommandLineIsTwoBeforeAnythingIsMeasured) {
+  for (const char* wrong :
+       {"", "lstn-layer", "lstm-layer hiden=16", "lstm-layer hidden=16,,32",
+        "lstm-layer hidden=", "lstm-layer hidden", "lstm-layer hidden=16 hidden=8",
+        "lstm-layer hidden=16,no", "lstm-layer --variant=fused,fuzed", "lstm-layer --repeat=0",
+        "lstm-layer --threads=0", "lstm-layer --cache=hot", "lstm-layer --unroll=twice",
+        "lstm-layer --target=abacus", "lstm-layer --peers=torch", "lstm-layer --json=- --markdown",
+        "lstm-layer --cpu=z80", "lstm-layer --precision=f16", "f.graph hidden=3"}) {
+    const Ran ran = bench(wrong);
+    EXPECT_EQ(ran.code, 2) << wrong << ran.err;
+    EXPECT_THAT(ran.out, IsEmpty()) << wrong;
+    EXPECT_THAT(ran.err, HasSubstr("error: ")) << wrong;
+  }
+  EXPECT_EQ(bench("missing.graph").code, 3);
+  EXPECT_EQ(bench("--help").code, 0);
+}
+
+}  // namespace
+}  // namespace graphc

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graphs of a `.graph` file as subjects of a benchmark.
+#include <algorithm>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "models/random_inputs.h"
+#include "runtime/clock.h"
+#include "runtime/files/files.h"
+#include "tools/bench/subject.h"
+
+namespace graphc::bench {
+namespace {
+
+/// Floats are uniform in [0, 1); integers are 0 or 1, so that they are rows of any table that has
+/// two.
+Tensor random_tensor(const Type& type, uint64_t seed) {
+  if (is_floating(type.dtype))
+    return Tensor(random_uniform(type.shape, seed).literal().converted(type.dtype));
+  return Tensor(random_integers(type.shape, 2, seed).literal().converted(type.dtype));
+}
+
+std::vector<Tensor> random_tensors(const Values& values, const std::string& precision,
+                                   uint64_t seed) {
+  std::vector<Tensor> tensors;
+  for (Value value : values) {
+    const uint64_t own = seed * values.size() + tensors.size();
+    tensors.push_back(random_tensor(stored_type(value.type(), precision), own));
+  }
+  return tensors;
+}
+
+bool takes_gradients(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) { return node.is(ops::grad); });
+}
+
+class FileSubject : public Subject {
+ public:
+  FileSubject(Configuration configuration, std::string text, GraphPtr graph)
+      : Subject(std::move(configuration)),
+        text_(std::move(text)),
+        drawn_(std::move(graph)),
+        call_(!drawn_->next().empty() || takes_gradients(*drawn_) ? Call::train : Call::forward),
+        initial_(random_tensors(drawn_->states(), precision(), 0)) {}
+
+  bool has(Call call) const override { return call == call_; }
+  std::optional<Work> work() const override { return std::nullopt; }
+
+  std::vector<Tensor> random_inputs(Call, uint64_t seed) const override {
+    return random_tensors(drawn_->inputs(), precision(), seed + 1);
+  }
+
+  void forget() override {
+    executable_.reset();
+    states_.clear();
+    outputs_.clear();
+  }
+
+  CompileReport compile(Call, const std::vector<Tensor>&) override {
+    const double begun = steady_seconds();
+    const GraphPtr graph = parse(text_, configuration().workload).graph(drawn_->name());
+    const double traced = steady_seconds();
+    CompileReport report;
+    executable_ =
+        graphc::compile(graph, target(configuration().target), configuration().compile, report);
+    report.trace_s += traced - begun;
+    const double compiled = steady_seconds();
+    for (const Tensor& state : initial_) states_.emplace_back(state.copy());
+    for (const Argument& output : executable_->signature().outputs)
+      outputs_.emplace_back(output.type);
+    report.allocate_s += steady_seconds() - compiled;
+    return report;
+  }
+
+  std::vector<Tensor> run(Call, const std::vector<Tensor>& inputs) override {
+    executable_->run(inputs, states_, outputs_);
+    return outputs_;
+  }
+
+ private:
+  const std::string& precision() const { return configuration().compile.precision; }
+
+  std::string text_;
+  GraphPtr drawn_;  ///< says what is drawn; it is parsed again in the clock
+  Call call_;
+  std::vector<Tensor> initial_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<Tensor> states_, outputs_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& path,
+                                                    const std::string& target,
+                                                    const CompileOptions& options) {
+  const std::string text = read_file(path);
+  const Module module = parse(text, path);
+  verify(module);
+  if (module.graphs.empty()) throw input_error({}, "{}: the file has no graph", path);
+  std::vector<std::unique_ptr<Subject>> subjects;
+  for (const GraphPtr& graph : module.graphs) {
+    Configuration configuration{.workload = path,
+                                .parameters = {{"graph", graph->name()}},
+                                .given = "graph=" + graph->name(),
+                                .target = target,
+                                .compile = options};
+    subjects.push_back(std::make_unique<FileSubject>(std::move(configuration), text, graph));
+  }
+  return subjects;
+}
+
+}  // namespace graphc::bench

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/clock.h"
+
+namespace graphc::bench {
+namespace {
+
+using Batches = std::vector<std::vector<Tensor>>;
+
+constexpr int kBatches = 4;            ///< made beforehand and used in turn, so that inputs change
+constexpr int kCompilations = 5;       ///< at most
+constexpr double kCompileSeconds = 2;  ///< no further compilation after these
+
+Batches random_batches(const Subject& subject, Call call) {
+  Batches batches;
+  for (uint64_t seed = 0; seed < kBatches; ++seed)
+    batches.push_back(subject.random_inputs(call, seed));
+  return batches;
+}
+
+struct Compilation {
+  CompileReport report;
+  double seconds = 0, first_step_s = 0;
+};
+
+/// From an empty program to the end of the first call.
+Compilation compile_once(Subject& subject, Call call, const std::vector<Tensor>& inputs,
+                         int64_t& first_step_kernels) {
+  subject.forget();
+  Compilation result;
+  const double begun = steady_seconds();
+  result.report = subject.compile(call, inputs);
+  const double compiled = steady_seconds();
+  const int64_t made = kernels_made();
+  const double stepping = steady_seconds();
+  subject.run(call, inputs);
+  const double ended = steady_seconds();
+  first_step_kernels += kernels_made() - made;
+  result.first_step_s = ended - stepping;
+  result.seconds = (compiled - begun) + result.first_step_s;
+  return result;
+}
+
+void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>& inputs,
+                         const Settings& settings, Row& row) {
+  clear_kernel_caches();
+  std::vector<Compilation> all;
+  std::vector<double> seconds;
+  // Warm caches are those that an earlier compilation left.
+  if (settings.warm) compile_once(subject, call, inputs, row.first_step_kernels);
+  const double begun = steady_seconds();
+  while (int(all.size()) < kCompilations &&
+         (all.empty() || steady_seconds() - begun < kCompileSeconds)) {
+    if (!settings.warm) {
+      subject.forget();
+      clear_kernel_caches();
+    }
+    all.push_back(compile_once(subject, call, inputs, row.first_step_kernels));
+    seconds.push_back(all.back().seconds);
+  }
+  // An odd number has a median compilation whose phases add up to its time.
+  if (all.size() % 2 == 0) {
+    all.erase(all.begin());
+    seconds.erase(seconds.begin());
+  }
+  GRAPHC_CHECK(row.first_step_kernels == 0, "{} kernels were made in the first step",
+               row.first_step_kernels);
+  row.compile_s = summarize(seconds);
+  const auto median = std::ranges::find(seconds, row.compile_s.median);
+  const Compilation& chosen = all[size_t(median - seconds.begin())];
+  row.compile = chosen.report;
+  row.first_step_s = chosen.first_step_s;
+}
+
+void check_loss(const Subject& subject, const std::vector<Tensor>& results) {
+  if (!subject.work() || results.empty() || !is_floating(results[0].dtype())) return;
+  const double loss = results[0].literal().element(0);
+  if (std::isfinite(loss)) return;
+  throw Error(ErrorKind::check, {},
+              fmt::format("{}: the loss is {}", subject.configuration().workload, loss));
+}
+
+/// Times calls one by one, after one that is not timed, until `deadline`; at least one.
+Timed measure_steps(Subject& subject, Call call, const Batches& batches, int64_t repeat,
+                    double deadline) {
+  subject.run(call, batches[1]);
+  std::vector<double> seconds;
+  while (int64_t(seconds.size()) < repeat && (seconds.empty() || steady_seconds() < deadline)) {
+    const std::vector<Tensor>& inputs = batches[(seconds.size() + 2) % batches.size()];
+    const double begun = steady_seconds();
+    const std::vector<Tensor> results = subject.run(call, inputs);
+    seconds.push_back(steady_seconds() - begun);
+    if (call == Call::train) check_loss(subject, results);
+  }
+  return {summarize(seconds), int64_t(seconds.size())};
+}
+
+}  // namespace
+
+Row measure(Subject& subject, const Settings& settings, const std::function<void()>& stop) {
+  Row row{.configuration = subject.configuration(), .work = subject.work()};
+  const bool trains = subject.has(Call::train);
+  const Call first = trains ? Call::train : Call::forward;
+  Batches batches = random_batches(subject, first);
+  stop();
+  measure_compilation(subject, first, batches[0], settings, row);
+  row.peak_bytes = row.compile.peak_bytes;
+  stop();
+  const double begun = steady_seconds();
+  if (trains) {
+    // Half of the time is the forward call's, where there is one.
+    const double share = subject.has(Call::forward) ? 0.5 : 1;
+    row.train = measure_steps(subject, Call::train, batches, settings.repeat,
+                              begun + settings.row_seconds * share);
+  }
+  stop();
+  if (subject.has(Call::forward)) {
+    if (trains) {
+      batches = random_batches(subject, Call::forward);
+      const CompileReport report = subject.compile(Call::forward, batches[0]);
+      row.peak_bytes = std::max(row.peak_bytes, report.peak_bytes);
+    }
+    row.forward = measure_steps(subject, Call::forward, batches, settings.repeat,
+                                begun + settings.row_seconds);
+  }
+  stop();
+  subject.forget();
+  return row;
+}
+
+}  // namespace graphc::bench

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of the registry as the subject of a benchmark.
+#include "models/registry.h"
+#include "runtime/clock.h"
+#include "tools/bench/subject.h"
+
+namespace graphc::bench {
+namespace {
+
+class ModelSubject : public Subject {
+ public:
+  ModelSubject(Configuration configuration, std::vector<std::string> assignments,
+               std::unique_ptr<Program> drawn)
+      : Subject(std::move(configuration)),
+        assignments_(std::move(assignments)),
+        drawn_(std::move(drawn)) {}
+
+  bool has(Call) const override { return true; }
+  std::optional<Work> work() const override { return drawn_->work(); }
+
+  std::vector<Tensor> random_inputs(Call call, uint64_t seed) const override {
+    return drawn_->random_inputs(graph(call), seed);
+  }
+
+  void forget() override {
+    session_.reset();
+    program_.reset();
+  }
+
+  CompileReport compile(Call call, const std::vector<Tensor>& inputs) override {
+    const double begun = steady_seconds();
+    if (!session_) {
+      program_ = make_program(configuration().workload, assignments_);
+      session_ = std::make_unique<Session>(
+          program_->model(),
+          SessionOptions{.target = configuration().target, .compile = configuration().compile});
+    }
+    std::vector<Type> types;
+    for (const Tensor& input : inputs) types.push_back(input.type());
+    const double made = steady_seconds();
+    CompileReport report = session_->compile(graph(call), types);
+    report.trace_s += made - begun;
+    return report;
+  }
+
+  std::vector<Tensor> run(Call call, const std::vector<Tensor>& inputs) override {
+    const Outputs outputs = session_->run(graph(call), inputs);
+    return {outputs.begin(), outputs.end()};
+  }
+
+ private:
+  static std::string_view graph(Call call) { return call == Call::train ? "train" : "forward"; }
+
+  std::vector<std::string> assignments_;
+  std::unique_ptr<Program> drawn_;  ///< only draws inputs, so that drawing is not in the clock
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> model_subject(const std::string& model,
+                                       const std::vector<std::string>& assignments,
+                                       const std::string& target, const CompileOptions& options) {
+  auto program = make_program(model, assignments);
+  const ModelRecord& record = *find_model(model);
+  Parameters parameters(model, record.parameters, assignments);
+  record.make(parameters);  // completes those that follow others
+  Configuration configuration{.workload = model,
+                              .parameters = parameters.entries(),
+                              .given = fmt::format("{}", fmt::join(assignments, " ")),
+                              .target = target,
+                              .compile = options};
+  return std::make_unique<ModelSubject>(std::move(configuration), assignments, std::move(program));
+}
+
+}  // namespace graphc::bench

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The machine's peak, read five times while a benchmark runs: what fractions of peak are of.
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/peak.h"
+
+namespace graphc::bench {
+
+/// A benchmark of `rows` rows passes kStops stops in each, and one at its end; every so many of
+/// them the peak is read, five times in all.
+class PeakMeter {
+ public:
+  static constexpr int kStops = 4;
+
+  PeakMeter(int threads, int64_t rows) : team_(threads), rows_(rows) {}
+
+  void stop() {
+    if (stops_++ % rows_ == 0) {
+      best_ = std::max(best_, measure_peak_gflops(team_));
+      ++readings_;
+    }
+  }
+
+  double best_gflops() const { return best_; }
+  int readings() const { return readings_; }
+
+ private:
+  ThreadTeam team_;
+  int64_t rows_, stops_ = 0;
+  double best_ = 0;
+  int readings_ = 0;
+};
+
+}  // namespace graphc::bench

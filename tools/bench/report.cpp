@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/report.h"
+
+#include <charconv>
+
+#include "runtime/cores.h"
+#include "tools/bench/environment.h"
+
+namespace graphc::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::optional<Timed>& timed(const Row& row, Call call) {
+  return call == Call::train ? row.train : row.forward;
+}
+
+double examples_of(const Row& row) { return row.work ? double(row.work->examples) : 1; }
+
+/// Milliseconds of a call per example.
+std::optional<Summary> example_ms(const Row& row, Call call) {
+  const std::optional<Timed>& steps = timed(row, call);
+  if (!steps) return std::nullopt;
+  return steps->step_s * (1e3 / examples_of(row));
+}
+
+void add(Json& json, const std::string& name, const Summary& summary) {
+  json[name] = summary.median;
+  json[name + "_min"] = summary.min;
+  json[name + "_max"] = summary.max;
+}
+
+/// The value of a parameter as the JSON it is written like.
+Json value_of(const std::string& text) {
+  const char *begin = text.data(), *end = begin + text.size();
+  int64_t integer = 0;
+  if (const auto [stop, error] = std::from_chars(begin, end, integer);
+      error == std::errc() && stop == end)
+    return integer;
+  double number = 0;
+  if (const auto [stop, error] = std::from_chars(begin, end, number);
+      error == std::errc() && stop == end && number - number == 0)
+    return number;
+  if (text == "true" || text == "false") return text == "true";
+  return text;
+}
+
+Json phases(const Row& row) {
+  const CompileReport& report = row.compile;
+  return {{"trace_s", report.trace_s},       {"passes_s", report.passes_s},
+          {"plan_s", report.plan_s},         {"emit_s", report.emit_s},
+          {"codegen_s", report.codegen_s},   {"link_s", report.link_s},
+          {"allocate_s", report.allocate_s}, {"first_step_s", row.first_step_s},
+          {"cache_hits", report.cache_hits}, {"kernels", report.kernels}};
+}
+
+Json result(const Row& row, double peak_gflops) {
+  const Configuration& configuration = row.configuration;
+  Json parameters = Json::object();
+  for (const auto& [name, value] : configuration.parameters) parameters[name] = value_of(value);
+  Json json{{"workload", configuration.workload},
+            {"parameters", parameters},
+            {"variant", configuration.compile.variant},
+            {"target", configuration.target},
+            {"precision", configuration.compile.precision},
+            {"threads", configuration.compile.threads},
+            {"repeat", row.train ? row.train->steps : row.forward->steps}};
+  add(json, "compile_s", row.compile_s);
+  json["compile"] = phases(row);
+  for (const Call call : {Call::train, Call::forward}) {
+    const std::string name = call == Call::train ? "train" : "forward";
+    const std::optional<Timed>& steps = timed(row, call);
+    if (!steps) continue;
+    add(json, name + "_ms", *example_ms(row, call));
+    add(json, name + "_step_ms", steps->step_s * 1e3);
+    if (const std::optional<Speed> speed = speed_of(row, call, peak_gflops)) {
+      add(json, name + "_gflops", speed->gflops);
+      add(json, name + "_fraction_of_peak", speed->fraction);
+    }
+  }
+  json["peak_gflops"] = peak_gflops;
+  if (row.train && row.work && row.work->words > 0)
+    add(json, "words_per_s", row.train->step_s.divide(double(row.work->words)));
+  if (row.peak_bytes > 0) json["peak_bytes"] = row.peak_bytes;
+  return json;
+}
+
+std::string label(const Row& row) {
+  const Configuration& configuration = row.configuration;
+  return fmt::format("graphc {}{}{}", configuration.compile.variant,
+                     configuration.given.empty() ? "" : " ", configuration.given);
+}
+
+std::string number(const std::optional<Summary>& summary) {
+  return summary ? fmt::format("{:.4g}", summary->median) : "-";
+}
+
+}  // namespace
+
+std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops) {
+  const std::optional<Timed>& steps = timed(row, call);
+  if (!steps || !row.work) return std::nullopt;
+  const double flop = call == Call::train ? row.work->train_flop : row.work->forward_flop;
+  const Summary gflops = steps->step_s.divide(flop * 1e-9);
+  return Speed{gflops, gflops * (1 / peak_gflops)};
+}
+
+void check_fractions(std::span<const Row> rows, double peak_gflops) {
+  for (const Row& row : rows) {
+    for (const Call call : {Call::train, Call::forward}) {
+      const std::optional<Speed> speed = speed_of(row, call, peak_gflops);
+      if (!speed || speed->fraction.median <= 1) continue;
+      throw Error(ErrorKind::check, {},
+                  fmt::format("{}: {:.1f} GFLOP/s is more than the measured peak of {:.1f}",
+                              label(row), speed->gflops.median, peak_gflops));
+    }
+  }
+}
+
+std::string table(std::span<const Row> rows, bool markdown) {
+  std::vector<std::array<std::string, 4>> lines{
+      {"Library", "Compile (s)", "Train (ms)", "Forward only (ms)"}};
+  for (const Row& row : rows) {
+    lines.push_back({label(row), number(row.compile_s), number(example_ms(row, Call::train)),
+                     number(example_ms(row, Call::forward))});
+  }
+  std::array<size_t, 4> widths{};
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto& [library, compile, train, forward] = lines[i];
+    text += fmt::format("{0}{1:<{2}} | {3:>{4}} | {5:>{6}} | {7:>{8}}{9}\n", markdown ? "| " : "",
+                        library, widths[0], compile, widths[1], train, widths[2], forward,
+                        widths[3], markdown ? " |" : "");
+    if (markdown && i == 0) text += "| --- | ---: | ---: | ---: |\n";
+  }
+  return text;
+}
+
+Json to_json(std::span<const Row> rows, double peak_gflops) {
+  Json results = Json::array();
+  for (const Row& row : rows) results.push_back(result(row, peak_gflops));
+  return {{"environment", environment()}, {"results", results}};
+}
+
+}  // namespace graphc::bench

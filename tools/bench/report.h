@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a benchmark prints: the table for people, the JSON for programs.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "tools/bench/measure.h"
+
+namespace graphc::bench {
+
+/// The work a second of a call, and how much of the peak that is. Absent without counted work.
+struct Speed {
+  Summary gflops;
+  Summary fraction;
+};
+std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops);
+
+/// Throws ErrorKind::check, naming the row, when a median is faster than the peak: then the work is
+/// counted wrong, or the peak was not reached while it was read.
+void check_fractions(std::span<const Row> rows, double peak_gflops);
+
+/// `Library | Compile (s) | Train (ms) | Forward only (ms)`, per example, with a line for each row;
+/// "-" where a column does not apply.
+std::string table(std::span<const Row> rows, bool markdown);
+
+/// {"environment": ..., "results": [...]}; a field that does not apply is absent.
+nlohmann::ordered_json to_json(std::span<const Row> rows, double peak_gflops);
+
+}  // namespace graphc::bench

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc-bench: how long a model takes to compile, to train and to run. Data goes to stdout,
+// progress to stderr; the exit code is that of ErrorKind.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <new>
+
+#include "passes/pipeline.h"
+#include "runtime/cores.h"
+#include "runtime/files/files.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/peak_meter.h"
+#include "tools/bench/report.h"
+#include "tools/bench/sweep.h"
+#include "tools/commands/commands.h"
+
+namespace graphc::bench {
+namespace {
+
+struct Options {
+  std::string what, target, variants = "fused", cache = "cold", json;
+  std::vector<std::string> parameters;
+  CompileOptions compile;
+  Settings settings;
+  bool markdown = false;
+};
+
+using Subjects = std::vector<std::unique_ptr<Subject>>;
+
+/// Every row, so that a mistake in the last one is found before the first is measured.
+Subjects subjects_of(const Options& options) {
+  Subjects subjects;
+  const bool file = options.what.ends_with(".graph");
+  if (file && !options.parameters.empty()) {
+    throw commands::usage_error("{} is a file: parameters such as '{}' have no meaning",
+                                options.what, options.parameters[0]);
+  }
+  const std::vector<std::string> variants = split_list(options.variants, "--variant");
+  for (const std::string& variant : variants) standard_pipeline(variant, options.compile.unroll);
+  for (const auto& assignments : combinations(options.parameters)) {
+    for (const std::string& variant : variants) {
+      CompileOptions compile = options.compile;
+      compile.variant = variant;
+      if (!file) {
+        subjects.push_back(model_subject(options.what, assignments, options.target, compile));
+        continue;
+      }
+      for (auto& subject : file_subjects(options.what, options.target, compile))
+        subjects.push_back(std::move(subject));
+    }
+  }
+  return subjects;
+}
+
+void show_progress(const Row& row, size_t done, size_t all) {
+  std::string line = fmt::format("{}/{} {} {}: compiled in {:.4g} s, {} kernels", done, all,
+                                 row.configuration.compile.variant, row.configuration.given,
+                                 row.compile_s.median, row.compile.kernels);
+  if (row.train) line += fmt::format(", train {:.4g} ms a step", row.train->step_s.median * 1e3);
+  if (row.train && row.work && row.work->words > 0)
+    line += fmt::format(", {:.0f} words/s", double(row.work->words) / row.train->step_s.median);
+  if (row.forward)
+    line += fmt::format(", forward {:.4g} ms a step", row.forward->step_s.median * 1e3);
+  fmt::print(stderr, "{}\n", line);
+}
+
+void show_speeds(const std::vector<Row>& rows, double peak) {
+  fmt::print(stderr, "peak {:.1f} GFLOP/s, {} threads; fractions of it, train and forward:", peak,
+             rows[0].configuration.compile.threads);
+  for (const Row& row : rows) {
+    for (const Call call : {Call::train, Call::forward}) {
+      const std::optional<Speed> speed = speed_of(row, call, peak);
+      fmt::print(stderr, "{}{}", call == Call::train ? "  " : "/",
+                 speed ? fmt::format("{:.3f}", speed->fraction.median) : "-");
+    }
+  }
+  fmt::print(stderr, "\n");
+}
+
+int bench(Options& options) {
+  if (options.compile.threads == 0) options.compile.threads = default_thread_count();
+  if (options.target.empty()) options.target = default_target().name;
+  target(options.target);
+  options.settings.warm = options.cache == "warm";
+  const Subjects subjects = subjects_of(options);
+  PeakMeter meter(options.compile.threads, int64_t(subjects.size()));
+  std::vector<Row> rows;
+  for (const std::unique_ptr<Subject>& subject : subjects) {
+    rows.push_back(measure(*subject, options.settings, [&] { meter.stop(); }));
+    show_progress(rows.back(), rows.size(), subjects.size());
+  }
+  meter.stop();
+  const double peak = meter.best_gflops();
+  show_speeds(rows, peak);
+  check_fractions(rows, peak);
+  if (options.json != "-") commands::write_stdout(table(rows, options.markdown));
+  if (options.json.empty()) return 0;
+  const std::string json = to_json(rows, peak).dump(2) + "\n";
+  if (options.json == "-") {
+    commands::write_stdout(json);
+  } else {
+    write_file_atomically(options.json, json);
+  }
+  return 0;
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("MODEL|FILE", options.what, "a model (see `graphc models`) or a .graph file")
+      ->required();
+  app.add_option("PARAMETERS", options.parameters,
+                 "of the model: hidden=512,1024 steps=30; a list makes a row for each value");
+  app.add_option("--target", options.target, "what to compile for");
+  app.add_option("--variant", options.variants, "lists of passes, separated by commas")
+      ->capture_default_str();
+  app.add_option("--precision", options.compile.precision, "what f32 are computed in")
+      ->capture_default_str();
+  app.add_option("--threads", options.compile.threads, "else the cores this process may use")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--repeat", options.settings.repeat,
+                 "timed calls of each kind; a row stops after 20 seconds")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--unroll", options.compile.unroll, "auto, loop, full or a number of steps")
+      ->capture_default_str();
+  app.add_option("--cpu", options.compile.cpu, "a lesser CPU to compile for: x86-64-v3");
+  app.add_option("--cache", options.cache, "kernel caches before a compilation: cold or warm")
+      ->check(CLI::IsMember({"cold", "warm"}))
+      ->capture_default_str();
+  CLI::Option* markdown = app.add_flag("--markdown", options.markdown, "the table as Markdown");
+  app.add_option("--json", options.json, "write the results to a file; - is stdout, for the table")
+      ->excludes(markdown);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Measures how long a model takes to compile, to train and to run.", "graphc-bench"};
+  Options options;
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    commands::write_stdout(app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return int(ErrorKind::usage);
+  }
+  return bench(options);
+}
+
+}  // namespace
+}  // namespace graphc::bench
+
+int main(int argc, char** argv) {
+  try {
+    return graphc::bench::run(argc, argv);
+  } catch (const graphc::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory\n");
+    return int(graphc::ErrorKind::resource);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "internal error: {}\n", error.what());
+    return int(graphc::ErrorKind::internal);
+  }
+}
