@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/initializers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/functions.h"
 #include "ir/evaluate.h"
+#include "passes/pipeline.h"
 
 namespace graphc {
 namespace {
@@ -67,7 +69,7 @@ Initializer parts(std::vector<Initializer> initializers) {
   };
 }
 
-Literal initial_value(const Initializer& initializer, const Type& type, int64_t key, Where where) {
+GraphPtr initial_graph(const Initializer& initializer, const Type& type, Where where) {
   try {
     auto graph = std::make_unique<Graph>("initial");
     const Value value = initializer(graph->input({DType::i64, {}}, "key"), type);
@@ -76,10 +78,24 @@ Literal initial_value(const Initializer& initializer, const Type& type, int64_t 
                         to_string(value.type()));
     }
     graph->set_results({value});
-    return evaluate(*freeze(std::move(graph)), {Literal::of(key)}).results[0];
+    return freeze(std::move(graph));
   } catch (Error& error) {
     throw error.at(where);
   }
+}
+
+bool is_exact(const GraphPtr& graph) {
+  const GraphPtr expanded = run_pipeline(graph, parse_pipeline("expand"), {.verify = false}).graph;
+  return std::ranges::all_of(expanded->nodes(), [](const Node& node) {
+    if (is_elementwise(node.op)) return is_exact(scalar_program(node));
+    return node.is(ops::input) || node.is(ops::constant) || node.is(ops::iota) ||
+           node.is(ops::reshape) || node.is(ops::broadcast_to) || node.is(ops::concat) ||
+           node.is(ops::transpose) || node.is(ops::slice) || node.is(ops::split);
+  });
+}
+
+Literal initial_value(const Initializer& initializer, const Type& type, int64_t key, Where where) {
+  return evaluate(*initial_graph(initializer, type, where), {Literal::of(key)}).results[0];
 }
 
 int64_t initial_key(uint64_t seed, std::string_view name) {

@@ -20,7 +20,12 @@ Initializer glorot_uniform();
 /// forget gate starts at 1 is `parts({zeros(), constant(1), zeros(), zeros()})`.
 Initializer parts(std::vector<Initializer> initializers);
 
-/// A function of the type in which the value is computed by the reference evaluator, in f32.
+/// The graph that draws a value of the type from its only input, the key (i64[]).
+GraphPtr initial_graph(const Initializer& initializer, const Type& type, Where where);
+/// Whether every target computes the graph to the same bits: composites by their bodies, then only
+/// exact elementwise work and moving about.
+bool is_exact(const GraphPtr& graph);
+/// The value, computed by the reference evaluator in f32.
 class Literal;
 Literal initial_value(const Initializer& initializer, const Type& type, int64_t key, Where where);
 /// The key of a state: `seed` and the state's name, so that adding a state moves no other.

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "frontend/initializers.h"
+#include "ir/evaluate.h"
 #include "ir/spelling.h"
 #include "runtime/clock.h"
 
@@ -140,11 +142,26 @@ void Session::set_state(std::string_view name, const Literal& value) {
   write(state, value);
 }
 
+Literal Session::draw(const StateCell& cell) const {
+  const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
+  const Literal key = Literal::of(initial_key(options_.seed, cell.name));
+  if (options_.compile.precision != "f32" || !is_exact(graph)) {
+    return evaluate(*graph, {key}).results[0];
+  }
+  // The same bits as the evaluator's, at the target's speed.
+  CompileReport unused;
+  const std::unique_ptr<Executable> executable =
+      graphc::compile(graph, *target_, options_.compile, unused);
+  const Tensor inputs[] = {Tensor(key)};
+  Tensor outputs[] = {Tensor(cell.type)};
+  executable->run(inputs, {}, outputs);
+  return outputs[0].literal();
+}
+
 void Session::reset(std::string_view name) {
   Stored& state = stored(name);
   const StateCell& cell = *state.cell;
-  write(state, initial_value(cell.initializer, cell.type, initial_key(options_.seed, cell.name),
-                             cell.where));
+  write(state, draw(cell));
 }
 
 }  // namespace graphc

@@ -96,6 +96,8 @@ class Session {
   void announce(const Compiled& before, const Compiled& now) const;
   Stored& stored(std::string_view name);
   void write(Stored& stored, const Literal& value);
+  /// The initial value of a state: the evaluator's bits, whoever computes them.
+  Literal draw(const StateCell& cell) const;
   void check_type(const StateCell& cell, const Literal& value) const;
 
   Model& model_;

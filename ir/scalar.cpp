@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/scalar.h"
 
+#include <algorithm>
+
 #include "ir/op.h"
 
 namespace graphc {
@@ -35,6 +37,23 @@ Scalar select(Scalar condition, Scalar a, Scalar b) {
 }
 Scalar cast(Scalar a, DType dtype) {
   return a.dtype() == dtype ? a : emit(ScalarOp::cast, dtype, a);
+}
+
+bool is_exact(const ScalarProgram& program) {
+  return std::ranges::none_of(program.code, [](const ScalarInstruction& in) {
+    switch (in.op) {
+      case ScalarOp::exp:
+      case ScalarOp::log:
+      case ScalarOp::tanh:
+      case ScalarOp::sigmoid:
+      case ScalarOp::sin:
+      case ScalarOp::cos:
+      case ScalarOp::pow:
+        return true;
+      default:
+        return false;
+    }
+  });
 }
 
 ScalarProgram scalar_program(const Node& node) {

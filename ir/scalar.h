@@ -105,4 +105,9 @@ Scalar cast(Scalar a, DType dtype);
 /// The program of an elementwise node: one argument per operand, of the operand's dtype.
 ScalarProgram scalar_program(const Node& node);
 
+/// True if every instruction has one right result, to the bit: arithmetic rounded once,
+/// comparisons, integers, bits. Elementary functions have not: targets agree on them to a few ulp
+/// only.
+bool is_exact(const ScalarProgram& program);
+
 }  // namespace graphc

@@ -2,8 +2,10 @@
 #include "codegen/cpu/program.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 #include "codegen/cpu/emit_nest.h"
 #include "codegen/cpu/jit.h"
@@ -69,27 +71,12 @@ Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<T
   code_->cache = cache_for(cpu);
   times_.link_s += lap();
   std::lock_guard lock(code_->cache->mutex);
+  compile_missing(cpu);
+  times_.link_s += lap() - times_.emit_s - times_.codegen_s;
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan_.programs) {
-    const TileShape shape = shape_for(program, cpu);
-    NestFunction& function = code_->cache->functions[program.text()];
-    if (function == nullptr) {
-      times_.emit_s += lap();
-      KernelModule module(cpu, kSymbol);
-      emit_nest(module, kSymbol, program, shape);
-      times_.emit_s += lap();
-      const ObjectCode object = code_->cache->jit.compile(std::move(module));
-      times_.codegen_s += lap();
-      function = reinterpret_cast<NestFunction>(code_->cache->jit.link(object, kSymbol));
-      times_.link_s += lap();
-      ++times_.kernels;
-    } else {
-      ++times_.cache_hits;
-    }
-    nests.push_back({function, shape});
+    nests.push_back({code_->cache->functions.at(program.text()), shape_for(program, cpu)});
   }
-  times_.emit_s += lap();
-
   arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
   bases_.resize(plan_.buffers.size(), nullptr);
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
@@ -100,6 +87,41 @@ Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<T
   }
   code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_);
   times_.allocate_s = lap();
+}
+
+void Program::compile_missing(const CpuFeatures& cpu) {
+  std::vector<const NestProgram*> missing;
+  for (const NestProgram& program : plan_.programs) {
+    if (!code_->cache->functions.contains(program.text())) missing.push_back(&program);
+  }
+  times_.kernels = int64_t(missing.size());
+  times_.cache_hits = int64_t(plan_.programs.size() - missing.size());
+  if (missing.empty()) return;
+  std::vector<ObjectCode> objects(missing.size());
+  std::vector<double> emit_s(size_t(team_->size()), 0), codegen_s = emit_s;
+  std::atomic<size_t> next{0};
+  const double begun = steady_seconds();
+  team_->run([&](int thread) {
+    for (size_t i = next++; i < missing.size(); i = next++) {
+      const double start = steady_seconds();
+      KernelModule module(cpu, kSymbol);
+      emit_nest(module, kSymbol, *missing[i], shape_for(*missing[i], cpu));
+      const double emitted = steady_seconds();
+      objects[i] = code_->cache->jit.compile(std::move(module));
+      emit_s[size_t(thread)] += emitted - start;
+      codegen_s[size_t(thread)] += steady_seconds() - emitted;
+    }
+  });
+  // The threads' intervals overlap: the one interval of wall-clock time is shared out as they are.
+  const double wall = steady_seconds() - begun;
+  const double emit = std::accumulate(emit_s.begin(), emit_s.end(), 0.0);
+  const double codegen = std::accumulate(codegen_s.begin(), codegen_s.end(), 0.0);
+  times_.emit_s = wall * emit / (emit + codegen);
+  times_.codegen_s = wall - times_.emit_s;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    code_->cache->functions[missing[i]->text()] =
+        reinterpret_cast<NestFunction>(code_->cache->jit.link(objects[i], kSymbol));
+  }
 }
 
 Program::~Program() = default;

@@ -37,6 +37,9 @@ class Program {
   const ProgramTimes& times() const { return times_; }
 
  private:
+  /// Emits and compiles the nests that the process has no code for, on all threads of the team.
+  void compile_missing(const CpuFeatures& cpu);
+
   Plan plan_;
   ProgramTimes times_;
   std::shared_ptr<ThreadTeam> team_;
