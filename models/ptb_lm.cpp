@@ -12,7 +12,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::array<ParameterRecord, 9> kParameters{{
+constexpr std::array<ParameterRecord, 10> kParameters{{
     {"size", "small",
      "test, small, medium or large; the others follow it where they are not given"},
     {"hidden", "", "units of a layer, and width of the embedding"},
@@ -22,6 +22,7 @@ constexpr std::array<ParameterRecord, 9> kParameters{{
     {"vocabulary", "10000", "words"},
     {"keep", "", "probability that dropout keeps an element"},
     {"clip", "", "limit of the gradients' global norm"},
+    {"learning-rate", "1", "of the first epochs; the recipe's decay multiplies it"},
     {"unmerged-norm", "false",
      "whether the norm has the embedding's gradient row by row, before equal words are summed"},
 }};
@@ -31,7 +32,7 @@ struct Recipe {
   std::string_view name;
   const char *hidden, *layers, *steps, *keep, *clip;
   double scale;              ///< weights are drawn from U(-scale, scale)
-  int64_t constant, epochs;  ///< epochs at rate 1, and all of them
+  int64_t constant, epochs;  ///< epochs at the full rate, and all of them
   double decay;
 };
 constexpr std::array<Recipe, 4> kRecipes{{
@@ -87,12 +88,18 @@ class PtbLm : public Program {
         vocabulary_(parameters.integer("vocabulary")),
         keep_(parameters.number("keep")),
         clip_(parameters.number("clip")),
+        learning_rate_(parameters.number("learning-rate")),
         unmerged_norm_(parameters.flag("unmerged-norm")),
         model_("ptb_lm"),
         network_(model_, vocabulary_, hidden_, layers_, recipe_) {
     if (!(keep_ > 0 && keep_ <= 1)) {
       throw Error(ErrorKind::usage, {},
                   fmt::format("ptb-lm: parameter 'keep' is in (0, 1]: found '{}'", keep_));
+    }
+    if (!(learning_rate_ > 0 && std::isfinite(learning_rate_))) {
+      throw Error(
+          ErrorKind::usage, {},
+          fmt::format("ptb-lm: parameter 'learning-rate' is above 0: found '{}'", learning_rate_));
     }
     model_.graph("train", Mode::training, [this](Inputs& in) { return train_graph(in); });
     model_.graph("forward", [this](Inputs& in) { return evaluation_graph(in, "forward."); });
@@ -190,7 +197,7 @@ class PtbLm : public Program {
 
   const Recipe& recipe_;
   int64_t hidden_, layers_, steps_, batch_, vocabulary_;
-  double keep_, clip_;
+  double keep_, clip_, learning_rate_;
   bool unmerged_norm_;
   Model model_;
   Network network_;
@@ -222,7 +229,7 @@ void PtbLm::train(Session& session, const TrainOptions& options) const {
   Training training(options, recipe_.epochs);
   for (int64_t epoch = 0; epoch < training.epochs() && training.goes_on(); ++epoch) {
     const double late = double(std::max<int64_t>(epoch + 1 - recipe_.constant, 0));
-    const double learning_rate = std::pow(recipe_.decay, late);
+    const double learning_rate = learning_rate_ * std::pow(recipe_.decay, late);
     const Tensor rate_now = rate(learning_rate);
     reset_states(session, "");
     training.begin_epoch(epoch, learning_rate);
