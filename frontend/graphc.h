@@ -15,6 +15,7 @@
 #pragma once
 
 #include "codegen/target.h"
+#include "frontend/files.h"
 #include "frontend/functions.h"
 #include "frontend/initializers.h"
 #include "frontend/layers.h"

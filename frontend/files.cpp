@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/files.h"
+
+#include "ir/text.h"
+#include "runtime/files/files.h"
+
+namespace graphc {
+
+void save(const GraphPtr& graph, const std::string& path) {
+  write_file_atomically(path, print(*graph));
+}
+
+}  // namespace graphc
