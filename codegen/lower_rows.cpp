@@ -113,7 +113,7 @@ class RowLowering {
     builder.program.kind = builder.program.product_parts.empty() ? NestKind::rows : NestKind::tiles;
     call.unit = unit_;
     call.split = reduces ? Split::rows : Split::any;
-    join_axes(call, builder.program, rows_.lead, rows_.stages == 0);
+    join_axes(call, builder.program, rows_.lead, binding_.flatten && rows_.stages == 0);
     call.program = binding_.program(std::move(builder.program));
     return std::move(call);
   }

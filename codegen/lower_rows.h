@@ -16,6 +16,9 @@ struct RowBinding {
   std::function<View(const Type&, const std::string&)> temporary;  ///< a new buffer
   std::function<View(const Node&)> constant;                       ///< of a constant that is a list
   std::function<int(NestProgram)> program;  ///< index of a program in the plan
+  /// Elementwise rows that lie one after another may become one long row: not in a loop whose rows
+  /// are shared out to threads.
+  bool flatten = true;
   std::string name;
 };
 

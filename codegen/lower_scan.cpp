@@ -153,7 +153,9 @@ void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
   binding_.inputs = bound.inputs;
   binding_.results = bound.results;
   binding_.name = node.names[0];
+  binding_.flatten = false;
   std::vector<NestCall> calls = lower_rows(body, *rows, binding_);
+  binding_.flatten = true;
   pack_matrices(calls);
   LoopCall loop;
   loop.name = node.names[0];

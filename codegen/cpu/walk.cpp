@@ -151,7 +151,8 @@ class Walker::Thread {
     Range rows, columns;
     shares(call, nest, program.kind, rows, columns);
     if (rows.empty() && call.rows > 0) return;
-    if (columns.empty()) return;
+    // With no columns at all a sum along the row is still to be written: 0.
+    if (columns.empty() && call.unit > 0) return;
     bind(call, program);
     NestArguments arguments;
     arguments.operands = operands_.data();

@@ -242,6 +242,27 @@ TEST(ProgramCpu, CellsOfSeveralStages) {
   })");
 }
 
+TEST(ProgramCpu, LoopsWithoutProducts) {
+  check(R"(graph (%x: f32[5,7,33], %h0: f32[7,33], %u: f32[33]) {
+    %y, %h = scan %a in %x carry %ht = %h0 with %u {
+      %h1 = tanh(add(%a, mul(%ht, %u)))
+      next %ht = %h1
+      emit %h1
+    }
+    return %y, %h
+  })");
+  check(R"(graph (%x: f32[5,9], %h0: f32[9]) {
+    %h = scan %a in %x carry %ht = %h0 { %h1 = add(%a, mul(%ht, 0.5)) next %ht = %h1 }
+    return %h
+  })");
+}
+
+TEST(ProgramCpu, SumsOfNothing) {
+  check("graph (%x: f32[3,0]) { return sum(%x) {axes = [1]}, sum(%x) {axes = [0,1]} }");
+  check("graph (%x: f32[0,4]) { return sum(%x) {axes = [0]}, add(%x, 1) }");
+  check("graph (%x: f32[3,0], %y: f32[0,5]) { return matmul(%x, %y) }");
+}
+
 TEST(ProgramCpu, OpSamples) {
   for (const Op* op : all_ops()) {
     if (op->samples == nullptr) continue;
