@@ -107,6 +107,10 @@ TEST(GraphcTool, DumpShowsAModelAsTextThatParses) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("graph @train"), HasSubstr("scan"), HasSubstr("grad")));
   EXPECT_EQ(graphc("check - --target=reference", ran.out).code, 0);
+  for (const char* stage : {"graph", "optimized"}) {
+    const Ran shown = graphc(fmt::format("dump lstm-layer hidden=3 steps=2 --stage={}", stage));
+    EXPECT_EQ(graphc("opt -", shown.out).out, shown.out);
+  }
   EXPECT_THAT(graphc("dump lstm-layer hidden=3 --graph=forward").out, Not(HasSubstr("grad")));
   EXPECT_THAT(graphc("dump - --stage=dot", kGraph).out, StartsWith("digraph"));
   EXPECT_EQ(from_pbtxt(graphc("dump - --stage=proto", kGraph).out).graphs[0]->name(), "f");

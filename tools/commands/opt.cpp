@@ -38,8 +38,9 @@ void add_opt(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("opt", "Run passes on graphs: text in, text out");
   auto options = std::make_shared<Options>();
   verb->add_option("FILE", options->file, "a .graph file, or - for stdin")->required();
-  verb->add_option("--passes", options->passes, "passes in order: simplify,unroll{steps=4}")
-      ->required();
+  verb->add_option("--passes", options->passes,
+                   "passes in order: simplify,unroll{steps=4}; without any the text comes back "
+                   "checked and in canonical form");
   verb->add_flag("--locations", options->locations, "print the user's lines");
   verb->add_flag("--remarks", options->remarks, "print what the passes have to say");
   verb->callback([=, &action] { action = [=] { return opt(*options); }; });
