@@ -17,6 +17,8 @@ struct Target {
   std::string_view summary;  ///< one line for people
   /// The values of CompileOptions::precision it takes; the first is its own.
   std::span<const std::string_view> precisions;
+  /// What else of CompileOptions has a meaning for it: "threads", "variant", "unroll", "cpu".
+  std::span<const std::string_view> options;
   /// Why it cannot run here; empty when it can.
   std::string (*unavailable)();
   /// Runs the passes the target wants, and makes something that runs. Fills in the report's parts

@@ -70,6 +70,7 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
 }
 
 constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
+constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "cpu"};
 
 }  // namespace
 
@@ -92,6 +93,7 @@ constinit const Target targets::cpu{
     .name = "cpu",
     .summary = "machine code through LLVM, for this processor or a lesser one",
     .precisions = kPrecisions,
+    .options = kOptions,
     .unavailable = [] { return std::string(); },
     .compile = compile_cpu,
     .clear_kernel_cache = cpu::clear_kernel_cache,

@@ -74,6 +74,7 @@ constinit const Target targets::reference{
     .name = "reference",
     .summary = "the evaluator: slow, and the meaning of every graph",
     .precisions = kPrecisions,
+    .options = {},
     .unavailable = [] { return std::string(); },
     .compile = compile_reference,
 };

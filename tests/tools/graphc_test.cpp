@@ -186,12 +186,54 @@ TEST(GraphcTool, ALossThatIsNotFiniteIsFour) {
                        {"b", Literal::filled({DType::f32, {3}}, NAN)}},
                       {}};
   write_safetensors(init, content);
-  const Ran ran = graphc(
-      "train lstm-layer hidden=3 steps=2 batch=2 cell=rnn --target=reference --max-steps 3 "
-      "--init " +
-      init.string());
-  EXPECT_EQ(ran.code, 4) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("the loss is nan at step 1"));
+  for (const char* target : {"reference", "cpu"}) {
+    const Ran ran = graphc(
+        fmt::format("train lstm-layer hidden=3 steps=2 batch=2 cell=rnn --target={} --max-steps 3 "
+                    "--init {}",
+                    target, init.string()));
+    EXPECT_EQ(ran.code, 4) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("the loss is nan at step 1"));
+    const Ran overflow =
+        graphc(fmt::format("train ptb-lm size=test batch=1 learning-rate=3e38 --target={} --data "
+                           "{}/tests/models/data/tiny_ptb",
+                           target, GRAPHC_SOURCE_DIR));
+    EXPECT_EQ(overflow.code, 4) << overflow.err;
+    EXPECT_THAT(overflow.err, HasSubstr("the loss is inf at step 2"));
+  }
+}
+
+TEST(GraphcToolCpu, TrainTakesWhatTheTargetHasAndRefusesTheRest) {
+  const std::string model = "train lstm-layer hidden=6 steps=4 batch=3 --log - ";
+  const Ran one = graphc(model + "--target=cpu --threads=1");
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(graphc(model + "--target=cpu --threads 2 --unroll=full").out, one.out);
+  EXPECT_EQ(graphc(model + "--target=cpu --cpu=x86-64 --max-steps 1").code, 0);
+  // The sums of weight gradients are formed in another order: bits differ after some steps.
+  const Ran basic = graphc(model + "--target=cpu --variant=basic");
+  EXPECT_EQ(basic.code, 0) << basic.err;
+  EXPECT_NE(basic.out, one.out);
+  const auto refused = [&](const std::string& options) {
+    const Ran ran = graphc(model + options);
+    EXPECT_EQ(ran.code, 2) << options;
+    EXPECT_THAT(ran.out, IsEmpty()) << options;
+    return ran.err;
+  };
+  EXPECT_THAT(refused("--threads=0"), HasSubstr("--threads"));
+  EXPECT_THAT(refused("--target=cpu --variant=fusd"), HasSubstr("no variant 'fusd'; there are"));
+  EXPECT_THAT(refused("--target=cpu --unroll=none"), HasSubstr("found 'none'"));
+  EXPECT_THAT(refused("--target=cpu --cpu=z80"), HasSubstr("unknown cpu 'z80': wanted one of"));
+  for (const char* option : {"threads=1", "variant=fused", "unroll=auto", "cpu=x86-64"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    EXPECT_EQ(refused(fmt::format("--target=reference --{}", option)),
+              fmt::format("error: --{}: target 'reference' has no such option\n", name));
+  }
+}
+
+TEST(GraphcToolCpu, AnIndexOutsideItsTableIsThree) {
+  const Ran ran = graphc("run - --target=cpu --input t=1 --input i=7",
+                         "graph @f(%t: f32[2,1], %i: i32[2]) { return gather(%t, %i) }");
+  EXPECT_EQ(ran.code, 3) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("index 7 at position 0"));
 }
 
 TEST(GraphcTool, ASignalStopsAfterTheStepAndIsTheExitCode) {
