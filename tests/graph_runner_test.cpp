@@ -87,9 +87,11 @@ TEST(GraphRunner, FailsWrongExpectations) {
   EXPECT_THAT(failures("test print\n" + kGraph + "# not: mul\n"),
               ElementsAre(HasSubstr("t.graph:6: found 'mul'")));
   EXPECT_THAT(failures("test run\n" + kGraph + "# run: @f([1, 2]) == [2, 5]\n"),
-              ElementsAre(HasSubstr("differs at element 1: 4 for 5")));
-  EXPECT_THAT(failures("test run\n" + kGraph + "# run: @f([1, 2]) == [2.01, 4] within 1e-3\n"),
-              ElementsAre(HasSubstr("differs at element 0")));
+              ElementsAre(HasSubstr("t.graph:6: cpu: result 0 (%y) differs at element 1: 4 for 5"),
+                          HasSubstr("t.graph:6: reference: result 0 (%y) differs")));
+  EXPECT_THAT(
+      failures("test run target=cpu\n" + kGraph + "# run: @f([1, 2]) == [2.01, 4] within 1e-3\n"),
+      ElementsAre(HasSubstr("differs at element 0")));
   EXPECT_THAT(failures("test run\n" + kGraph + "# run: @f([1, 2]) == [2.01, 4] within 2e-2\n"),
               IsEmpty());
 }
@@ -110,7 +112,7 @@ TEST(GraphRunner, FailsWrongErrors) {
 
 TEST(GraphRunner, FailsMalformedRuns) {
   const auto run = [](const std::string& text) {
-    const auto found = failures("test run\n" + kGraph + "# run: " + text + "\n");
+    const auto found = failures("test run target=reference\n" + kGraph + "# run: " + text + "\n");
     return found.size() == 1 ? found[0] : "";
   };
   EXPECT_THAT(run("@g([1,2]) == [2,4]"), HasSubstr("there is no graph @g"));
@@ -127,8 +129,32 @@ TEST(GraphRunner, RunsWithStates) {
       "test run\ngraph @g (%x: f32[]) state (%w: f32[], %n: i64[]) {\n"
       "  next %w = add(%w, %x), %n = add(%n, 1)\n  return mul(%w, %x)\n}\n# run: ";
   EXPECT_THAT(failures(text + "@g(3; %w = 2, %n = 7) == 6; %w = 5, %n = 8   # all\n"), IsEmpty());
-  EXPECT_THAT(failures(text + "@g(3; %w = 2, %n = 7) == 6; %n = 9\n"),
-              ElementsAre(HasSubstr("state %n differs")));
+  EXPECT_THAT(
+      failures(text + "@g(3; %w = 2, %n = 7) == 6; %n = 9\n"),
+      ElementsAre(HasSubstr("cpu: state %n differs"), HasSubstr("reference: state %n differs")));
+  EXPECT_THAT(
+      failures(text + "@g(3; %w = 2) == 6\n"),
+      ElementsAre(HasSubstr("cpu: error: state 'n' has no value"), HasSubstr("reference: ")));
+  const std::string unassigned =
+      "test run\ngraph @g (%x: f32[]) state (%w: f32[]) { return mul(%w, %x) }\n# run: ";
+  EXPECT_THAT(failures(unassigned + "@g(3; %w = 2) == 6; %w = 2\n"),
+              ElementsAre(HasSubstr("cpu: state %w is not assigned"),
+                          HasSubstr("reference: state %w is not assigned")));
+}
+
+TEST(GraphRunner, AWantedErrorMustComeOnEveryTarget) {
+  const std::string text =
+      "test run\ngraph @f (%t: f32[2,1], %i: i32[1]) {\n"
+      "  %y = gather %t, %i   # error: index 7\n  return %y\n}\n# run: @f([[1], [2]], ";
+  EXPECT_THAT(failures(text + "[7]) == [[1]]\n"), IsEmpty());
+  EXPECT_THAT(
+      failures(text + "[8]) == [[1]]\n"),
+      ElementsAre(
+          HasSubstr("wanted the error: index 7: found t.graph:3:8: error: gather: index 8"),
+          HasSubstr("wanted the error: index 7: found t.graph:3:8: error: gather: index 8")));
+  EXPECT_THAT(failures(text + "[1]) == [[2]]\n"),
+              ElementsAre("t.graph:3: cpu: wanted an error: index 7",
+                          "t.graph:3: reference: wanted an error: index 7"));
 }
 
 TEST(GraphRunner, TestsOfAFileAreSeparate) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <sstream>
 
+#include "codegen/target.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
@@ -13,9 +14,41 @@
 namespace graphc::testing {
 namespace {
 
+/// Compiles the graph for the target and runs it once.
+Evaluation run_compiled(const Target& target, const Module& module, const Graph& graph,
+                        const std::vector<Literal>& inputs,
+                        const std::map<std::string, Literal>& states) {
+  CompileReport report;
+  const auto executable = compile(module.graph(graph.name()), target, {}, report);
+  const Signature& signature = executable->signature();
+  const std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+  std::vector<Tensor> cells, outputs;
+  for (const Argument& state : signature.states) {
+    const auto found = states.find(state.name);
+    if (found == states.end()) throw input_error({}, "state '{}' has no value", state.name);
+    cells.push_back(Tensor(found->second).copy());
+  }
+  for (const Argument& output : signature.outputs) outputs.emplace_back(output.type);
+  executable->run(arguments, cells, outputs);
+  Evaluation result;
+  for (const Tensor& output : outputs) result.results.push_back(output.copy());
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const bool assigned = std::ranges::any_of(graph.next(), [&](const Next& next) {
+      return next.state.name() == signature.states[i].name;
+    });
+    if (assigned) result.next.emplace(signature.states[i].name, cells[i].copy());
+  }
+  return result;
+}
+
 /// What `target=` may name.
 const std::map<std::string, RunGraph>& targets() {
   static const std::map<std::string, RunGraph> table = {
+      {"cpu",
+       [](const Module& module, const Graph& graph, const std::vector<Literal>& inputs,
+          const std::map<std::string, Literal>& states) {
+         return run_compiled(graphc::targets::cpu, module, graph, inputs, states);
+       }},
       {"reference",
        [](const Module&, const Graph& graph, const std::vector<Literal>& inputs,
           const std::map<std::string, Literal>& states) {
@@ -50,8 +83,9 @@ class Runner {
     if (!result_.failures.empty()) return std::move(result_);
     try {
       verb();
-      for (const Directive& error : test_.errors)
-        fail(error.line, fmt::format("wanted an error: {}", error.text));
+      for (const Directive& error : test_.errors) {
+        if (!errors_checked_) fail(error.line, fmt::format("wanted an error: {}", error.text));
+      }
     } catch (const Error& error) {
       thrown(error);
     }
@@ -198,23 +232,31 @@ class Runner {
     if (target != "all" && !targets().contains(target))
       return fail(test_.line, fmt::format("unknown target '{}'", target));
     if (test_.runs.empty()) return fail(test_.line, "nothing to run: no '# run:'");
+    errors_checked_ = true;
     for (const auto& [name, run] : targets()) {
-      if (target != "all" && name != target) continue;
-      for (const Directive& directive : test_.runs) {
-        try {
-          const std::string text = run_directive(directive.text, module, run, folder_);
-          if (!text.empty()) fail(directive.line, fmt::format("{}: {}", name, text));
-        } catch (const Error& error) {
-          if (!test_.errors.empty()) throw;
-          fail(directive.line, fmt::format("{}: {}", name, error.what()));
-        }
+      if (target == "all" || name == target) run_on(name, run, module);
+    }
+  }
+
+  /// On every target the wanted error must come: it ends the directives on that target alone.
+  void run_on(const std::string& name, const RunGraph& run, const Module& module) {
+    for (const Directive& directive : test_.runs) {
+      try {
+        const std::string text = run_directive(directive.text, module, run, folder_);
+        if (!text.empty()) fail(directive.line, fmt::format("{}: {}", name, text));
+      } catch (const Error& error) {
+        if (!test_.errors.empty()) return thrown(error);
+        fail(directive.line, fmt::format("{}: {}", name, error.what()));
       }
     }
+    for (const Directive& error : test_.errors)
+      fail(error.line, fmt::format("{}: wanted an error: {}", name, error.text));
   }
 
   const GraphTest& test_;
   const std::filesystem::path& folder_;
   GraphTestResult result_;
+  bool errors_checked_ = false;  ///< each target was asked for the wanted error
 };
 
 }  // namespace
