@@ -72,7 +72,7 @@ TEST(GraphcTool, HelpIsDataAndAWrongCommandLineIsTwo) {
   EXPECT_EQ(graphc("--help").code, 0);
   EXPECT_THAT(graphc("train --help").out, HasSubstr("--max-steps"));
   for (const char* wrong :
-       {"", "fly", "ops --loud", "train", "opt -", "train lstm-layer hiden=3", "train lstn-layer",
+       {"", "fly", "ops --loud", "train", "opt", "train lstm-layer hiden=3", "train lstn-layer",
         "train lstm-layer --max-steps 0", "train lstm-layer --target=abacus",
         "dump lstm-layer --target=reference --stage=asm", "train lstm-layer --checkpoint d"}) {
     const Ran ran = graphc(wrong);
