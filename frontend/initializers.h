@@ -7,6 +7,8 @@
 
 namespace graphc {
 
+class Literal;
+
 Initializer zeros();
 Initializer constant(double value);
 /// Uniform in [-limit, limit).
@@ -26,7 +28,6 @@ GraphPtr initial_graph(const Initializer& initializer, const Type& type, Where w
 /// exact elementwise work and moving about.
 bool is_exact(const GraphPtr& graph);
 /// The value, computed by the reference evaluator in f32.
-class Literal;
 Literal initial_value(const Initializer& initializer, const Type& type, int64_t key, Where where);
 /// The key of a state: `seed` and the state's name, so that adding a state moves no other.
 int64_t initial_key(uint64_t seed, std::string_view name);

@@ -48,9 +48,8 @@ struct RowProgram {
 /// True for nodes that read whole rows.
 bool is_row_global(const Node& node);
 
-/// Analyses a body, or says in `why_not` which node breaks which rule. `captured` tells, by input
-/// number, which inputs are matrices that the rows only multiply by; other inputs are rows, columns
-/// or scalars by their shape.
+/// Analyses a body, or says in `why_not` which node breaks which rule. Inputs that products have as
+/// their right operand are matrices; other inputs are rows, columns or scalars by their shape.
 std::optional<RowProgram> analyse_row_program(const Graph& body, std::string* why_not = nullptr);
 
 }  // namespace graphc
