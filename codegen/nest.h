@@ -7,10 +7,10 @@
 // of neighbouring columns, one vector per part of the column space (an LSTM's pre-gates are four
 // parts of one unit), so splits and concatenations along columns cost nothing.
 //
-// - tiles: for each block of columns, for each tile of rows, products accumulate in registers over k;
-//   then the body runs row by row on the finished sums.
-// - rows: for each row, for each vector of columns, the body; sums and maxima along the row are stored
-//   at its end.
+// - tiles: for each block of columns, for each tile of rows, products accumulate in registers
+//   over k; then the body runs row by row on the finished sums.
+// - rows: for each row, for each vector of columns, the body; sums and maxima along the row are
+//   stored at its end.
 // - columns: for each vector of columns, for each row, the body; sums and maxima over the rows are
 //   stored at the end.
 //
