@@ -5,18 +5,16 @@
 
 #include "codegen/target.h"
 #include "ir/verify.h"
-#include "runtime/clock.h"
 
 namespace graphc {
 
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
                     CompileReport& report) {
-  const double begun = steady_seconds();
   const PipelineResult result = run_pipeline(graph, pipeline, {.verify = options.verify});
   report.passes.insert(report.passes.end(), result.times.begin(), result.times.end());
   const std::vector<Remark>& remarks = result.remarks.all();
   report.remarks.insert(report.remarks.end(), remarks.begin(), remarks.end());
-  report.passes_s += steady_seconds() - begun;
+  report.lap(&CompileReport::passes_s);
   return result.graph;
 }
 
@@ -43,10 +41,10 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
   }
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
-  const double begun = steady_seconds();
   if (options.verify) verify(*graph);
-  report.passes_s += steady_seconds() - begun;
-  return target.compile(graph, options, report);
+  auto executable = target.compile(graph, options, report);
+  report.lap(&CompileReport::allocate_s);
+  return executable;
 }
 
 Type stored_type(const Type& type, std::string_view precision) {

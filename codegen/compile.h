@@ -9,6 +9,7 @@
 
 #include "ir/graph.h"
 #include "passes/pass.h"
+#include "runtime/clock.h"
 #include "runtime/executable.h"
 
 namespace graphc {
@@ -25,7 +26,8 @@ struct CompileOptions {
   bool verify = true;             ///< check the graph before and after every pass
 };
 
-/// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds.
+/// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds: each
+/// begins where the one before it ended, so they add up to the time since the report was made.
 struct CompileReport {
   double trace_s = 0;     ///< the user's function, to a graph
   double passes_s = 0;    ///< graph to graph, checks of the graph included
@@ -39,6 +41,16 @@ struct CompileReport {
   int64_t peak_bytes = 0;  ///< of the arena while it runs; 0 when the target does not plan it
   std::vector<PassTime> passes;
   std::vector<Remark> remarks;
+
+  /// The moment up to which time is accounted for.
+  double accounted = steady_seconds();
+
+  /// Adds the time since the last lap to a phase.
+  void lap(double CompileReport::*phase) {
+    const double now = steady_seconds();
+    this->*phase += now - accounted;
+    accounted = now;
+  }
 
   double total_s() const {
     return trace_s + passes_s + plan_s + emit_s + codegen_s + link_s + allocate_s;

@@ -8,7 +8,6 @@
 #include "frontend/initializers.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
-#include "runtime/clock.h"
 
 namespace graphc {
 
@@ -79,7 +78,6 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
     kept.splice(kept.begin(), kept, entry);
     return kept.front();
   }
-  const double begun = steady_seconds();
   Compiled now{.graph = std::string(graph), .inputs = inputs};
   // Under f64 the caller may bring f64 for the f32 of the graph.
   std::vector<Type> types = inputs;
@@ -89,13 +87,12 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
   TracedGraph traced = model_.trace(graph, types);
   now.extents = std::move(traced.extents);
   now.result_names = std::move(traced.result_names);
-  now.report.trace_s = steady_seconds() - begun;
+  now.report.lap(&CompileReport::trace_s);
   now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
-  const double start = steady_seconds();
   const Signature& signature = now.executable->signature();
   for (const Argument& state : signature.states) now.states.push_back(stored(state.name).tensor);
   for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
-  now.report.allocate_s += steady_seconds() - start;
+  now.report.lap(&CompileReport::allocate_s);
   if (!kept.empty()) announce(kept.front(), now);
   kept.push_front(std::move(now));
   if (int(kept.size()) > std::max(1, options_.kept)) kept.pop_back();

@@ -86,7 +86,6 @@ Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<T
     if (buffer.place == Place::constant) bases_[i] = buffer.data.data();
   }
   code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_);
-  times_.allocate_s = lap();
 }
 
 void Program::compile_missing(const CpuFeatures& cpu) {

@@ -13,9 +13,10 @@
 
 namespace graphc::cpu {
 
-/// Seconds and counts of making a program. The `_s` are disjoint intervals.
+/// Seconds and counts of making a program. The `_s` are disjoint intervals; what is left of the
+/// time made threads, the arena and the walker.
 struct ProgramTimes {
-  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0, allocate_s = 0;
+  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0;
   int64_t kernels = 0;     ///< compiled now
   int64_t cache_hits = 0;  ///< found already compiled
 };

@@ -10,7 +10,6 @@
 #include "codegen/cpu/program.h"
 #include "codegen/cpu/target.h"
 #include "passes/pipeline.h"
-#include "runtime/clock.h"
 #include "runtime/cores.h"
 
 namespace graphc {
@@ -53,16 +52,16 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
   const int threads = options.threads > 0 ? options.threads : default_thread_count();
-  const double begun = steady_seconds();
-  std::shared_ptr<ThreadTeam> team = team_of(threads);
-  report.allocate_s += steady_seconds() - begun;
-  auto program = std::make_unique<cpu::Program>(*kernels, cpu::cpu_of(options), std::move(team));
+  auto program =
+      std::make_unique<cpu::Program>(*kernels, cpu::cpu_of(options), team_of(threads));
+  report.lap(&CompileReport::allocate_s);
   const cpu::ProgramTimes& times = program->times();
   report.plan_s += times.plan_s;
   report.emit_s += times.emit_s;
   report.codegen_s += times.codegen_s;
   report.link_s += times.link_s;
-  report.allocate_s += times.allocate_s;
+  // The rest made the threads and the arena.
+  report.allocate_s -= times.plan_s + times.emit_s + times.codegen_s + times.link_s;
   report.kernels += times.kernels;
   report.cache_hits += times.cache_hits;
   report.peak_bytes = program->plan().arena_bytes;

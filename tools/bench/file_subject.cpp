@@ -5,7 +5,6 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "models/random_inputs.h"
-#include "runtime/clock.h"
 #include "runtime/files/files.h"
 #include "tools/bench/subject.h"
 
@@ -57,18 +56,15 @@ class FileSubject : public Subject {
   }
 
   CompileReport compile(Call, const std::vector<Tensor>&) override {
-    const double begun = steady_seconds();
-    const GraphPtr graph = parse(text_, configuration().workload).graph(drawn_->name());
-    const double traced = steady_seconds();
     CompileReport report;
+    const GraphPtr graph = parse(text_, configuration().workload).graph(drawn_->name());
+    report.lap(&CompileReport::trace_s);
     executable_ =
         graphc::compile(graph, target(configuration().target), configuration().compile, report);
-    report.trace_s += traced - begun;
-    const double compiled = steady_seconds();
     for (const Tensor& state : initial_) states_.emplace_back(state.copy());
     for (const Argument& output : executable_->signature().outputs)
       outputs_.emplace_back(output.type);
-    report.allocate_s += steady_seconds() - compiled;
+    report.lap(&CompileReport::allocate_s);
     return report;
   }
 
