@@ -26,8 +26,8 @@ struct CompileOptions {
   bool verify = true;             ///< check the graph before and after every pass
 };
 
-/// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds: each
-/// begins where the one before it ended, so they add up to the time since the report was made.
+/// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds:
+/// each begins where the one before it ended, so they add up to the time since the report was made.
 struct CompileReport {
   double trace_s = 0;     ///< the user's function, to a graph
   double passes_s = 0;    ///< graph to graph, checks of the graph included
@@ -46,7 +46,7 @@ struct CompileReport {
   double accounted = steady_seconds();
 
   /// Adds the time since the last lap to a phase.
-  void lap(double CompileReport::*phase) {
+  void lap(double CompileReport::* phase) {
     const double now = steady_seconds();
     this->*phase += now - accounted;
     accounted = now;

@@ -108,6 +108,7 @@ int Lowering::add_buffer(const std::string& name, Place place, int index, int64_
   buffer.place = place;
   buffer.index = index;
   buffer.bytes = bytes;
+  buffer.scope = scope_;
   plan_.buffers.push_back(std::move(buffer));
   return int(plan_.buffers.size()) - 1;
 }
@@ -219,23 +220,38 @@ void Lowering::count_reader(Value value, int count) {
   if (const Value state = viewed_state(value)) readers_[state.node] += count;
 }
 
-void Lowering::want_states_in_place(const Node& kernel, const RowProgram& rows,
-                                    const ViewMap& views, ViewMap& wanted) {
-  if (rows.stages != 0) return;
+bool Lowering::may_replace(const Node& kernel, int index, Value old) const {
+  const Graph& body = kernel.region();
+  const Value made = body.results()[size_t(index)];
+  const bool scatters = made.node->is(ops::scatter) || made.node->is(ops::scatter_add);
+  std::optional<RowProgram> rows;
+  if (!scatters) {
+    rows = analyse_row_program(body);
+    // Sums along rows are complete before the rest reads the same elements once more.
+    int products = 0, others = 0;
+    for (const Node& node : body.nodes())
+      (node.is(ops::matmul) ? products : others) += is_row_global(node);
+    if (!rows || others > 0 || products > (body.results().size() == 1 ? 1 : 0)) return false;
+  }
+  for (size_t i = 0; i < kernel.operands.size(); ++i) {
+    const Value inner = body.inputs()[i];
+    Value viewed = kernel.operands[i];
+    while (is_view(*viewed.node)) viewed = viewed.node->operands[0];
+    if (viewed != old) continue;
+    if (kernel.operands[i] != old) return false;
+    if (scatters ? made.node->operands[0] != inner
+                 : rows->space[size_t(inner.node->id)] != rows->space[size_t(made.node->id)] ||
+                       !reads_in_place(body, inner))
+      return false;
+  }
+  return true;
+}
+
+void Lowering::want_states_in_place(const Node& kernel, const ViewMap& views, ViewMap& wanted) {
   for (const Next& next : graph_.next()) {
-    if (next.value.node != &kernel || wanted.find(next.value) != nullptr ||
-        readers_[next.state.node] != 0)
-      continue;
-    const Value made = kernel.region().results()[size_t(next.value.index)];
-    bool aligned = true;
-    for (size_t i = 0; i < kernel.operands.size(); ++i) {
-      const Value inner = kernel.region().inputs()[i];
-      if (viewed_state(kernel.operands[i]) != next.state) continue;
-      aligned &= kernel.operands[i] == next.state &&
-                 rows.space[size_t(inner.node->id)] == rows.space[size_t(made.node->id)] &&
-                 reads_in_place(kernel.region(), inner);
-    }
-    if (aligned) wanted.set(next.value, views.get(next.state));
+    if (next.value.node == &kernel && wanted.find(next.value) == nullptr &&
+        readers_[next.state.node] == 0 && may_replace(kernel, next.value.index, next.state))
+      wanted.set(next.value, views.get(next.state));
   }
 }
 
@@ -334,8 +350,7 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
   std::vector<View> inputs;
   for (Value operand : node.operands) inputs.push_back(views.get(operand));
   if (family == "recurrent") return lower_recurrent(node, first, inputs, views, wanted);
-  if (const auto rows = analyse_row_program(body); rows && &graph_ == node.graph)
-    want_states_in_place(node, *rows, views, wanted);
+  if (&graph_ == node.graph) want_states_in_place(node, views, wanted);
   std::vector<View> results;
   for (int i = 0; i < node.results(); ++i) {
     const int base = i == 0 && wanted.find(node.result()) == nullptr ? scatter_base(node) : -1;
@@ -343,7 +358,7 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
     views.set(node.result(i), results.back());
   }
   if (family == "rows") {
-    lower_rows_kernel(node, first, inputs, results[0]);
+    lower_rows_kernel(node, first, inputs, results);
   } else if ((first.is(ops::sum) || first.is(ops::max)) &&
              !first.attributes.get_bool("keep", false)) {
     binding_.name = node.names[0];

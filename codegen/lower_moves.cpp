@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move rows about: concatenations, gathers and scattered sums.
+// Kernels that move rows about: concatenations and rows by index.
 #include <algorithm>
 
 #include "codegen/lowering.h"
@@ -24,33 +24,48 @@ void Lowering::lower_concat(const Node& node, const std::vector<View>& inputs, c
   }
 }
 
+namespace {
+
+RowsOp rows_op(const Node& op) {
+  if (op.is(ops::scatter)) return RowsOp::scatter;
+  if (op.is(ops::scatter_add)) return RowsOp::scatter_add;
+  return op.is(ops::merge_rows) ? RowsOp::merge_rows : RowsOp::gather;
+}
+
+}  // namespace
+
 void Lowering::lower_rows_kernel(const Node& node, const Node& op, const std::vector<View>& inputs,
-                                 const View& result) {
-  const auto view = [&](size_t i) {
+                                 const std::vector<View>& results) {
+  const auto view = [&](size_t i, const char* name) {
     const Values& parameters = op.graph->inputs();
-    return inputs[size_t(std::find(parameters.begin(), parameters.end(), op.operands[i]) -
-                         parameters.begin())];
+    const auto found = std::find(parameters.begin(), parameters.end(), op.operands[i]);
+    return straight(inputs[size_t(found - parameters.begin())], name);
   };
   RowsCall call;
   call.name = node.names[0];
   call.where = op.where;
-  call.scatter = op.is(ops::scatter_add);
-  const View table = straight(view(0), "table"), indices = straight(view(1), "indices");
+  call.op = rows_op(op);
+  const bool merges = call.op == RowsOp::merge_rows;
+  const View indices = view(merges ? 0 : 1, "indices");
   call.indices = indices.address;
   call.index_dtype = indices.dtype;
   call.count = indices.shape.elements();
+  const View table = merges ? results[1] : view(0, "table");
+  call.dtype = table.dtype;
   call.table_rows = table.shape[0];
-  call.row_bytes =
-      table.shape[0] == 0 ? 0 : table.shape.elements() / table.shape[0] * size_of(table.dtype);
-  if (call.scatter) {
-    if (table.dtype != DType::f32)
-      throw input_error({}, "scatter_add: the CPU target adds f32: found {}", name_of(table.dtype));
-    copy_unless_there(table, result, node.names[0]);
-    call.table = result.address;
-    call.rows = straight(view(2), "rows").address;
-  } else {
+  call.row_bytes = table.shape.with(0, 1).elements() * size_of(table.dtype);
+  if (call.op == RowsOp::gather) {
     call.table = table.address;
-    call.rows = result.address;
+    call.rows = results[0].address;
+  } else if (merges) {
+    call.table = table.address;
+    call.rows = view(1, "rows").address;
+    call.distinct = results[0].address;
+    call.distinct_dtype = results[0].dtype;
+  } else {
+    copy_unless_there(table, results[0], node.names[0]);
+    call.table = results[0].address;
+    call.rows = view(2, "rows").address;
   }
   add("rows", std::move(call));
 }

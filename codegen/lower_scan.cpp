@@ -11,6 +11,8 @@
 #include "codegen/history.h"
 #include "codegen/lowering.h"
 #include "codegen/view.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
 
 namespace graphc {
 
@@ -33,39 +35,73 @@ Lowering::ScanViews Lowering::bind_scan(const Scan& scan, const std::vector<View
   }
   for (size_t c = 0; c < carries; ++c) {
     const View initial = straight(operands[streams + c], scan.body_carries()[c].name());
-    const Value next = scan.next()[c];
-    const auto history = std::find(scan.emits().begin(), scan.emits().end(), next);
-    View read = initial, write, final = initial;
-    if (history != scan.emits().end()) {
-      const size_t e = size_t(history - scan.emits().begin());
-      write = read = emit_steps[e];
-      const int64_t step = write.address.terms.back().step;
-      read.address = moved(write.address, scan.reverse() ? step : -step);
-      if (scan.steps() > 0)
-        final = at_index(bound.emitted[e], scan.reverse() ? 0 : scan.steps() - 1);
-    } else {
-      const int64_t bytes = initial.shape.elements() * size_of(initial.dtype);
-      const int64_t slot = (bytes + 63) / 64 * 64;
-      View slots =
-          contiguous_view(add_buffer(scan.body_carries()[c].name(), Place::arena, 0, 2 * slot),
-                          {initial.dtype, initial.shape});
-      write = read = slots;
-      write.address.offset = slot;
-      write.address.terms.push_back({depth, 0, -slot});
-      read.address.terms.push_back({depth, 0, slot});
-      if (scan.steps() > 0) final.address = moved(slots.address, scan.steps() % 2 == 1 ? slot : 0);
-    }
-    read.address.first_loop = depth;
-    read.address.at_first = std::make_shared<const Address>(initial.address);
-    bound.inputs.push_back(read);
-    bound.results.push_back(write);
-    bound.final.push_back(final);
-    bound.initial.push_back(initial);
+    bind_carry(scan, c, initial, depth, emit_steps, bound);
   }
   bound.inputs.insert(bound.inputs.end(), operands.begin() + long(streams + carries),
                       operands.end());
   bound.results.insert(bound.results.end(), emit_steps.begin(), emit_steps.end());
   return bound;
+}
+
+void Lowering::bind_carry(const Scan& scan, size_t carry, const View& initial, int depth,
+                          const std::vector<View>& emit_steps, ScanViews& bound) {
+  const Value next = scan.next()[carry];
+  const std::string& name = scan.body_carries()[carry].name();
+  const auto history = std::find(scan.emits().begin(), scan.emits().end(), next);
+  View read = initial, write, final = initial;
+  if (history != scan.emits().end()) {
+    const size_t e = size_t(history - scan.emits().begin());
+    write = read = emit_steps[e];
+    const int64_t step = write.address.terms.back().step;
+    read.address = moved(write.address, scan.reverse() ? step : -step);
+    if (scan.steps() > 0) final = at_index(bound.emitted[e], scan.reverse() ? 0 : scan.steps() - 1);
+  } else if (const std::optional<View> place = carry_in_place(scan, carry, initial)) {
+    bound.inputs.push_back(*place);
+    bound.results.push_back(*place);
+    bound.final.push_back(*place);
+    return;
+  } else {
+    const int64_t bytes = initial.shape.elements() * size_of(initial.dtype);
+    const int64_t slot = (bytes + 63) / 64 * 64;
+    View slots = contiguous_view(add_buffer(name, Place::arena, 0, 2 * slot),
+                                 {initial.dtype, initial.shape});
+    write = read = slots;
+    write.address.offset = slot;
+    write.address.terms.push_back({depth, 0, -slot});
+    read.address.terms.push_back({depth, 0, slot});
+    if (scan.steps() > 0) final.address = moved(slots.address, scan.steps() % 2 == 1 ? slot : 0);
+  }
+  read.address.first_loop = depth;
+  read.address.at_first = std::make_shared<const Address>(initial.address);
+  bound.inputs.push_back(read);
+  bound.results.push_back(write);
+  bound.final.push_back(final);
+}
+
+std::optional<View> Lowering::carry_in_place(const Scan& scan, size_t carry, const View& initial) {
+  const Graph& body = scan.body();
+  const Value old = scan.body_carries()[carry], next = scan.next()[carry];
+  if (!next.node->is(ops::kernel) || next.node->attributes.get_string("family", "") == "recurrent")
+    return std::nullopt;
+  // It is read in this kernel alone, and what becomes of it is read in the next step alone.
+  const std::vector<int> uses = use_counts(body);
+  const auto reads = std::ranges::count(next.node->operands, old);
+  if (uses[size_t(old.node->id)] != reads || !may_replace(*next.node, next.index, old) ||
+      std::ranges::count(body.results(), next) != 1)
+    return std::nullopt;
+  for (const Node& node : body.nodes()) {
+    if (std::ranges::count(node.operands, next) > 0) return std::nullopt;
+  }
+  if (scan.steps() == 0) return initial;
+  const Value first = scan.initial()[carry];
+  const Node& scan_node = scan.node();
+  if (first.node->is(ops::constant) && &graph_ == scan_node.graph &&
+      use_counts(graph_)[size_t(first.node->id)] == 1 &&
+      plan_.buffers[size_t(initial.address.buffer)].place == Place::arena)
+    return initial;
+  const View place = temporary({initial.dtype, initial.shape}, old.name());
+  copy(initial, place, old.name());
+  return place;
 }
 
 void Lowering::publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views) {
@@ -87,6 +123,8 @@ void Lowering::lower_loop(const Node& node, ViewMap& views, ViewMap& wanted) {
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
   std::vector<Record>* outer = records_;
+  const int outer_scope = scope_;
+  loop.id = scope_ = loops_++;
   records_ = &loop.body;
   plan_.loop_depth = std::max(plan_.loop_depth, ++depth_);
   ViewMap inner, inner_wanted;
@@ -103,6 +141,7 @@ void Lowering::lower_loop(const Node& node, ViewMap& views, ViewMap& wanted) {
   }
   --depth_;
   records_ = outer;
+  scope_ = outer_scope;
   add("loop", std::move(loop));
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -65,14 +66,18 @@ class Lowering {
   /// If the kernel forms a shifted history whose slot was made: writes the slot, and sets the view.
   bool lower_history(const Node& kernel, ViewMap& views, const ViewMap& wanted);
 
+  /// Whether result `index` of the kernel may lie where `old`, which is nowhere else needed any
+  /// more, lies: an elementwise kernel, or the body of a product, that reads each element of it
+  /// only to make the element in its place, or a scatter into it.
+  bool may_replace(const Node& kernel, int index, Value old) const;
+
   // --- states ---
 
   void count_readers();
   void count_reader(Value value, int count);
-  /// Lets an elementwise kernel write the next value of a state over the state itself: when it is
-  /// the last to read it, and reads each element only to write it.
-  void want_states_in_place(const Node& kernel, const RowProgram& rows, const ViewMap& views,
-                            ViewMap& wanted);
+  /// Lets a kernel write the next value of a state over the state itself when it is the last to
+  /// read it and may replace it.
+  void want_states_in_place(const Node& kernel, const ViewMap& views, ViewMap& wanted);
   /// All `next` at once: old values of states that are still needed are set aside first.
   void assign_states(ViewMap& views);
 
@@ -89,7 +94,7 @@ class Lowering {
   void lower_concat(const Node& node, const std::vector<View>& inputs, const View& to,
                     const std::string& name);
   void lower_rows_kernel(const Node& node, const Node& op, const std::vector<View>& inputs,
-                         const View& result);
+                         const std::vector<View>& results);
 
   // --- loops: codegen/lower_scan.cpp ---
 
@@ -97,11 +102,15 @@ class Lowering {
   struct ScanViews {
     std::vector<View> inputs, results;  // of the body
     std::vector<View> emitted, final;   // of the node
-    std::vector<View> initial;
   };
 
   ScanViews bind_scan(const Scan& scan, const std::vector<View>& operands, const Node& node,
                       const ViewMap& wanted, int depth);
+  /// Two slots, read and written in turn; or the place of the emitted history.
+  void bind_carry(const Scan& scan, size_t carry, const View& initial, int depth,
+                  const std::vector<View>& emit_steps, ScanViews& bound);
+  /// The one place of a carry that the body replaces element by element; nothing if it does not.
+  std::optional<View> carry_in_place(const Scan& scan, size_t carry, const View& initial);
   void publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views);
   void lower_loop(const Node& node, ViewMap& views, ViewMap& wanted);
   void lower_recurrent(const Node& node, const Node& scan_node, const std::vector<View>& inputs,
@@ -118,6 +127,8 @@ class Lowering {
   std::unordered_map<const Node*, int> readers_;               // of each state, still to be lowered
   std::map<std::pair<const Node*, int>, bool> history_front_;  // of values with a slot more
   int depth_ = 0;                                              // of the loop being lowered
+  int scope_ = -1;                                             // its id
+  int loops_ = 0;                                              // ids given so far
 };
 
 }  // namespace graphc

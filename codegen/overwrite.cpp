@@ -140,7 +140,7 @@ void rename(Plan& plan, int from, int to) {
 
 void overwrite(Plan& plan) {
   // Buffers by the phase in which they begin and end, so that a long plan is gone through once.
-  std::vector<std::vector<int>> beginning(plan.records.size()), ending(plan.records.size());
+  std::vector<std::vector<int>> beginning(size_t(plan.phases)), ending(size_t(plan.phases));
   const auto note = [&](int index) {
     const Buffer& buffer = plan.buffers[size_t(index)];
     if (buffer.place != Place::arena || buffer.first_phase < 0) return;
@@ -148,12 +148,18 @@ void overwrite(Plan& plan) {
     ending[size_t(buffer.last_phase)].push_back(index);
   };
   for (size_t i = 0; i < plan.buffers.size(); ++i) note(int(i));
-  for (size_t phase = 0; phase < plan.records.size(); ++phase) {
-    const std::vector<const NestCall*> calls = private_nests(plan.records[phase]);
+  std::vector<std::pair<const Record*, int>> phases;
+  visit_phases(plan.records,
+               [&](const Record& record, int scope) { phases.emplace_back(&record, scope); });
+  for (size_t phase = 0; phase < phases.size(); ++phase) {
+    const auto [record, scope] = phases[phase];
+    const std::vector<const NestCall*> calls = private_nests(*record);
     if (calls.empty()) continue;
     for (int result : beginning[phase]) {
       for (int operand : ending[phase]) {
         const Buffer &r = plan.buffers[size_t(result)], &o = plan.buffers[size_t(operand)];
+        // What a loop does not make anew in each step is needed in the next.
+        if (r.scope != scope || o.scope != scope) continue;
         // Taken by another result, or made in this very phase.
         if (o.last_phase != int(phase) || o.first_phase == int(phase)) continue;
         if (r.bytes != o.bytes || !Candidate(plan, calls, result, operand).legal()) continue;

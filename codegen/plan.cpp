@@ -3,21 +3,52 @@
 #include "codegen/plan.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "codegen/plan_visit.h"
 
 namespace graphc {
 namespace {
 
-void set_lifetimes(Plan& plan) {
-  for (size_t phase = 0; phase < plan.records.size(); ++phase) {
-    visit_addresses(plan.records[phase], [&](const Address& address) {
-      Buffer& buffer = plan.buffers[size_t(address.buffer)];
-      if (buffer.first_phase < 0) buffer.first_phase = int(phase);
-      buffer.last_phase = int(phase);
+/// Sets first and last phases, and stretches those of what a loop does not make anew in each step
+/// over the whole loop.
+class Lifetimes {
+ public:
+  explicit Lifetimes(Plan& plan) : plan_(plan) {
+    for (const Record& record : plan.records) visit(record);
+  }
+
+  int phases() const { return phase_; }
+
+ private:
+  void visit(const Record& record) {
+    const LoopCall* loop = loop_of_phases(record);
+    if (loop == nullptr) {
+      visit_addresses(record,
+                      [&](const Address& address) { touch(address.buffer, phase_, phase_); });
+      ++phase_;
+      return;
+    }
+    const int begin = phase_;
+    for (const Record& inner : loop->body) visit(inner);
+    inside_.insert(loop->id);
+    visit_addresses(record, [&](const Address& address) {
+      if (!inside_.contains(plan_.buffers[size_t(address.buffer)].scope))
+        touch(address.buffer, begin, phase_ - 1);
     });
   }
-}
+
+  void touch(int index, int first, int last) {
+    Buffer& buffer = plan_.buffers[size_t(index)];
+    if (buffer.first_phase < 0 || first < buffer.first_phase) buffer.first_phase = first;
+    buffer.last_phase = std::max(buffer.last_phase, last);
+  }
+
+  Plan& plan_;
+  int phase_ = 0;
+  std::set<int> inside_;  ///< loops gone through: those around the present one are not among them
+};
 
 bool alive_together(const Buffer& a, const Buffer& b) {
   return a.first_phase <= b.last_phase && b.first_phase <= a.last_phase;
@@ -38,7 +69,7 @@ int64_t room(const Buffer& buffer) {
 }  // namespace
 
 void plan_memory(Plan& plan) {
-  set_lifetimes(plan);
+  plan.phases = Lifetimes(plan).phases();
   overwrite(plan);
   std::vector<size_t> order;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -68,16 +99,49 @@ void plan_memory(Plan& plan) {
   }
 }
 
+namespace {
+
+/// What a step of a loop finds from before it lives as long as the loop.
+void verify_loops(const Plan& plan, const std::vector<Record>& records) {
+  int phase = 0;
+  std::function<void(const Record&, std::set<int>&)> visit = [&](const Record& record,
+                                                                 std::set<int>& inside) {
+    const LoopCall* loop = loop_of_phases(record);
+    if (loop == nullptr) {
+      ++phase;
+      return;
+    }
+    const int begin = phase;
+    std::set<int> loops{loop->id};
+    for (const Record& inner : loop->body) visit(inner, loops);
+    visit_addresses(record, [&](const Address& address) {
+      const Buffer& buffer = plan.buffers[size_t(address.buffer)];
+      if (buffer.place != Place::arena || loops.contains(buffer.scope)) return;
+      GRAPHC_CHECK(buffer.first_phase <= begin && phase - 1 <= buffer.last_phase,
+                   "%{} lives for phases {}..{}, not for all of loop %{}, {}..{}", buffer.name,
+                   buffer.first_phase, buffer.last_phase, loop->name, begin, phase - 1);
+    });
+    inside.merge(loops);
+  };
+  std::set<int> all;
+  for (const Record& record : records) visit(record, all);
+}
+
+}  // namespace
+
 void verify_plan(const Plan& plan) {
-  for (size_t phase = 0; phase < plan.records.size(); ++phase) {
-    visit_addresses(plan.records[phase], [&](const Address& address) {
+  int phase = 0;
+  visit_phases(plan.records, [&](const Record& record, int) {
+    visit_addresses(record, [&](const Address& address) {
       const Buffer& buffer = plan.buffers[size_t(address.buffer)];
       GRAPHC_CHECK(buffer.place != Place::arena ||
-                       (buffer.first_phase <= int(phase) && int(phase) <= buffer.last_phase),
+                       (buffer.first_phase <= phase && phase <= buffer.last_phase),
                    "phase {} uses %{} outside its lifetime {}..{}", phase, buffer.name,
                    buffer.first_phase, buffer.last_phase);
     });
-  }
+    ++phase;
+  });
+  verify_loops(plan, plan.records);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& a = plan.buffers[i];
     if (!in_arena(a)) continue;
@@ -91,86 +155,6 @@ void verify_plan(const Plan& plan) {
                    "%{} and %{} overlap while both live", a.name, b.name);
     }
   }
-}
-
-namespace {
-
-constexpr const char* place_names[] = {"arena", "input", "state", "output", "constant"};
-constexpr const char* split_names[] = {"rows", "columns", "rows or columns"};
-
-std::string text_of(const Plan& plan, const Address& address) {
-  std::string text = fmt::format("%{}", plan.buffers[size_t(address.buffer)].name);
-  if (address.offset != 0) text += fmt::format("+{}", address.offset);
-  for (const Address::Term& term : address.terms) {
-    if (term.step != 0) text += fmt::format("+{}*t{}", term.step, term.loop);
-    if (term.parity != 0) text += fmt::format("{:+}*(t{}%2)", term.parity, term.loop);
-  }
-  if (address.at_first) text += fmt::format(" (first: {})", text_of(plan, *address.at_first));
-  return text;
-}
-
-void print_record(const Plan& plan, const Record& record, const std::string& indent,
-                  std::string& out) {
-  if (auto nest = std::get_if<NestCall>(&record.call)) {
-    const NestProgram& program = plan.programs[size_t(nest->program)];
-    out += fmt::format("{}{} %{}: nest {} over {} rows x {} columns", indent, record.family,
-                       nest->name, nest->program, nest->rows, nest->unit);
-    if (!nest->outer.empty()) out += fmt::format(", {} times", fmt::join(nest->outer, " x "));
-    out += fmt::format(", shared out by {}\n", split_names[size_t(nest->split)]);
-    for (const CallProduct& product : nest->products) {
-      out +=
-          fmt::format("{}  product  {} x {}, k {}, {} part{}{}\n", indent, text_of(plan, product.a),
-                      text_of(plan, product.b), product.k, product.parts,
-                      product.parts == 1 ? "" : "s", product.packed ? ", in panels" : "");
-    }
-    for (size_t i = 0; i < nest->operands.size(); ++i) {
-      const OperandKind kind = program.operands[i].kind;
-      if (nest->operands[i].address.buffer < 0) continue;
-      const char* verb = kind == OperandKind::load    ? "reads"
-                         : kind == OperandKind::store ? "writes"
-                                                      : "reduces into";
-      out += fmt::format("{}  {} {}\n", indent, verb, text_of(plan, nest->operands[i].address));
-    }
-  } else if (auto pack = std::get_if<PackCall>(&record.call)) {
-    out += fmt::format("{}pack {} -> {}: [{}, {} x {}]\n", indent, text_of(plan, pack->from),
-                       text_of(plan, pack->to), pack->k, pack->parts, pack->unit);
-  } else if (auto rows = std::get_if<RowsCall>(&record.call)) {
-    out += fmt::format("{}rows %{}: {} {} of {} rows, indices {}, rows {}\n", indent, rows->name,
-                       rows->scatter ? "add into" : "gather from", text_of(plan, rows->table),
-                       rows->table_rows, text_of(plan, rows->indices), text_of(plan, rows->rows));
-  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
-    out += fmt::format("{}{} %{}: {} rows shared out, {} at a time\n", indent, record.family,
-                       block->name, block->rows, block->block_rows);
-    for (const Record& inner : block->body) print_record(plan, inner, indent + "  ", out);
-  } else {
-    const LoopCall& loop = std::get<LoopCall>(record.call);
-    out += fmt::format(
-        "{}{} %{}: {} steps{}{}\n", indent, record.family, loop.name, loop.steps,
-        loop.reverse ? " backwards" : "",
-        loop.private_rows ? fmt::format(", {} rows shared out, no meeting inside", loop.rows) : "");
-    for (const Record& inner : loop.body) print_record(plan, inner, indent + "  ", out);
-  }
-}
-
-}  // namespace
-
-std::string print(const Plan& plan) {
-  int64_t sum = 0;
-  for (const Buffer& buffer : plan.buffers) sum += in_arena(buffer) ? buffer.bytes : 0;
-  std::string out =
-      fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests\n", plan.name,
-                  plan.arena_bytes, sum, plan.records.size(), plan.programs.size());
-  for (const Buffer& buffer : plan.buffers) {
-    out += fmt::format("  %{}: {} bytes, {}", buffer.name, buffer.bytes,
-                       place_names[size_t(buffer.place)]);
-    if (in_arena(buffer))
-      out += fmt::format(" at {}, phases {}..{}", buffer.offset, buffer.first_phase,
-                         buffer.last_phase);
-    out += "\n";
-  }
-  for (size_t phase = 0; phase < plan.records.size(); ++phase)
-    print_record(plan, plan.records[phase], fmt::format("phase {}: ", phase), out);
-  return out;
 }
 
 }  // namespace graphc

@@ -3,13 +3,15 @@
 // walks.
 //
 // Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
-// do not. Records at the top level are phases: the team meets after each. Inside a loop the team
-// meets after each record too, unless the loop is `private_rows`: then each thread runs all steps
-// for its own rows and meets nobody.
+// do not. A record is a phase: the team meets after each. Inside a loop the team meets after each
+// record too, so that its records are phases of their own, unless the loop is `private_rows`: then
+// each thread runs all steps for its own rows and meets nobody. Phases are numbered in the order of
+// the text.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,12 +22,14 @@ namespace graphc {
 
 enum class Place : uint8_t { arena, input, state, output, constant };
 
-/// A stretch of memory that lives for whole phases.
+/// A stretch of memory that lives for whole phases. What is made and used within one step of a loop
+/// lives for phases of that loop; everything else that a loop touches lives for all of them.
 struct Buffer {
   std::string name;
   Place place = Place::arena;
   int index = 0;  ///< which input, state, output or constant
   int64_t bytes = 0;
+  int scope = -1;  ///< LoopCall::id of the loop in whose step it lives; -1: none
   int first_phase = -1, last_phase = -1;
   int64_t offset = 0;  ///< in the arena; set by plan_memory
   std::string data;    ///< of a constant
@@ -103,14 +107,18 @@ struct PackCall {
   int program = 0;  ///< the nest that reads the panels: it fixes the width
 };
 
-/// Rows of a table by index: gather copies them out, scatter_add adds rows to them (each thread
-/// owns a range of the table's rows). Tables and rows are contiguous rows of `row` bytes
-/// (scatter_add: f32).
+enum class RowsOp : uint8_t { gather, scatter, scatter_add, merge_rows };
+std::string_view name_of(RowsOp op);
+
+/// Rows of a table by index, each `row_bytes` contiguous bytes: gather copies them out, scatter
+/// writes and scatter_add adds rows to them. merge_rows makes a table of the sums of rows with
+/// equal indices, and the distinct indices.
 struct RowsCall {
   std::string name;
-  bool scatter = false;
+  RowsOp op = RowsOp::gather;
   Address table, indices, rows;
-  DType index_dtype = DType::i32;
+  Address distinct;  ///< merge_rows only
+  DType dtype = DType::f32, index_dtype = DType::i32, distinct_dtype = DType::i32;
   int64_t table_rows = 0, count = 0, row_bytes = 0;
   Where where;  ///< for an index outside the table
 };
@@ -120,6 +128,7 @@ struct Record;
 /// Steps 0 .. steps-1, or backwards with `reverse`.
 struct LoopCall {
   std::string name;
+  int id = -1;  ///< distinct; -1 with private_rows
   int64_t steps = 0;
   bool reverse = false;
   bool private_rows = false;
@@ -148,6 +157,7 @@ struct Plan {
   std::vector<Record> records;
   std::vector<View> results;  ///< of the graph's results, in output buffers
   int64_t arena_bytes = 0;
+  int phases = 0;
   int loop_depth = 0;  ///< deepest nesting of loops
 };
 

@@ -26,7 +26,8 @@ void change_addresses(Record& record, const std::function<void(Address&)>& f) {
     change(pack->from, f);
     change(pack->to, f);
   } else if (auto rows = std::get_if<RowsCall>(&record.call)) {
-    for (Address* address : {&rows->table, &rows->indices, &rows->rows}) change(*address, f);
+    for (Address* address : {&rows->table, &rows->indices, &rows->rows, &rows->distinct})
+      change(*address, f);
   } else if (auto block = std::get_if<BlockCall>(&record.call)) {
     for (Record& inner : block->body) change_addresses(inner, f);
   } else {
@@ -38,6 +39,31 @@ void visit_addresses(const Record& record, const std::function<void(const Addres
   // One walk serves both: nothing is changed through a copy.
   Record copy = record;
   change_addresses(copy, [&](Address& address) { visit(address); });
+}
+
+const LoopCall* loop_of_phases(const Record& record) {
+  const auto* loop = std::get_if<LoopCall>(&record.call);
+  return loop != nullptr && !loop->private_rows ? loop : nullptr;
+}
+
+namespace {
+
+void visit_phases(const std::vector<Record>& records, int scope,
+                  const std::function<void(const Record&, int)>& visit) {
+  for (const Record& record : records) {
+    if (const LoopCall* loop = loop_of_phases(record)) {
+      visit_phases(loop->body, loop->id, visit);
+    } else {
+      visit(record, scope);
+    }
+  }
+}
+
+}  // namespace
+
+void visit_phases(const std::vector<Record>& records,
+                  const std::function<void(const Record&, int scope)>& visit) {
+  visit_phases(records, -1, visit);
 }
 
 }  // namespace graphc

@@ -132,6 +132,15 @@ Value scatter_add(Value base, Value indices, Value rows, Where where) {
   return apply1(ops::scatter_add, {base, indices, rows}, {}, where);
 }
 
+Value scatter(Value base, Value indices, Value rows, Where where) {
+  return apply1(ops::scatter, {base, indices, rows}, {}, where);
+}
+
+std::pair<Value, Value> merge_rows(Value indices, Value rows, Where where) {
+  const Node& node = apply(ops::merge_rows, {indices, rows}, {}, {}, where);
+  return {node.result(0), node.result(1)};
+}
+
 Value sum_to(Value x, const Shape& shape) {
   if (x.shape() == shape) return x;
   const int extra = x.shape().rank() - shape.rank();

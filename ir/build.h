@@ -8,6 +8,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "ir/graph.h"
 #include "ir/op.h"
@@ -135,6 +136,11 @@ Value mean(Value x, Where where = Where::here());
 /// Rows of `table` (axis 0) chosen by integer `indices`: shape indices ++ row.
 Value gather(Value table, Value indices, Where where = Where::here());
 Value scatter_add(Value base, Value indices, Value rows, Where where = Where::here());
+/// The base with rows (axis 0) replaced by `rows`; index -1 writes nothing.
+Value scatter(Value base, Value indices, Value rows, Where where = Where::here());
+/// The distinct indices, ascending and then -1, and the sums of the rows of each; see
+/// ops::merge_rows.
+std::pair<Value, Value> merge_rows(Value indices, Value rows, Where where = Where::here());
 /// Sums `x` down to `shape`, undoing a broadcast; `x` itself when the shapes are equal.
 Value sum_to(Value x, const Shape& shape);
 

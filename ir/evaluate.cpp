@@ -143,6 +143,11 @@ class Evaluator {
     if (node.is(ops::matmul)) return {matmul_of(node, x[0], x[1], precision_)};
     if (node.is(ops::gather)) return {gather_of(node, x[0], x[1])};
     if (node.is(ops::scatter_add)) return {scatter_add_of(node, x[0], x[1], x[2], precision_)};
+    if (node.is(ops::scatter)) return {scatter_of(node, x[0], x[1], x[2])};
+    if (node.is(ops::merge_rows)) {
+      auto [distinct, sums] = merge_rows_of(node, x[0], x[1], precision_);
+      return {std::move(distinct), std::move(sums)};
+    }
     if (node.is(ops::pack)) return {pack_of(node, x[0])};
     if (node.is(ops::grad)) {
       throw input_error(node.where,

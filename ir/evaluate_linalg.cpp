@@ -122,19 +122,6 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, double* c) {
 }
 
 /// Throws when an index is outside the rows of a table.
-void check_indices(const Node& node, const Array& indices, const Array& table) {
-  const int64_t rows = table.shape()[0];
-  for (int64_t i = 0; i < indices.elements(); ++i) {
-    const int64_t index = indices.integers()[i];
-    if (index >= 0 && index < rows) continue;
-    throw input_error(node.where, "{}: index {} (element {} of {}) is outside the {} rows of {}",
-                      node.op.name, index, i, to_string(indices.type()), rows,
-                      to_string(table.type()));
-  }
-}
-
-int64_t row_elements(const Array& table) { return table.shape().with(0, 1).elements(); }
-
 }  // namespace
 
 Array reduction_of(const Node& node, const Array& x, Precision precision) {
@@ -197,42 +184,6 @@ Array matmul_of(const Node& node, const Array& a, const Array& b, Precision prec
              tb ? Matrix{right, 1, k} : Matrix{right, n, 1}, result.floats() + batch * m * n);
   }
   round_floats(result.dtype(), precision, result.floats(), result.elements());
-  return result;
-}
-
-Array gather_of(const Node& node, const Array& table, const Array& indices) {
-  check_indices(node, indices, table);
-  Array result(node.types[0]);
-  const int64_t bytes = row_elements(table) * kElementBytes;
-  for (int64_t i = 0; i < indices.elements(); ++i) {
-    std::memcpy(result.bytes() + i * bytes, table.bytes() + indices.integers()[i] * bytes,
-                size_t(bytes));
-  }
-  return result;
-}
-
-Array scatter_add_of(const Node& node, const Array& base, const Array& indices, const Array& rows,
-                     Precision precision) {
-  check_indices(node, indices, base);
-  Array result(node.types[0]);
-  std::memcpy(result.bytes(), base.bytes(), size_t(base.elements() * kElementBytes));
-  const int64_t width = row_elements(base);
-  for (int64_t i = 0; i < indices.elements(); ++i) {
-    const int64_t target = indices.integers()[i] * width, source = i * width;
-    for (int64_t j = 0; j < width; ++j) {
-      if (result.floating()) {
-        result.floats()[target + j] += rows.floats()[source + j];
-      } else {
-        auto* sum = result.integers() + target + j;
-        *sum = int64_t(uint64_t(*sum) + uint64_t(rows.integers()[source + j]));
-      }
-    }
-  }
-  if (result.floating()) {
-    round_floats(result.dtype(), precision, result.floats(), result.elements());
-  } else {
-    wrap_integers(result.dtype(), result.integers(), result.elements());
-  }
   return result;
 }
 

@@ -50,6 +50,10 @@ Array matmul_of(const Node& node, const Array& a, const Array& b, Precision prec
 Array gather_of(const Node& node, const Array& table, const Array& indices);
 Array scatter_add_of(const Node& node, const Array& base, const Array& indices, const Array& rows,
                      Precision precision);
+Array scatter_of(const Node& node, const Array& base, const Array& indices, const Array& rows);
+/// The distinct indices and the sums of their rows.
+std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, const Array& rows,
+                                      Precision precision);
 Array pack_of(const Node& node, const Array& x);
 
 }  // namespace graphc::evaluation

@@ -15,6 +15,11 @@
 namespace graphc {
 namespace {
 
+bool is_rows_op(const Node& node) {
+  return node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add) ||
+         node.is(ops::merge_rows);
+}
+
 /// Constants and iotas become part of the kernels that compute with them element by element.
 bool is_cloned(const Node& leaf, const Node& user) {
   if (!leaf.is(ops::constant) && !leaf.is(ops::iota)) return false;
@@ -22,13 +27,13 @@ bool is_cloned(const Node& leaf, const Node& user) {
       user.attributes.get_int("axis", 0) != user.types[0].shape.rank() - 1) {
     return false;
   }
-  return !user.is(ops::matmul) && !user.is(ops::gather) && !user.is(ops::scatter_add);
+  return !user.is(ops::matmul) && !is_rows_op(user);
 }
 
 std::string family_of(const Cluster& cluster) {
   const Node& first = *cluster.members.front();
   if (cluster.product) return "gemm";
-  if (first.is(ops::gather) || first.is(ops::scatter_add)) return "rows";
+  if (is_rows_op(first)) return "rows";
   return "map";
 }
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const Pass* table[] = {
     &passes::autodiff,      //
+    &passes::chunk,         //
     &passes::cse,           //
     &passes::expand,        //
     &passes::fuse,          //
@@ -15,6 +16,7 @@ constexpr const Pass* table[] = {
     &passes::pack_matmuls,  //
     &passes::reductions,    //
     &passes::simplify,      //
+    &passes::sparse_rows,   //
     &passes::unroll,        //
 };
 

@@ -10,6 +10,7 @@ namespace graphc {
 
 namespace passes {
 extern const Pass autodiff;
+extern const Pass chunk;
 extern const Pass cse;
 extern const Pass expand;
 extern const Pass fuse;
@@ -17,6 +18,7 @@ extern const Pass hoist;
 extern const Pass pack_matmuls;
 extern const Pass reductions;
 extern const Pass simplify;
+extern const Pass sparse_rows;
 extern const Pass unroll;
 }  // namespace passes
 

@@ -22,6 +22,8 @@ namespace {
 // expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
 // hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
 // unroll < simplify          Only then does unrolling buy anything: the zero state folds.
+// hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all steps.
+// autodiff < sparse-rows     It looks at what is done with a gradient.
 // reductions < simplify      A sum whose shape is changed back is the sum that keeps its axis.
 // reductions < fuse          A kernel sums along its rows or its columns, nothing else.
 struct Variant {
@@ -33,18 +35,18 @@ constexpr Variant variants[] = {
     // One kernel for each op inside the loop.
     {"basic",
      "simplify,cse,"
-     "autodiff,expand,simplify,cse",
+     "autodiff,expand,simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
     // The same with the loop written out.
     {"unrolled",
      "simplify,cse,"
      "autodiff,expand,simplify,cse,"
-     "unroll{full=true},simplify,cse",
+     "unroll{full=true},simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
     // Loops distributed: what the planned kernels are made of.
     {"fused",
      "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
-     "autodiff,expand,simplify,cse,hoist,simplify,cse",
+     "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows",
      "reductions,simplify,fuse"},
 };
 
@@ -118,8 +120,10 @@ Pipeline standard_pipeline(std::string_view variant, std::string_view unroll) {
                 fmt::format("unroll is auto, loop, full or a number of steps: found '{}'", unroll));
   }
   const std::string option = number ? fmt::format("steps={}", steps) : "full=true";
-  for (PassUse& use : parse_pipeline(fmt::format("unroll{{{}}},simplify,cse", option)))
-    pipeline.push_back(std::move(use));
+  // Before what looks at the whole step.
+  const auto place = std::ranges::find(pipeline, &passes::sparse_rows, &PassUse::pass);
+  const Pipeline unrolled = parse_pipeline(fmt::format("unroll{{{}}},simplify,cse", option));
+  pipeline.insert(place, unrolled.begin(), unrolled.end());
   return pipeline;
 }
 

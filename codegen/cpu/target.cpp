@@ -52,8 +52,7 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
   const int threads = options.threads > 0 ? options.threads : default_thread_count();
-  auto program =
-      std::make_unique<cpu::Program>(*kernels, cpu::cpu_of(options), team_of(threads));
+  auto program = std::make_unique<cpu::Program>(*kernels, cpu::cpu_of(options), team_of(threads));
   report.lap(&CompileReport::allocate_s);
   const cpu::ProgramTimes& times = program->times();
   report.plan_s += times.plan_s;

@@ -4,42 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codegen/cpu/blocked_product.h"
 #include "codegen/cpu/pack.h"
+#include "codegen/cpu/rows.h"
+#include "codegen/cpu/share.h"
 #include "ir/error.h"
 
 namespace graphc::cpu {
-namespace {
-
-struct Range {
-  int64_t begin = 0, end = 0;
-  bool empty() const { return begin >= end; }
-};
-
-/// The share of one thread of [0, count) in whole grains.
-Range share(int64_t count, int64_t grain, int thread, int threads) {
-  const int64_t grains = (count + grain - 1) / grain;
-  return {std::min(grains * thread / threads * grain, count),
-          std::min(grains * (thread + 1) / threads * grain, count)};
-}
-
-/// Memory of a thread for panels and sums; grows, never shrinks.
-class Scratch {
- public:
-  float* get(int64_t floats) {
-    if (int64_t(memory_.size()) < floats + 16) memory_.resize(size_t(floats) + 16);
-    const auto address = reinterpret_cast<uintptr_t>(memory_.data());
-    return memory_.data() + (64 - address % 64) % 64 / sizeof(float);
-  }
-
- private:
-  std::vector<float> memory_;
-};
-
-/// A panel's share of the second-level cache, and the rows whose sums wait beside it.
-constexpr int64_t kPanelBytes = 256 << 10;
-constexpr int64_t kPartialRows = 1024;
-
-}  // namespace
+namespace {}  // namespace
 
 class Walker::Thread {
  public:
@@ -75,10 +47,9 @@ class Walker::Thread {
     if (auto pack = std::get_if<PackCall>(&record.call)) return run_pack(*pack);
     if (auto block = std::get_if<BlockCall>(&record.call)) return run_blocks(*block);
     const RowsCall& rows = std::get<RowsCall>(record.call);
-    if (rows.index_dtype == DType::i64) return run_rows<int64_t>(rows);
-    if (rows.index_dtype == DType::u8) return run_rows<uint8_t>(rows);
-    if (rows.index_dtype == DType::u32) return run_rows<uint32_t>(rows);
-    run_rows<int32_t>(rows);
+    const RowsPlaces places{resolve(rows.table), resolve(rows.indices), resolve(rows.rows),
+                            rows.distinct.buffer < 0 ? nullptr : resolve(rows.distinct)};
+    run_rows(rows, places, index_, count_);
   }
 
   // --- loops ---
@@ -231,69 +202,24 @@ class Walker::Thread {
     if (packed) {
       nest.function(&arguments);
     } else if (call.products.size() == 1) {
-      call_in_chunks(call, nest, arguments);
+      product_.run(nest.function, matrix(call, call.products[0], nest), arguments);
     } else {
       call_whole(call, nest, arguments);
     }
   }
 
-  PanelSource source(const NestCall& call, const CallProduct& product, const CompiledNest& nest,
-                     int64_t column) const {
+  PanelSource matrix(const NestCall& call, const CallProduct& product,
+                     const CompiledNest& nest) const {
     PanelSource s;
     s.width = nest.shape.width();
-    s.base = resolve(product.b) + column * product.b_column;
+    s.base = resolve(product.b);
     s.k_stride = product.b_k;
     s.column_stride = product.b_column;
     s.part_stride = product.b_part;
     s.k = product.k;
     s.parts = product.parts;
-    s.columns = std::min(s.width, call.unit - column);
+    s.columns = call.unit;
     return s;
-  }
-
-  /// One product: panels are made block by block in pieces of k that stay in the second-level
-  /// cache, and the sums of a piece wait for the next. Every element still has one sum with k
-  /// ascending.
-  void call_in_chunks(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
-    const CallProduct& product = call.products[0];
-    const int64_t width = nest.shape.width(), row = product.parts * width;
-    const int64_t most = std::max<int64_t>(64, kPanelBytes / (row * 4));
-    const int64_t pieces = std::max<int64_t>(1, (product.k + most - 1) / most);
-    const int64_t piece = (product.k + pieces - 1) / pieces;
-    const Range rows{arguments.row_begin, arguments.row_end},
-        columns{arguments.column_begin, arguments.column_end};
-    const int64_t chunk_rows =
-        pieces > 1 ? kPartialRows : std::max<int64_t>(1, rows.end - rows.begin);
-    float* panel = panels_.get(piece * row);
-    float* sums = pieces > 1 ? sums_.get(chunk_rows * row) : nullptr;
-    NestProductArguments& own = products_[0];
-    const auto* a = static_cast<const char*>(own.a);
-    own.block = 0;
-    own.panels = panel;
-    arguments.partial = sums;
-    arguments.partial_row = row * 4;
-    for (int64_t column = columns.begin; column < columns.end; column += width) {
-      arguments.column_begin = column;
-      arguments.column_end = std::min(column + width, columns.end);
-      for (int64_t first = rows.begin; first < rows.end; first += chunk_rows) {
-        arguments.row_begin = first;
-        arguments.row_end = std::min(first + chunk_rows, rows.end);
-        for (int64_t k = 0; k < std::max<int64_t>(product.k, 1); k += std::max<int64_t>(piece, 1)) {
-          PanelSource s = source(call, product, nest, column);
-          s.base += k * s.k_stride;
-          s.k = own.k = std::min(piece, product.k - k);
-          if (pieces > 1 || first == rows.begin) pack_panel(s, panel);
-          own.a = a + k * product.a_k;
-          arguments.first = k == 0;
-          arguments.last = k + piece >= product.k;
-          nest.function(&arguments);
-        }
-      }
-    }
-    own.a = a;
-    own.k = product.k;
-    arguments = {operands_.data(), products_.data(), rows.begin, rows.end, columns.begin,
-                 columns.end,      nullptr,          0,          1,        1};
   }
 
   /// Several products: whole panels of each, block by block.
@@ -308,7 +234,10 @@ class Walker::Thread {
       float* panel = panels;
       for (size_t i = 0; i < call.products.size(); ++i) {
         const CallProduct& product = call.products[i];
-        pack_panel(source(call, product, nest, column), panel);
+        PanelSource block = matrix(call, product, nest);
+        block.base += column * product.b_column;
+        block.columns = std::min(width, call.unit - column);
+        pack_panel(block, panel);
         products_[i].panels = panel;
         products_[i].block = 0;
         panel += (product.k * product.parts * width + 15) / 16 * 16;
@@ -342,28 +271,6 @@ class Walker::Thread {
     }
   }
 
-  template <typename Index>
-  void run_rows(const RowsCall& call) {
-    const auto* indices = reinterpret_cast<const Index*>(resolve(call.indices));
-    char *table = resolve(call.table), *rows = resolve(call.rows);
-    const Range own = share(call.scatter ? call.table_rows : call.count, 1, index_, count_);
-    for (int64_t i = call.scatter ? 0 : own.begin; i < (call.scatter ? call.count : own.end); ++i) {
-      const int64_t row = int64_t(indices[i]);
-      if (row < 0 || row >= call.table_rows) {
-        throw input_error(call.where, "{}: index {} at position {} is outside a table of {} rows",
-                          call.scatter ? "scatter_add" : "gather", row, i, call.table_rows);
-      }
-      if (!call.scatter) {
-        std::memcpy(rows + i * call.row_bytes, table + row * call.row_bytes,
-                    size_t(call.row_bytes));
-      } else if (row >= own.begin && row < own.end) {
-        auto* to = reinterpret_cast<float*>(table + row * call.row_bytes);
-        const auto* from = reinterpret_cast<const float*>(rows + i * call.row_bytes);
-        for (int64_t j = 0; j < call.row_bytes / 4; ++j) to[j] += from[j];
-      }
-    }
-  }
-
   Walker& walker_;
   const int index_, count_;
   char* const* bases_ = nullptr;
@@ -374,7 +281,8 @@ class Walker::Thread {
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;
   std::vector<int64_t> outer_index_;
-  Scratch panels_, sums_;
+  Scratch panels_;
+  BlockedProduct product_;
 };
 
 Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team)

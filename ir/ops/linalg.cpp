@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of sums, products and tables.
+// The records of sums and products.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -93,35 +93,6 @@ Values matmul_vjp(const Node& node, Cotangents dy) {
   return {da, tb ? matmul(dy[0], a, true, ta) : matmul(a, dy[0], !ta, false)};
 }
 
-std::vector<Type> infer_gather(const Node& node) {
-  expect(node, 2);
-  const Type &table = type_of(node, 0), &indices = type_of(node, 1);
-  if (table.shape.rank() < 1)
-    throw input_error({}, "gather: the table has at least one axis: found {}", to_string(table));
-  if (!is_integer(indices.dtype))
-    throw input_error({}, "gather: indices are integers: found {}", to_string(indices));
-  Ints extents(indices.shape.begin(), indices.shape.end());
-  extents.insert(extents.end(), table.shape.begin() + 1, table.shape.end());
-  return {{table.dtype, Shape(extents)}};
-}
-
-std::vector<Type> infer_scatter_add(const Node& node) {
-  expect(node, 3);
-  const Type &base = type_of(node, 0), &indices = type_of(node, 1), &rows = type_of(node, 2);
-  if (base.shape.rank() < 1)
-    throw input_error({}, "scatter_add: the base has at least one axis: found {}", to_string(base));
-  if (!is_integer(indices.dtype))
-    throw input_error({}, "scatter_add: indices are integers: found {}", to_string(indices));
-  Ints extents(indices.shape.begin(), indices.shape.end());
-  extents.insert(extents.end(), base.shape.begin() + 1, base.shape.end());
-  if (rows != Type{base.dtype, Shape(extents)}) {
-    throw input_error({}, "scatter_add: rows for base {} and indices {} are {}: found {}",
-                      to_string(base), to_string(indices),
-                      to_string(Type{base.dtype, Shape(extents)}), to_string(rows));
-  }
-  return {base};
-}
-
 Samples reduce_samples() {
   return {{{{DType::f32, {2, 3}}}, {{"axes", Ints{1}}}},
           {{{DType::f32, {2, 3, 5}}}, {{"axes", Ints{0, 2}}, {"keep", true}}},
@@ -180,37 +151,6 @@ constinit const Op ops::matmul{
                          {{{DType::f32, {2, 5, 3}}, {DType::f32, {3, 4}}}, {}},
                          {{{DType::f32, {7, 9}}, {DType::f32, {33, 9}}}, {{"transpose_b", true}}},
                          {{{DType::f32, {9, 7}}, {DType::f32, {9, 18}}}, {{"transpose_a", true}}}};
-        },
-};
-
-constinit const Op ops::gather{
-    .name = "gather",
-    .doc =
-        "Rows (axis 0) of a table chosen by integer indices: [v, ...] and [i...] give [i..., ...]. "
-        "An index outside "
-        "the table is an error.",
-    .infer = infer_gather,
-    .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::scatter_add(splat(*n.graph, 0, n.operands[0].type()), n.operands[1], dy[0]),
-              Value{}};
-    },
-    .samples = [] { return Samples{{{{DType::f32, {5, 3}}, {DType::i32, {2, 4}}}, {}, 5}}; },
-};
-
-constinit const Op ops::scatter_add{
-    .name = "scatter_add",
-    .doc =
-        "The base with each row of the third operand added to the row (axis 0) its index names, in "
-        "index order. An "
-        "index outside the base is an error.",
-    .infer = infer_scatter_add,
-    .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0], Value{}, graphc::gather(dy[0], n.operands[1])};
-    },
-    .samples =
-        [] {
-          return Samples{
-              {{{DType::f32, {5, 3}}, {DType::i32, {2, 4}}, {DType::f32, {2, 4, 3}}}, {}, 5}};
         },
 };
 

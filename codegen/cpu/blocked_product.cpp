@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/blocked_product.h"
+
+#include <cstring>
+
+namespace graphc::cpu {
+namespace {
+
+/// A panel's share of the second-level cache; a group of left rows beside it takes most of the
+/// rest.
+constexpr int64_t kPanelBytes = 256 << 10;
+/// Whole cache lines of rows, and whole tiles of six.
+constexpr int64_t kGroupRows = 48;
+/// The sums that wait, and the left rows that are copied, at a time.
+constexpr int64_t kSumBytes = 4 << 20;
+constexpr int64_t kMostRows = 1024, kFewestRows = 240;
+
+/// Whether neighbouring rows lie side by side and steps of k far apart: every step would be another
+/// page, and rows whose length is a power of two would share a few lines of the cache.
+bool lies_across(const NestProductArguments& product) {
+  return product.a_row == sizeof(float) && product.a_k != sizeof(float) && product.k > 1;
+}
+
+}  // namespace
+
+void BlockedProduct::run(NestFunction nest, const PanelSource& right, const NestArguments& whole) {
+  NestArguments arguments = whole;
+  const bool across = lies_across(whole.products[0]);
+  const int64_t row_floats = right.parts * right.width;
+  const int64_t most = std::max<int64_t>(64, kPanelBytes / int64_t(row_floats * sizeof(float)));
+  const int64_t pieces = std::max<int64_t>(1, (right.k + most - 1) / most);
+  const int64_t piece_k = (right.k + pieces - 1) / pieces;
+  const int64_t blocks = (whole.column_end - whole.column_begin + right.width - 1) / right.width;
+  int64_t chunk = std::max<int64_t>(1, whole.row_end - whole.row_begin);
+  if (pieces > 1 || across) {
+    const int64_t fitting = kSumBytes / int64_t(blocks * row_floats * sizeof(float));
+    chunk = std::min(chunk, std::clamp(fitting, kFewestRows, kMostRows) / kGroupRows * kGroupRows);
+  }
+  if (pieces > 1) arguments.partial = sums_.get(chunk * blocks * row_floats);
+  arguments.partial_row = row_floats * int64_t(sizeof(float));
+  for (int64_t row = whole.row_begin; row < whole.row_end; row += chunk) {
+    for (int64_t k = 0; k < std::max<int64_t>(right.k, 1); k += std::max<int64_t>(piece_k, 1)) {
+      const Piece piece{k, std::min(piece_k, right.k - k), k + piece_k >= right.k};
+      arguments.first = k == 0;
+      arguments.last = piece.last;
+      run_piece(nest, right, arguments, {row, std::min(row + chunk, whole.row_end)}, piece);
+    }
+  }
+}
+
+void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
+                               const NestArguments& whole, const Range& rows, const Piece& piece) {
+  NestArguments arguments = whole;
+  NestProductArguments product = whole.products[0];
+  arguments.products = &product;
+  const bool across = lies_across(product);
+  const char* left = static_cast<const char*>(product.a) + piece.first * product.a_k;
+  if (across) {
+    pack_left(product, rows, piece);
+    product.a_k = kGroupRows * int64_t(sizeof(float));
+  }
+  const int64_t group = across ? kGroupRows : rows.end - rows.begin;
+  const int64_t row_floats = right.parts * right.width;
+  float* panel = panel_.get(piece.k * row_floats);
+  product.panels = panel;
+  product.block = 0;
+  product.k = piece.k;
+  char* sums = static_cast<char*>(whole.partial);
+  for (int64_t column = whole.column_begin; column < whole.column_end; column += right.width) {
+    PanelSource block = right;
+    block.base += column * right.column_stride + piece.first * right.k_stride;
+    block.k = piece.k;
+    block.columns = std::min(right.width, right.columns - column);
+    pack_panel(block, panel);
+    arguments.column_begin = column;
+    arguments.column_end = std::min(column + right.width, whole.column_end);
+    for (int64_t row = rows.begin; row < rows.end; row += group) {
+      arguments.row_begin = row;
+      arguments.row_end = std::min(row + group, rows.end);
+      // The nest counts rows from the first of the call.
+      product.a = across
+                      ? reinterpret_cast<const char*>(left_.get(0) + (row - rows.begin) * piece.k) -
+                            row * product.a_row
+                      : left;
+      arguments.partial = sums;
+      nest(&arguments);
+      if (sums != nullptr) sums += (arguments.row_end - row) * arguments.partial_row;
+    }
+  }
+}
+
+void BlockedProduct::pack_left(const NestProductArguments& left, const Range& rows,
+                               const Piece& piece) {
+  const int64_t groups = (rows.end - rows.begin + kGroupRows - 1) / kGroupRows;
+  float* to = left_.get(groups * kGroupRows * piece.k);
+  const char* from =
+      static_cast<const char*>(left.a) + rows.begin * left.a_row + piece.first * left.a_k;
+  for (int64_t k = 0; k < piece.k; ++k, from += left.a_k) {
+    for (int64_t group = 0; group < groups; ++group) {
+      const int64_t row = group * kGroupRows;
+      const int64_t count = std::min(kGroupRows, rows.end - rows.begin - row);
+      std::memcpy(to + (row * piece.k) + k * kGroupRows, from + row * left.a_row,
+                  size_t(count) * sizeof(float));
+    }
+  }
+}
+
+}  // namespace graphc::cpu
