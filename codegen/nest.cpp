@@ -12,12 +12,6 @@ constexpr const char* kind_names[] = {"tiles", "rows", "columns"};
 constexpr const char* operand_names[] = {"load",    "store",      "iota",
                                          "literal", "reduce_sum", "reduce_max"};
 constexpr const char* column_names[] = {"", " by none", " by stride"};
-constexpr const char* scalar_names[] = {
-    "argument", "constant",   "neg",         "abs",           "exp",        "log",         "sqrt",
-    "tanh",     "sigmoid",    "sin",         "cos",           "floor",      "logical_not", "cast",
-    "add",      "sub",        "mul",         "div",           "maximum",    "minimum",     "pow",
-    "equal",    "less",       "less_equal",  "logical_and",   "logical_or", "bit_and",     "bit_or",
-    "bit_xor",  "shift_left", "shift_right", "multiply_high", "select"};
 
 std::string text_of(const NestInstruction& in, size_t index) {
   switch (in.kind) {
@@ -33,7 +27,7 @@ std::string text_of(const NestInstruction& in, size_t index) {
     case NestOp::scalar:
       break;
   }
-  std::string text = fmt::format("  %{} = {}", index, scalar_names[size_t(in.op)]);
+  std::string text = fmt::format("  %{} = {}", index, name_of(in.op));
   for (int operand : {in.a, in.b, in.c}) {
     if (operand >= 0) text += fmt::format(" %{}", operand);
   }

@@ -62,7 +62,7 @@ void compute(ScalarOp op, const double* a, const double* b, double* y, int64_t n
     case ScalarOp::pow:
       return map(a, b, y, n, [](double u, double v) { return std::pow(u, v); });
     default:
-      GRAPHC_CHECK(false, "scalar operation {} on floating-point values", int(op));
+      GRAPHC_CHECK(false, "{} on floating-point values", name_of(op));
   }
 }
 
@@ -106,7 +106,7 @@ void compute(ScalarOp op, const int64_t* a, const int64_t* b, int64_t* y, int64_
     case ScalarOp::multiply_high:
       return each([](U u, U v) { return (u * v) >> 32; });
     default:
-      GRAPHC_CHECK(false, "scalar operation {} on integers", int(op));
+      GRAPHC_CHECK(false, "{} on integers", name_of(op));
   }
 }
 

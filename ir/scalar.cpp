@@ -2,10 +2,23 @@
 #include "ir/scalar.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ir/op.h"
 
 namespace graphc {
+
+std::string_view name_of(ScalarOp op) {
+  constexpr std::string_view names[] = {
+      "argument",    "constant",      "neg",     "abs",    "exp",     "log",
+      "sqrt",        "tanh",          "sigmoid", "sin",    "cos",     "floor",
+      "logical_not", "cast",          "add",     "sub",    "mul",     "div",
+      "maximum",     "minimum",       "pow",     "equal",  "less",    "less_equal",
+      "logical_and", "logical_or",    "bit_and", "bit_or", "bit_xor", "shift_left",
+      "shift_right", "multiply_high", "select"};
+  static_assert(std::size(names) == size_t(ScalarOp::select) + 1);
+  return names[size_t(op)];
+}
 
 Scalar emit(ScalarOp op, DType dtype, Scalar a, Scalar b, Scalar c) {
   ScalarProgram* program = a.program();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "ir/type.h"
@@ -50,6 +51,9 @@ enum class ScalarOp : uint8_t {
   multiply_high,
   select,
 };
+
+/// As it is spelled above.
+std::string_view name_of(ScalarOp op);
 
 /// One operation of a scalar program. `a`, `b`, `c` are indices of earlier instructions; for
 /// `argument`, `a` is the number of the operand. `constant` holds an integer exactly up to 2^53.

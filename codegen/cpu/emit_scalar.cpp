@@ -172,8 +172,7 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
   if (x.size() == 1) value = emit_unary(builder, cpu, op, dtype, x[0]);
   if (x.size() == 2) value = emit_binary(builder, op, dtype, x[0], x[1]);
   if (value == nullptr) {
-    throw input_error({}, "the CPU target has no code for scalar operation {} of {}", int(op),
-                      name_of(dtype));
+    throw input_error({}, "the CPU target has no code for {} of {}", name_of(op), name_of(dtype));
   }
   return value;
 }
