@@ -4,41 +4,51 @@
 namespace graphc {
 namespace {
 
-void change(Address& address, const std::function<void(Address&)>& f) {
+void visit(const Address& address, const std::function<void(const Address&)>& f) {
+  if (address.at_first) visit(*address.at_first, f);
+  if (address.buffer >= 0) f(address);
+}
+
+/// An address of a first iteration may be shared, so a changed one is a new one.
+void visit(Address& address, const std::function<void(Address&)>& f) {
   if (address.at_first) {
     Address first = *address.at_first;
-    change(first, f);
+    visit(first, f);
     address.at_first = std::make_shared<const Address>(std::move(first));
   }
   if (address.buffer >= 0) f(address);
 }
 
-}  // namespace
-
-void change_addresses(Record& record, const std::function<void(Address&)>& f) {
+/// Both walks: `AnyRecord` is Record or const Record, and the addresses are const if it is.
+template <typename AnyRecord, typename Visit>
+void walk(AnyRecord& record, const Visit& f) {
   if (auto nest = std::get_if<NestCall>(&record.call)) {
-    for (CallOperand& operand : nest->operands) change(operand.address, f);
-    for (CallProduct& product : nest->products) {
-      change(product.a, f);
-      change(product.b, f);
+    for (auto& operand : nest->operands) visit(operand.address, f);
+    for (auto& product : nest->products) {
+      visit(product.a, f);
+      visit(product.b, f);
     }
   } else if (auto pack = std::get_if<PackCall>(&record.call)) {
-    change(pack->from, f);
-    change(pack->to, f);
+    visit(pack->from, f);
+    visit(pack->to, f);
   } else if (auto rows = std::get_if<RowsCall>(&record.call)) {
-    for (Address* address : {&rows->table, &rows->indices, &rows->rows, &rows->distinct})
-      change(*address, f);
+    for (auto* address : {&rows->table, &rows->indices, &rows->rows, &rows->distinct})
+      visit(*address, f);
   } else if (auto block = std::get_if<BlockCall>(&record.call)) {
-    for (Record& inner : block->body) change_addresses(inner, f);
+    for (auto& inner : block->body) walk(inner, f);
   } else {
-    for (Record& inner : std::get<LoopCall>(record.call).body) change_addresses(inner, f);
+    for (auto& inner : std::get<LoopCall>(record.call).body) walk(inner, f);
   }
 }
 
+}  // namespace
+
 void visit_addresses(const Record& record, const std::function<void(const Address&)>& visit) {
-  // One walk serves both: nothing is changed through a copy.
-  Record copy = record;
-  change_addresses(copy, [&](Address& address) { visit(address); });
+  walk(record, visit);
+}
+
+void change_addresses(Record& record, const std::function<void(Address&)>& change) {
+  walk(record, change);
 }
 
 const LoopCall* loop_of_phases(const Record& record) {
