@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Derives the coefficients of codegen/cpu/vector_math.cpp and prints them as C++ float literals.
+# Derives the coefficients of codegen/cpu/vector_*.cpp and prints them as C++ literals.
 """
 Each approximation is the minimax one, in relative error of the whole function, found by Remez's
 exchange in 40-digit arithmetic. Coefficients of polynomials are then rounded to f32 one at a time,
 lowest power first, and the rest solved for again, so that rounding one is made good by the others.
 The error printed is that of the rounded coefficients in exact arithmetic, in units of 2^-24 (half
 an ulp of a result just above a power of two); rounding in the evaluation comes on top and is what
-tests/codegen/cpu/vector_math_test.cpp measures.
+tests/codegen/cpu/vector_math_test.cpp measures. What is evaluated in double precision is not
+rounded, and its error is printed as it is.
 
 Usage: python3 tools/derive_coefficients.py        (needs numpy and mpmath; half a minute)
 """
@@ -205,8 +206,68 @@ def hyperbolic_tangent():
     show("kTanhQ", [mp.mpf(1)] + c[5:], "")
 
 
+def sines():
+    # A little beyond pi/4, as the quadrant is found with rounding.
+    edge = mp.pi / 4 * mp.mpf("1.0001")
+    points = [r * r for r in grid(mp.mpf(0), edge)]
+    third = lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+    weight = lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z))
+    p, _, error = rounded(third, weight, points, 2)
+    show("kSine", p, "sin(r) = r + r z P(z), z = r^2: " + half_ulps(error))
+    fourth = lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2
+    p, _, error = rounded(fourth, lambda z: z**2 / mp.cos(mp.sqrt(z)), points, 2)
+    show("kCosine", p, "cos(r) = 1 - z/2 + z^2 P(z): " + half_ulps(error))
+
+
+def two_over_pi():
+    """Seven words of the binary digits of 2/pi, behind 33 zeros; and how near a float comes to a
+    multiple of pi/2, which says how many of them a reduced argument needs."""
+    with mp.workdps(120):
+        digits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** (7 * 32 - 33)))
+        nearest = mp.mpf(1)
+        for exponent in range(0, 128):
+            nearest = min(nearest, nearest_multiple(exponent))
+    words = ", ".join(f"0x{digits >> 32 * (6 - i) & 0xffffffff:08x}" for i in range(7))
+    print(f"kTwoOverPi\n    {words}\n    nearest 2^{float(mp.log(nearest, 2)):.2f} quadrants")
+
+
+def nearest_multiple(exponent):
+    """The least distance in quadrants of a float m 2^(exponent - 23) above pi/4 from an integer.
+    The denominators of the continued fraction of 2/pi 2^(exponent - 23) are the m that are nearer
+    than all before them."""
+    step = 2 / mp.pi * mp.mpf(2) ** (exponent - 23)
+    before, m, rest, best = 0, 1, step - mp.floor(step), mp.mpf(1)
+    while m < 2**24:
+        if m * step > 0.5:
+            best = min(best, abs(m * step - mp.nint(m * step)))
+        rest = 1 / rest
+        before, m, rest = m, int(mp.floor(rest)) * m + before, rest - mp.floor(rest)
+    return best
+
+
+def show_doubles(name, coefficients, error, note):
+    literals = ", ".join(f"{float(c)!r}" for c in coefficients)
+    print(f"{name:24} {note}: error 2^{float(mp.log(error, 2)):.1f}\n    {literals}")
+
+
+def powers():
+    # In double precision, so that the error of the fit is the one that counts.
+    edge = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)
+    points = [s * s for s in grid(mp.mpf(0), edge * mp.mpf("1.0001"))]
+    ratio = lambda u: 2 * mp.atanh(mp.sqrt(u)) / mp.sqrt(u) / mp.ln(2)
+    c, error = Fit(ratio, lambda u: 1 / ratio(u), points, 5, 0).solve({})
+    show_doubles("kLog2", c, error, "log2(1+f) = s P(u), s = f/(2+f), u = s^2")
+    half = mp.mpf("0.5001")
+    value = lambda g: mp.mpf(2) ** g
+    c, error = Fit(value, lambda g: 1 / value(g), grid(-half, half), 6, 0).solve({0: mp.mpf(1)})
+    show_doubles("kExp2", c, error, "2^g = P(g)")
+
+
 if __name__ == "__main__":
     split_ln2()
     exponentials()
     logarithm()
     hyperbolic_tangent()
+    sines()
+    two_over_pi()
+    powers()

@@ -107,6 +107,10 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarOp
         return math.sigmoid(x);
       case ScalarOp::floor:
         return math.floor(x);
+      case ScalarOp::sin:
+        return math.sin(x);
+      case ScalarOp::cos:
+        return math.cos(x);
       default:
         break;
     }
@@ -114,8 +118,8 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarOp
   return nullptr;
 }
 
-llvm::Value* emit_binary(llvm::IRBuilderBase& b, ScalarOp op, DType dtype, llvm::Value* x,
-                         llvm::Value* y) {
+llvm::Value* emit_binary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarOp op, DType dtype,
+                         llvm::Value* x, llvm::Value* y) {
   const bool floating = is_floating(dtype);
   switch (op) {
     case ScalarOp::add:
@@ -140,6 +144,8 @@ llvm::Value* emit_binary(llvm::IRBuilderBase& b, ScalarOp op, DType dtype, llvm:
       return b.CreateLShr(x, y);
     case ScalarOp::multiply_high:
       return emit_multiply_high(b, x, y);
+    case ScalarOp::pow:
+      return dtype == DType::f32 ? VectorMath(b, cpu).pow(x, y) : nullptr;
     default:
       return nullptr;
   }
@@ -170,7 +176,7 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
       break;
   }
   if (x.size() == 1) value = emit_unary(builder, cpu, op, dtype, x[0]);
-  if (x.size() == 2) value = emit_binary(builder, op, dtype, x[0], x[1]);
+  if (x.size() == 2) value = emit_binary(builder, cpu, op, dtype, x[0], x[1]);
   if (value == nullptr) {
     throw input_error({}, "the CPU target has no code for {} of {}", name_of(op), name_of(dtype));
   }

@@ -9,7 +9,9 @@
 #include <llvm/IR/Module.h>
 
 #include <cfloat>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "ir/error.h"
 
@@ -23,15 +25,15 @@ constexpr float kLog2E = 1.44269504f;
 constexpr float kLn2High = 0.693145752f, kLn2Low = 1.42860677e-06f;
 
 // exp(r) = 1 + r + r^2 P(r) and expm1(r) = r + r^2 P(r) for |r| <= ln(2) / 2.
-constexpr float kExp[] = {0.499992311f, 0.166671127f, 0.0418902077f, 0.00831274223f};
-constexpr float kExpm1[] = {0.49999997f, 0.16666539f, 0.0416677557f, 0.00836711749f,
-                            0.00138359331f};
+constexpr double kExp[] = {0.499992311f, 0.166671127f, 0.0418902077f, 0.00831274223f};
+constexpr double kExpm1[] = {0.49999997f, 0.16666539f, 0.0416677557f, 0.00836711749f,
+                             0.00138359331f};
 // log(1 + f) = f - f^2 / 2 + f^3 P(f) for sqrt(1/2) <= 1 + f <= sqrt(2).
-constexpr float kLog[] = {0.333333313f, -0.250008225f, 0.200012609f, -0.166233331f,
-                          0.142009392f, -0.131595328f, 0.127671465f, -0.0764336139f};
+constexpr double kLog[] = {0.333333313f, -0.250008225f, 0.200012609f, -0.166233331f,
+                           0.142009392f, -0.131595328f, 0.127671465f, -0.0764336139f};
 // tanh(x) = x P(u) / Q(u), u = x^2, for |x| <= 9.02.
-constexpr float kTanhP[] = {1.0f, 0.13382639f, 0.00349739706f, 2.06347249e-05f, 1.33826257e-08f};
-constexpr float kTanhQ[] = {1.0f, 0.467159599f, 0.0258841384f, 0.000328841357f, 7.78959588e-07f};
+constexpr double kTanhP[] = {1.0f, 0.13382639f, 0.00349739706f, 2.06347249e-05f, 1.33826257e-08f};
+constexpr double kTanhQ[] = {1.0f, 0.467159599f, 0.0258841384f, 0.000328841357f, 7.78959588e-07f};
 
 // Adding 1.5 * 2^23 to a float of less than 2^22 leaves its nearest integer in the low bits.
 constexpr float kRounder = 0x1.8p23f;
@@ -46,16 +48,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kExpLow = -104, kExpHigh = 89;
 
 constexpr MathFunction kFunctions[] = {
-    MathFunction::exp,   MathFunction::expm1, MathFunction::log,
-    MathFunction::log1p, MathFunction::tanh,  MathFunction::sigmoid,
-    MathFunction::sqrt,  MathFunction::rsqrt, MathFunction::floor};
+    MathFunction::exp,   MathFunction::expm1,   MathFunction::log,  MathFunction::log1p,
+    MathFunction::tanh,  MathFunction::sigmoid, MathFunction::sqrt, MathFunction::rsqrt,
+    MathFunction::floor, MathFunction::sin,     MathFunction::cos};
 
 llvm::Type* bits_type(Value* x) {
   return x->getType()->getWithNewType(llvm::Type::getInt32Ty(x->getContext()));
-}
-
-Value* integer(Value* like, int32_t value) {
-  return llvm::ConstantInt::get(bits_type(like), uint64_t(int64_t(value)), /*IsSigned=*/true);
 }
 
 int lanes_of(Value* x) {
@@ -66,8 +64,8 @@ int lanes_of(Value* x) {
 }  // namespace
 
 std::string_view name_of(MathFunction function) {
-  constexpr std::string_view names[] = {"exp",     "expm1", "log",   "log1p", "tanh",
-                                        "sigmoid", "sqrt",  "rsqrt", "floor"};
+  constexpr std::string_view names[] = {"exp",  "expm1", "log",   "log1p", "tanh", "sigmoid",
+                                        "sqrt", "rsqrt", "floor", "sin",   "cos"};
   return names[size_t(function)];
 }
 
@@ -82,6 +80,10 @@ struct VectorMath::Reduced {
 
 Value* VectorMath::constant(Value* like, double value) const {
   return llvm::ConstantFP::get(like->getType(), value);
+}
+
+Value* VectorMath::integer(Value* like, int32_t value) const {
+  return llvm::ConstantInt::get(bits_type(like), uint64_t(int64_t(value)), /*IsSigned=*/true);
 }
 
 Value* VectorMath::bits(Value* x) const { return builder_.CreateBitCast(x, bits_type(x)); }
@@ -105,7 +107,7 @@ Value* VectorMath::at_least(Value* x, double limit) const {
 
 // Even and odd powers apart: half the latency of Horner's rule and fewer roundings in a row, for
 // one product more, the square, which most callers need anyway.
-Value* VectorMath::polynomial(Value* x, Value* square, std::span<const float> coefficients) const {
+Value* VectorMath::polynomial(Value* x, Value* square, std::span<const double> coefficients) const {
   const auto every_second = [&](size_t first) {
     size_t i = (coefficients.size() - 1 - first) / 2 * 2 + first;
     Value* sum = constant(x, coefficients[i]);
@@ -186,12 +188,12 @@ Value* VectorMath::expm1(Value* x) const {
   return builder_.CreateSelect(builder_.CreateFCmpOLT(size, constant(x, 0x1p-25)), x, result);
 }
 
-Value* VectorMath::log(Value* x) const {
+// x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), for x above 0 and finite.
+VectorMath::Parts VectorMath::parts_of(Value* x) const {
   // Denormals are made normal first.
   Value* small = builder_.CreateFCmpOLT(x, constant(x, FLT_MIN));
   Value* scaled = builder_.CreateSelect(small, builder_.CreateFMul(x, constant(x, 0x1p23)), x);
   Value* correction = builder_.CreateSelect(small, constant(x, -23), constant(x, 0));
-  // x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2).
   Value* pattern = bits(scaled);
   Value* above = builder_.CreateSub(pattern, integer(x, kRootHalfBits));
   Value* exponent = builder_.CreateAShr(above, integer(x, kMantissaBits));
@@ -199,7 +201,11 @@ Value* VectorMath::log(Value* x) const {
       builder_.CreateSub(pattern, builder_.CreateShl(exponent, integer(x, kMantissaBits)));
   Value* f = builder_.CreateFSub(builder_.CreateBitCast(mantissa, x->getType()), constant(x, 1));
   Value* e = builder_.CreateFAdd(builder_.CreateSIToFP(exponent, x->getType()), correction);
+  return {f, e};
+}
 
+Value* VectorMath::log(Value* x) const {
+  const auto [f, e] = parts_of(x);
   Value* square = builder_.CreateFMul(f, f);
   Value* inner = multiply_add(f, polynomial(f, square, kLog), constant(x, -0.5));
   Value* low = multiply_add(square, inner, builder_.CreateFMul(e, constant(x, kLn2Low)));
@@ -286,21 +292,30 @@ Value* VectorMath::apply(MathFunction function, Value* x) const {
       return rsqrt(x);
     case MathFunction::floor:
       return floor(x);
+    case MathFunction::sin:
+      return sin(x);
+    case MathFunction::cos:
+      return cos(x);
   }
   GRAPHC_CHECK(false, "no such function: {}", int(function));
 }
 
-KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes) {
-  KernelModule kernel(cpu, name_of(function));
+namespace {
+
+using Apply = std::function<Value*(const VectorMath&, std::span<Value* const>)>;
+
+/// A kernel `name` of `arrays` arrays of operands, one of results, and their length.
+KernelModule emit_loop(const CpuFeatures& cpu, std::string_view name, size_t arrays, int lanes,
+                       const Apply& apply) {
+  KernelModule kernel(cpu, name);
   llvm::IRBuilder<> builder(kernel.context());
-  auto* pointer = builder.getPtrTy();
-  auto* type =
-      llvm::FunctionType::get(builder.getVoidTy(), {pointer, pointer, builder.getInt64Ty()},
-                              /*isVarArg=*/false);
-  llvm::Function* loop = kernel.define(name_of(function), type);
-  Value *x = loop->getArg(0), *y = loop->getArg(1), *count = loop->getArg(2);
-  const auto block = [&](const char* name) {
-    return llvm::BasicBlock::Create(kernel.context(), name, loop);
+  std::vector<llvm::Type*> arguments(arrays + 1, builder.getPtrTy());
+  arguments.push_back(builder.getInt64Ty());
+  auto* type = llvm::FunctionType::get(builder.getVoidTy(), arguments, /*isVarArg=*/false);
+  llvm::Function* loop = kernel.define(name, type);
+  Value *y = loop->getArg(unsigned(arrays)), *count = loop->getArg(unsigned(arrays) + 1);
+  const auto block = [&](const char* label) {
+    return llvm::BasicBlock::Create(kernel.context(), label, loop);
   };
   auto *entry = block("entry"), *body = block("body"), *exit = block("exit");
 
@@ -311,11 +326,14 @@ KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int l
   llvm::PHINode* i = builder.CreatePHI(builder.getInt64Ty(), 2, "i");
   auto* vector = llvm::FixedVectorType::get(builder.getFloatTy(), unsigned(lanes));
   const llvm::Align align(sizeof(float));
-  Value* from = builder.CreateInBoundsGEP(builder.getFloatTy(), x, i);
-  Value* to = builder.CreateInBoundsGEP(builder.getFloatTy(), y, i);
-  Value* operand = builder.CreateAlignedLoad(vector, from, align);
-  Value* result = VectorMath(builder, kernel.cpu()).apply(function, operand);
-  builder.CreateAlignedStore(result, to, align);
+  const auto at = [&](Value* array) {
+    return builder.CreateInBoundsGEP(builder.getFloatTy(), array, i);
+  };
+  std::vector<Value*> operands;
+  for (size_t a = 0; a < arrays; ++a)
+    operands.push_back(builder.CreateAlignedLoad(vector, at(loop->getArg(unsigned(a))), align));
+  Value* result = apply(VectorMath(builder, kernel.cpu()), operands);
+  builder.CreateAlignedStore(result, at(y), align);
   Value* next = builder.CreateAdd(i, builder.getInt64(lanes));
   i->addIncoming(builder.getInt64(0), entry);
   i->addIncoming(next, body);
@@ -324,6 +342,21 @@ KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int l
   builder.SetInsertPoint(exit);
   builder.CreateRetVoid();
   return kernel;
+}
+
+}  // namespace
+
+KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes) {
+  return emit_loop(cpu, name_of(function), 1, lanes,
+                   [&](const VectorMath& math, std::span<Value* const> x) {
+                     return math.apply(function, x[0]);
+                   });
+}
+
+KernelModule emit_pow_loop(const CpuFeatures& cpu, int lanes) {
+  return emit_loop(cpu, "pow", 2, lanes, [](const VectorMath& math, std::span<Value* const> x) {
+    return math.pow(x[0], x[1]);
+  });
 }
 
 }  // namespace graphc::cpu

@@ -16,8 +16,8 @@ class Value;
 
 namespace graphc::cpu {
 
-/// The functions VectorMath emits.
-enum class MathFunction { exp, expm1, log, log1p, tanh, sigmoid, sqrt, rsqrt, floor };
+/// The functions of one operand that VectorMath emits.
+enum class MathFunction { exp, expm1, log, log1p, tanh, sigmoid, sqrt, rsqrt, floor, sin, cos };
 
 std::string_view name_of(MathFunction function);
 std::span<const MathFunction> all_math_functions();
@@ -26,11 +26,11 @@ std::span<const MathFunction> all_math_functions();
 /// memory. An operand is `float` or `<N x float>` for any N; the result has its type.
 ///
 /// Errors are at most 5 ulp over every float, denormal results included; with FMA the largest are
-/// exp 2.3, expm1 1.8, log 0.9, log1p 2.5, tanh 4.9, sigmoid 3.6, sqrt 0.5, rsqrt 1.5 and floor 0.
-/// NaN gives NaN; infinities give the limits: exp(-inf) = 0, log(0) = -inf, log(x < 0) = NaN,
-/// tanh(+-inf) = +-1, sigmoid(-inf) = 0. tanh and sigmoid never leave [-1, 1] and [0, 1]. expm1,
-/// log1p, tanh, sqrt and floor keep the sign of zero. Rounding to nearest is assumed; a thread that
-/// flushes denormals gets zeros for them.
+/// exp 2.3, expm1 1.8, log 0.9, log1p 2.5, tanh 4.9, sigmoid 3.6, sqrt 0.5, rsqrt 1.5, floor 0,
+/// sin 3.0, cos 3.0 and pow 0.6. NaN gives NaN; infinities give the limits: exp(-inf) = 0,
+/// log(0) = -inf, log(x < 0) = NaN, tanh(+-inf) = +-1, sigmoid(-inf) = 0, sin(inf) = NaN. tanh and
+/// sigmoid never leave [-1, 1] and [0, 1]. expm1, log1p, tanh, sqrt, floor and sin keep the sign of
+/// zero. Rounding to nearest is assumed; a thread that flushes denormals gets zeros for them.
 class VectorMath {
  public:
   /// Both outlive this object. `cpu` decides which instructions are used.
@@ -45,6 +45,11 @@ class VectorMath {
   llvm::Value* sqrt(llvm::Value* x) const;
   llvm::Value* rsqrt(llvm::Value* x) const;  ///< 1 / sqrt(x), two roundings
   llvm::Value* floor(llvm::Value* x) const;
+  llvm::Value* sin(llvm::Value* x) const;  ///< in radians
+  llvm::Value* cos(llvm::Value* x) const;
+  /// x to the power y, with the special values of C's powf: pow(x, 0) = pow(1, y) = 1 also for NaN,
+  /// and a negative x has a power only where y is an integer, else NaN.
+  llvm::Value* pow(llvm::Value* x, llvm::Value* y) const;
   llvm::Value* apply(MathFunction function, llvm::Value* x) const;
 
   /// a * b + c: one rounding where the CPU has FMA, two where it has not. Never a library call.
@@ -56,14 +61,27 @@ class VectorMath {
 
  private:
   struct Reduced;  // x = n ln 2 + r
+  struct Parts {   // x = 2^e (1 + f)
+    llvm::Value *f, *e;
+  };
+  struct Quadrant {  // |x| = q pi/2 + r, q modulo 4
+    llvm::Value *r, *q;
+  };
+  enum class Ahead { none, quadrant };  // of an argument: sine or cosine
 
   llvm::Value* constant(llvm::Value* like, double value) const;
+  llvm::Value* integer(llvm::Value* like, int32_t value) const;
   llvm::Value* bits(llvm::Value* x) const;
   llvm::Value* polynomial(llvm::Value* x, llvm::Value* square,
-                          std::span<const float> coefficients) const;
+                          std::span<const double> coefficients) const;
   Reduced reduce(llvm::Value* x) const;
   llvm::Value* power_of_two(llvm::Value* n) const;
   llvm::Value* scale(llvm::Value* x, const Reduced& by) const;
+  Parts parts_of(llvm::Value* x) const;
+  Quadrant quadrant(llvm::Value* size) const;
+  llvm::Value* sine(llvm::Value* x, Ahead ahead) const;
+  llvm::Value* log2_wide(llvm::Value* x) const;
+  llvm::Value* exp2_wide(llvm::Value* x) const;
   llvm::Value* exp_between(llvm::Value* x, double low, double high) const;
 
   llvm::IRBuilderBase& builder_;
@@ -77,5 +95,11 @@ using MathLoop = void (*)(const float* x, float* y, int64_t count);
 /// `count` is a multiple of `lanes`; x and y may be the same array. The smallest example of an
 /// emitter, and what the functions' tests and timings run.
 KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes);
+
+/// The C type of emit_pow_loop()'s kernel.
+using PowLoop = void (*)(const float* x, const float* y, float* z, int64_t count);
+
+/// The same for z[i] = pow(x[i], y[i]): a kernel `pow` of type PowLoop.
+KernelModule emit_pow_loop(const CpuFeatures& cpu, int lanes);
 
 }  // namespace graphc::cpu

@@ -94,6 +94,28 @@ TEST(Session, EqualSeedsGiveEqualInitialValuesWhateverIsAsked) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_LE(std::abs(first.state("w").element(i)), 0.5);
 }
 
+TEST(SessionCpu, NormalNumbersAreDrawnAtTheStartAndInEveryStep) {
+  // w from an initialiser, and noise of its own in each step.
+  const auto losses_on = [](const char* target) {
+    Model model("noisy");
+    Param w = model.param("w", {3, 2}, normal(0.5));
+    model.graph("train", [&](Inputs& in) {
+      const Value x = in("x", f32, {"batch", 3});
+      const Value loss = mse(matmul(x, w), normal(random_key(), {x.shape()[0], 2}));
+      minimize(loss, {w}, Sgd{0.1});
+      return loss;
+    });
+    Session session(model, {.target = target, .announce = [](const std::string&) {}});
+    std::vector<double> losses;
+    for (int step = 0; step < 3; ++step)
+      losses.push_back(session.run("train", {random_uniform({4, 3}, 1)}).scalar());
+    return losses;
+  };
+  const std::vector<double> wanted = losses_on("reference"), found = losses_on("cpu");
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5 * wanted[i]);
+  EXPECT_NE(found[0], found[1]);
+}
+
 TEST(Session, StatesAreSetReadAndReset) {
   Counted counted;
   std::vector<std::string> lines;

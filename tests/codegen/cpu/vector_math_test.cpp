@@ -14,12 +14,12 @@
 
 #include "codegen/cpu/jit.h"
 #include "ir/error.h"
+#include "tests/codegen/cpu/ulps.h"
 
 namespace graphc::cpu {
 namespace {
 
 constexpr double kLimit = 5;  // ulp
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -43,31 +43,13 @@ double reference(MathFunction function, double x) {
       return 1 / std::sqrt(x);
     case MathFunction::floor:
       return std::floor(x);
+    case MathFunction::sin:
+      return std::sin(x);
+    case MathFunction::cos:
+      return std::cos(x);
   }
   return kNan;
 }
-
-/// The distance of `found` from `wanted` in units of the last place of a float near `wanted`.
-/// Infinity counts as 2^128, so that rounding up to it is an error of its size.
-double ulps(float found, double wanted) {
-  if (std::isnan(wanted) || std::isnan(found)) {
-    return std::isnan(wanted) == std::isnan(found) ? 0 : kInfinity;
-  }
-  const double a = std::clamp(double(found), -0x1p128, 0x1p128);
-  const double b = std::clamp(wanted, -0x1p128, 0x1p128);
-  if (a == b) return 0;
-  const int biased = int((std::bit_cast<uint64_t>(b) >> 52) & 0x7ff);
-  const int exponent = std::clamp(biased - 1023, -126, 127) - 23;
-  return std::abs(a - b) * std::bit_cast<double>(uint64_t(1023 - exponent) << 52);
-}
-
-struct Worst {
-  double error = 0;
-  float at = 0;
-  void see(double ulp, float x) {
-    if (ulp > error) error = ulp, at = x;
-  }
-};
 
 Worst worst_of(const std::vector<float>& x, const std::vector<float>& y,
                const std::vector<double>& wanted) {
@@ -206,9 +188,23 @@ TEST(VectorMathValuesCpu, LogarithmsAndRootsHaveTheirLimits) {
                                       {-kInf, kNan},
                                       {kInf, kInf},
                                       {kNan, kNan}});
-  expect_values(MathFunction::sqrt,
-                {{0, 0}, {-0.0f, -0.0f}, {4, 2}, {-1, kNan}, {kInf, kInf}, {kNan, kNan}});
-  expect_values(MathFunction::rsqrt, {{0, kInf}, {4, 0.5f}, {-1, kNan}, {kInf, 0}, {kNan, kNan}});
+  expect_values(MathFunction::sqrt, {{0, 0},
+                                     {-0.0f, -0.0f},
+                                     {4, 2},
+                                     {0x1p-148f, 0x1p-74f},
+                                     {-denormal, kNan},
+                                     {-1, kNan},
+                                     {-kInf, kNan},
+                                     {kInf, kInf},
+                                     {kNan, kNan}});
+  expect_values(MathFunction::rsqrt, {{0, kInf},
+                                      {-0.0f, -kInf},
+                                      {4, 0.5f},
+                                      {0x1p-148f, 0x1p74f},
+                                      {-denormal, kNan},
+                                      {-1, kNan},
+                                      {kInf, 0},
+                                      {kNan, kNan}});
   expect_values(MathFunction::floor, {{0, 0},
                                       {-0.0f, -0.0f},
                                       {-denormal, -1},
@@ -221,6 +217,41 @@ TEST(VectorMathValuesCpu, LogarithmsAndRootsHaveTheirLimits) {
                                       {-kInf, -kInf},
                                       {kInf, kInf},
                                       {kNan, kNan}});
+}
+
+TEST(VectorMathValuesCpu, SinesHaveTheirLimits) {
+  const float denormal = std::numeric_limits<float>::denorm_min();
+  expect_values(MathFunction::sin, {{0, 0},
+                                    {-0.0f, -0.0f},
+                                    {denormal, denormal},
+                                    {-denormal, -denormal},
+                                    {1e-20f, 1e-20f},
+                                    {-kInf, kNan},
+                                    {kInf, kNan},
+                                    {kNan, kNan}});
+  expect_values(
+      MathFunction::cos,
+      {{0, 1}, {-0.0f, 1}, {denormal, 1}, {1e-20f, 1}, {-kInf, kNan}, {kInf, kNan}, {kNan, kNan}});
+}
+
+TEST(VectorMathValuesCpu, SinesOfFloatsNextToAMultipleOfHalfPi) {
+  // pi, the nearest of all floats, the two largest, and the last of each word of digits.
+  const std::vector<float> x{
+      3.14159274f,    16367173 * 0x1p72f, 0x1.fffffep127f, 0x1.fffffcp127f, 0x1.fffffep31f,
+      0x1p32f,        0x1.fffffep63f,     0x1p64f,         0x1.fffffep95f,  0x1p96f,
+      0x1.fffffep-1f, 0.785398185f,       0.785398126f,    0x1.921fb6p0f,   -0x1.921fb6p0f,
+      -0x1p64f};
+  for (const CpuFeatures& cpu : cpus_of()) {
+    Jit jit(cpu);
+    for (MathFunction function : {MathFunction::sin, MathFunction::cos}) {
+      std::vector<float> y(x.size());
+      compile(jit, function, 16)(x.data(), y.data(), 16);
+      for (size_t i = 0; i < x.size(); ++i) {
+        EXPECT_LE(ulps(y[i], reference(function, x[i])), kLimit)
+            << name_of(function) << "(" << x[i] << ") is " << y[i] << ": " << cpu.name;
+      }
+    }
+  }
 }
 
 TEST(VectorMathValuesCpu, BoundedFunctionsStayInTheirBounds) {
