@@ -20,6 +20,12 @@ Value viewed_state(Value value) {
   return value.node->is(ops::state) ? value : Value{};
 }
 
+bool is_list(const Node& constant) {
+  const Attribute& value = *constant.attributes.find("value");
+  return std::holds_alternative<std::vector<double>>(value) ||
+         std::holds_alternative<std::vector<int64_t>>(value);
+}
+
 /// Whether a body reads each element of an input only to make the element at its place.
 bool reads_in_place(const Graph& body, Value input) {
   for (const Node& node : body.nodes()) {
@@ -126,7 +132,7 @@ View Lowering::constant_data(const Node& node) {
   const Type& type = node.types[0];
   const int index = add_buffer(node.names[0], Place::constant, 0, type.bytes());
   std::string& data = plan_.buffers[size_t(index)].data;
-  const auto put = [&](double number) {
+  const auto put = [&](auto number) {
     const auto append = [&](auto value) {
       data.append(reinterpret_cast<const char*>(&value), sizeof value);
     };
@@ -135,7 +141,7 @@ View Lowering::constant_data(const Node& node) {
         append(float(number));
         break;
       case DType::f64:
-        append(number);
+        append(double(number));
         break;
       case DType::i32:
         append(int32_t(number));
@@ -160,7 +166,7 @@ View Lowering::constant_data(const Node& node) {
   if (auto list = std::get_if<std::vector<double>>(&value)) {
     for (double number : *list) put(number);
   } else {
-    for (int64_t number : std::get<std::vector<int64_t>>(value)) put(double(number));
+    for (int64_t number : std::get<std::vector<int64_t>>(value)) put(number);
   }
   return contiguous_view(index, type);
 }
@@ -310,8 +316,7 @@ View Lowering::view_or_copy(const Node& node, int result, const View& operand) {
 }
 
 void Lowering::fill(const Node& node, ViewMap& views, const ViewMap& wanted) {
-  if (node.is(ops::constant) &&
-      std::holds_alternative<std::vector<double>>(*node.attributes.find("value"))) {
+  if (node.is(ops::constant) && is_list(node)) {
     views.set(node.result(), constant_data(node));
     return;
   }

@@ -204,16 +204,15 @@ class RowLowering {
 
   int emit_constant(Value value, int part) {
     const Attribute& number = *value.node->attributes.find("value");
-    double literal = 0;
+    int operand = 0;
     if (auto x = std::get_if<double>(&number))
-      literal = *x;
+      operand = builder_->literal(value.dtype(), *x);
     else if (auto n = std::get_if<int64_t>(&number))
-      literal = double(*n);
+      operand = builder_->literal(value.dtype(), *n);
     else if (auto b = std::get_if<bool>(&number))
-      literal = *b ? 1 : 0;
+      operand = builder_->literal(value.dtype(), int64_t(*b));
     else
       return load(value, binding_.constant(*value.node), part);
-    const int operand = builder_->literal(value.dtype(), literal);
     return builder_->add({NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, 0});
   }
 

@@ -12,16 +12,17 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-void set_literal(CallOperand& argument, DType dtype, double value) {
-  const auto put = [&](auto number) {
-    std::memcpy(argument.literal.data(), &number, sizeof number);
-  };
+/// A number as it lies in memory.
+template <typename Number>
+std::array<char, 8> bytes_of(DType dtype, Number value) {
+  std::array<char, 8> bytes{};
+  const auto put = [&](auto number) { std::memcpy(bytes.data(), &number, sizeof number); };
   switch (dtype) {
     case DType::f32:
       put(float(value));
       break;
     case DType::f64:
-      put(value);
+      put(double(value));
       break;
     case DType::i32:
       put(int32_t(value));
@@ -41,6 +42,7 @@ void set_literal(CallOperand& argument, DType dtype, double value) {
     case DType::bf16:
       throw input_error({}, "the CPU target does not compute in bf16");
   }
+  return bytes;
 }
 
 }  // namespace
@@ -84,8 +86,16 @@ int NestBuilder::operand(OperandKind kind, const View& view, RowKind row_kind, i
 }
 
 int NestBuilder::literal(DType dtype, double value) {
+  return literal(dtype, bytes_of(dtype, value));
+}
+
+int NestBuilder::literal(DType dtype, int64_t value) {
+  return literal(dtype, bytes_of(dtype, value));
+}
+
+int NestBuilder::literal(DType dtype, const std::array<char, 8>& bytes) {
   CallOperand argument;
-  set_literal(argument, dtype, value);
+  argument.literal = bytes;
   for (size_t i = 0; i < program.operands.size(); ++i) {
     if (program.operands[i].kind == OperandKind::literal && program.operands[i].dtype == dtype &&
         call.operands[i].literal == argument.literal) {

@@ -2,6 +2,7 @@
 // Builds nests: the program and the call of each, operand by operand. Internal to the lowering.
 #pragma once
 
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -31,11 +32,13 @@ class NestBuilder {
 
   /// The operand for a number; made on first use. Throws ErrorKind::input for bf16.
   int literal(DType dtype, double value);
+  int literal(DType dtype, int64_t value);
 
   /// A new operand for an iota node.
   int iota(const Node& node, RowKind kind, int64_t unit);
 
  private:
+  int literal(DType dtype, const std::array<char, 8>& bytes);
   int append(NestOperand spec, CallOperand argument, OperandKind kind, const View& view);
 
   const Shape lead_;
