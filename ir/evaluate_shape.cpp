@@ -40,16 +40,6 @@ void round_or_wrap(Array& array, Precision precision) {
   }
 }
 
-/// Throws when an integer type cannot hold a number of a constant.
-void check_fits(const Node& node, double value) {
-  const DType dtype = node.types[0].dtype;
-  if (is_floating(dtype)) return;
-  int64_t wrapped = truncated(value);
-  wrap_integers(dtype, &wrapped, 1);
-  if (double(wrapped) == value) return;
-  throw input_error(node.where, "constant: {} is not a number of {}", value, name_of(dtype));
-}
-
 }  // namespace
 
 StridedView::StridedView(const Array& array, const Shape& shape, std::span<const int64_t> strides)
@@ -103,12 +93,7 @@ void StridedView::read(int64_t start, int64_t count, std::byte* target) const {
 
 Array constant_of(const Node& node, Precision precision) {
   Array result(node.types[0]);
-  const auto put = [&](int64_t index, auto value) {
-    check_fits(node, double(value));
-    store(result, index, value);
-  };
   const auto fill = [&](auto value) {
-    check_fits(node, double(value));
     for (int64_t i = 0; i < result.elements(); ++i) store(result, i, value);
   };
   const Attribute& value = *node.attributes.find("value");
@@ -116,10 +101,10 @@ Array constant_of(const Node& node, Precision precision) {
   if (const auto* number = std::get_if<int64_t>(&value)) fill(*number);
   if (const auto* number = std::get_if<double>(&value)) fill(*number);
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-    for (size_t i = 0; i < list->size(); ++i) put(int64_t(i), (*list)[i]);
+    for (size_t i = 0; i < list->size(); ++i) store(result, int64_t(i), (*list)[i]);
   }
   if (const auto* list = std::get_if<std::vector<double>>(&value)) {
-    for (size_t i = 0; i < list->size(); ++i) put(int64_t(i), (*list)[i]);
+    for (size_t i = 0; i < list->size(); ++i) store(result, int64_t(i), (*list)[i]);
   }
   round_or_wrap(result, precision);
   return result;

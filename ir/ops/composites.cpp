@@ -17,6 +17,16 @@ Value softmax_of(Value x) {
   return e / sum(e, last, true);
 }
 
+/// The body compares labels for equality, which has a meaning for floats too, but not this one.
+template <size_t labels>
+std::vector<Type> infer_labelled(const Node& node) {
+  if (labels < node.operands.size() && !is_integer(type_of(node, labels).dtype)) {
+    throw input_error({}, "{}: labels are integers: found {}", node.op.name,
+                      to_string(type_of(node, labels)));
+  }
+  return infer_by_body(node);
+}
+
 /// d/dlogits of the cross entropy is softmax(logits) - one_hot(labels), times the cotangent of each
 /// row.
 Values cross_entropy_vjp(const Node& node, Cotangents dy) {
@@ -97,7 +107,7 @@ constinit const Op ops::one_hot{
     .doc =
         "For integer labels [...] a bool [..., {depth}], true at the label and nowhere for a label "
         "outside.",
-    .infer = infer_by_body,
+    .infer = infer_labelled<0>,
     .body = R"(graph (%labels) {
       return equal(reshape(%labels) {shape = [$labels.column]},
                    iota {shape = [$depth], axis = 0, dtype = $labels.dtype})
@@ -110,7 +120,7 @@ constinit const Op ops::cross_entropy{
     .doc =
         "For logits [..., v] and integer labels [...]: log(sum(exp(logits))) - logits[label], in "
         "nats.",
-    .infer = infer_by_body,
+    .infer = infer_labelled<1>,
     .body = R"(graph (%logits, %labels) {
       %s = sub(%logits, max(%logits) {axes = [$logits.last], keep = true})
       %hot = one_hot(%labels) {depth = $logits.width}

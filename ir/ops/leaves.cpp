@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of ops without operands: inputs, states, constants and iota.
+#include <cmath>
+#include <limits>
+
 #include "ir/ops/infer.h"
 
 namespace graphc {
@@ -8,6 +11,30 @@ namespace {
 std::vector<Type> infer_leaf(const Node& node) {
   expect(node, 0, {"dtype", "shape"});
   return {{node.attributes.get_dtype("dtype", DType::f32), shape_attribute(node)}};
+}
+
+bool holds(DType dtype, int64_t number) {
+  const auto within = [&]<typename T>(T) {
+    return number >= int64_t(std::numeric_limits<T>::min()) &&
+           number <= int64_t(std::numeric_limits<T>::max());
+  };
+  if (dtype == DType::i32) return within(int32_t());
+  if (dtype == DType::u32) return within(uint32_t());
+  if (dtype == DType::u8) return within(uint8_t());
+  return dtype != DType::boolean || number == 0 || number == 1;
+}
+
+bool holds(DType dtype, double number) {
+  if (is_floating(dtype)) return true;
+  return number >= -0x1p63 && number < 0x1p63 && std::trunc(number) == number &&
+         holds(dtype, int64_t(number));
+}
+
+/// A target would wrap the number, or do what C++ leaves undefined.
+template <typename Number>
+void check_held(DType dtype, Number number) {
+  if (!holds(dtype, number))
+    throw input_error({}, "constant: {} is not a number of {}", number, name_of(dtype));
 }
 
 int64_t literal_size(const Attribute& value) {
@@ -29,6 +56,14 @@ std::vector<Type> infer_constant(const Node& node) {
   if (size >= 0 && size != type.shape.elements()) {
     throw input_error({}, "constant: 'value' lists {} elements: {} has {}", size, to_string(type),
                       type.shape.elements());
+  }
+  if (auto number = std::get_if<int64_t>(value)) check_held(type.dtype, *number);
+  if (auto number = std::get_if<double>(value)) check_held(type.dtype, *number);
+  if (auto list = std::get_if<std::vector<int64_t>>(value)) {
+    for (int64_t number : *list) check_held(type.dtype, number);
+  }
+  if (auto list = std::get_if<std::vector<double>>(value)) {
+    for (double number : *list) check_held(type.dtype, number);
   }
   return {type};
 }

@@ -116,7 +116,8 @@ TEST(Parse, Attributes) {
   EXPECT_EQ(in_graph("%a = softmax %s"),
             "softmax: takes a value of at least one axis: found f32[]");
   EXPECT_EQ(in_graph("%a = softmax %x, %y"), "softmax: takes 1 operand: found 2");
-  EXPECT_EQ(in_graph("%a = cross_entropy %x, %y"),
+  EXPECT_EQ(in_graph("%i = constant {dtype = i32, shape = [2,3], value = 0} "
+                     "%a = cross_entropy %x, %i"),
             "cross_entropy: select: shapes do not broadcast: bool[2,3,3], f32[2,3] and f32[]");
 }
 
