@@ -13,6 +13,7 @@
 #include "tools/bench/report.h"
 #include "tools/bench/sweep.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
 
 namespace graphc::bench {
 namespace {
@@ -21,6 +22,7 @@ struct Options {
   std::string what, target, variants = "fused", cache = "cold", json;
   std::vector<std::string> parameters;
   CompileOptions compile;
+  commands::GivenOptions given;
   Settings settings;
   bool markdown = false;
 };
@@ -80,7 +82,7 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
-  target(options.target);
+  options.given.check(target(options.target));
   options.settings.warm = options.cache == "warm";
   const Subjects subjects = subjects_of(options);
   PeakMeter meter(options.compile.threads, int64_t(subjects.size()));
@@ -110,19 +112,17 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("PARAMETERS", options.parameters,
                  "of the model: hidden=512,1024 steps=30; a list makes a row for each value");
   app.add_option("--target", options.target, "what to compile for");
-  app.add_option("--variant", options.variants, "lists of passes, separated by commas")
-      ->capture_default_str();
+  // A row for each, where other tools take one.
+  options.given.watch("variant", app.add_option("--variant", options.variants,
+                                                "lists of passes, separated by commas")
+                                     ->capture_default_str());
   app.add_option("--precision", options.compile.precision, "what f32 are computed in")
       ->capture_default_str();
-  app.add_option("--threads", options.compile.threads, "else the cores this process may use")
-      ->check(CLI::Range(1, 4096));
+  commands::add_compile_options(app, options.compile, options.given, {"threads", "unroll", "cpu"});
   app.add_option("--repeat", options.settings.repeat,
                  "timed calls of each kind; a row stops after 20 seconds")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--unroll", options.compile.unroll, "auto, loop, full or a number of steps")
-      ->capture_default_str();
-  app.add_option("--cpu", options.compile.cpu, "a lesser CPU to compile for: x86-64-v3");
   app.add_option("--cache", options.cache, "kernel caches before a compilation: cold or warm")
       ->check(CLI::IsMember({"cold", "warm"}))
       ->capture_default_str();

@@ -215,5 +215,16 @@ TEST(GraphcBench, AWrongCommandLineIsTwoBeforeAnythingIsMeasured) {
   EXPECT_EQ(bench("--help").code, 0);
 }
 
+TEST(GraphcBench, OptionsThatTheTargetLacksAreTwo) {
+  for (const char* option : {"threads=1", "variant=basic,fused", "unroll=auto", "cpu=x86-64"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    const Ran ran = bench(fmt::format("lstm-layer hidden=3 --target=reference --{}", option));
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_THAT(ran.out, IsEmpty()) << option;
+    EXPECT_EQ(ran.err, fmt::format("error: --{}: target 'reference' has no such option\n", name));
+  }
+  EXPECT_EQ(bench("lstm-layer hidden=3 steps=2 batch=2 --target=reference --repeat=1").code, 0);
+}
+
 }  // namespace
 }  // namespace graphc

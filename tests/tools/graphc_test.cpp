@@ -229,6 +229,28 @@ TEST(GraphcToolCpu, TrainTakesWhatTheTargetHasAndRefusesTheRest) {
   }
 }
 
+TEST(GraphcTool, DumpRefusesOptionsThatTheTargetLacks) {
+  for (const char* option : {"variant=fused", "unroll=auto", "cpu=x86-64"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    const std::string command = fmt::format("dump lstm-layer hidden=3 steps=2 --{}", option);
+    const Ran ran = graphc(command + " --target=reference");
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_THAT(ran.out, IsEmpty()) << option;
+    EXPECT_EQ(ran.err, fmt::format("error: --{}: target 'reference' has no such option\n", name));
+    EXPECT_EQ(graphc(command + " --target=cpu").code, 0) << option;
+  }
+  EXPECT_EQ(graphc("dump lstm-layer hidden=3 steps=2 --target=reference").code, 0);
+  EXPECT_EQ(graphc("dump lstm-layer hidden=3 steps=2 --target=abacus").code, 2);
+}
+
+TEST(GraphcToolCpu, RunDrawsNormalNumbers) {
+  const char* graph = "graph @f(%key: i64[]) { return normal(%key) {shape = [3,5]} }";
+  const Ran cpu = graphc("run - --target=cpu --input key=7", graph);
+  EXPECT_EQ(cpu.code, 0) << cpu.err;
+  EXPECT_THAT(cpu.out, HasSubstr("f32[3,5]"));
+  EXPECT_EQ(graphc("check - --target=cpu", graph).code, 0);
+}
+
 TEST(GraphcToolCpu, AnIndexOutsideItsTableIsThree) {
   const Ran ran = graphc("run - --target=cpu --input t=1 --input i=7",
                          "graph @f(%t: f32[2,1], %i: i32[2]) { return gather(%t, %i) }");

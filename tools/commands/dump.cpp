@@ -10,6 +10,7 @@
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
 #include "tools/commands/dot.h"
 
 namespace graphc::commands {
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   std::string what, stage = "graph", graph, print_after, target;
   CompileOptions compile;
+  GivenOptions given;
   std::vector<std::string> parameters;
   bool locations = false;
 };
@@ -58,8 +60,7 @@ GraphPtr optimized(const GraphPtr& graph, const Options& options) {
 }
 
 /// A stage that only a target knows.
-std::string target_stage(const GraphPtr& graph, const Options& options) {
-  const Target& on = options.target.empty() ? default_target() : target(options.target);
+std::string target_stage(const GraphPtr& graph, const Target& on, const Options& options) {
   if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
     throw usage_error(
         "--stage: target '{}' has no stage '{}': there is graph, optimized, proto, dot{}{}",
@@ -69,6 +70,8 @@ std::string target_stage(const GraphPtr& graph, const Options& options) {
 }
 
 int dump(const Options& options) {
+  const Target& on = options.target.empty() ? default_target() : target(options.target);
+  options.given.check(on);
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
     optimized(graph, options);
@@ -76,7 +79,7 @@ int dump(const Options& options) {
   }
   constexpr std::array kOwn{"graph", "optimized", "proto", "dot"};
   if (std::ranges::find(kOwn, options.stage) == kOwn.end()) {
-    write_stdout(target_stage(graph, options));
+    write_stdout(target_stage(graph, on, options));
     return 0;
   }
   if (options.stage == "proto") {
@@ -107,11 +110,7 @@ void add_dump(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
   verb->add_option("--target", options->target, "whose stages are shown");
-  verb->add_option("--cpu", options->compile.cpu, "a lesser CPU to compile for: x86-64-v3");
-  verb->add_option("--unroll", options->compile.unroll, "auto, loop, full or a number of steps")
-      ->capture_default_str();
-  verb->add_option("--variant", options->compile.variant, "the list of passes")
-      ->capture_default_str();
+  add_compile_options(*verb, options->compile, options->given, {"variant", "unroll", "cpu"});
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
   verb->add_flag("--locations", options->locations, "print the user's lines");

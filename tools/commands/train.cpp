@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc train: trains a model, with progress on stderr and a log of JSON lines.
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "runtime/clock.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
 
 namespace graphc::commands {
 namespace {
@@ -22,7 +21,7 @@ struct Options {
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
-  std::vector<std::string_view> given;  ///< fields of CompileOptions that the command line sets
+  GivenOptions given;
   std::optional<int64_t> epochs;
   int64_t max_steps = 0;
 };
@@ -108,12 +107,7 @@ class Progress {
 void check_compile_options(const Options& options) {
   const std::string& name = options.session.target;
   const Target& on = name.empty() ? default_target() : target(name);
-  for (std::string_view option : options.given) {
-    if (std::ranges::find(on.options, option) != on.options.end()) continue;
-    const std::string known =
-        on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
-    throw usage_error("--{}: target '{}' has no such option{}", option, on.name, known);
-  }
+  options.given.check(on);
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 
@@ -142,24 +136,6 @@ int train(Options& options) {
   return 128 + int(stopped_by);
 }
 
-/// The options that not every target takes.
-void add_compile_options(CLI::App& verb, const std::shared_ptr<Options>& options) {
-  CompileOptions& compile = options->session.compile;
-  const std::map<std::string_view, CLI::Option*> added{
-      {"threads", verb.add_option("--threads", compile.threads, "else the cores it may use")
-                      ->check(CLI::Range(1, 4096))},
-      {"variant",
-       verb.add_option("--variant", compile.variant, "the list of passes")->capture_default_str()},
-      {"unroll",
-       verb.add_option("--unroll", compile.unroll, "auto, loop, full or a number of steps")
-           ->capture_default_str()},
-      {"cpu", verb.add_option("--cpu", compile.cpu, "a lesser CPU to compile for: x86-64-v3")},
-  };
-  for (const auto& [name, option] : added) {
-    option->each([name, options](const std::string&) { options->given.push_back(name); });
-  }
-}
-
 }  // namespace
 
 void add_train(CLI::App& app, Action& action) {
@@ -181,7 +157,8 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--target", options->session.target, "what to compile for");
   verb->add_option("--precision", options->session.compile.precision, "what f32 are computed in")
       ->capture_default_str();
-  add_compile_options(*verb, options);
+  add_compile_options(*verb, options->session.compile, options->given,
+                      {"threads", "variant", "unroll", "cpu"});
   verb->callback([=, &action] { action = [=] { return train(*options); }; });
 }
 

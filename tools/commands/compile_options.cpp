@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/compile_options.h"
+
+#include <algorithm>
+
+#include "tools/commands/commands.h"
+
+namespace graphc::commands {
+namespace {
+
+CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view name) {
+  if (name == "threads") {
+    return app.add_option("--threads", compile.threads, "else the cores this process may use")
+        ->check(CLI::Range(1, 4096));
+  }
+  if (name == "variant") {
+    return app.add_option("--variant", compile.variant, "the list of passes")
+        ->capture_default_str();
+  }
+  if (name == "unroll") {
+    return app.add_option("--unroll", compile.unroll, "auto, loop, full or a number of steps")
+        ->capture_default_str();
+  }
+  GRAPHC_CHECK(name == "cpu", "no such option: {}", name);
+  return app.add_option("--cpu", compile.cpu, "a lesser CPU to compile for: x86-64-v3");
+}
+
+}  // namespace
+
+void GivenOptions::watch(std::string_view name, CLI::Option* option) {
+  option->each([name, this](const std::string&) { names_.push_back(name); });
+}
+
+void GivenOptions::check(const Target& on) const {
+  for (std::string_view name : names_) {
+    if (std::ranges::find(on.options, name) != on.options.end()) continue;
+    const std::string known =
+        on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
+    throw usage_error("--{}: target '{}' has no such option{}", name, on.name, known);
+  }
+}
+
+void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
+                         std::initializer_list<std::string_view> names) {
+  for (std::string_view name : names) given.watch(name, add_one(app, compile, name));
+}
+
+}  // namespace graphc::commands

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of compilation that not every target takes: on the command line, and checked.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "codegen/target.h"
+
+namespace graphc::commands {
+
+/// Which fields of CompileOptions the command line sets. Its address stays the same while the
+/// command line is read.
+class GivenOptions {
+ public:
+  /// `option` is the command line's for the field `name`, as Target::options spells it.
+  void watch(std::string_view name, CLI::Option* option);
+
+  /// Throws ErrorKind::usage if an option is given that `on` would ignore.
+  void check(const Target& on) const;
+
+ private:
+  std::vector<std::string_view> names_;
+};
+
+/// Adds to `app` options that set the fields `names` of `compile`, watched by `given`: "threads",
+/// "variant", "unroll", "cpu".
+void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
+                         std::initializer_list<std::string_view> names);
+
+}  // namespace graphc::commands
