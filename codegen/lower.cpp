@@ -368,8 +368,7 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
              !first.attributes.get_bool("keep", false)) {
     binding_.name = node.names[0];
     add(family, lower_column_reduction(inputs[0], results[0], first.is(ops::max), binding_));
-  } else if (first.is(ops::concat) && body.results().size() == 1 &&
-             inputs.size() == first.operands.size() && is_plain_concat(first)) {
+  } else if (first.is(ops::concat) && body.results().size() == 1 && is_plain_concat(first)) {
     lower_concat(first, inputs, results[0], node.names[0]);
   } else {
     lower_body(body, std::move(inputs), std::move(results), node.names[0], family);

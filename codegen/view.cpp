@@ -97,8 +97,17 @@ std::optional<View> view_of(const Node& node, int result, const View& operand) {
     const int axis = int(node.attributes.get_int("axis", 0));
     return cut(operand, axis, result * shape[axis], shape);
   }
-  GRAPHC_CHECK(node.is(ops::transpose), "'{}' is not a view", node.op.name);
   View view = operand;
+  if (node.is(ops::reverse)) {
+    for (int64_t axis : node.attributes.get_ints("axes")) {
+      int64_t& stride = view.strides[size_t(axis)];
+      const int64_t last = std::max<int64_t>(0, shape[int(axis)] - 1);
+      view.address = moved(view.address, last * stride * size_of(view.dtype));
+      stride = -stride;
+    }
+    return view;
+  }
+  GRAPHC_CHECK(node.is(ops::transpose), "'{}' is not a view", node.op.name);
   view.shape = shape;
   const std::vector<int64_t> permutation = node.attributes.get_ints("permutation");
   for (size_t i = 0; i < permutation.size(); ++i)

@@ -119,6 +119,56 @@ Value max(Value x, std::vector<int64_t> axes, bool keep, Where where) {
   return apply1(ops::max, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
 }
 
+namespace {
+
+Value reduce(const Op& op, Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return apply1(op, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+}
+
+}  // namespace
+
+Value min(Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return reduce(ops::min, x, std::move(axes), keep, where);
+}
+
+Value prod(Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return reduce(ops::prod, x, std::move(axes), keep, where);
+}
+
+Value variance(Value x, std::vector<int64_t> axes, bool keep, Where where) {
+  return reduce(ops::variance, x, std::move(axes), keep, where);
+}
+
+Value cumsum(Value x, int axis, bool reverse, Where where) {
+  return apply1(ops::cumsum, {x}, {{"axis", int64_t(axis)}, {"reverse", reverse}}, where);
+}
+
+Value argmax(Value x, int axis, Where where) {
+  return apply1(ops::argmax, {x}, {{"axis", int64_t(axis)}}, where);
+}
+
+Value argmin(Value x, int axis, Where where) {
+  return apply1(ops::argmin, {x}, {{"axis", int64_t(axis)}}, where);
+}
+
+std::pair<Value, Value> top_k(Value x, int64_t k, Where where) {
+  const Node& node = apply(ops::top_k, {x}, {{"k", k}}, {}, where);
+  return {node.result(0), node.result(1)};
+}
+
+Value clip(Value x, double low, double high, Where where) {
+  return apply1(ops::clip, {x}, {{"low", low}, {"high", high}}, where);
+}
+
+Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, double value, Where where) {
+  return apply1(ops::pad, {x},
+                {{"low", std::move(low)}, {"high", std::move(high)}, {"value", value}}, where);
+}
+
+Value reverse(Value x, std::vector<int64_t> axes, Where where) {
+  return apply1(ops::reverse, {x}, {{"axes", std::move(axes)}}, where);
+}
+
 Value mean(Value x, std::vector<int64_t> axes, bool keep, Where where) {
   return apply1(ops::mean, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
 }

@@ -85,6 +85,18 @@ GRAPHC_UNARY(relu)
 GRAPHC_UNARY(square)
 GRAPHC_UNARY(hard_sigmoid)
 GRAPHC_UNARY(logical_not)
+GRAPHC_UNARY(sign)
+GRAPHC_UNARY(ceil)
+GRAPHC_UNARY(round)
+GRAPHC_UNARY(reciprocal)
+GRAPHC_UNARY(tan)
+GRAPHC_UNARY(log1p)
+GRAPHC_UNARY(expm1)
+GRAPHC_UNARY(softplus)
+GRAPHC_UNARY(silu)
+GRAPHC_UNARY(gelu)
+GRAPHC_UNARY(is_nan)
+GRAPHC_UNARY(is_finite)
 GRAPHC_UNARY(watch)
 GRAPHC_UNARY(stop_gradient)
 #undef GRAPHC_UNARY
@@ -102,6 +114,8 @@ GRAPHC_BINARY(greater)
 GRAPHC_BINARY(greater_equal)
 GRAPHC_BINARY(logical_and)
 GRAPHC_BINARY(logical_or)
+GRAPHC_BINARY(logical_xor)
+GRAPHC_BINARY(remainder)
 #undef GRAPHC_BINARY
 
 inline Value operator-(Value x) { return apply1(ops::neg, {x}); }
@@ -125,12 +139,30 @@ Value transpose(Value x, std::vector<int64_t> permutation, Where where = Where::
 Value broadcast_to(Value x, const Shape& shape, Where where = Where::here());
 /// Elements start <= i < limit along an axis.
 Value slice(Value x, int axis, int64_t start, int64_t limit, Where where = Where::here());
+/// `value` before and behind `x`: low[i] and high[i] elements along axis i.
+Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, double value = 0,
+          Where where = Where::here());
+/// The elements in reverse order along the axes.
+Value reverse(Value x, std::vector<int64_t> axes, Where where = Where::here());
 Value concat(Values parts, int axis, Where where = Where::here());
 Values split(Value x, int parts, int axis, Where where = Where::here());
 /// Sum or maximum over the axes; `keep` leaves them with extent 1.
 Value sum(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
 Value sum(Value x, Where where = Where::here());
 Value max(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+/// Minimum, product, population variance over the axes, as for sum().
+Value min(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+Value prod(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+Value variance(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+/// The sum of each element and all before it along the axis; with `reverse` all behind it.
+Value cumsum(Value x, int axis, bool reverse = false, Where where = Where::here());
+/// The index (i32) along the axis, which goes, of the first of the largest or smallest elements.
+Value argmax(Value x, int axis, Where where = Where::here());
+Value argmin(Value x, int axis, Where where = Where::here());
+/// The k largest elements along the last axis in descending order, and their indices (i32).
+std::pair<Value, Value> top_k(Value x, int64_t k, Where where = Where::here());
+/// Each element, but no less than `low` and no more than `high`.
+Value clip(Value x, double low, double high, Where where = Where::here());
 Value mean(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
 Value mean(Value x, Where where = Where::here());
 /// Rows of `table` (axis 0) chosen by integer `indices`: shape indices ++ row.

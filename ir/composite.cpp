@@ -39,6 +39,11 @@ std::string fact_of(const Type& type, std::string_view fact) {
   const Shape& shape = type.shape;
   if (fact == "dtype") return std::string(name_of(type.dtype));
   if (fact == "shape") return list(shape.extents());
+  if (fact == "rotated") {
+    std::vector<int64_t> permutation(size_t(shape.rank()));
+    for (size_t i = 0; i < permutation.size(); ++i) permutation[i] = int64_t(i + 1) % shape.rank();
+    return list(permutation);
+  }
   if (fact == "column") return to_string(shape.insert(shape.rank(), 1));
   if (fact == "axes") {
     std::vector<int64_t> axes(size_t(shape.rank()));

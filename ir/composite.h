@@ -3,8 +3,9 @@
 //
 // In a body `$name` stands for the node's attribute `name` and `$name:default` for it or the
 // default; for a parameter %x, `$x.shape` is its shape as a list, `$x.dtype` its dtype, `$x.last`
-// its last axis, `$x.width` the extent of that axis, `$x.axes` the list of its axes, and
-// `$x.column` its extents followed by 1, without brackets.
+// its last axis, `$x.width` the extent of that axis, `$x.axes` the list of its axes, `$x.column`
+// its extents followed by 1, without brackets, and `$x.rotated` the permutation that brings the
+// first axis behind the others.
 #pragma once
 
 #include "ir/graph.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "ir/evaluate_ops.h"
@@ -123,6 +124,48 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, double* c) {
 
 /// Throws when an index is outside the rows of a table.
 }  // namespace
+
+Array product_of(const Node& node, const Array& x, Precision precision) {
+  Array result(node.types[0]);
+  const auto strides = strides_without(x.shape(), node.attributes.get_ints("axes"));
+  if (x.floating()) {
+    std::fill_n(result.floats(), result.elements(), 1.0);
+    fold(x.shape(), strides, x.floats(), result.floats(), std::multiplies<double>());
+    round_floats(result.dtype(), precision, result.floats(), result.elements());
+  } else {
+    std::fill_n(result.integers(), result.elements(), 1);
+    fold(x.shape(), strides, x.integers(), result.integers(),
+         [](int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); });
+    wrap_integers(result.dtype(), result.integers(), result.elements());
+  }
+  return result;
+}
+
+Array cumsum_of(const Node& node, const Array& x, Precision precision) {
+  Array result(node.types[0]);
+  const int axis = int(node.attributes.get_int("axis", 0));
+  const bool reverse = node.attributes.get_bool("reverse", false);
+  const int64_t extent = x.shape()[axis], inner = x.shape().strides()[size_t(axis)];
+  const int64_t step = reverse ? -inner : inner;
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    // The lines along the axis begin where its index is the first to be summed.
+    if (i / inner % extent != (reverse ? extent - 1 : 0)) continue;
+    for (int64_t k = 0, at = i; k < extent; ++k, at += step) {
+      if (x.floating()) {
+        result.floats()[at] = x.floats()[at] + (k > 0 ? result.floats()[at - step] : 0);
+      } else {
+        const int64_t before = k > 0 ? result.integers()[at - step] : 0;
+        result.integers()[at] = int64_t(uint64_t(x.integers()[at]) + uint64_t(before));
+      }
+    }
+  }
+  if (x.floating()) {
+    round_floats(result.dtype(), precision, result.floats(), result.elements());
+  } else {
+    wrap_integers(result.dtype(), result.integers(), result.elements());
+  }
+  return result;
+}
 
 Array reduction_of(const Node& node, const Array& x, Precision precision) {
   Array result(node.types[0]);

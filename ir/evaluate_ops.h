@@ -43,6 +43,12 @@ Array broadcast_of(const Array& x, const Type& type);
 Array slice_of(const Array& x, int axis, int64_t start, int64_t extent);
 Array concat_of(Operands parts, int axis, const Type& type);
 
+/// The operand with a number around it; its axes in reverse order.
+Array pad_of(const Node& node, const Array& x);
+Array reverse_of(const Node& node, const Array& x);
+
+Array product_of(const Node& node, const Array& x, Precision precision);
+Array cumsum_of(const Node& node, const Array& x, Precision precision);
 /// `sum` and `max`.
 Array reduction_of(const Node& node, const Array& x, Precision precision);
 Array size_of_axes(const Node& node, const Array& x, Precision precision);

@@ -168,4 +168,54 @@ Array concat_of(Operands parts, int axis, const Type& type) {
   return result;
 }
 
+namespace {
+
+/// Copies every element of `x` to an offset that moves by `strides` (in elements) along its axes.
+void copy_elements(const Array& x, const std::vector<int64_t>& strides, int64_t offset, Array& to) {
+  const Shape& shape = x.shape();
+  std::vector<int64_t> index(strides.size(), 0);
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    std::memcpy(to.bytes() + offset * kElementBytes, x.bytes() + i * kElementBytes, kElementBytes);
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      offset += strides[size_t(axis)];
+      if (++index[size_t(axis)] < shape[axis]) break;
+      offset -= shape[axis] * strides[size_t(axis)];
+      index[size_t(axis)] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Array pad_of(const Node& node, const Array& x) {
+  Array result(node.types[0]);
+  const double value = node.attributes.get_float("value", 0);
+  for (int64_t i = 0; i < result.elements(); ++i) {
+    if (result.floating()) {
+      result.floats()[i] = value;
+    } else {
+      result.integers()[i] = int64_t(value);
+    }
+  }
+  const auto strides = result.shape().strides();
+  const std::vector<int64_t> low = node.attributes.get_ints("low");
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < low.size(); ++axis) offset += low[axis] * strides[axis];
+  copy_elements(x, {strides.begin(), strides.begin() + x.shape().rank()}, offset, result);
+  return result;
+}
+
+Array reverse_of(const Node& node, const Array& x) {
+  Array result(node.types[0]);
+  const auto forward = x.shape().strides();
+  std::vector<int64_t> strides(forward.begin(), forward.begin() + x.shape().rank());
+  int64_t offset = 0;
+  for (int64_t axis : node.attributes.get_ints("axes")) {
+    offset += (x.shape()[int(axis)] - 1) * strides[size_t(axis)];
+    strides[size_t(axis)] = -strides[size_t(axis)];
+  }
+  copy_elements(x, strides, offset, result);
+  return result;
+}
+
 }  // namespace graphc::evaluation

@@ -2,24 +2,33 @@
 // The language: values, nodes and graphs. This is the header to read first.
 //
 // A graph is a list of nodes in an order in which every node comes after its operands. A node is
-// the application of an op (ir/op.h) to values; a value is one result of a node. Inputs and states
-// are nodes too, of the ops `input` and `state`, so that every value has a node. There are no use
-// lists and no mutation: a graph is built by adding nodes, then frozen, and a pass makes a new
-// graph out of an old one (ir/rewrite.h). Hence before and after both exist, dead nodes do not
-// survive, and a pass may assume that nothing changes under it.
+// the application of an op (ir/op.h: a constant record that lives as long as the program) to
+// values of the same graph; a value is one result of a node. Inputs and states are nodes too, of
+// the ops `input` and `state`, so that every value has a node. There are no use lists.
 //
-// A *region* is a graph inside a node: the body of a `scan`, the contents of a `kernel`. It is
-// closed: everything it uses is an input of the region and an operand of the node. A node holds its
-// regions by shared pointers to constant graphs; nodes with the same region share one object (T
-// unrolled steps call one body).
+// A *region* is a graph inside a node: the body of a `scan`, the contents of a `kernel`. Regions
+// nest. A region is closed: everything it uses is one of its inputs, and input i is operand i of
+// the node, or one step of it where the op says so (ir/scan.h). Only while it is being traced may a
+// region use values of the graphs around it; each becomes an input. A node holds its regions by
+// shared pointers to frozen graphs; nodes with the same region share one object (a forward loop
+// copied for two layers of one shape has one body).
 //
 // A *state* belongs to the module, not to a graph: parameters, optimizer slots, carried
 // activations, counters. A graph lists the states it uses and, in `next`, the value each will have
 // after the graph has run. All `next` are assigned at once, after everything else. Regions have no
 // states.
 //
-// Ownership: a Graph owns its nodes; a Value is a plain pointer and an index, valid as long as its
-// graph.
+// *Ownership*: a Graph owns its nodes; a Value is a plain pointer and an index, valid as long as
+// its graph and not keeping it alive: hold the GraphPtr. A graph is built by adding nodes, then
+// frozen; from then on nobody changes it. The fields of a Node are public to be read.
+//
+// A *pass* is a function from frozen graph to frozen graph: it makes a new graph out of an old one
+// (ir/rewrite.h), so that before and after both exist. It may assume what the verifier checks
+// (ir/verify.h): types inferred and right, regions closed, names unique in a graph; not that every
+// node is live, nor which passes ran before it. It must keep inputs, states, results and `next` in
+// number, order and type, and their values: exactly where arithmetic is exact, otherwise to the
+// rounding of another order of summation. It keeps names and user lines of what it copies; dead
+// nodes it need not copy. What it cannot do it leaves as it is, and says so in a remark.
 #pragma once
 
 #include <deque>

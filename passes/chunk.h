@@ -36,8 +36,8 @@ struct RowCluster {
   bool has_rows(Value value) const;
 };
 
-/// The cluster around a product. Every use of a value of more than `bytes` bytes (four for each
-/// element) is a member, and no path leaves the cluster and returns.
+/// The cluster around a product whose result takes more than `bytes` bytes. Every use of a value
+/// that is more than half as large is a member, and no path leaves the cluster and returns.
 RowCluster row_cluster(const Graph& graph, const Node& seed, int64_t bytes);
 
 }  // namespace graphc

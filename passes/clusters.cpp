@@ -21,20 +21,19 @@ Shape leading(const Shape& shape) {
 }
 int64_t width_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[-1]; }
 
-/// Views along the columns that a kernel can look through.
+/// Views along the columns that a kernel can look through: those of whole parts. One column is a
+/// number for each row, not a part.
 bool is_column_view(const Node& node) {
   if (node.is(ops::broadcast_to)) return true;
   if (!node.is(ops::split) && !node.is(ops::slice)) return false;
-  return node.attributes.get_int("axis", 0) == node.operands[0].shape().rank() - 1;
+  const Shape& from = node.operands[0].shape();
+  const int64_t width = node.types[0].shape[-1];
+  return node.attributes.get_int("axis", 0) == from.rank() - 1 && width > 1 &&
+         from[-1] % width == 0 && node.attributes.get_int("start", 0) % width == 0;
 }
 
 bool is_row_reduction(const Node& node) {
   return (node.is(ops::sum) || node.is(ops::max)) && node.attributes.get_bool("keep", false);
-}
-
-bool is_column_concat(const Node& node) {
-  return node.is(ops::concat) &&
-         node.attributes.get_int("axis", 0) == node.types[0].shape.rank() - 1;
 }
 
 class Clustering {
@@ -58,7 +57,8 @@ class Clustering {
 
  private:
   void place(const Node& node) {
-    const bool joins = is_elementwise(node.op) || is_row_reduction(node) || is_column_concat(node);
+    const bool joins =
+        is_elementwise(node.op) || is_row_reduction(node) || is_concat_of_units(node);
     if (is_view(node)) {
       if (fuse_ && is_column_view(node)) join(node, result_.of[size_t(node.operands[0].node->id)]);
       return;
@@ -111,7 +111,7 @@ class Clustering {
     for (const Type& type : node.types) {
       if (width_of(type.shape) > 1) unit = std::min(unit, width_of(type.shape));
     }
-    if (is_column_concat(node)) {
+    if (is_concat_of_units(node)) {
       for (Value operand : node.operands) unit = std::min(unit, width_of(operand.shape()));
     }
     return unit;
@@ -124,7 +124,7 @@ class Clustering {
     if (leading(domain(node)) != cluster.lead) return false;
     std::vector<int64_t> widths{width_of(domain(node))};
     for (const Type& type : node.types) widths.push_back(width_of(type.shape));
-    if (is_column_concat(node)) {
+    if (is_concat_of_units(node)) {
       for (Value operand : node.operands) widths.push_back(width_of(operand.shape()));
     }
     return units_agree(widths, cluster.unit);
@@ -242,6 +242,18 @@ class Clustering {
 };
 
 }  // namespace
+
+bool is_concat_of_units(const Node& node) {
+  if (!node.is(ops::concat) ||
+      node.attributes.get_int("axis", 0) != node.types[0].shape.rank() - 1)
+    return false;
+  int64_t unit = node.types[0].shape[-1];
+  for (Value operand : node.operands) unit = std::min(unit, width_of(operand.shape()));
+  // One column is a number for each row, not a unit of wider values.
+  return unit > 1 && std::ranges::all_of(node.operands, [&](Value operand) {
+           return width_of(operand.shape()) % unit == 0;
+         });
+}
 
 Clusters find_clusters(const Graph& graph, bool fuse) { return Clustering(graph, fuse).run(); }
 

@@ -23,10 +23,7 @@ bool is_rows_op(const Node& node) {
 /// Constants and iotas become part of the kernels that compute with them element by element.
 bool is_cloned(const Node& leaf, const Node& user) {
   if (!leaf.is(ops::constant) && !leaf.is(ops::iota)) return false;
-  if (user.is(ops::concat) &&
-      user.attributes.get_int("axis", 0) != user.types[0].shape.rank() - 1) {
-    return false;
-  }
+  if (user.is(ops::concat) && !is_concat_of_units(user)) return false;
   return !user.is(ops::matmul) && !is_rows_op(user);
 }
 
@@ -218,7 +215,7 @@ class KernelWriter {
 
 bool is_view(const Node& node) {
   return node.is(ops::reshape) || node.is(ops::transpose) || node.is(ops::slice) ||
-         node.is(ops::split) || node.is(ops::broadcast_to);
+         node.is(ops::split) || node.is(ops::broadcast_to) || node.is(ops::reverse);
 }
 
 GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings sums and maxima to the two forms that kernels have: along the last axis, kept with extent
-// 1, or over the leading axis of a matrix. A `size` becomes the number it is.
+// 1, or over the leading axis of a matrix. A `size` becomes the number it is; products, cumulative
+// sums and paddings become elementwise work on slices and concatenations.
 //
 // A reduction of everything becomes one along the last axis and one over the results, so that the
 // number of parts of the sum depends on the shape alone.
@@ -30,7 +31,72 @@ Value reduce_trailing(const Op& op, Value x, size_t count) {
   return reshape(x, Shape(outer));
 }
 
+/// Halves of the axis multiplied until one element is left: as many parts as the shape says.
+Value product_along_last(Value x) {
+  const int last = x.shape().rank() - 1;
+  while (x.shape()[last] > 1) {
+    const int64_t extent = x.shape()[last], half = extent / 2;
+    const Value halves = slice(x, last, 0, half) * slice(x, last, half, 2 * half);
+    x = extent % 2 == 0 ? halves : concat({halves, slice(x, last, extent - 1, extent)}, last);
+  }
+  return x;
+}
+
+Value lower_product(const Node& node, Value x, Graph& to) {
+  const Ints axes = node.attributes.get_ints("axes");
+  const int rank = x.shape().rank();
+  Ints order, rest;
+  int64_t count = 1;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (std::ranges::find(axes, axis) != axes.end()) continue;
+    order.push_back(axis);
+    rest.push_back(x.shape()[int(axis)]);
+  }
+  for (int64_t axis : axes) {
+    order.push_back(axis);
+    count *= x.shape()[int(axis)];
+  }
+  if (count == 0) return splat(to, 1, node.types[0]);
+  rest.push_back(count);
+  return reshape(product_along_last(reshape(transpose(x, order), Shape(rest))),
+                 node.types[0].shape);
+}
+
+/// Every element plus that 1, 2, 4, ... before it: each time, the sums of twice as many.
+Value lower_cumsum(const Node& node, Value x, Graph& to) {
+  const int axis = int(node.attributes.get_int("axis", 0));
+  const bool reverse = node.attributes.get_bool("reverse", false);
+  const int64_t extent = x.shape()[axis];
+  for (int64_t step = 1; step < extent; step *= 2) {
+    const Value zeros = splat(to, 0, {x.dtype(), x.shape().with(axis, step)});
+    const Value moved = reverse ? slice(x, axis, step, extent) : slice(x, axis, 0, extent - step);
+    x = x + (reverse ? concat({moved, zeros}, axis) : concat({zeros, moved}, axis));
+  }
+  return x;
+}
+
+Value lower_pad(const Node& node, Value x, Graph& to) {
+  const Ints low = node.attributes.get_ints("low"), high = node.attributes.get_ints("high");
+  const double value = node.attributes.get_float("value", 0);
+  for (int axis = 0; axis < x.shape().rank(); ++axis) {
+    const auto around = [&](int64_t count) {
+      return splat(to, value, {x.dtype(), x.shape().with(axis, count)});
+    };
+    Values parts{x};
+    if (low[size_t(axis)] > 0) parts.insert(parts.begin(), around(low[size_t(axis)]));
+    if (high[size_t(axis)] > 0) parts.push_back(around(high[size_t(axis)]));
+    if (parts.size() > 1) x = concat(parts, axis);
+  }
+  return x;
+}
+
 std::optional<Values> lower(const Node& node, const Values& operands, Graph& to) {
+  if (node.is(ops::prod) || node.is(ops::cumsum) || node.is(ops::pad)) {
+    const WhereScope scope(node.where);
+    if (node.is(ops::prod)) return Values{lower_product(node, operands[0], to)};
+    if (node.is(ops::pad)) return Values{lower_pad(node, operands[0], to)};
+    return Values{lower_cumsum(node, operands[0], to)};
+  }
   if (node.is(ops::size)) {
     int64_t count = 1;
     for (int64_t axis : node.attributes.get_ints("axes")) count *= operands[0].shape()[int(axis)];
@@ -73,7 +139,7 @@ GraphPtr lower_reductions(const GraphPtr& graph) {
 
 constinit const Pass passes::reductions{
     .name = "reductions",
-    .summary = "sums and maxima along the last axis or over the leading one, as kernels do them",
+    .summary = "sums, maxima, products and paddings in the forms that kernels have",
     .options = "",
     .run = [](const GraphPtr& graph, const PassOptions&, Remarks&) {
       return lower_reductions(graph);

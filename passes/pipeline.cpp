@@ -24,6 +24,9 @@ namespace {
 // unroll < simplify          Only then does unrolling buy anything: the zero state folds.
 // hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all steps.
 // autodiff < sparse-rows     It looks at what is done with a gradient.
+// autodiff, expand < chunk   A chunk holds the loss and both gradients of its rows.
+// hoist < chunk, no hoist after   Hoist does over all steps at once what chunk has divided.
+// chunk < fuse               The values of a chunk fuse inside its loop.
 // reductions < simplify      A sum whose shape is changed back is the sum that keeps its axis.
 // reductions < fuse          A kernel sums along its rows or its columns, nothing else.
 struct Variant {
@@ -46,7 +49,7 @@ constexpr Variant variants[] = {
     // Loops distributed: what the planned kernels are made of.
     {"fused",
      "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
-     "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows",
+     "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,fuse"},
 };
 

@@ -32,7 +32,7 @@ class Growth {
  public:
   Growth(const Graph& graph, const Node& seed, int64_t bytes)
       : graph_(graph),
-        elements_(bytes / 4),
+        elements_(std::max(bytes / 4, seed.types[0].shape.elements() / 2)),
         live_(live_nodes(graph)),
         users_(graph.nodes().size()) {
     for (const Node& node : graph.nodes()) {
@@ -74,7 +74,8 @@ class Growth {
     for (Value operand : node.operands) {
       const Node& maker = *operand.node;
       if (cluster_.has(maker) || !is_wide(operand) || !is_elementwise(maker.op)) continue;
-      if (same_lead(operand.shape(), node.types[0].shape, member.axes))
+      if (operand.shape().rank() == node.types[0].shape.rank() &&
+          same_lead(operand.shape(), node.types[0].shape, member.axes))
         add(maker, {RowRole::local, member.axes});
     }
   }

@@ -203,6 +203,8 @@ class Analysis {
   }
 
   void check_cuts(const Node& node) {
+    if ((node.is(ops::slice) || node.is(ops::split)) && has_columns(*node.operands[0].node))
+      require(has_columns(node), node, "it takes one column out of {}", width_of(node.operands[0]));
     if (result_.space[size_t(node.id)] < 0) return;
     const int64_t unit = result_.spaces[size_t(result_.space[size_t(node.id)])].unit;
     if (unit == 0) return;

@@ -177,6 +177,20 @@ constinit const Op ops::minimum{
     .samples = binary_samples,
 };
 
+constinit const Op ops::remainder{
+    .name = "remainder",
+    .doc = "a - floor(a / b) b, with the sign of b. The derivative of floor is taken as zero.",
+    .infer = infer_floating,
+    .scalar =
+        [](const Node&, Operands x) {
+          return x[0] - emit(ScalarOp::floor, x[0].dtype(), x[0] / x[1]) * x[1];
+        },
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {dy[0], -(dy[0] * graphc::floor(n.operands[0] / n.operands[1]))};
+    },
+    .samples = binary_samples,
+};
+
 constinit const Op ops::pow{
     .name = "pow",
     .doc =
@@ -265,6 +279,19 @@ constinit const Op ops::logical_or{
     .doc = "True where at least one value (bool) is.",
     .infer = infer_logical,
     .scalar = comparison<ScalarOp::logical_or>,
+    .vjp = no_gradient,
+    .samples = logical_samples,
+};
+
+constinit const Op ops::logical_xor{
+    .name = "logical_xor",
+    .doc = "True where exactly one value (bool) is.",
+    .infer = infer_logical,
+    .scalar =
+        [](const Node&, Operands x) {
+          return emit(ScalarOp::logical_not, DType::boolean,
+                      emit(ScalarOp::equal, DType::boolean, x[0], x[1]));
+        },
     .vjp = no_gradient,
     .samples = logical_samples,
 };

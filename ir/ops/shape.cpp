@@ -52,6 +52,34 @@ std::vector<Type> infer_broadcast_to(const Node& node) {
   return {{x.dtype, shape}};
 }
 
+std::vector<Type> infer_pad(const Node& node) {
+  expect(node, 1, {"low", "high", "value"});
+  const Type& x = type_of(node, 0);
+  const Ints low = node.attributes.get_ints("low"), high = node.attributes.get_ints("high");
+  const size_t rank = size_t(x.shape.rank());
+  const auto negative = [](int64_t n) { return n < 0; };
+  if (low.size() != rank || high.size() != rank || std::ranges::any_of(low, negative) ||
+      std::ranges::any_of(high, negative)) {
+    throw input_error({},
+                      "pad: low and high are a number of at least 0 for each axis of {}: found "
+                      "[{}] and [{}]",
+                      to_string(x), fmt::join(low, ","), fmt::join(high, ","));
+  }
+  Ints extents;
+  for (size_t axis = 0; axis < rank; ++axis)
+    extents.push_back(low[axis] + x.shape[int(axis)] + high[axis]);
+  return {{x.dtype, Shape(extents)}};
+}
+
+Values pad_vjp(const Node& node, Cotangents dy) {
+  Value dx = dy[0];
+  const Shape& shape = node.operands[0].shape();
+  const Ints low = node.attributes.get_ints("low");
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    dx = slice(dx, axis, low[size_t(axis)], low[size_t(axis)] + shape[axis]);
+  return {dx};
+}
+
 std::vector<Type> infer_slice(const Node& node) {
   expect(node, 1, {"axis", "start", "limit"});
   const Type& x = type_of(node, 0);
@@ -183,6 +211,41 @@ constinit const Op ops::slice{
                           {{"axis", int64_t{1}}, {"start", int64_t{2}}, {"limit", int64_t{5}}}},
                          {{{DType::f32, {4, 6}}},
                           {{"axis", int64_t{0}}, {"start", int64_t{0}}, {"limit", int64_t{3}}}}};
+        },
+};
+
+constinit const Op ops::pad{
+    .name = "pad",
+    .doc =
+        "{low}[i] elements of {value} (0) before and {high}[i] behind the operand along axis i, "
+        "for "
+        "every axis.",
+    .infer = infer_pad,
+    .vjp = pad_vjp,
+    .samples =
+        [] {
+          return Samples{{{{DType::f32, {2, 3}}}, {{"low", Ints{0, 2}}, {"high", Ints{0, 1}}}},
+                         {{{DType::f32, {2, 3, 5}}},
+                          {{"low", Ints{1, 0, 0}}, {"high", Ints{0, 4, 0}}, {"value", 0.5}}}};
+        },
+};
+
+constinit const Op ops::reverse{
+    .name = "reverse",
+    .doc = "The elements in reverse order along {axes}.",
+    .infer = [](const Node& node) -> std::vector<Type> {
+      expect(node, 1, {"axes"});
+      axes_attribute(node, type_of(node, 0).shape.rank());
+      return {type_of(node, 0)};
+    },
+    .vjp = [](const Node& n, Cotangents dy) -> Values {
+      return {apply1(ops::reverse, {dy[0]}, {{"axes", n.attributes.get_ints("axes")}})};
+    },
+    .samples =
+        [] {
+          return Samples{{{{DType::f32, {2, 3}}}, {{"axes", Ints{1}}}},
+                         {{{DType::f32, {4, 19}}}, {{"axes", Ints{0}}}},
+                         {{{DType::f32, {2, 3, 5}}}, {{"axes", Ints{0, 2}}}}};
         },
 };
 

@@ -107,6 +107,27 @@ TEST(Chunk, LeavesWhatFitsAlone) {
   EXPECT_EQ(after(graph, "chunk{bytes=1980}"), graph);
 }
 
+TEST(Order, AutodiffAndExpandBeforeChunkLeaveNoLogits) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @head(%x: f32[15,4], %targets: i32[15], %w: f32[4,33]) {
+      %losses = cross_entropy matmul(%x, %w), %targets
+      %dx, %dw = grad sum(%losses) {axes = [0]}, %x, %w
+      return %losses, %dx, %dw
+    })");
+  const std::string chunk = ",chunk{bytes=660,rows=1}";
+  EXPECT_EQ(largest(*after(graph, "autodiff,expand,simplify,cse" + chunk)), 5 * 33);
+  // A composite is no row program, and the gradient of a scan reads what the scan has saved.
+  EXPECT_EQ(largest(*after(graph, "autodiff,simplify,cse" + chunk + ",expand")), 15 * 33);
+  EXPECT_EQ(largest(*after(graph, "simplify,cse" + chunk + ",autodiff,expand,simplify,cse")),
+            15 * 33);
+}
+
+TEST(Order, NoHoistAfterChunk) {
+  const GraphPtr good = after(head(), std::string(kPrepare) + ",hoist,chunk{bytes=660,rows=1}");
+  EXPECT_EQ(largest(*good), 5 * 33);
+  EXPECT_EQ(largest(*after(good, "hoist,simplify")), 15 * 33);
+}
+
 TEST(Chunk, MakesNoChunksOfFewerRowsThanAsked) {
   const GraphPtr graph = after(head(), kPrepare);
   const PipelineResult result = chunked(graph, "bytes=500,rows=20");

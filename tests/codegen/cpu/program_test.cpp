@@ -147,6 +147,56 @@ TEST(ProgramCpu, Matmul) {
       "graph (%x: f32[2100,20], %w: f32[2100,70]) { return matmul(%x, %w) {transpose_a = true} }");
 }
 
+TEST(ProgramCpu, CutsThatAreNoParts) {
+  check(R"(
+    graph @f(%x: f32[5,8], %h0: f32[5,8]) {
+      %y = tanh(%x)
+      %one = slice %y {axis = 1, start = 3, limit = 4}
+      %a, %b, %c, %d, %e, %f, %g, %h = split %y {axis = 1, parts = 8}
+      %odd = slice %y {axis = 1, start = 3, limit = 5}
+      return mul(%y, %one), add(%b, mul(%g, %h)), mul(%odd, %odd), mul(%one, %d)
+    })");
+  check(R"(
+    graph @f(%x: f32[4,5,8], %h0: f32[5,8], %u: f32[8,8]) {
+      %h.end = scan %x.t in %x carry %h = %h0 with %u {
+        %z = add(%x.t, matmul(%h, %u))
+        next %h = tanh(mul(%z, sigmoid(slice(%z) {axis = 1, start = 2, limit = 3})))
+      }
+      return %h.end
+    })");
+}
+
+TEST(ProgramCpu, LongProductsOfTransposedOperands) {
+  // Pieces of k, chunks and groups of rows, blocks of columns: none comes out even.
+  check(R"(
+    graph @f(%a: f32[2100,271], %b: f32[2100,70], %c: f32[271,70]) {
+      return add(matmul(%a, %b) {transpose_a = true}, %c), matmul(%b, %a) {transpose_a = true}
+    })");
+  check(R"(
+    graph @f(%a: f32[3,2500], %b: f32[70,2500], %c: f32[1100,5], %d: f32[1100,66]) {
+      return matmul(%a, %b) {transpose_b = true}, matmul(%c, %d) {transpose_a = true}
+    })");
+}
+
+TEST(ProgramCpu, AHeadInChunks) {
+  const GraphPtr head = parse_graph(R"(
+    graph @head(%x: f32[5,3,4], %targets: i32[5,3], %w: f32[4,33], %b: f32[33], %m: f32[5,3]) {
+      %losses = cross_entropy add(matmul(%x, %w), %b), %targets
+      %total = sum(mul(%losses, %m)) {axes = [0,1]}
+      %dx, %dw, %db = grad %total, %x, %w, %b
+      return %total, %dx, %dw, %db, %losses
+    })");
+  for (const char* options : {"bytes=660,rows=1", "bytes=528,rows=1", "bytes=132,rows=1"}) {
+    const std::string passes =
+        fmt::format("simplify,cse,autodiff,expand,simplify,cse,chunk{{{}}},simplify", options);
+    const GraphPtr graph = run_pipeline(head, parse_pipeline(passes)).graph;
+    EXPECT_EQ(
+        std::ranges::count_if(graph->nodes(), [](const Node& node) { return node.is(ops::scan); }),
+        1);
+    check_graph(graph, 33);
+  }
+}
+
 TEST(ProgramCpu, Reductions) {
   check(
       "graph (%x: f32[19,37]) { return sum(%x) {axes = [0]}, sum(%x) {axes = [1]}, max(%x) {axes = "
