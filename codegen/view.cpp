@@ -133,12 +133,24 @@ Address moved(Address address, int64_t bytes) {
   return address;
 }
 
+namespace {
+
+/// The address that moves by `bytes` with each step of a loop, at the first iteration too.
+Address stepping(Address address, int depth, int64_t bytes) {
+  address.terms.push_back({depth, bytes, 0});
+  if (address.at_first)
+    address.at_first = std::make_shared<const Address>(stepping(*address.at_first, depth, bytes));
+  return address;
+}
+
+}  // namespace
+
 View step_of(const View& stream, int depth) {
   View view = stream;
   view.shape = stream.shape.without(0);
   for (int axis = 1; axis < stream.shape.rank(); ++axis)
     view.strides[size_t(axis - 1)] = stream.strides[size_t(axis)];
-  view.address.terms.push_back({depth, stream.strides[0] * size_of(stream.dtype), 0});
+  view.address = stepping(stream.address, depth, stream.strides[0] * size_of(stream.dtype));
   return view;
 }
 
