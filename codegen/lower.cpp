@@ -370,6 +370,8 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
     add(family, lower_column_reduction(inputs[0], results[0], first.is(ops::max), binding_));
   } else if (first.is(ops::concat) && body.results().size() == 1 && is_plain_concat(first)) {
     lower_concat(first, inputs, results[0], node.names[0]);
+  } else if (is_batched_product(first)) {
+    lower_batched_product(first, inputs, results[0], node.names[0]);
   } else {
     lower_body(body, std::move(inputs), std::move(results), node.names[0], family);
   }

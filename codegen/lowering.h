@@ -96,6 +96,16 @@ class Lowering {
   void lower_rows_kernel(const Node& node, const Node& op, const std::vector<View>& inputs,
                          const std::vector<View>& results);
 
+  // --- products of batches: codegen/lower_batch.cpp ---
+
+  /// A kernel of one batched product (passes/row_program.h), whose operands are inputs of the
+  /// kernel's body.
+  void lower_batched_product(const Node& product, const std::vector<View>& inputs,
+                             const View& result, const std::string& name);
+  /// `body` on every matrix of operands and result: a loop for each axis before the last two.
+  void lower_batch(const Graph& body, std::vector<View> operands, const View& result,
+                   const std::string& name);
+
   // --- loops: codegen/lower_scan.cpp ---
 
   /// Views of a body's inputs and results for the scan, and what they leave behind.

@@ -89,7 +89,7 @@ class Clustering {
     cluster.lead = leading(domain(node));
     cluster.unit = unit_of(node);
     cluster.product = node.is(ops::matmul);
-    cluster.closed = !joins && !node.is(ops::matmul);
+    cluster.closed = !joins && (!node.is(ops::matmul) || is_batched_product(node));
     result_.of[size_t(node.id)] = int(result_.list.size());
     result_.list.push_back(std::move(cluster));
   }

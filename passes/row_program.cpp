@@ -232,6 +232,12 @@ bool is_row_global(const Node& node) {
   return node.is(ops::matmul) || node.is(ops::sum) || node.is(ops::max);
 }
 
+bool is_batched_product(const Node& node) {
+  if (!node.is(ops::matmul)) return false;
+  return node.operands[1].shape().rank() > 2 ||
+         (node.operands[0].shape().rank() > 2 && node.attributes.get_bool("transpose_a", false));
+}
+
 int64_t RowProgram::unit_of(Value value) const {
   const int index = space[size_t(value.node->id)];
   return index < 0 ? 1 : spaces[size_t(index)].unit;

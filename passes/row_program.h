@@ -48,6 +48,10 @@ struct RowProgram {
 /// True for nodes that read whole rows.
 bool is_row_global(const Node& node);
 
+/// True for a product that reads another matrix for each index of the leading axes, on its right or
+/// transposed on its left: no row program has it.
+bool is_batched_product(const Node& node);
+
 /// Analyses a body, or says in `why_not` which node breaks which rule. Inputs that products have as
 /// their right operand are matrices; other inputs are rows, columns or scalars by their shape.
 std::optional<RowProgram> analyse_row_program(const Graph& body, std::string* why_not = nullptr);

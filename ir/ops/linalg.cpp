@@ -150,7 +150,10 @@ constinit const Op ops::matmul{
           return Samples{{{{DType::f32, {2, 3}}, {DType::f32, {3, 4}}}, {}},
                          {{{DType::f32, {2, 5, 3}}, {DType::f32, {3, 4}}}, {}},
                          {{{DType::f32, {7, 9}}, {DType::f32, {33, 9}}}, {{"transpose_b", true}}},
-                         {{{DType::f32, {9, 7}}, {DType::f32, {9, 18}}}, {{"transpose_a", true}}}};
+                         {{{DType::f32, {9, 7}}, {DType::f32, {9, 18}}}, {{"transpose_a", true}}},
+                         {{{DType::f32, {3, 4, 5}}, {DType::f32, {3, 5, 7}}}, {}},
+                         {{{DType::f32, {3, 5, 4}}, {DType::f32, {3, 7, 5}}},
+                          {{"transpose_a", true}, {"transpose_b", true}}}};
         },
 };
 

@@ -323,6 +323,51 @@ TEST(ProgramCpu, LoopsOverACarryOfALoop) {
   })");
 }
 
+TEST(ProgramCpu, ProductsOfBatches) {
+  check("graph (%x: f32[5,13,9], %y: f32[5,9,50]) { return matmul(%x, %y) }");
+  check(
+      "graph (%x: f32[2,3,7,9], %y: f32[2,3,19,9]) { return matmul(%x, %y) {transpose_b = true} }");
+  check("graph (%x: f32[3,9,7], %y: f32[3,9,33]) { return matmul(%x, %y) {transpose_a = true} }");
+  check("graph (%x: f32[3,9,7], %y: f32[9,33]) { return matmul(%x, %y) {transpose_a = true} }");
+  check("graph (%x: f32[4,70,9]) { return matmul(%x, %x) {transpose_b = true} }");
+  check("graph (%x: f32[2,3,600], %y: f32[2,600,40]) { return matmul(%x, %y) }");
+  check("graph (%x: f32[0,3,4], %y: f32[0,4,5]) { return matmul(%x, %y) }");
+  check("graph (%x: f32[2,3,0], %y: f32[2,0,5]) { return matmul(%x, %y) }");
+  // Attention: what stands before and behind the products is in kernels of their own; and views.
+  check(R"(graph (%q: f32[6,3,8], %k: f32[6,3,8], %v: f32[6,3,8], %b: f32[6]) {
+    %qt = transpose %q {permutation = [1,0,2]}
+    %kt = transpose tanh(%k) {permutation = [1,0,2]}
+    %vt = transpose %v {permutation = [1,0,2]}
+    %s = add(mul(matmul(%qt, %kt) {transpose_b = true}, 0.25), %b)
+    return matmul(softmax(%s), %vt), %s
+  })");
+  // In a loop, one matrix a step and a batch.
+  check(R"(graph (%x: f32[4,3,5,7], %h0: f32[3,5,7], %w: f32[3,7,7]) {
+    %y, %h = scan %a in %x carry %ht = %h0 with %w {
+      %h1 = tanh(add(%a, matmul(%ht, %w)))
+      next %ht = %h1
+      emit %h1
+    }
+    return %y, %h
+  })");
+  // A carry that only its product reads is not replaced while it is read.
+  check(R"(graph (%x: f32[4,2,5,5], %h0: f32[2,5,5]) {
+    %h = scan %a in %x carry %ht = %h0 { next %ht = matmul(%ht, %a) {transpose_a = true} }
+    return %h
+  })");
+}
+
+TEST(ProgramCpu, GradientsOfProductsOfBatches) {
+  const GraphPtr traced = parse_graph(R"(graph (%x: f32[3,5,4], %y: f32[3,6,4], %z: f32[3,5,6]) {
+    %p = tanh(matmul(%x, %y) {transpose_b = true})
+    %loss = mse %p, %z
+    %dx, %dy = grad %loss, %x, %y
+    return %loss, %dx, %dy
+  })");
+  for (const char* variant : {"fused", "basic"})
+    check_graph(run_pipeline(traced, standard_pipeline(variant)).graph);
+}
+
 TEST(ProgramCpu, SumsOfNothing) {
   check("graph (%x: f32[3,0]) { return sum(%x) {axes = [1]}, sum(%x) {axes = [0,1]} }");
   check("graph (%x: f32[0,4]) { return sum(%x) {axes = [0]}, add(%x, 1) }");
