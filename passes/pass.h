@@ -64,7 +64,8 @@ class Remarks {
 struct Pass {
   std::string_view name;     ///< as typed: "pack-matmuls"
   std::string_view summary;  ///< one line
-  std::string_view options;  ///< the names of its options, separated by commas
+  /// The names of its options, separated by commas; COMPOSITE stands for the name of any composite.
+  std::string_view options;
   GraphPtr (*run)(const GraphPtr& graph, const PassOptions& options, Remarks& remarks);
 };
 

@@ -13,6 +13,7 @@ constexpr const Pass* table[] = {
     &passes::expand,        //
     &passes::fuse,          //
     &passes::hoist,         //
+    &passes::outline,       //
     &passes::pack_matmuls,  //
     &passes::reductions,    //
     &passes::simplify,      //

@@ -15,6 +15,7 @@ extern const Pass cse;
 extern const Pass expand;
 extern const Pass fuse;
 extern const Pass hoist;
+extern const Pass outline;
 extern const Pass pack_matmuls;
 extern const Pass reductions;
 extern const Pass simplify;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/op.h"
 #include "passes/passes.h"
 
 namespace graphc {
@@ -18,6 +19,10 @@ namespace {
 //                            split contraction exposes the product of the input.
 // hoist < autodiff           The gradient of a product over all steps is one; else two products
 //                            enter the backward loop.
+// hoist < outline            A loop that still has its input's product in it takes x and h for each
+//                            other; the patterns are distributed loops.
+// outline < autodiff         Only an unexpanded composite can use its record's derivative or a
+//                            library's pair; saved values would escape the pattern.
 // autodiff < expand          Only an unexpanded composite can use its record's derivative.
 // expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
 // hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
@@ -48,7 +53,7 @@ constexpr Variant variants[] = {
      "reductions,simplify,fuse{single=true}"},
     // Loops distributed: what the planned kernels are made of.
     {"fused",
-     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,"
+     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,fuse"},
 };
@@ -73,6 +78,8 @@ PassUse parse_use(std::string_view text) {
   for (const auto& [option, value] : use.options.entries()) {
     const std::string list = fmt::format(",{},", use.pass->options);
     if (list.find(fmt::format(",{},", option)) != std::string::npos) continue;
+    const Op* op = list.find(",COMPOSITE,") == std::string::npos ? nullptr : find_op(option);
+    if (op != nullptr && is_composite(*op)) continue;
     throw Error(ErrorKind::usage, {},
                 fmt::format("pass '{}' has no option '{}'; it has {}", name, option,
                             use.pass->options.empty() ? "none" : use.pass->options));

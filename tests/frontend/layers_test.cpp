@@ -8,6 +8,7 @@
 
 #include "frontend/graphc.h"
 #include "models/random_inputs.h"
+#include "passes/pipeline.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc {
@@ -62,6 +63,36 @@ void expect_golden(const std::string& name, const Run& run_layer) {
     SCOPED_TRACE(param.name());
     expect_near(outputs[result++].literal(), file.arrays.at("grad." + param.name().substr(6)));
   }
+}
+
+/// Expects that the pass outline finds the composite `name`, once, in what the layer writes.
+template <typename Layer, typename Run>
+void expect_outlined(std::string_view name, const Run& run_layer) {
+  Model m("m");
+  const Layer layer(m, "layer", kInputs, kHidden);
+  m.graph("f", [&](Inputs& in) {
+    Value x = in("x", f32, {"steps", kBatch, kInputs});
+    State h = in.state("h0", {kBatch, kHidden}), c = in.state("c0", {kBatch, kHidden});
+    return sum(run_layer(layer, x, h, c));
+  });
+  const Pipeline passes = parse_pipeline(
+      "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{lstm,gru,rnn}");
+  const GraphPtr graph = run_pipeline(m.trace("f", {{"steps", 6}}).graph, passes).graph;
+  int found = 0;
+  for (const Node& node : graph->nodes()) {
+    found += node.op.name == name ? 1 : 0;
+    EXPECT_FALSE(node.is(ops::scan));
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(Layers, AreFoundByOutline) {
+  expect_outlined<Lstm>(
+      "lstm", [](const Lstm& layer, Value x, State& h, State& c) { return layer.run(x, h, c); });
+  expect_outlined<Gru>("gru",
+                       [](const Gru& layer, Value x, State& h, State&) { return layer.run(x, h); });
+  expect_outlined<Rnn>("rnn",
+                       [](const Rnn& layer, Value x, State& h, State&) { return layer.run(x, h); });
 }
 
 TEST(Layers, LstmIsPyTorchs) {

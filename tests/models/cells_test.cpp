@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/graphc.h"
+#include "passes/pipeline.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc {
@@ -106,6 +107,32 @@ INSTANTIATE_TEST_SUITE_P(Golden, CellTest,
                                            Golden{"gru-reset-before", "gru_reset_before"},
                                            Golden{"rnn", "rnn"}),
                          [](const auto& tested) { return std::string(tested.param.file); });
+
+/// Cells that a library has are found in the equations, whatever else is around them.
+TEST(Cells, AreFoundByOutlineIfALibraryHasThem) {
+  for (const CellRecord& record : all_cells()) {
+    Model m("m");
+    const Cell cell = record.make(m, 4, 6);
+    m.graph("f", [&](Inputs& in) {
+      Value xs = in("x", f32, {"steps", 3, 4});
+      std::vector<State> states = zero_states(cell, 3);
+      Value y = scan(xs,
+                     [&](Value x) {
+                       cell.step(x, states);
+                       return states[0];
+                     },
+                     {.reverse = true});
+      return sum(y) + sum(states[0]);
+    });
+    const GraphPtr graph = m.trace("f", {{"steps", 5}}).graph;
+    const Pipeline passes = parse_pipeline(
+        "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{lstm,gru,rnn}");
+    const GraphPtr found = run_pipeline(graph, passes).graph;
+    const bool has = record.name == "lstm" || record.name == "gru" || record.name == "rnn";
+    const auto is_it = [&](const Node& node) { return node.op.name == record.name; };
+    EXPECT_EQ(std::ranges::count_if(found->nodes(), is_it), has ? 1 : 0) << record.name;
+  }
+}
 
 }  // namespace
 }  // namespace graphc

@@ -170,6 +170,29 @@ TEST(Order, HoistBeforeAutodiffKeepsTheInputProductOutOfTheBackwardLoop) {
   EXPECT_LT(products_in_loops(*good), products_in_loops(*swapped));
 }
 
+TEST(Order, HoistBeforeOutlineMakesOfALoopWhatThePatternIs) {
+  constexpr size_t lstm = 0;
+  const auto found = [&](std::string_view passes) {
+    return count(*after(parse_cell(all_cells()[lstm]), passes), "lstm");
+  };
+  EXPECT_EQ(found("simplify,cse,pack-matmuls,hoist,simplify,cse,outline{lstm}"), 1);
+  EXPECT_EQ(found("simplify,cse,pack-matmuls,outline{lstm},hoist,simplify,cse"), 0);
+}
+
+TEST(Order, OutlineBeforeAutodiffUsesTheDerivativesOfRecords) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,7]) {
+      %e = exp(sub(%x, max(%x) {axes = [1], keep = true}))
+      return div(%e, sum(%e) {axes = [1], keep = true})
+    })");
+  const GraphPtr good = after(with_gradients(graph), "outline,autodiff,expand,simplify,cse");
+  const GraphPtr swapped = after(with_gradients(graph), "autodiff,outline,expand,simplify,cse");
+  EXPECT_LT(good->nodes().size(), swapped->nodes().size());
+  // The equations' derivative goes through the maximum, which adds up to nothing.
+  EXPECT_EQ(count(*good, "equal"), 0);
+  EXPECT_GT(count(*swapped, "equal"), 0);
+}
+
 TEST(Order, AutodiffBeforeExpandUsesTheDerivativesOfRecords) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[4,7], %t: i32[4]) { return cross_entropy(%x, %t) })");

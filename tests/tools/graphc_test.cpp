@@ -116,6 +116,39 @@ TEST(GraphcTool, DumpShowsAModelAsTextThatParses) {
   EXPECT_EQ(from_pbtxt(graphc("dump - --stage=proto", kGraph).out).graphs[0]->name(), "f");
 }
 
+TEST(GraphcTool, WhyNotSaysHowNearALoopIs) {
+  const Ran is = graphc("dump lstm-layer hidden=8 batch=3 steps=4 --why-not=lstm");
+  EXPECT_EQ(is.code, 0);
+  EXPECT_THAT(is.out,
+              AllOf(StartsWith("@train: %h.end = scan at "), HasSubstr(": is lstm, in all")));
+  const Ran is_not = graphc("dump lstm-layer cell=peephole-lstm hidden=8 batch=3 --why-not=lstm");
+  EXPECT_EQ(is_not.code, 0);
+  EXPECT_THAT(is_not.out, AllOf(HasSubstr("matches lstm in 14 of 14 nodes; "),
+                                HasSubstr("models/cells.cpp:"), HasSubstr(": wanted ")));
+  const Ran nothing = graphc("opt - --why-not=lstm", kGraph);
+  EXPECT_EQ(nothing.code, 0);
+  EXPECT_EQ(nothing.out, "@f: nothing can be lstm: there is no scan\n");
+  const Ran unknown = graphc("opt - --why-not=lstn", kGraph);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'lstm'?"));
+  EXPECT_EQ(graphc("dump - --why-not=tanh", kGraph).code, 2);
+  EXPECT_EQ(graphc("dump lstm-layer hidden=8 --variant=basic --why-not=lstm").code, 2);
+  EXPECT_EQ(graphc("dump nowhere.graph --why-not=lstm").code, 3);
+}
+
+TEST(GraphcTool, OutlineShowsAnLstmAndExpandTheLoop) {
+  const std::string loop = graphc("dump lstm-layer hidden=8 batch=3 steps=4 --graph=forward").out;
+  const Ran node = graphc(
+      "opt - --passes='simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{lstm}'",
+      loop);
+  EXPECT_EQ(node.code, 0);
+  EXPECT_THAT(node.out, AllOf(HasSubstr(" = lstm %x, "), Not(HasSubstr("scan"))));
+  EXPECT_THAT(graphc("opt - --passes=expand", node.out).out, HasSubstr("scan %x.t in %x"));
+  const Ran remarks =
+      graphc("opt - --passes=simplify,cse,pack-matmuls,hoist,simplify,cse,outline --remarks", loop);
+  EXPECT_THAT(remarks.err, HasSubstr("remark: outline: %h.end: is lstm, and stays a loop"));
+}
+
 TEST(GraphcTool, RunReadsAndWritesNpy) {
   const TemporaryFolder folder;
   const float x[] = {1, 2};

@@ -8,6 +8,7 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "models/registry.h"
+#include "passes/outline.h"
 #include "passes/pipeline.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
@@ -17,7 +18,7 @@ namespace graphc::commands {
 namespace {
 
 struct Options {
-  std::string what, stage = "graph", graph, print_after, target;
+  std::string what, stage = "graph", graph, print_after, why_not, target;
   CompileOptions compile;
   GivenOptions given;
   std::vector<std::string> parameters;
@@ -59,6 +60,19 @@ GraphPtr optimized(const GraphPtr& graph, const Options& options) {
   return result;
 }
 
+/// Why the loops of the graph, as the pass outline of the variant meets them, are not the
+/// composite.
+std::string explanation(const GraphPtr& graph, const Options& options) {
+  const Op& composite = find_pattern(options.why_not);
+  const Pipeline pipeline = standard_pipeline(options.compile.variant, options.compile.unroll);
+  const Pipeline before = before_outline(pipeline);
+  if (before.size() == pipeline.size()) {
+    throw usage_error("--why-not: variant '{}' has no pass outline: {}", options.compile.variant,
+                      to_text(pipeline));
+  }
+  return why_not(*run_pipeline(graph, before).graph, composite);
+}
+
 /// A stage that only a target knows.
 std::string target_stage(const GraphPtr& graph, const Target& on, const Options& options) {
   if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
@@ -75,6 +89,10 @@ int dump(const Options& options) {
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
     optimized(graph, options);
+    return 0;
+  }
+  if (!options.why_not.empty()) {
+    write_stdout(explanation(graph, options));
     return 0;
   }
   constexpr std::array kOwn{"graph", "optimized", "proto", "dot"};
@@ -113,6 +131,8 @@ void add_dump(CLI::App& app, Action& action) {
   add_compile_options(*verb, options->compile, options->given, {"variant", "unroll", "cpu"});
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
+  verb->add_option("--why-not", options->why_not,
+                   "say for each loop (or result) where it differs from a composite: lstm");
   verb->add_flag("--locations", options->locations, "print the user's lines");
   verb->callback([=, &action] { action = [=] { return dump(*options); }; });
 }

@@ -2,6 +2,7 @@
 // graphc opt: text in, passes, text out.
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "passes/outline.h"
 #include "passes/pipeline.h"
 #include "tools/commands/commands.h"
 
@@ -9,11 +10,23 @@ namespace graphc::commands {
 namespace {
 
 struct Options {
-  std::string file, passes;
+  std::string file, passes, why_not;
   bool locations = false, remarks = false;
 };
 
+/// Why the graphs, as the first pass outline of the list meets them, are not the composite.
+int explain(const Options& options) {
+  const Op& composite = find_pattern(options.why_not);
+  const Pipeline pipeline = before_outline(parse_pipeline(options.passes));
+  Module module = read_module(options.file);
+  verify(module);
+  for (const GraphPtr& graph : module.graphs)
+    write_stdout(why_not(*run_pipeline(graph, pipeline).graph, composite));
+  return 0;
+}
+
 int opt(const Options& options) {
+  if (!options.why_not.empty()) return explain(options);
   const Pipeline pipeline = parse_pipeline(options.passes);
   Module module = read_module(options.file);
   verify(module);
@@ -41,6 +54,9 @@ void add_opt(CLI::App& app, Action& action) {
   verb->add_option("--passes", options->passes,
                    "passes in order: simplify,unroll{steps=4}; without any the text comes back "
                    "checked and in canonical form");
+  verb->add_option("--why-not", options->why_not,
+                   "say, instead of the graphs, where each loop (or result) differs from a "
+                   "composite: lstm");
   verb->add_flag("--locations", options->locations, "print the user's lines");
   verb->add_flag("--remarks", options->remarks, "print what the passes have to say");
   verb->callback([=, &action] { action = [=] { return opt(*options); }; });

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/match_places.h"
+
+#include <algorithm>
+
+#include "passes/match.h"
+#include "passes/simplify_rules.h"
+
+namespace graphc {
+namespace {
+
+std::string operand_text(Value value) {
+  if (const std::optional<double> number = splat_value(value)) return to_string(Attribute(*number));
+  return "%" + value.name();
+}
+
+}  // namespace
+
+std::string_view text_of(Place::Kind kind) {
+  switch (kind) {
+    case Place::Kind::stacked:
+      return "computed for all steps before the loop";
+    case Place::Kind::invariant:
+      return "the same in every step";
+    default:
+      return "computed in the loop";
+  }
+}
+
+Side::Side(const Node& root) {
+  if (root.is(ops::scan)) loop_.emplace(root);
+}
+
+Place Side::place(Value value) const {
+  if (!loop_ || !value.node->is(ops::input) || value.node->graph != &loop_->body()) return {value};
+  const auto input = std::ranges::find(loop_->body().inputs(), value);
+  const auto index = size_t(input - loop_->body().inputs().begin());
+  const Value outer = loop_->node().operands[index];
+  if (index < loop_->streams().size()) return {outer, Place::Kind::stacked};
+  if (index < loop_->streams().size() + loop_->initial().size()) return {value};
+  return {outer, Place::Kind::invariant};
+}
+
+Place Side::operand(const Place& place, size_t index) const {
+  return this->place(place.value.node->operands[index]);
+}
+
+Terms Side::terms(const Place& place) const {
+  Terms terms;
+  add_terms(place, terms);
+  return terms;
+}
+
+void Side::add_terms(const Place& place, Terms& terms) const {
+  const Node& node = *place.value.node;
+  const int rank = place.value.shape().rank();
+  // Before the loop an operand of fewer axes is the same in every step; one whose axis of steps is
+  // broadcast is neither.
+  const auto fits = [&](Value operand) {
+    const int own = operand.shape().rank();
+    return own < rank || operand.shape()[0] == place.value.shape()[0];
+  };
+  const bool outside = place.kind == Place::Kind::stacked;
+  const bool opens = node.is(ops::add) && place.kind != Place::Kind::invariant &&
+                     (!outside || std::ranges::all_of(node.operands, fits));
+  if (!opens) {
+    terms.places.push_back(place);
+    return;
+  }
+  terms.sums.push_back(&node);
+  for (Value operand : node.operands) {
+    const bool same = outside && operand.shape().rank() < rank;
+    add_terms(outside ? Place{operand, same ? Place::Kind::invariant : Place::Kind::stacked}
+                      : this->place(operand),
+              terms);
+  }
+}
+
+bool Side::is_carry(Value value) const {
+  return loop_ && std::ranges::count(loop_->body_carries(), value) > 0;
+}
+
+Attribute attribute_of(const Node& node, std::string_view name) {
+  const Attribute* attribute = node.attributes.find(name);
+  if (attribute == nullptr) return Attribute(false);
+  const auto* axis = name == "axis" ? std::get_if<int64_t>(attribute) : nullptr;
+  if (axis == nullptr || *axis >= 0) return *attribute;
+  const int rank = (node.operands.empty() ? node.types[0] : node.operands[0].type()).shape.rank();
+  return Attribute(*axis + rank);
+}
+
+std::string describe(Value value) {
+  const Node& node = *value.node;
+  if (node.is(ops::input) || node.is(ops::state)) return "%" + value.name();
+  if (node.is(ops::constant)) {
+    const std::optional<double> number = splat_value(value);
+    return number ? to_string(Attribute(*number)) : "%" + value.name();
+  }
+  std::string text = fmt::format("%{} = {}", value.name(), node.op.name);
+  if (node.results() > 1)
+    text = fmt::format("%{} = result {} of {}", value.name(), value.index, node.op.name);
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    text += (i == 0 ? " " : ", ") + operand_text(node.operands[i]);
+  return text;
+}
+
+}  // namespace graphc

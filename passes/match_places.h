@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of a graph as a matcher sees them: those a loop is given are what they are outside.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "ir/attribute.h"
+#include "ir/scan.h"
+
+namespace graphc {
+
+/// A value, and how a loop that it was reached through has it.
+struct Place {
+  enum class Kind {
+    here,       ///< computed in the loop, or nothing to do with one
+    stacked,    ///< the loop reads a step of it
+    invariant,  ///< the loop reads all of it in every step
+  };
+  Value value;
+  Kind kind = Kind::here;
+};
+std::string_view text_of(Place::Kind kind);
+
+/// The terms of a sum, and the additions between them.
+struct Terms {
+  std::vector<Place> places;
+  std::vector<const Node*> sums;
+};
+
+/// One of the two graphs that are matched.
+class Side {
+ public:
+  /// The root may be a loop.
+  explicit Side(const Node& root);
+
+  const std::optional<Scan>& loop() const { return loop_; }
+  /// A value of the graph or of the loop.
+  Place place(Value value) const;
+  /// An operand of the value's node.
+  Place operand(const Place& place, size_t index) const;
+  /// What is added up to the value, in the loop and before it; itself when it is no sum.
+  Terms terms(const Place& place) const;
+  bool is_carry(Value value) const;
+
+ private:
+  void add_terms(const Place& place, Terms& terms) const;
+
+  std::optional<Scan> loop_;
+};
+
+/// The attribute in a form that can be compared: false when it is absent, an axis from the front.
+Attribute attribute_of(const Node& node, std::string_view name);
+
+}  // namespace graphc
