@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "ir/op.h"
+#include "ir/spelling.h"
 #include "passes/passes.h"
 
 namespace graphc {
@@ -68,6 +69,23 @@ const Variant& find_variant(std::string_view variant) {
               fmt::format("there is no variant '{}'; there are {}", variant, found));
 }
 
+/// The names of a pass's options, those of all composites among them where it takes them.
+std::vector<std::string> options_of(const Pass& pass) {
+  std::vector<std::string> names;
+  for (std::string_view left = pass.options; !left.empty();) {
+    const size_t end = std::min(left.find(','), left.size());
+    if (left.substr(0, end) == "COMPOSITE") {
+      for (const Op* op : all_ops()) {
+        if (is_composite(*op)) names.emplace_back(op->name);
+      }
+    } else {
+      names.emplace_back(left.substr(0, end));
+    }
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  return names;
+}
+
 PassUse parse_use(std::string_view text) {
   const size_t brace = text.find('{');
   std::string_view name = text.substr(0, brace);
@@ -76,13 +94,12 @@ PassUse parse_use(std::string_view text) {
   if (brace == std::string_view::npos) return use;
   use.options = PassOptions(text.substr(brace + 1, text.rfind('}') - brace - 1));
   for (const auto& [option, value] : use.options.entries()) {
-    const std::string list = fmt::format(",{},", use.pass->options);
-    if (list.find(fmt::format(",{},", option)) != std::string::npos) continue;
-    const Op* op = list.find(",COMPOSITE,") == std::string::npos ? nullptr : find_op(option);
-    if (op != nullptr && is_composite(*op)) continue;
+    const std::vector<std::string> known = options_of(*use.pass);
+    if (std::find(known.begin(), known.end(), option) != known.end()) continue;
     throw Error(ErrorKind::usage, {},
-                fmt::format("pass '{}' has no option '{}'; it has {}", name, option,
-                            use.pass->options.empty() ? "none" : use.pass->options));
+                fmt::format("pass '{}' has no option '{}'; it has {}{}", name, option,
+                            use.pass->options.empty() ? "none" : use.pass->options,
+                            did_you_mean(option, known)));
   }
   return use;
 }

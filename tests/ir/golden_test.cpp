@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "ir/evaluate.h"
+#include "ir/op.h"
 #include "ir/verify.h"
 
 namespace graphc {
@@ -51,6 +52,33 @@ TEST(Golden, LayersInTextAgreeWithPyTorchInF64) {
 
 TEST(Golden, LayersInTextAgreeWithPyTorchInF32) {
   for (const GoldenCell& cell : golden_cells()) expect_golden(cell, Precision::f32, 1e-5);
+}
+
+/// The composites of whole layers, from the arrays of a file in the order of their operands.
+void expect_composite(const Op& op, const std::vector<std::string>& operands,
+                      const std::vector<std::string>& results) {
+  const auto arrays = golden_arrays(std::string(op.name));
+  auto graph = std::make_unique<Graph>("f");
+  Values values;
+  std::vector<Literal> inputs;
+  for (const std::string& name : operands) {
+    inputs.push_back(arrays.at(name));
+    values.push_back(graph->input({DType::f64, inputs.back().shape()}, name));
+  }
+  const Node& node = graph->add(op, values);
+  Values outputs;
+  for (int i = 0; i < node.results(); ++i) outputs.push_back(node.result(i));
+  graph->set_results(outputs);
+  const auto found = evaluate(*freeze(std::move(graph)), inputs, {}, Precision::f64).results;
+  ASSERT_EQ(found.size(), results.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_LT(largest_difference(found[i], arrays.at(results[i])), 1e-12) << op.name << i;
+}
+
+TEST(Golden, CompositesOfWholeLayersAgreeWithPyTorch) {
+  expect_composite(ops::lstm, {"x", "h0", "c0", "w", "u", "b"}, {"y", "h_end", "c_end"});
+  expect_composite(ops::gru, {"x", "h0", "w", "u", "b", "c"}, {"y", "h_end"});
+  expect_composite(ops::rnn, {"x", "h0", "w", "u", "b"}, {"y", "h_end"});
 }
 
 TEST(Golden, StoredDerivativesAreThoseOfTheEvaluatedLoss) {

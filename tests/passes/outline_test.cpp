@@ -119,6 +119,18 @@ TEST(WhyNot, AnEmittedGateOrCellIsNotGivenByTheLibrary) {
   EXPECT_EQ(count(*after(graph, with("outline{lstm}")), "lstm"), 0);
 }
 
+TEST(WhyNot, AStateThatIsKeptInPartIsNotTheLibrarys) {
+  const GraphPtr zoneout = lstm_with(R"(    %i, %f, %g, %o = split %z {axis = 1, parts = 4}
+    %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
+    %h.n = mul(sigmoid(%o), tanh(%c.1))
+    %h.1 = add(mul(%p, %h), mul(sub(1., %p), %h.n))
+    next %h = %h.1, %c = %c.1
+    emit %h.1)");
+  EXPECT_THAT(why("lstm", zoneout), AllOf(HasSubstr("matches lstm in 14 of 14 nodes; %h.1 = add "),
+                                          HasSubstr(" at user.graph:8: wanted %h.next = mul ")));
+  EXPECT_EQ(count(*after(zoneout, with("outline{lstm}")), "lstm"), 0);
+}
+
 TEST(WhyNot, FindsWhatIsLikeIt) {
   const auto of = [](size_t cell, std::string_view name) {
     return why(name, parse_cell(all_cells()[cell]));
@@ -206,7 +218,8 @@ TEST(Outline, RefusesNamesOfNoComposite) {
     return "accepted";
   };
   EXPECT_EQ(message_of("outline{lstn}"),
-            "pass 'outline' has no option 'lstn'; it has report,COMPOSITE");
+            "pass 'outline' has no option 'lstn'; it has report,COMPOSITE; "
+            "did you mean 'lstm'?");
   EXPECT_EQ(message_of("outline{report=lstn}"),
             "there is no composite 'lstn'; did you mean 'lstm'?");
   EXPECT_EQ(message_of("outline{report=tanh}"), "not a composite: 'tanh'");
