@@ -50,7 +50,12 @@ const GraphPtr& Parser::named_region(const std::vector<Bind>& binds) {
 
 const Node& Parser::scan(Scope& scope, const Token& token, const std::vector<Token>& names) {
   Attributes attributes;
-  if (at_attributes()) attributes = this->attributes();
+  if (at_attributes()) {
+    // Forward is said by leaving `reverse` out, so that equal loops are equal.
+    for (const auto& [name, value] : this->attributes()) {
+      if (name != "reverse" || value != Attribute(false)) attributes.set(name, value);
+    }
+  }
   for (const char* implied : {"streams", "carries"}) {
     if (attributes.find(implied) != nullptr)
       throw source_.error(token, "scan: '{}' is counted, not written", implied);

@@ -46,6 +46,7 @@ TEST_P(OutlineCells, KeepTheirValues) {
   const GraphPtr graph = parse_cell(GetParam());
   const GraphPtr outlined = after(graph, with("outline{lstm,gru,rnn}"));
   expect_same_values(graph, outlined, 5, 1e-9, {-1, 1, 7});
+  EXPECT_TRUE(equal(*parse_graph(print(*outlined)), *outlined));
   const GraphPtr expanded = after(outlined, "expand{except=layer_norm+log_softmax}");
   expect_same_values(graph, expanded, 6, 1e-9, {-1, 1, 7});
   EXPECT_TRUE(equal(*after(expanded, with("outline{lstm,gru,rnn}")), *outlined));
@@ -126,7 +127,7 @@ TEST(WhyNot, AStateThatIsKeptInPartIsNotTheLibrarys) {
     %h.1 = add(mul(%p, %h), mul(sub(1., %p), %h.n))
     next %h = %h.1, %c = %c.1
     emit %h.1)");
-  EXPECT_THAT(why("lstm", zoneout), AllOf(HasSubstr("matches lstm in 14 of 14 nodes; %h.1 = add "),
+  EXPECT_THAT(why("lstm", zoneout), AllOf(HasSubstr("matches lstm in 13 of 14 nodes; %h.1 = add "),
                                           HasSubstr(" at user.graph:8: wanted %h.next = mul ")));
   EXPECT_EQ(count(*after(zoneout, with("outline{lstm}")), "lstm"), 0);
 }
