@@ -184,6 +184,22 @@ TEST(Outline, ReportsLoopsAndLeavesThem) {
   EXPECT_THAT(remark.text, HasSubstr("is lstm, and stays a loop"));
 }
 
+/// Softmax, its logarithm and the cross entropy written out, as the standard pipeline meets them.
+TEST(Outline, KeepsTheGradientsOfWhatItReplaces) {
+  const GraphPtr graph = parse_graph(R"(graph @f(%a: f32[3,5], %b: f32[2,3,7], %t: i32[2,3]) {
+  %e = exp(sub(%a, max(%a) {axes = [1], keep = true}))
+  %s = sub(%b, max(%b) {axes = [2], keep = true})
+  %l = log(sum(exp(%s)) {axes = [2]})
+  %at = sum(select(one_hot(%t) {depth = 7}, %s, 0.)) {axes = [2]}
+  return div(%e, sum(%e) {axes = [1], keep = true}), sub(%l, %at)
+})");
+  const GraphPtr outlined = after(graph, with("outline"));
+  EXPECT_EQ(count(*outlined, "softmax") + count(*outlined, "cross_entropy"), 2);
+  EXPECT_EQ(count(*outlined, "max"), 0);
+  expect_same_values(graph, outlined, 3, 1e-9, {-1, 1, 7});
+  EXPECT_GT(expect_gradients(graph, with("outline,autodiff,expand"), 4, {-1, 1, 7}), 1e-3);
+}
+
 /// Whatever has a derivative of its own or is a loop can be recognised.
 TEST(Outline, FindsTheBodyOfEverySample) {
   for (const Op* op : all_ops()) {
