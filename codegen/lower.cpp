@@ -366,6 +366,9 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
     lower_rows_kernel(node, first, inputs, results);
   } else if ((first.is(ops::sum) || first.is(ops::max)) &&
              !first.attributes.get_bool("keep", false)) {
+    if (inputs[0].shape.rank() != 2 || first.attributes.get_ints("axes") != std::vector<int64_t>{0})
+      throw input_error({}, "{} over these axes has no kernel before the pass reductions",
+                        first.op.name);
     binding_.name = node.names[0];
     add(family, lower_column_reduction(inputs[0], results[0], first.is(ops::max), binding_));
   } else if (first.is(ops::concat) && body.results().size() == 1 && is_plain_concat(first)) {

@@ -244,8 +244,7 @@ class Clustering {
 }  // namespace
 
 bool is_concat_of_units(const Node& node) {
-  if (!node.is(ops::concat) ||
-      node.attributes.get_int("axis", 0) != node.types[0].shape.rank() - 1)
+  if (!node.is(ops::concat) || node.attributes.get_int("axis", 0) != node.types[0].shape.rank() - 1)
     return false;
   int64_t unit = node.types[0].shape[-1];
   for (Value operand : node.operands) unit = std::min(unit, width_of(operand.shape()));

@@ -11,11 +11,15 @@
 namespace graphc {
 namespace {
 
-// Why the standard order is as it is. tests/passes/pipeline_test.cpp swaps each pair and fails.
+// Why the standard order is as it is. `A < B`: some A runs before B, and the two may not be
+// exchanged. `!` marks what would be wrong, or not compile; the rest would be slower. Each line has
+// a test that exchanges the two and sees it (suites Order and OrderCpu). simplify, cse and hoist
+// come several times, because what one pass writes is what the next cleans up.
 //
 // simplify, cse < autodiff   Also inside bodies. Two equal values would be saved twice, or one of
 //                            them computed again through a product in the backward loop. Sound,
-//                            because a gradient is taken at leaves.
+//                            because a gradient is taken at leaves: inputs, states and results of
+//                            `watch`, which no pass merges or removes.
 // pack-matmuls < hoist       The concatenation of weights becomes invariant and leaves the loop; a
 //                            split contraction exposes the product of the input.
 // hoist < autodiff           The gradient of a product over all steps is one; else two products
@@ -24,21 +28,24 @@ namespace {
 //                            other; the patterns are distributed loops.
 // outline < autodiff         Only an unexpanded composite can use its record's derivative or a
 //                            library's pair; saved values would escape the pattern.
-// autodiff < expand          Only an unexpanded composite can use its record's derivative.
+// autodiff < expand          Only an unexpanded composite can use the derivative in its record
+//                            (ir/op.h); the others are differentiated through their bodies.
 // expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
-// hoist < unroll             An unrolled loop has no product over all steps and no accumulator.
-// unroll < simplify          Only then does unrolling buy anything: the zero state folds.
-// hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all steps.
-// autodiff < sparse-rows     It looks at what is done with a gradient.
-// autodiff, expand < chunk   A chunk holds the loss and both gradients of its rows.
-// hoist < chunk, no hoist after   Hoist does over all steps at once what chunk has divided.
+// hoist < unroll             An unrolled loop has no product over all steps and no accumulator
+//                            (`fused` with --unroll).
+// unroll < simplify          Only then does unrolling buy anything: an initial carry of zeros
+// folds. hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all
+// steps. autodiff < sparse-rows     It looks at everything that is done with a gradient. autodiff,
+// expand < chunk   A chunk holds the loss of its rows, and the gradients of rows and
+//                            weights.
+// hoist < chunk, no hoist after   Hoist does over all rows at once what chunk has divided.
 // chunk < fuse               The values of a chunk fuse inside its loop.
 // reductions < simplify      A sum whose shape is changed back is the sum that keeps its axis.
-// reductions < fuse          A kernel sums along its rows or its columns, nothing else.
+// reductions < fuse !        A kernel sums along its rows or its columns, nothing else.
 struct Variant {
   std::string_view name;
-  std::string_view passes;   ///< to an optimized graph
-  std::string_view kernels;  ///< from there to kernels
+  std::string_view passes;   ///< to an optimized graph, for every target
+  std::string_view kernels;  ///< from there to kernels, for targets that generate code
 };
 constexpr Variant variants[] = {
     // One kernel for each op inside the loop.
@@ -147,7 +154,7 @@ Pipeline standard_pipeline(std::string_view variant, std::string_view unroll) {
                 fmt::format("unroll is auto, loop, full or a number of steps: found '{}'", unroll));
   }
   const std::string option = number ? fmt::format("steps={}", steps) : "full=true";
-  // Before what looks at the whole step.
+  // Before what looks at everything that is done with a gradient.
   const auto place = std::ranges::find(pipeline, &passes::sparse_rows, &PassUse::pass);
   const Pipeline unrolled = parse_pipeline(fmt::format("unroll{{{}}},simplify,cse", option));
   pipeline.insert(place, unrolled.begin(), unrolled.end());

@@ -122,6 +122,23 @@ TEST(Order, AutodiffAndExpandBeforeChunkLeaveNoLogits) {
             15 * 33);
 }
 
+TEST(Order, ChunkBeforeFuseDividesWhatKernelsHide) {
+  const std::string start = std::string(kPrepare) + ",reductions,simplify";
+  const std::string chunk = ",chunk{bytes=660,rows=1}";
+  EXPECT_EQ(largest(*after(head(), std::string(kPrepare) + chunk + ",reductions,simplify,fuse")),
+            5 * 33);
+  EXPECT_EQ(largest(*after(head(), start + ",fuse" + chunk)), 15 * 33);
+}
+
+TEST(Order, ReductionsBeforeSimplifyKeepNoShapeThatIsChangedBack) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[3,4]) {
+      return div(%x, reshape(sum(%x) {axes = [1]}) {shape = [3,1]})
+    })");
+  EXPECT_EQ(count(*after(graph, "reductions,simplify"), "reshape"), 0);
+  EXPECT_GT(count(*after(graph, "simplify,reductions"), "reshape"), 0);
+}
+
 TEST(Order, NoHoistAfterChunk) {
   const GraphPtr good = after(head(), std::string(kPrepare) + ",hoist,chunk{bytes=660,rows=1}");
   EXPECT_EQ(largest(*good), 5 * 33);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowering refuses, and where plans put values.
+#include <gtest/gtest.h>
+
+#include "codegen/plan.h"
+#include "ir/op.h"
+#include "ir/text.h"
+#include "passes/fuse.h"
+
+namespace graphc {
+namespace {
+
+TEST(OrderCpu, ReductionsBeforeFuseMakeKernelsThatThereAre) {
+  const GraphPtr graph =
+      parse_graph("graph (%x: f32[3,4,5]) { return sum(%x) {axes = [0,2]}, max(%x) {axes = [1]} }");
+  EXPECT_NO_THROW(lower(*form_kernels(lower_reductions(graph), {}), {}));
+  EXPECT_THROW(lower(*form_kernels(graph, {}), {}), Error);
+}
+
+Plan plan_of(std::string_view text) {
+  Plan plan = lower(*form_kernels(lower_reductions(parse_graph(text)), {}), {});
+  plan_memory(plan);
+  verify_plan(plan);
+  return plan;
+}
+
+int64_t bytes_of(const Plan& plan, std::string_view name) {
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.name == name && buffer.first_phase >= 0) return buffer.bytes;
+  }
+  return 0;
+}
+
+TEST(Lower, GivesACarryThatIsReplacedElementByElementOnePlace) {
+  // The sum has one slot, the state of the cell, which a product reads, two.
+  const Plan plan = plan_of(R"(
+    graph @f(%x: f32[3,16,4], %u: f32[4,4]) {
+      %zero = constant {dtype = f32, shape = [4,4], value = 0.}
+      %start = constant {dtype = f32, shape = [16,4], value = 1.}
+      %s.e, %h.e = scan %x.t in %x carry %sum = %zero, %h = %start with %u {
+        next %sum = add(%sum, matmul(%x.t, %h) {transpose_a = true}), %h = matmul(%h, %u)
+      }
+      return %s.e, %h.e
+    })");
+  EXPECT_EQ(bytes_of(plan, "sum"), 0);
+  EXPECT_EQ(bytes_of(plan, "h"), 2 * 16 * 4 * 4);
+}
+
+TEST(Lower, LetsValuesOfOneStepOfALoopShareMemory) {
+  // Four values of 4 KB in a row of which two are alive at once; each is read by a reduction too,
+  // so that none can take the place of the one before it.
+  std::string body = "%v0 = matmul %x.t, %u\n";
+  for (int i = 0; i < 4; ++i)
+    body += fmt::format("%v{1} = matmul add(%v{0}, max(%v{0}) {{axes = [0], keep = true}}), %u\n",
+                        i, i + 1);
+  const Plan plan = plan_of(fmt::format(R"(
+    graph @f(%x: f32[3,32,32], %u: f32[32,32]) {{
+      %y = scan %x.t in %x with %u {{
+        {}
+        emit sum(%v4) {{axes = [0,1]}}
+      }}
+      return %y
+    }})",
+                                        body));
+  EXPECT_LT(plan.arena_bytes, 5 * 32 * 32 * 4) << print(plan);
+}
+
+}  // namespace
+}  // namespace graphc
