@@ -26,6 +26,34 @@ Value at(Value x, int64_t index, Where where) {
   return reshape(slice(x, 0, start, start + 1, where), x.shape().without(0), where);
 }
 
+Value stack(const Values& values, int axis, Where where) {
+  if (values.empty()) throw input_error(where, "stack: takes at least one value");
+  if (axis < 0 || axis > values[0].shape().rank()) {
+    throw input_error(where, "stack: axis {} is outside a result of rank {}", axis,
+                      values[0].shape().rank() + 1);
+  }
+  Values parts;
+  for (Value value : values) {
+    if (value.shape() != values[0].shape()) {
+      throw input_error(where, "stack: the values have one shape: found {} and {}",
+                        to_string(values[0].type()), to_string(value.type()));
+    }
+    parts.push_back(reshape(value, value.shape().insert(axis, 1), where));
+  }
+  return concat(parts, axis, where);
+}
+
+Values unstack(Value x, int axis, Where where) {
+  if (axis < 0 || axis >= x.shape().rank()) {
+    throw input_error(where, "unstack: axis {} is outside {}", axis, to_string(x.type()));
+  }
+  if (x.shape()[axis] == 0) return {};
+  Values slices;
+  for (Value part : split(x, int(x.shape()[axis]), axis, where))
+    slices.push_back(reshape(part, part.shape().without(axis), where));
+  return slices;
+}
+
 Value softmax(Value x, Where where) { return apply1(ops::softmax, {x}, {}, where); }
 
 Value log_softmax(Value x, Where where) { return apply1(ops::log_softmax, {x}, {}, where); }
@@ -40,6 +68,22 @@ Value one_hot(Value labels, int64_t depth, Where where) {
 
 Value cross_entropy(Value logits, Value labels, Where where) {
   return apply1(ops::cross_entropy, {logits, labels}, {}, where);
+}
+
+Value cross_entropy_with_probabilities(Value logits, Value probabilities, Where where) {
+  return apply1(ops::cross_entropy_with_probabilities, {logits, probabilities}, {}, where);
+}
+
+Value sigmoid_cross_entropy(Value logits, Value probabilities, Where where) {
+  return apply1(ops::sigmoid_cross_entropy, {logits, probabilities}, {}, where);
+}
+
+Value bernoulli(Value key, Value probability, Where where) {
+  return apply1(ops::bernoulli, {key, probability}, {}, where);
+}
+
+Value categorical(Value key, Value logits, Where where) {
+  return apply1(ops::categorical, {key, logits}, {}, where);
 }
 
 Value mse(Value x, Value y, Where where) { return apply1(ops::mse, {x, y}, {}, where); }

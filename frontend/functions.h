@@ -30,6 +30,14 @@ std::array<Value, size_t(parts)> split(Value x, int axis = -1, Where where = Whe
 /// Element `index` along axis 0, which goes; an index below 0 counts from the end.
 Value at(Value x, int64_t index, Where where = Where::here());
 
+/// Values of one shape along a new axis.
+Value stack(const Values& values, int axis = 0, Where where = Where::here());
+/// The slices along an axis, which goes.
+Values unstack(Value x, int axis = 0, Where where = Where::here());
+/// Sums of products by letters: `einsum("bik,bkj->bij", {x, y})`. One or two operands; an axis of
+/// the operands that is none of the result is summed over. A letter comes once in an operand.
+Value einsum(const std::string& formula, const Values& operands, Where where = Where::here());
+
 // --- composites: see the op of the name ---
 
 Value softmax(Value x, Where where = Where::here());
@@ -40,6 +48,11 @@ Value layer_norm(Value x, double epsilon = 1e-5, Where where = Where::here());
 Value one_hot(Value labels, int64_t depth, Where where = Where::here());
 /// For logits [..., v] and integer labels [...]: nats for each label, [...].
 Value cross_entropy(Value logits, Value labels, Where where = Where::here());
+/// For logits and target probabilities [..., v]: nats for each row, [...].
+Value cross_entropy_with_probabilities(Value logits, Value probabilities,
+                                       Where where = Where::here());
+/// For logits and target probabilities of one shape: nats for each element.
+Value sigmoid_cross_entropy(Value logits, Value probabilities, Where where = Where::here());
 /// The mean of the squared differences of all elements.
 Value mse(Value x, Value y, Where where = Where::here());
 
@@ -53,6 +66,10 @@ Value fold_in(Value key, Operand number);
 Value uniform(Value key, const Shape& shape, Where where = Where::here());
 /// f32 of the shape, standard normal.
 Value normal(Value key, const Shape& shape, Where where = Where::here());
+/// True with the probability of each element.
+Value bernoulli(Value key, Value probability, Where where = Where::here());
+/// An index (i32) for each row of logits [..., v], with the probability that softmax gives it.
+Value categorical(Value key, Value logits, Where where = Where::here());
 /// While training each element is kept with probability `keep` and divided by it, else 0; a fresh
 /// mask in every run and, inside a scan, in every step. `x` itself while evaluating.
 Value dropout(Value x, double keep, Where where = Where::here());

@@ -22,6 +22,7 @@
 #include "frontend/model.h"
 #include "frontend/optimizer.h"
 #include "frontend/scan.h"
+#include "frontend/schedules.h"
 #include "frontend/session.h"
 #include "frontend/state.h"
 #include "ir/text.h"

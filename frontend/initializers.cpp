@@ -53,6 +53,24 @@ Initializer glorot_uniform() {
   };
 }
 
+Initializer orthogonal(double gain) {
+  return [gain](Value key, const Type& type) {
+    expect_f32("orthogonal", type);
+    if (type.shape.rank() != 2)
+      throw input_error({}, "orthogonal: the state is a matrix: found {}", to_string(type));
+    // Newton and Schulz's iteration to the orthogonal factor: each singular value s below 1 becomes
+    // 1.5 s - 0.5 s^3. The smallest grow by half each time; 48 times are enough for 10^-7.
+    const Value drawn = normal(key, type.shape);
+    Value x = drawn / sqrt(sum(square(drawn)));
+    const bool wide = type.shape[1] > type.shape[0];
+    for (int i = 0; i < 48; ++i) {
+      const Value gram = wide ? matmul(x, x, false, true) : matmul(x, x, true, false);
+      x = 1.5 * x - 0.5 * (wide ? matmul(gram, x) : matmul(x, gram));
+    }
+    return x * gain;
+  };
+}
+
 Initializer parts(std::vector<Initializer> initializers) {
   return [initializers = std::move(initializers)](Value key, const Type& type) {
     const int64_t count = int64_t(initializers.size()), width = type.shape[-1];

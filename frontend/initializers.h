@@ -18,6 +18,9 @@ Initializer normal(double deviation);
 /// Uniform with limit sqrt(6 / (in + out)) over a matrix [in, out] as it is stored, packed gates
 /// and all.
 Initializer glorot_uniform();
+/// A matrix, times `gain`, whose rows or columns, whichever are fewer, are orthonormal: the
+/// orthogonal factor of a normal matrix, equally likely in every direction (Saxe et al. 2014).
+Initializer orthogonal(double gain = 1);
 /// Parts of equal width along the last axis, each from its own initialiser and key: a bias whose
 /// forget gate starts at 1 is `parts({zeros(), constant(1), zeros(), zeros()})`.
 Initializer parts(std::vector<Initializer> initializers);

@@ -5,6 +5,18 @@
 
 namespace graphc {
 
+namespace {
+
+/// The state before the first step of xs [steps, batch, in], for u [hidden, ...].
+State zero_state(Value xs, const Param& u, const char* name, Where where) {
+  if (xs.shape().rank() != 3)
+    throw input_error(where, "a recurrent layer takes [steps, batch, width]: found {}",
+                      to_string(xs.type()));
+  return State(filled({xs.shape()[1], u.shape()[0]}, 0, xs.dtype(), where), name, where);
+}
+
+}  // namespace
+
 Linear::Linear(Model& model, const std::string& name, int64_t in, int64_t out,
                const Initializer& weights, const Initializer& bias, Where where)
     : w(model.param(name + ".w", {in, out}, weights, where)),
@@ -32,6 +44,8 @@ Value LayerNorm::operator()(Value x, Where where) const {
   return layer_norm(x) * gain + bias;
 }
 
+Value Dropout::operator()(Value x, Where where) const { return dropout(x, keep, where); }
+
 Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
            const Initializer& weights, double forget_bias, Where where)
     : w(model.param(name + ".w", {in, 4 * hidden}, weights, where)),
@@ -46,14 +60,19 @@ void Lstm::step(Value x, State& h, State& c, Where where) const {
   h = sigmoid(o) * tanh(c);
 }
 
-Value Lstm::run(Value xs, State& h, State& c, Where where) const {
+Value Lstm::run(Value xs, State& h, State& c, ScanOptions options, Where where) const {
   return scan(
       xs,
       [&](Value x) {
         step(x, h, c, where);
         return h;
       },
-      {}, where);
+      options, where);
+}
+
+Value Lstm::operator()(Value xs, ScanOptions options, Where where) const {
+  State h = zero_state(xs, u, "h", where), c = zero_state(xs, u, "c", where);
+  return run(xs, h, c, options, where);
 }
 
 Gru::Gru(Model& model, const std::string& name, int64_t in, int64_t hidden,
@@ -72,14 +91,19 @@ void Gru::step(Value x, State& h, Where where) const {
   h = (1 - z) * n + z * h;
 }
 
-Value Gru::run(Value xs, State& h, Where where) const {
+Value Gru::run(Value xs, State& h, ScanOptions options, Where where) const {
   return scan(
       xs,
       [&](Value x) {
         step(x, h, where);
         return h;
       },
-      {}, where);
+      options, where);
+}
+
+Value Gru::operator()(Value xs, ScanOptions options, Where where) const {
+  State h = zero_state(xs, u, "h", where);
+  return run(xs, h, options, where);
 }
 
 Rnn::Rnn(Model& model, const std::string& name, int64_t in, int64_t hidden,
@@ -93,14 +117,19 @@ void Rnn::step(Value x, State& h, Where where) const {
   h = tanh(matmul(x, w) + b + matmul(h, u));
 }
 
-Value Rnn::run(Value xs, State& h, Where where) const {
+Value Rnn::run(Value xs, State& h, ScanOptions options, Where where) const {
   return scan(
       xs,
       [&](Value x) {
         step(x, h, where);
         return h;
       },
-      {}, where);
+      options, where);
+}
+
+Value Rnn::operator()(Value xs, ScanOptions options, Where where) const {
+  State h = zero_state(xs, u, "h", where);
+  return run(xs, h, options, where);
 }
 
 }  // namespace graphc

@@ -5,7 +5,8 @@
 //
 // The gates of a recurrent layer lie side by side along the last axis of its parameters. `run`
 // takes a sequence xs [steps, batch, input] and states h (and c) [batch, hidden], gives every h
-// [steps, batch, hidden], and leaves the states after the last step.
+// [steps, batch, hidden], and leaves the states after the last step; as a function the layer begins
+// with states of zeros. `{.reverse = true}` goes from the last step to the first.
 #pragma once
 
 #include <string>
@@ -14,6 +15,30 @@
 #include "frontend/scan.h"
 
 namespace graphc {
+
+/// A recurrent layer with its own defaults, at the user's line.
+template <typename Layer>
+Layer make_layer(Model& model, const std::string& name, int64_t in, int64_t hidden,
+                 const Initializer& weights, Where where) {
+  if constexpr (requires { Layer(model, name, in, hidden, weights, 1.0, where); }) {
+    return Layer(model, name, in, hidden, weights, 1.0, where);
+  } else {
+    return Layer(model, name, in, hidden, weights, where);
+  }
+}
+
+template <typename Layer>
+struct Bidirectional;
+
+/// What a recurrent layer gives for each step: so many times its units.
+template <typename Layer>
+struct Width {
+  static constexpr int64_t parts = 1;
+};
+template <typename Layer>
+struct Width<Bidirectional<Layer>> {
+  static constexpr int64_t parts = 2 * Width<Layer>::parts;
+};
 
 /// x [..., in] to x w + b [..., out].
 struct Linear {
@@ -42,6 +67,14 @@ struct LayerNorm {
   Value operator()(Value x, Where where = Where::here()) const;
 };
 
+/// While training each element is kept with probability `keep` and divided by it, else 0.
+struct Dropout {
+  double keep;
+
+  explicit Dropout(double keep_probability) : keep(keep_probability) {}
+  Value operator()(Value x, Where where = Where::here()) const;
+};
+
 /// i, f, g, o = x w + b + h u; c = sigmoid(f) c + sigmoid(i) tanh(g); h = sigmoid(o) tanh(c).
 struct Lstm {
   Param w, u, b;
@@ -51,7 +84,9 @@ struct Lstm {
        Where where = Where::here());
   /// One step of x [batch, in].
   void step(Value x, State& h, State& c, Where where = Where::here()) const;
-  Value run(Value xs, State& h, State& c, Where where = Where::here()) const;
+  Value run(Value xs, State& h, State& c, ScanOptions options = {},
+            Where where = Where::here()) const;
+  Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const;
 };
 
 /// The GRU of PyTorch and cuDNN, reset after the product: r, z = sigmoid(x w + b + h u);
@@ -62,7 +97,8 @@ struct Gru {
   Gru(Model& model, const std::string& name, int64_t in, int64_t hidden,
       const Initializer& weights = glorot_uniform(), Where where = Where::here());
   void step(Value x, State& h, Where where = Where::here()) const;
-  Value run(Value xs, State& h, Where where = Where::here()) const;
+  Value run(Value xs, State& h, ScanOptions options = {}, Where where = Where::here()) const;
+  Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const;
 };
 
 /// h = tanh(x w + b + h u).
@@ -72,7 +108,50 @@ struct Rnn {
   Rnn(Model& model, const std::string& name, int64_t in, int64_t hidden,
       const Initializer& weights = glorot_uniform(), Where where = Where::here());
   void step(Value x, State& h, Where where = Where::here()) const;
-  Value run(Value xs, State& h, Where where = Where::here()) const;
+  Value run(Value xs, State& h, ScanOptions options = {}, Where where = Where::here()) const;
+  Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const;
+};
+
+/// Two recurrent layers over one sequence, one of them backwards: xs [steps, batch, in] to
+/// [steps, batch, 2 hidden]. `Bidirectional<Lstm> layer(model, "encoder", in, hidden)`.
+template <typename Layer>
+struct Bidirectional {
+  Layer forward, backward;
+
+  Bidirectional(Model& model, const std::string& name, int64_t in, int64_t hidden,
+                const Initializer& weights = glorot_uniform(), Where where = Where::here())
+      : forward(make_layer<Layer>(model, name + ".forward", in, hidden, weights, where)),
+        backward(make_layer<Layer>(model, name + ".backward", in, hidden, weights, where)) {}
+
+  Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const {
+    const ScanOptions other{.reverse = !options.reverse};
+    return concat({forward(xs, options, where), backward(xs, other, where)}, 2, where);
+  }
+};
+
+/// Recurrent layers one over the other, with dropout between them: xs [steps, batch, in] to what
+/// the last one gives. `Stacked<Bidirectional<Gru>> layers(model, "encoder", 3, in, hidden, 0.8)`.
+template <typename Layer>
+struct Stacked {
+  std::vector<Layer> layers;
+  Dropout between;
+
+  Stacked(Model& model, const std::string& name, int count, int64_t in, int64_t hidden,
+          double keep = 1, const Initializer& weights = glorot_uniform(),
+          Where where = Where::here())
+      : between(keep) {
+    for (int i = 0; i < count; ++i) {
+      layers.push_back(make_layer<Layer>(model, name + "." + std::to_string(i),
+                                         i == 0 ? in : Width<Layer>::parts * hidden, hidden,
+                                         weights, where));
+    }
+  }
+
+  Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const {
+    for (size_t i = 0; i < layers.size(); ++i)
+      xs = layers[i](i == 0 ? xs : between(xs, where), options, where);
+    return xs;
+  }
 };
 
 }  // namespace graphc

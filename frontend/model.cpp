@@ -174,6 +174,7 @@ TracedGraph Model::trace(std::string_view graph, const std::vector<Type>* types,
   const double start = steady_seconds();
   const Function& function = find(graph);
   Trace trace(function.name, function.mode);
+  trace.set_declare([this](StateCell cell) { return declare(std::move(cell)); });
   Inputs inputs(*this, trace, types, extents);
   Results results;
   try {

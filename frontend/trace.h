@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,13 @@ class Trace {
 
   // --- states ---
 
+  /// A state of the model: the one declared before under its name, or this one from now on. Throws
+  /// ErrorKind::input when it is declared as another kind.
+  std::shared_ptr<StateCell> declare(StateCell cell) { return declare_(std::move(cell)); }
+  /// How states of the model are declared: set by the model that traces.
+  void set_declare(std::function<std::shared_ptr<StateCell>(StateCell)> declare) {
+    declare_ = std::move(declare);
+  }
   void add_register(const std::shared_ptr<StateCell>& cell, Value initial);
   Value read(const std::shared_ptr<StateCell>& cell, Where where);
   void assign(const std::shared_ptr<StateCell>& cell, Value value, Where where);
@@ -88,6 +96,7 @@ class Trace {
   Value index_of(Scope& scope);
   Value root_key();
 
+  std::function<std::shared_ptr<StateCell>(StateCell)> declare_;
   Mode mode_;
   int64_t id_;  ///< no other trace of the process has it
   std::unique_ptr<Graph> graph_;

@@ -55,7 +55,13 @@ GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks&) {
                             : std::nullopt;
     });
   };
-  return expand_graph(rewrite_regions(graph, expand_graph));
+  // The body of a composite may have a loop with composites in it.
+  GraphPtr result = graph;
+  for (GraphPtr before; result != before;) {
+    before = result;
+    result = expand_graph(rewrite_regions(before, expand_graph));
+  }
+  return result;
 }
 
 }  // namespace

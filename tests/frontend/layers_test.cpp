@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/graphc.h"
@@ -170,6 +171,97 @@ TEST(Layers, ForgetGateStartsAtItsBias) {
   Session session(m, {.target = "reference"});
   const Literal b = session.state("l.b");
   for (int64_t i = 0; i < 12; ++i) EXPECT_EQ(b.element(i), i >= 3 && i < 6 ? 1 : 0);
+}
+
+TEST(Dropout, KeepsWhileTrainingAndIsNotThereOtherwise) {
+  Model m("m");
+  const Dropout drop(0.25);
+  const auto graph = [&](Inputs& in) { return drop(in("x", f32, {1000})); };
+  m.graph("train", Mode::training, graph);
+  m.graph("test", graph);
+  Session session(m, {.target = "reference"});
+  const Tensor x = Literal(std::vector<float>(1000, 1), {1000});
+  const Tensor test = session("test", x), train = session("train", x);
+  EXPECT_EQ(std::ranges::count(test.data<float>(), 1.0f), 1000);
+  const auto kept = std::ranges::count(train.data<float>(), 4.0f);
+  EXPECT_EQ(kept + std::ranges::count(train.data<float>(), 0.0f), 1000);
+  EXPECT_NEAR(double(kept), 250, 60);
+}
+
+/// The layer of `make` on a sequence, and on that sequence from its end.
+template <typename Layer>
+std::pair<Literal, Literal> both_ways(const Layer& layer, Model& m) {
+  m.graph("f", [&](Inputs& in) {
+    const Value x = in("x", f32, {"steps", kBatch, kInputs});
+    return Values{layer(x), reverse(layer(reverse(x, {0}), {.reverse = true}), {0})};
+  });
+  Session session(m, f64_reference());
+  const Outputs outputs = session("f", random_uniform({6, kBatch, kInputs}, 3));
+  return {outputs[0].literal(), outputs[1].literal()};
+}
+
+TEST(Recurrent, BackwardsIsForwardsOnTheReversedSequence) {
+  Model lstm("lstm"), gru("gru"), rnn("rnn");
+  const auto expect_same = [](const std::pair<Literal, Literal>& found) {
+    EXPECT_EQ(found.first.shape(), Shape({6, kBatch, kHidden}));
+    expect_near(found.second, found.first);
+  };
+  expect_same(both_ways(Lstm(lstm, "l", kInputs, kHidden), lstm));
+  expect_same(both_ways(Gru(gru, "l", kInputs, kHidden), gru));
+  expect_same(both_ways(Rnn(rnn, "l", kInputs, kHidden), rnn));
+}
+
+TEST(Recurrent, BidirectionalIsOneEachWaySideBySide) {
+  Model m("m");
+  const Bidirectional<Gru> layer(m, "layer", kInputs, kHidden);
+  m.graph("f", [&](Inputs& in) {
+    const Value x = in("x", f32, {"steps", kBatch, kInputs});
+    return Values{layer(x), layer.forward(x), layer.backward(x, {.reverse = true})};
+  });
+  Session session(m, f64_reference());
+  const Outputs outputs = session("f", random_uniform({4, kBatch, kInputs}, 5));
+  const Literal both = outputs[0].literal();
+  ASSERT_EQ(both.shape(), Shape({4, kBatch, 2 * kHidden}));
+  for (int64_t row = 0; row < 4 * kBatch; ++row) {
+    for (int64_t i = 0; i < kHidden; ++i) {
+      EXPECT_EQ(both.element(row * 2 * kHidden + i),
+                outputs[1].literal().element(row * kHidden + i));
+      EXPECT_EQ(both.element(row * 2 * kHidden + kHidden + i),
+                outputs[2].literal().element(row * kHidden + i));
+    }
+  }
+}
+
+TEST(Recurrent, StackedFeedsEachLayerWhatTheOneBelowGives) {
+  Model m("m");
+  const Stacked<Bidirectional<Lstm>> layers(m, "encoder", 3, kInputs, kHidden, 0.5);
+  EXPECT_EQ(layers.layers[2].backward.w.shape(), Shape({2 * kHidden, 4 * kHidden}));
+  EXPECT_EQ(layers.layers[2].backward.w.name(), "encoder.2.backward.w");
+  m.graph("f", [&](Inputs& in) {
+    const Value x = in("x", f32, {"steps", kBatch, kInputs});
+    return Values{layers(x), layers.layers[2](layers.layers[1](layers.layers[0](x)))};
+  });
+  Session session(m, f64_reference());
+  const Outputs outputs = session("f", random_uniform({4, kBatch, kInputs}, 5));
+  expect_near(outputs[0].literal(), outputs[1].literal());
+}
+
+TEST(Initializers, OrthogonalRowsOrColumnsAreOrthonormal) {
+  for (const Shape& shape : {Shape{12, 12}, Shape{5, 20}, Shape{20, 5}}) {
+    const Literal q = initial_value(orthogonal(2), {DType::f32, shape}, 7, {});
+    const bool wide = shape[1] > shape[0];
+    const int64_t few = std::min(shape[0], shape[1]), many = std::max(shape[0], shape[1]);
+    for (int64_t i = 0; i < few; ++i) {
+      for (int64_t j = 0; j < few; ++j) {
+        double dot = 0;
+        for (int64_t k = 0; k < many; ++k) {
+          dot += wide ? q.element(i * many + k) * q.element(j * many + k)
+                      : q.element(k * few + i) * q.element(k * few + j);
+        }
+        EXPECT_NEAR(dot, i == j ? 4 : 0, 1e-5);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optimizers against PyTorch's (tests/golden/optimizers.py has made the numbers), clipping,
+// accumulation, schedules.
+#include "frontend/optimizer.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "frontend/graphc.h"
+#include "tests/testing/expect_error.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::error_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+const std::vector<std::vector<double>> kGradients = {
+    {0.5, -1.5, 0.02}, {0.25, 2.0, -0.3}, {-1.0, 0.5, 0.0}, {0.125, -0.75, 3.0}};
+
+SessionOptions in_f64() {
+  SessionOptions options{.target = "reference"};
+  options.compile.precision = "f64";
+  return options;
+}
+
+Tensor of(const std::vector<double>& v) {
+  return Literal(std::span<const double>(v), {int64_t(v.size())});
+}
+
+Initializer start() {
+  return [](Value key, const Type& type) {
+    const Value i = iota(*key.node->graph, type.shape, 0, DType::f32);
+    return select(equal(i, 0), 1, select(equal(i, 1), -2, 0.5));
+  };
+}
+
+/// The parameter after four steps whose gradients are kGradients.
+template <typename Optimizer>
+std::vector<double> after_four(const Optimizer& optimizer) {
+  Model m("m");
+  const Param p = m.param("p", {3}, start());
+  m.graph("train", Mode::training, [&](Inputs& in) {
+    const Value loss = sum(in("a", f32, {3}) * p);
+    minimize(loss, {p}, optimizer);
+    return loss;
+  });
+  Session session(m, in_f64());
+  for (const std::vector<double>& gradient : kGradients) session("train", of(gradient));
+  const Literal result = session.state("p");
+  return {result.element(0), result.element(1), result.element(2)};
+}
+
+MATCHER(IsNear, "") { return std::abs(std::get<0>(arg) - std::get<1>(arg)) < 1e-12; }
+
+void expect(const std::vector<double>& found, const std::vector<double>& wanted) {
+  EXPECT_THAT(found, Pointwise(IsNear(), wanted));
+}
+
+TEST(Optimizers, ArePyTorchs) {
+  expect(after_four(Momentum{.rate = 0.1, .momentum = 0.8}), {0.9589, -2.0602, 0.2672959999999999});
+  expect(after_four(Momentum{.rate = 0.1, .momentum = 0.8, .nesterov = true}),
+         {0.97962, -2.07316, 0.04183680000000002});
+  expect(after_four(Rmsprop{.rate = 0.1, .decay = 0.7, .epsilon = 1e-3}),
+         {0.8685867069954902, -1.9434905186939058, 0.3318715331392889});
+  expect(after_four(Adagrad{.rate = 0.1, .epsilon = 1e-3}),
+         {0.9319320111743666, -1.9714275486918678, 0.40474112333974827});
+  expect(after_four(Adam{.rate = 0.1, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3}),
+         {0.8537430949758711, -1.96108491553708, 0.46896014754106463});
+  expect(after_four(
+             Adam{.rate = 0.1, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.2}),
+         {0.7850020405581707, -1.810068399387837, 0.4317604473899157});
+}
+
+TEST(Optimizers, KeepTheirSlotsAsStatesOfTheModel) {
+  Model m("m");
+  const Param p = m.param("p", {3}, start());
+  m.graph("train", Mode::training, [&](Inputs& in) {
+    const Value loss = sum(in("a", f32, {3}) * p);
+    minimize(loss, {p}, Adam{.name = "fast"});
+    return loss;
+  });
+  Session session(m, in_f64());
+  for (int i = 0; i < 3; ++i) session("train", of({1, 2, 3}));
+  EXPECT_EQ(session.state("fast.step").element(0), 3);
+  EXPECT_NEAR(session.state("p.mean").element(1), 2 * (1 - 0.9 * 0.9 * 0.9), 1e-12);
+  EXPECT_GT(session.state("p.square").element(2), 0);
+}
+
+TEST(Optimizers, WantAGradientForEachParameter) {
+  Model m("m");
+  const Param p = m.param("p", {3}, zeros());
+  m.graph("f", [&](Inputs&) {
+    Adam{}.update({p}, {});
+    return Value(p);
+  });
+  Session session(m, in_f64());
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { session("f"); }),
+              HasSubstr("adam: 1 parameters and 0 gradients"));
+}
+
+TEST(Clipping, ByValueAndByTheNormOfEach) {
+  Model m("m");
+  m.graph("f", [&](Inputs& in) {
+    const Value a = in("a", f32, {2}), b = in("b", f32, {2});
+    Values clipped = clip_by_norm({a, b}, 2.5);
+    const Values bounded = clip_by_value({a, b}, 3.5);
+    clipped.insert(clipped.end(), bounded.begin(), bounded.end());
+    return clipped;
+  });
+  Session session(m, in_f64());
+  const Outputs outputs = session("f", of({3, -4}), of({0.5, 0}));
+  std::vector<std::vector<double>> found;
+  for (const Tensor& output : outputs)
+    found.push_back({output.literal().element(0), output.literal().element(1)});
+  EXPECT_THAT(found, ElementsAre(ElementsAre(1.5, -2), ElementsAre(0.5, 0), ElementsAre(3, -3.5),
+                                 ElementsAre(0.5, 0)));
+}
+
+TEST(Accumulator, UpdatesWithTheMeanOfSeveralCalls) {
+  Model m("m");
+  const Param p = m.param("p", {3}, zeros());
+  const Accumulator accumulator;
+  m.graph("add", Mode::training, [&](Inputs& in) {
+    const Value loss = sum(in("a", f32, {3}) * p);
+    accumulator.add({p}, gradients(loss, Params{p}));
+    return loss;
+  });
+  m.graph("apply", Mode::training, [&](Inputs&) {
+    Sgd{.rate = 1}.update({p}, accumulator.take({p}));
+    return Results();
+  });
+  Session session(m, in_f64());
+  for (int round = 1; round <= 2; ++round) {
+    session("add", of({1, 2, 3}));
+    session("add", of({3, 2, 0}));
+    session("apply");
+    EXPECT_EQ(session.state("p").element(0), -2 * round);
+    EXPECT_EQ(session.state("p").element(2), -1.5 * round);
+    EXPECT_EQ(session.state("accumulator.count").element(0), 0);
+  }
+}
+
+TEST(Schedules, FollowTheirFormulas) {
+  Model m("m");
+  m.graph("f", [&](Inputs& in) {
+    const Value step = in("step", i32, {});
+    return Values{step_decay(step, 0.5, 3, 0.1), exponential_decay(step, 0.5, 3, 0.1),
+                  cosine_decay(step, 0.5, 8, 0.1)};
+  });
+  Session session(m, in_f64());
+  for (const int step : {0, 2, 3, 7, 8, 20}) {
+    const Outputs rates = session("f", Tensor(Literal::of(int32_t(step))));
+    std::vector<double> found;
+    for (const Tensor& rate : rates) found.push_back(rate.literal().element(0));
+    const double angle = std::min(step / 8.0, 1.0) * std::acos(-1.0);
+    expect(found, {0.5 * std::pow(0.1, step / 3), 0.5 * std::pow(0.1, step / 3.0),
+                   0.1 + 0.4 * 0.5 * (1 + std::cos(angle))});
+  }
+}
+
+TEST(Schedules, PlateauWaitsForAnImprovement) {
+  Plateau plateau(1, 0.5, 2, 0.01);
+  std::vector<double> rates;
+  for (const double loss : {10.0, 9.0, 8.95, 8.7, 8.9, 8.8, 8.71, std::nan(""), 5.0})
+    rates.push_back(plateau.observe(loss));
+  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25));
+}
+
+}  // namespace
+}  // namespace graphc
