@@ -72,10 +72,12 @@ int NestBuilder::operand(OperandKind kind, const View& view, RowKind row_kind, i
   argument.address = view.address;
   const bool columns = row_kind == RowKind::full || row_kind == RowKind::column;
   if (columns) {
-    const int64_t stride = view.strides[size_t(view.shape.rank() - 1)] * size_of(view.dtype);
-    spec.column = stride == size_of(view.dtype) || view.shape[-1] == 1 ? ColumnStep::contiguous
-                                                                       : ColumnStep::strided;
-    if (stride == 0 && view.shape[-1] != 1) spec.column = ColumnStep::none;
+    // One column is contiguous whatever the stride of its axis, which may say anything.
+    const int64_t size = size_of(view.dtype);
+    const int64_t stride =
+        view.shape[-1] == 1 ? size : view.strides[size_t(view.shape.rank() - 1)] * size;
+    spec.column = stride == size ? ColumnStep::contiguous : ColumnStep::strided;
+    if (stride == 0) spec.column = ColumnStep::none;
     argument.column = stride;
     argument.part = stride * unit;
   }

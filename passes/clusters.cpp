@@ -36,6 +36,9 @@ bool is_row_reduction(const Node& node) {
   return (node.is(ops::sum) || node.is(ops::max)) && node.attributes.get_bool("keep", false);
 }
 
+/// As many parts of a unit as a kernel has registers and code for (passes/row_program.cpp).
+constexpr int64_t kMostParts = 64;
+
 class Clustering {
  public:
   Clustering(const Graph& graph, bool fuse) : graph_(graph), fuse_(fuse), live_(live_nodes(graph)) {
@@ -88,6 +91,7 @@ class Clustering {
     cluster.members = {&node};
     cluster.lead = leading(domain(node));
     cluster.unit = unit_of(node);
+    cluster.widest = widest_of(node);
     cluster.product = node.is(ops::matmul);
     cluster.closed = !joins && (!node.is(ops::matmul) || is_batched_product(node));
     result_.of[size_t(node.id)] = int(result_.list.size());
@@ -117,6 +121,12 @@ class Clustering {
     return unit;
   }
 
+  static int64_t widest_of(const Node& node) {
+    int64_t widest = width_of(domain(node));
+    for (const Type& type : node.types) widest = std::max(widest, width_of(type.shape));
+    return widest;
+  }
+
   bool agrees(const Node& node, const Cluster& cluster) const {
     if (cluster.closed) return false;
     if (cluster.product && is_row_reduction(node)) return false;
@@ -127,19 +137,19 @@ class Clustering {
     if (is_concat_of_units(node)) {
       for (Value operand : node.operands) widths.push_back(width_of(operand.shape()));
     }
-    return units_agree(widths, cluster.unit);
+    return units_agree(widths, cluster.unit, cluster.widest);
   }
 
   /// All widths but 1 (a number for each row) are multiples of the smallest.
-  static bool units_agree(const std::vector<int64_t>& widths, int64_t unit) {
+  static bool units_agree(const std::vector<int64_t>& widths, int64_t unit, int64_t widest) {
     int64_t smallest = unit;
     for (int64_t width : widths) {
       if (width > 1) smallest = smallest > 1 ? std::min(smallest, width) : width;
     }
-    if (smallest <= 0) return false;
+    if (smallest <= 0 || widest / smallest > kMostParts) return false;
     if (unit > 1 && unit % smallest != 0) return false;
     return std::all_of(widths.begin(), widths.end(), [&](int64_t w) {
-      return w == 1 || (w % smallest == 0 && w / smallest <= 64);
+      return w == 1 || (w % smallest == 0 && w / smallest <= kMostParts);
     });
   }
 
@@ -152,6 +162,7 @@ class Clustering {
     cluster.members = std::move(members);
     if (unit_of(node) > 1)
       cluster.unit = cluster.unit > 1 ? std::min(cluster.unit, unit_of(node)) : unit_of(node);
+    cluster.widest = std::max(cluster.widest, widest_of(node));
     result_.of[size_t(node.id)] = index;
     return true;
   }
@@ -163,7 +174,7 @@ class Clustering {
     Cluster &a = result_.list[size_t(into)], &b = result_.list[size_t(from)];
     if (a.closed || b.closed || a.lead != b.lead || b.members.empty()) return true;
     if (a.product || b.product) return true;
-    if (!units_agree({b.unit}, a.unit)) return true;
+    if (!units_agree({b.unit}, a.unit, std::max(a.widest, b.widest))) return true;
     std::vector<const Node*> members = a.members;
     members.insert(members.end(), b.members.begin(), b.members.end());
     std::sort(members.begin(), members.end(),
@@ -171,6 +182,7 @@ class Clustering {
     if (leaves_and_returns(members)) return true;
     for (const Node* node : b.members) result_.of[size_t(node->id)] = into;
     if (b.unit > 1) a.unit = a.unit > 1 ? std::min(a.unit, b.unit) : b.unit;
+    a.widest = std::max(a.widest, b.widest);
     a.members = std::move(members);
     b.members.clear();
     return true;
@@ -249,9 +261,9 @@ bool is_concat_of_units(const Node& node) {
   int64_t unit = node.types[0].shape[-1];
   for (Value operand : node.operands) unit = std::min(unit, width_of(operand.shape()));
   // One column is a number for each row, not a unit of wider values.
-  return unit > 1 && std::ranges::all_of(node.operands, [&](Value operand) {
-           return width_of(operand.shape()) % unit == 0;
-         });
+  return unit > 1 && node.types[0].shape[-1] / unit <= kMostParts &&
+         std::ranges::all_of(node.operands,
+                             [&](Value operand) { return width_of(operand.shape()) % unit == 0; });
 }
 
 Clusters find_clusters(const Graph& graph, bool fuse) { return Clustering(graph, fuse).run(); }

@@ -14,6 +14,7 @@ struct Cluster {
   std::vector<const Node*> members;
   Shape lead;            ///< the rows' axes
   int64_t unit = 0;      ///< the smallest width; every width is a multiple
+  int64_t widest = 1;    ///< the largest
   bool product = false;  ///< holds a matmul: a gemm
   bool closed = false;   ///< nothing may join: a kernel of its own
 };

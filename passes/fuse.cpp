@@ -181,8 +181,7 @@ class KernelWriter {
     std::string why_not = "one kernel per op was asked for";
     const Scan scan(node);
     const bool row_program = options_.fuse && options_.recurrent &&
-                             scan.body_carries().size() > 0 &&
-                             analyse_row_program(scan.body(), &why_not).has_value();
+                             scan.body_carries().size() > 0 && carries_rows(scan, why_not);
     if (!row_program) {
       if (options_.remark && options_.fuse)
         options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
@@ -201,6 +200,24 @@ class KernelWriter {
     write_results(node,
                   to_->add(ops::kernel, operands_of(node), {{"family", std::string("recurrent")}},
                            {freeze(std::move(body))}, node.where, node.names));
+  }
+
+  /// Whether the body is a row program that carries nothing but rows: a thread goes through all
+  /// steps of its rows by itself, and may not write what the others read.
+  static bool carries_rows(const Scan& scan, std::string& why_not) {
+    const std::optional<RowProgram> rows = analyse_row_program(scan.body(), &why_not);
+    if (!rows) return false;
+    const auto has_rows = [&](Value value) {
+      const RowKind kind = rows->kind_of(value);
+      return kind == RowKind::full || kind == RowKind::row;
+    };
+    for (size_t i = 0; i < scan.body_carries().size() && rows->rows() > 1; ++i) {
+      const Value carry = scan.body_carries()[i];
+      if (has_rows(carry) && has_rows(scan.next()[i])) continue;
+      why_not = fmt::format("%{} is carried for all rows together", carry.name());
+      return false;
+    }
+    return true;
   }
 
   const Graph& from_;

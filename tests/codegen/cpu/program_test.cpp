@@ -5,131 +5,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-#include <random>
+#include <algorithm>
 
-#include "ir/composite.h"
-#include "ir/evaluate.h"
 #include "ir/op.h"
-#include "ir/rewrite.h"
 #include "ir/text.h"
-#include "passes/fuse.h"
 #include "passes/pipeline.h"
+#include "tests/codegen/cpu/check_program.h"
 
 namespace graphc {
 namespace {
 
-using Literals = std::vector<Literal>;
-
-Literal random_literal(const Type& type, std::mt19937& random, int64_t index_limit) {
-  Literal wide(Type{DType::f64, type.shape});
-  for (double& x : wide.mutable_data<double>()) {
-    x = is_floating(type.dtype)
-            ? std::uniform_real_distribution<double>(-1, 1)(random)
-            : double(random() % uint64_t(type.dtype == DType::boolean
-                                             ? 2
-                                             : std::max<int64_t>(index_limit, 1)));
-  }
-  return wide.converted(type.dtype);
-}
-
-/// Composites by their bodies, until kernels can be formed.
-GraphPtr expanded(const GraphPtr& graph);
-
-struct Setting {
-  cpu::CpuFeatures cpu;
-  int threads;
-  bool fuse;
-};
-
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
-  for (const cpu::CpuFeatures& cpu : cpu::cpus_of()) {
-    for (int threads : {1, 2}) {
-      for (bool fuse : {true, false}) all.push_back({cpu, threads, fuse});
-    }
-  }
-  return all;
-}
-
-Literals run_compiled(const GraphPtr& graph, const Literals& inputs, const Setting& setting) {
-  FuseOptions options;
-  options.fuse = setting.fuse;
-  const GraphPtr kernels = form_kernels(lower_reductions(graph), options);
-  cpu::Program program(*kernels, setting.cpu, std::make_shared<ThreadTeam>(setting.threads));
-  std::vector<void*> in, out;
-  Literals arguments = inputs, results;
-  for (Literal& input : arguments) in.push_back(input.mutable_bytes().data());
-  for (Value result : graph->results()) results.emplace_back(result.type());
-  for (Literal& result : results) {
-    std::memset(result.mutable_bytes().data(), 0x7f, result.mutable_bytes().size());
-    out.push_back(result.mutable_bytes().data());
-  }
-  program.run(in, {}, out);
-  program.run(in, {}, out);  // nothing of the first run may leak into the second
-  return results;
-}
-
-void expect_close(const Literal& wanted, const Literal& found, const std::string& what) {
-  ASSERT_EQ(wanted.elements(), found.elements());
-  double scale = 1e-3;
-  for (int64_t i = 0; i < wanted.elements(); ++i) {
-    if (std::isfinite(wanted.element(i))) scale = std::max(scale, std::abs(wanted.element(i)));
-  }
-  for (int64_t i = 0; i < wanted.elements(); ++i) {
-    const double a = wanted.element(i), b = found.element(i);
-    if (std::isnan(a) && std::isnan(b)) continue;
-    const double tolerance = is_floating(found.dtype()) ? 3e-6 * scale : 0;
-    ASSERT_TRUE(a == b || std::abs(a - b) <= tolerance)
-        << what << " element " << i << ": wanted " << a << ", found " << b;
-  }
-}
-
-void check_graph(const GraphPtr& original, int64_t index_limit = 1) {
-  const GraphPtr graph = expanded(original);
-  std::mt19937 random(7);
-  Literals inputs;
-  for (Value input : graph->inputs())
-    inputs.push_back(random_literal(input.type(), random, index_limit));
-  const Literals wanted = evaluate(*graph, inputs, {}, Precision::f64).results;
-  Literals first;
-  for (const Setting& setting : settings()) {
-    const Literals found = run_compiled(graph, inputs, setting);
-    const std::string what =
-        fmt::format("{} threads={} fuse={}", setting.cpu.name, setting.threads, setting.fuse);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const bool integer = !is_floating(found[i].dtype());
-      expect_close(integer ? wanted[i].converted(found[i].dtype()) : wanted[i], found[i],
-                   what + " %" + graph->results()[i].name());
-      if (setting.threads == 2) {
-        EXPECT_TRUE(
-            std::equal(first[i].bytes().begin(), first[i].bytes().end(), found[i].bytes().begin()))
-            << what << ": bits differ";
-      }
-    }
-    // Bits are compared between thread counts of one CPU and one way to fuse.
-    if (setting.threads == 1) first = found;
-    if (setting.threads == 1) continue;
-  }
-}
-
-void check(std::string_view text, int64_t index_limit = 1) {
-  check_graph(parse_graph(text), index_limit);
-}
-
-GraphPtr expanded(const GraphPtr& graph) {
-  GraphPtr result = graph;
-  const auto once = [](const GraphPtr& g) {
-    return rewrite(
-        *g, [](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
-          if (!is_composite(node.op)) return std::nullopt;
-          return inline_graph(*body_of(node), operands, to);
-        });
-  };
-  for (int depth = 0; depth < 4; ++depth) result = once(rewrite_regions(result, once));
-  return result;
-}
+using testing::check;
+using testing::check_graph;
 
 TEST(ProgramCpu, Elementwise) {
   check(
@@ -290,6 +177,24 @@ TEST(ProgramCpu, CellsOfSeveralStages) {
     }
     return %y, %h, %c
   })");
+}
+
+TEST(ProgramCpu, LoopsThatCarryNumbersForAllRows) {
+  // A thread that went through the steps of its rows alone would write them before others read.
+  check(R"(
+    graph @f(%x: f32[40,90,17], %h0: f32[90,17], %s0: f32[], %c0: f32[17]) {
+      %y, %h.e, %s.e, %c.e = scan %x.t in %x carry %h = %h0, %s = %s0, %c = %c0 {
+        %h.1 = tanh(add(mul(%h, %s), add(%x.t, %c)))
+        next %h = %h.1, %s = tanh(add(%s, 0.5)), %c = sigmoid(mul(%c, %s))
+        emit mul(%h.1, %c)
+      }
+      return %y, %h.e, %s.e, %c.e
+    })");
+}
+
+TEST(ProgramCpu, ColumnsOfExtentOneHaveAnyStride) {
+  check("graph (%x: f32[2,1,5]) { return transpose(%x) {permutation = [2,0,1]} }");
+  check("graph (%x: f32[7,1]) { return tanh(transpose(%x) {permutation = [1,0]}), neg(%x) }");
 }
 
 TEST(ProgramCpu, LoopsWithoutProducts) {
