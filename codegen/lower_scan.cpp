@@ -200,7 +200,10 @@ void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
   loop.name = node.names[0];
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
-  loop.private_rows = true;
+  // What repeats along some axes of the rows only keeps them apart: rows cannot be shared out.
+  loop.private_rows = std::ranges::all_of(
+      calls, [&](const NestCall& call) { return call.outer.empty() && call.rows == rows->rows(); });
+  loop.id = loop.private_rows ? -1 : loops_++;
   loop.rows = rows->rows();
   for (NestCall& call : calls) loop.body.push_back({"recurrent", std::move(call)});
   plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1);

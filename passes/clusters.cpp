@@ -127,9 +127,22 @@ class Clustering {
     return widest;
   }
 
+  /// Whether the node reads an operand of the cluster's product that has no rows: the right one,
+  /// and the left one if it is transposed.
+  static bool reads_matrix(const Node& node, const Cluster& cluster) {
+    const auto reads = [&](Value value) {
+      return std::ranges::find(node.operands, value) != node.operands.end();
+    };
+    return std::ranges::any_of(cluster.members, [&](const Node* member) {
+      return member->is(ops::matmul) &&
+             (reads(member->operands[1]) ||
+              (member->attributes.get_bool("transpose_a", false) && reads(member->operands[0])));
+    });
+  }
+
   bool agrees(const Node& node, const Cluster& cluster) const {
     if (cluster.closed) return false;
-    if (cluster.product && is_row_reduction(node)) return false;
+    if (cluster.product && (is_row_reduction(node) || reads_matrix(node, cluster))) return false;
     if (domain(node).rank() == 0) return cluster.lead.rank() == 0 && cluster.unit == 1;
     if (leading(domain(node)) != cluster.lead) return false;
     std::vector<int64_t> widths{width_of(domain(node))};

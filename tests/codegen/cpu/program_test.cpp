@@ -53,6 +53,15 @@ TEST(ProgramCpu, CutsThatAreNoParts) {
     })");
 }
 
+TEST(ProgramCpu, MatricesThatAreReadElementByElementToo) {
+  check("graph (%x: f32[7,7], %y: f32[7,7]) { return mul(matmul(%x, %y), add(%y, %x)) }");
+  check("graph (%x: f32[7,7]) { return sub(matmul(%x, %x), %x) }");
+  check(R"(
+    graph (%x: f32[3,3], %y: f32[3,1]) {
+      return mul(tanh(matmul(%x, %y) {transpose_a = true}), %x)
+    })");
+}
+
 TEST(ProgramCpu, LongProductsOfTransposedOperands) {
   // Pieces of k, chunks and groups of rows, blocks of columns: none comes out even.
   check(R"(
@@ -189,6 +198,19 @@ TEST(ProgramCpu, LoopsThatCarryNumbersForAllRows) {
         emit mul(%h.1, %c)
       }
       return %y, %h.e, %s.e, %c.e
+    })");
+}
+
+TEST(ProgramCpu, LoopsWhoseRowsHaveSeveralAxes) {
+  // %a repeats along the first of them: rows cannot be numbered through.
+  check(R"(
+    graph @f(%x: f32[4,5,60,8], %a: f32[60,8], %h0: f32[5,60,8]) {
+      %y, %h.e = scan %x.t in %x carry %h = %h0 with %a {
+        %h.1 = tanh(add(mul(%h, %a), %x.t))
+        next %h = %h.1
+        emit mul(%h, %h.1)
+      }
+      return %y, %h.e
     })");
 }
 
