@@ -117,7 +117,7 @@ void check(unsigned seed) {
 }
 
 TEST(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  const int64_t first = number("GRAPHC_SEED", 1), count = number("GRAPHC_RANDOM_GRAPHS", 200);
+  const int64_t first = number("GRAPHC_SEED", 1), count = number("GRAPHC_RANDOM_GRAPHS", 500);
   for (int64_t seed = first; seed < first + count && !::testing::Test::HasFatalFailure(); ++seed) {
     check(unsigned(seed));
     // A few failures say enough.
