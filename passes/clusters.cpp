@@ -202,14 +202,10 @@ class Clustering {
   }
 
   /// Whether a path goes from a member over a node outside (or another cluster as a whole) back to
-  /// a member.
+  /// a member. Ids say nothing here: a node before all members may be in a cluster with one behind.
   bool leaves_and_returns(const std::vector<const Node*>& members) const {
     std::vector<bool> inside(graph_.nodes().size(), false), seen = inside;
-    int first = int(graph_.nodes().size());
-    for (const Node* member : members) {
-      inside[size_t(member->id)] = true;
-      first = std::min(first, member->id);
-    }
+    for (const Node* member : members) inside[size_t(member->id)] = true;
     std::vector<const Node*> stack;
     const auto visit = [&](const Node& node) {
       const int cluster = result_.of[size_t(node.id)];
@@ -227,7 +223,7 @@ class Clustering {
     };
     for (const Node* member : members) {
       for (Value operand : member->operands) {
-        if (!inside[size_t(operand.node->id)] && operand.node->id > first) visit(*operand.node);
+        if (!inside[size_t(operand.node->id)]) visit(*operand.node);
       }
     }
     while (!stack.empty()) {
@@ -235,8 +231,7 @@ class Clustering {
       stack.pop_back();
       for (Value operand : node->operands) {
         if (inside[size_t(operand.node->id)]) return true;
-        if (operand.node->id > first || result_.of[size_t(operand.node->id)] >= 0)
-          visit(*operand.node);
+        visit(*operand.node);
       }
     }
     return false;

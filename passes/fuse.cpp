@@ -44,6 +44,7 @@ class KernelWriter {
         uses_(from.nodes().size()) {
     for (const Node& node : from.nodes()) {
       for (Value operand : node.operands) uses_[size_t(operand.node->id)].push_back(&node);
+      operands_ += node.operands.size();
     }
   }
 
@@ -103,6 +104,8 @@ class KernelWriter {
           if (!inside && !cloned && !made(*operand.node)) stack.push_back(operand.node);
         }
       }
+      GRAPHC_CHECK(stack.size() <= operands_, "the kernels around %{} and %{} need each other",
+                   node.names[0], stack[before > 1 ? before - 2 : 0]->names[0]);
       if (stack.size() != before) continue;
       stack.pop_back();
       if (clusters_.of[size_t(node.id)] >= 0) {
@@ -224,6 +227,7 @@ class KernelWriter {
   const FuseOptions& options_;
   const Clusters clusters_;
   std::vector<std::vector<const Node*>> uses_;
+  size_t operands_ = 1;  ///< of all nodes together: more never wait to be made
   std::unique_ptr<Graph> to_;
   std::unordered_map<Key, Value, Hash> values_;
 };
