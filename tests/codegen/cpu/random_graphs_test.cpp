@@ -15,6 +15,7 @@
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
+#include "tests/testing/counts.h"
 #include "tests/testing/random_graph.h"
 
 namespace graphc {
@@ -124,6 +125,7 @@ TEST(RandomGraphsCpu, AgreeWithTheEvaluator) {
     if (::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count() > 3)
       break;
   }
+  testing::count("random graphs", count);
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of the tests tried, in numbers a person can read: `tools/test` sums them at its end.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace graphc::testing {
+
+/// Adds `n` to what is tried under this name ("random graphs"): a line of JSON, {"count": what,
+/// "n": n}, at the end of the file named by $GRAPHC_COUNTS. Nothing where the variable is not set.
+/// Tests are processes of their own, so a test that counts says how many it tried, not a total.
+void count(std::string_view what, int64_t n);
+
+}  // namespace graphc::testing
