@@ -6,6 +6,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <unordered_map>
 
@@ -284,6 +285,22 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   Where where;
 };
 
+/// protobuf writes -0 and reads it as the whole number 0; -0.0 it reads as it is. A number ends its
+/// line, and a text ends in a quotation mark.
+std::string with_signed_zeros(std::string_view json) {
+  std::string text;
+  for (size_t at = 0; at < json.size();) {
+    const size_t newline = std::min(json.find('\n', at), json.size() - 1);
+    const std::string_view line = json.substr(at, newline + 1 - at);
+    const size_t end = line.find_last_not_of(",\n") + 1;
+    text += line.substr(0, end);
+    if (line.substr(0, end).ends_with(" -0")) text += ".0";
+    text += line.substr(end);
+    at = newline + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_proto(const Module& module) {
@@ -301,6 +318,16 @@ std::string to_pbtxt(const Module& module) {
   GRAPHC_CHECK(google::protobuf::TextFormat::PrintToString(Writer().module(module), &text),
                "a module is not written");
   return "# proto-message: graphc.proto.Module\n" + text;
+}
+
+std::string to_json(const Module& module) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  std::string text;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(Writer().module(module), &text, options);
+  GRAPHC_CHECK(status.ok(), "a module is not written: {}", status.ToString());
+  return with_signed_zeros(text);
 }
 
 Module from_proto(std::string_view bytes, std::string_view file) {
@@ -322,6 +349,20 @@ Module from_pbtxt(std::string_view text, std::string_view file) {
     throw input_error(first.where, "{}", first.message);
   }
   return Reader(file).module(message);
+}
+
+Module from_json(std::string_view text, std::string_view file) {
+  proto::Module message;
+  Reader reader(file);
+  const google::protobuf::LogSilencer silencer;
+  const google::protobuf::StringPiece piece(text.data(), text.size());
+  const auto status = google::protobuf::util::JsonStringToMessage(piece, &message);
+  if (!status.ok()) {
+    const google::protobuf::StringPiece reason = status.message();
+    throw reader.error(fmt::format("it is not a module in protobuf's JSON form: {}",
+                                   std::string_view(reason.data(), reason.size())));
+  }
+  return reader.module(message);
 }
 
 }  // namespace graphc

@@ -9,7 +9,9 @@
 #include "ir/op.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "tests/testing/counts.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/random_graph.h"
 
 namespace graphc {
 namespace {
@@ -43,10 +45,15 @@ graph @g (%x: f32[4,2]) state (%w: f32[2,2]) {
 }
 )";
 
-TEST(Serialize, BothFormsRoundTrip) {
+/// The module written and read back in each form.
+std::vector<Module> all_forms(const Module& module) {
+  return {from_proto(to_proto(module)), from_pbtxt(to_pbtxt(module)), from_json(to_json(module))};
+}
+
+TEST(Serialize, EveryFormRoundTrips) {
   const Module module = parse(kText, "m.graph");
   ASSERT_EQ(print(module), kText);
-  for (const Module& again : {from_proto(to_proto(module)), from_pbtxt(to_pbtxt(module))}) {
+  for (const Module& again : all_forms(module)) {
     verify(again);
     EXPECT_EQ(print(again), kText);
     EXPECT_TRUE(equal(*again.graphs[0], *module.graphs[0]));
@@ -62,6 +69,7 @@ TEST(Serialize, EqualModulesGiveEqualBytes) {
 }
 
 TEST(Serialize, EverySampleOfEveryOpRoundTrips) {
+  int64_t samples = 0;
   for (const Op* op : all_ops()) {
     if (op->samples == nullptr) continue;
     for (const Sample& sample : op->samples()) {
@@ -74,9 +82,43 @@ TEST(Serialize, EverySampleOfEveryOpRoundTrips) {
       graph->set_results(results);
       Module module;
       module.graphs.push_back(freeze(std::move(graph)));
-      EXPECT_TRUE(equal(*from_proto(to_proto(module)).graphs[0], *module.graphs[0])) << op->name;
-      EXPECT_EQ(print(from_pbtxt(to_pbtxt(module))), print(module));
+      for (const Module& again : all_forms(module)) {
+        EXPECT_TRUE(equal(*again.graphs[0], *module.graphs[0])) << op->name;
+        EXPECT_EQ(print(again), print(module));
+      }
+      ++samples;
     }
+  }
+  testing::count("protobuf round trips", 3 * samples);
+}
+
+TEST(Serialize, RandomGraphsRoundTrip) {
+  constexpr unsigned kGraphs = 300;
+  for (unsigned seed = 1; seed <= kGraphs; ++seed) {
+    const testing::RandomGraphOptions options{
+        .nodes = 5 + int(seed % 30), .loop = seed % 2 == 0, .gradient = seed % 3 == 0};
+    Module module;
+    module.graphs.push_back(testing::random_graph(seed, options));
+    const std::string text = print(module);
+    for (const Module& again : all_forms(module)) {
+      ASSERT_TRUE(equal(*again.graphs[0], *module.graphs[0])) << "seed " << seed;
+      ASSERT_EQ(print(again), text) << "seed " << seed;
+    }
+  }
+  testing::count("protobuf round trips", 3 * kGraphs);
+}
+
+TEST(Serialize, NumbersKeepTheirBitsInEveryForm) {
+  Module module = parse(R"(graph @g () {
+    %a = constant {dtype = f64, shape = [7],
+                   value = [0.1,-0.,inf,-inf,5e-324,1.7976931348623157e308,0.30000000000000004]}
+    %b = constant {dtype = i64, shape = [3],
+                   value = [9223372036854775807,-9223372036854775808,9007199254740993]}
+    return %a, %b
+  })");
+  for (const Module& again : all_forms(module)) {
+    EXPECT_TRUE(equal(*again.graphs[0], *module.graphs[0]));
+    EXPECT_EQ(print(again), print(module));
   }
 }
 
@@ -104,6 +146,14 @@ TEST(Serialize, RefusesWhatIsNoModule) {
   EXPECT_THAT(refusal("shape: 4", "shape: -4"), HasSubstr("an extent is at least 0"));
   EXPECT_THAT(error_of(ErrorKind::input, [] { from_proto("\xff\xff"); }),
               HasSubstr("not a module in protobuf's binary form"));
+  const auto json = [](std::string_view text) {
+    return error_of(ErrorKind::input, [&] { from_json(text, "a.json"); });
+  };
+  EXPECT_THAT(json("{\"version\": 1"), HasSubstr("not a module in protobuf's JSON form: "));
+  EXPECT_THAT(json("{\"version\": 1, \"stetes\": []}"), HasSubstr("stetes"));
+  EXPECT_THAT(json("{\"version\": 2}"), HasSubstr("version 2: this program reads 1"));
+  EXPECT_THAT(json("[]"), HasSubstr("JSON"));
+  EXPECT_THAT(json(std::string(100'000, '[')), HasSubstr("JSON"));
 }
 
 TEST(Serialize, DamagedBytesAreRefusedOrRead) {

@@ -116,6 +116,27 @@ TEST(GraphcTool, DumpShowsAModelAsTextThatParses) {
   EXPECT_EQ(from_pbtxt(graphc("dump - --stage=proto", kGraph).out).graphs[0]->name(), "f");
 }
 
+TEST(GraphcTool, FormsOfProtobufAreWrittenAndReadBack) {
+  const TemporaryFolder folder;
+  const std::string text = graphc("opt -", kGraph).out;
+  for (const auto& [form, ending] :
+       {std::pair{"text", "pbtxt"}, std::pair{"binary", "pb"}, std::pair{"json", "json"}}) {
+    const Ran written = graphc(fmt::format("dump - --stage=proto --form={}", form), kGraph);
+    ASSERT_EQ(written.code, 0) << written.err;
+    const auto file = folder.add(fmt::format("m.{}", ending), written.out);
+    const Ran read = graphc("dump " + file.string());
+    EXPECT_EQ(read.code, 0) << form << read.err;
+    EXPECT_EQ(read.out, text) << form;
+    EXPECT_EQ(graphc("check --target=reference " + file.string()).code, 0) << form;
+    const auto damaged = folder.add(fmt::format("bad.{}", ending), written.out.substr(3));
+    const Ran refused = graphc("opt " + damaged.string());
+    EXPECT_EQ(refused.code, 3) << form;
+    EXPECT_THAT(refused.err, HasSubstr(damaged.string())) << form;
+  }
+  EXPECT_EQ(graphc("dump - --stage=proto --form=yaml", kGraph).code, 2);
+  EXPECT_EQ(graphc("dump - --form=json", kGraph).code, 2);
+}
+
 TEST(GraphcTool, WhyNotSaysHowNearALoopIs) {
   const Ran is = graphc("dump lstm-layer hidden=8 batch=3 steps=4 --why-not=lstm");
   EXPECT_EQ(is.code, 0);

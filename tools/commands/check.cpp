@@ -212,7 +212,8 @@ int check(const Options& options) {
 void add_check(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("check", "Compare a target with the reference evaluator");
   auto options = std::make_shared<Options>();
-  verb->add_option("FILE", options->file, "a .graph file, or - for stdin")->required();
+  verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
+      ->required();
   verb->add_option("--graph", options->graph, "only this graph of the file");
   verb->add_option("--target", options->target, "what to compile for");
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")

@@ -30,7 +30,8 @@ Error usage_error(fmt::format_string<Args...> format, Args&&... args) {
 void write_stdout(std::string_view text);
 /// The content of a file, or of stdin for "-".
 std::string read_text(const std::string& path);
-/// The module in a `.graph` file, or in stdin for "-".
+/// The module in a file: protobuf's binary form where its name ends in `.pb`, its text form in
+/// `.pbtxt`, JSON in `.json`; any other is text of ir/text.h, and so is stdin, "-".
 Module read_module(const std::string& path);
 /// The graph called `name`; the only one when the name is empty.
 GraphPtr graph_of(const Module& module, const std::string& name);

@@ -18,7 +18,7 @@ namespace graphc::commands {
 namespace {
 
 struct Options {
-  std::string what, stage = "graph", graph, print_after, why_not, target;
+  std::string what, stage = "graph", form, graph, print_after, why_not, target;
   CompileOptions compile;
   GivenOptions given;
   std::vector<std::string> parameters;
@@ -83,7 +83,18 @@ std::string target_stage(const GraphPtr& graph, const Target& on, const Options&
   return on.show(graph, options.compile, options.stage);
 }
 
+/// The graph as a module in the form of protobuf that is asked for.
+std::string in_protobuf(const GraphPtr& graph, const Options& options) {
+  Module module{.name = options.what, .graphs = {graph}};
+  for (Value state : graph->states()) module.declare(state.name(), state.type());
+  if (options.form == "binary") return to_proto(module);
+  if (options.form == "json") return to_json(module);
+  return to_pbtxt(module);
+}
+
 int dump(const Options& options) {
+  if (!options.form.empty() && options.stage != "proto")
+    throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
   options.given.check(on);
   GraphPtr graph = chosen(options);
@@ -101,9 +112,7 @@ int dump(const Options& options) {
     return 0;
   }
   if (options.stage == "proto") {
-    Module module{.name = options.what, .graphs = {graph}};
-    for (Value state : graph->states()) module.declare(state.name(), state.type());
-    write_stdout(to_pbtxt(module));
+    write_stdout(in_protobuf(graph, options));
     return 0;
   }
   if (options.stage == "optimized") graph = optimized(graph, options);
@@ -120,12 +129,13 @@ int dump(const Options& options) {
 void add_dump(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("dump", "Show a model or a file at a stage of compilation");
   auto options = std::make_shared<Options>();
-  verb->add_option("MODEL|FILE", options->what, "a model, a .graph file, or - for stdin")
-      ->required();
+  verb->add_option("MODEL|FILE", options->what, "a model, a file, or - for stdin")->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: hidden=512 steps=30");
   verb->add_option("--stage", options->stage,
                    "graph, optimized, proto or dot; of target cpu also kernels, plan, llvm or asm")
       ->capture_default_str();
+  verb->add_option("--form", options->form, "of stage proto: text (the default), binary or json")
+      ->check(CLI::IsMember({"text", "binary", "json"}));
   verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
   verb->add_option("--target", options->target, "whose stages are shown");
   add_compile_options(*verb, options->compile, options->given, {"variant", "unroll", "cpu"});

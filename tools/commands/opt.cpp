@@ -50,7 +50,8 @@ int opt(const Options& options) {
 void add_opt(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("opt", "Run passes on graphs: text in, text out");
   auto options = std::make_shared<Options>();
-  verb->add_option("FILE", options->file, "a .graph file, or - for stdin")->required();
+  verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
+      ->required();
   verb->add_option("--passes", options->passes,
                    "passes in order: simplify,unroll{steps=4}; without any the text comes back "
                    "checked and in canonical form");

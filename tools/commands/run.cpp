@@ -113,7 +113,8 @@ int run(const Options& options) {
 void add_run(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("run", "Run a graph on given inputs");
   auto options = std::make_shared<Options>();
-  verb->add_option("FILE", options->file, "a .graph file, or - for stdin")->required();
+  verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
+      ->required();
   verb->add_option("--graph", options->graph, "which graph of the file");
   verb->add_option("--input", options->inputs,
                    "an input or state: x=@x.npy, or x=0.5 for every element")

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "ir/serialize.h"
 #include "runtime/files/files.h"
 #include "tools/commands/commands.h"
 
@@ -27,6 +28,9 @@ std::string read_text(const std::string& path) {
 }
 
 Module read_module(const std::string& path) {
+  if (path.ends_with(".pb")) return from_proto(read_file(path), path);
+  if (path.ends_with(".pbtxt")) return from_pbtxt(read_file(path), path);
+  if (path.ends_with(".json")) return from_json(read_file(path), path);
   return parse(read_text(path), path == "-" ? "<stdin>" : path);
 }
 
