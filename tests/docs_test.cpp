@@ -1,48 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents: every block marked `graph` parses, verifies and prints back.
+// The documents: every block marked `graph` parses, verifies and prints back, and how transcripts
+// are read. tests/tools/documents_test.cpp runs the commands.
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "tests/testing/documents.h"
 
 namespace graphc::testing {
 namespace {
 
-struct Block {
-  std::string text;
-  int line = 0;
-};
-
-/// The blocks of a Markdown file between "```graph" and "```".
-std::vector<Block> graph_blocks(std::istream& file) {
-  std::vector<Block> blocks;
-  bool inside = false;
-  int number = 0;
-  for (std::string line; std::getline(file, line);) {
-    ++number;
-    if (line.starts_with("```")) {
-      if (!inside && line == "```graph") blocks.push_back({"", number});
-      inside = !inside && line == "```graph";
-    } else if (inside) {
-      blocks.back().text += line + "\n";
-    }
-  }
-  return blocks;
-}
+using Lines = std::vector<std::string>;
 
 TEST(Documents, HaveGraphsThatAreGraphs) {
   int count = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(GRAPHC_SOURCE_DIR "/docs")) {
-    if (entry.path().extension() != ".md") continue;
-    std::ifstream file(entry.path());
-    for (const Block& block : graph_blocks(file)) {
-      SCOPED_TRACE(entry.path().string() + ":" + std::to_string(block.line));
+  for (const std::string& path : all_documents()) {
+    for (const GraphBlock& block : read_document(document_text(path)).graphs) {
+      SCOPED_TRACE(path + ":" + std::to_string(block.line));
       const GraphPtr graph = parse_graph(block.text);
       verify(*graph);
       EXPECT_TRUE(equal(*parse_graph(print(*graph)), *graph));
@@ -53,10 +27,47 @@ TEST(Documents, HaveGraphsThatAreGraphs) {
 }
 
 TEST(Documents, AWrongGraphIsFound) {
-  std::istringstream text("```graph\ngraph @f(%x: f32[2]) { return nothing(%x) }\n```\n");
-  const std::vector<Block> blocks = graph_blocks(text);
-  ASSERT_EQ(blocks.size(), 1u);
-  EXPECT_THROW(parse_graph(blocks[0].text), Error);
+  const Document document =
+      read_document("```graph\ngraph @f(%x: f32[2]) { return nothing(%x) }\n```\n");
+  ASSERT_EQ(document.graphs.size(), 1u);
+  EXPECT_EQ(document.graphs[0].line, 1);
+  EXPECT_THROW(parse_graph(document.graphs[0].text), Error);
+}
+
+TEST(Documents, TranscriptsAreRead) {
+  const Document document = read_document(
+      "text\n```graph a.graph\nA\n```\n```sh\n$ one \\\n  more\nout\n\nput\n$ two\n```\n"
+      "```sh\nnot run\n```\n```\n$ three\nx\n```\n");
+  ASSERT_EQ(document.graphs.size(), 1u);
+  EXPECT_EQ(document.graphs[0].name, "a.graph");
+  EXPECT_EQ(document.graphs[0].text, "A\n");
+  ASSERT_EQ(document.transcripts.size(), 3u);
+  EXPECT_EQ(document.transcripts[0].command, "one \\\n  more");
+  EXPECT_EQ(document.transcripts[0].line, 6);
+  EXPECT_EQ(document.transcripts[0].expected, (Lines{"out", "", "put"}));
+  EXPECT_EQ(document.transcripts[1].command, "two");
+  EXPECT_EQ(document.transcripts[1].expected, Lines{});
+  EXPECT_EQ(document.transcripts[2].expected, Lines{"x"});
+}
+
+TEST(Documents, OutputsAreComparedAndDotsStandForAnything) {
+  EXPECT_TRUE(matches({"a", "b"}, {"a", "b"}));
+  EXPECT_FALSE(matches({"a", "b"}, {"a"}));
+  EXPECT_FALSE(matches({"a"}, {"a", "b"}));
+  EXPECT_FALSE(matches({"a"}, {"b"}));
+  EXPECT_TRUE(matches({"...", "b"}, {"a", "a", "b"}));
+  EXPECT_TRUE(matches({"..."}, {}));
+  EXPECT_FALSE(matches({"...", "b"}, {"b", "a"}));
+  EXPECT_TRUE(matches({"a", "...", "b", "...", "c"}, {"a", "x", "b", "b", "y", "c"}));
+  EXPECT_TRUE(matches({"in ... s, ... ms"}, {"in 0.1 s, 5 ms"}));
+  EXPECT_FALSE(matches({"in ... s"}, {"in 0.1 ms"}));
+  EXPECT_FALSE(matches({"in ... s"}, {"x in 0.1 s"}));
+}
+
+TEST(Documents, OutputsAreReplaced) {
+  const Document document = read_document("a\n```\n$ one\nold\n$ two\n```\nb\n");
+  EXPECT_EQ(with_outputs(document, {{"new", "er"}, {"2"}}),
+            "a\n```\n$ one\nnew\ner\n$ two\n2\n```\nb\n");
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/documents.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/error.h"
+
+namespace graphc::testing {
+
+namespace filesystem = std::filesystem;
+
+std::vector<std::string> all_documents() {
+  const filesystem::path root = GRAPHC_SOURCE_DIR;
+  std::vector<std::string> paths;
+  const auto add = [&](const filesystem::directory_entry& entry) {
+    if (entry.path().extension() == ".md")
+      paths.push_back(entry.path().lexically_relative(root).generic_string());
+  };
+  for (const char* folder : {"", "models/tour"}) {
+    for (const auto& entry : filesystem::directory_iterator(root / folder)) add(entry);
+  }
+  for (const auto& entry : filesystem::recursive_directory_iterator(root / "docs")) add(entry);
+  std::ranges::sort(paths);
+  return paths;
+}
+
+std::string document_text(const std::string& path) {
+  std::ifstream file(filesystem::path(GRAPHC_SOURCE_DIR) / path, std::ios::binary);
+  if (!file) throw input_error({}, "cannot read '{}'", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace graphc::testing

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents' commands print what the documents say. GRAPHC_BLESS=1 rewrites the documents.
+#include "tests/testing/documents.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+
+#include "runtime/files/files.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc::testing {
+namespace {
+
+/// Those that show commands.
+std::vector<std::string> documents_with_commands() {
+  std::vector<std::string> paths = all_documents();
+  std::erase_if(paths, [](const std::string& path) {
+    return read_document(document_text(path)).transcripts.empty();
+  });
+  return paths;
+}
+
+/// What bash prints for a command in a folder, stdout and stderr as they come; the tools of this
+/// build are found first.
+std::vector<std::string> output_of(const std::string& command, const TemporaryFolder& folder) {
+  const auto script = folder.add(
+      ".command", fmt::format("cd '{}'\nexport PATH='{}':$PATH\n{}\n", folder.path().string(),
+                              std::filesystem::path(GRAPHC_TOOL).parent_path().string(), command));
+  const auto output = folder.path() / ".output";
+  std::FILE* pipe = popen(
+      fmt::format("bash '{}' > '{}' 2>&1 < /dev/null", script.string(), output.string()).c_str(),
+      "r");
+  if (pipe == nullptr) throw resource_error("cannot run bash");
+  pclose(pipe);
+  return lines_of(read_file(output.string()));
+}
+
+class DocumentsCpu : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
+  const Document document = read_document(document_text(GetParam()));
+  const TemporaryFolder folder;
+  for (const GraphBlock& graph : document.graphs) {
+    if (!graph.name.empty()) folder.add(graph.name, graph.text);
+  }
+  const bool bless = std::getenv("GRAPHC_BLESS") != nullptr;
+  std::vector<std::vector<std::string>> outputs;
+  for (const Transcript& transcript : document.transcripts) {
+    const std::vector<std::string> found = output_of(transcript.command, folder);
+    const bool same = matches(transcript.expected, found);
+    outputs.push_back(same ? transcript.expected : found);
+    if (same || bless) continue;
+    ADD_FAILURE() << GetParam() << ":" << transcript.line << ": $ " << transcript.command
+                  << "\nprinted:\n"
+                  << fmt::format("{}", fmt::join(found, "\n"));
+  }
+  count("commands of documents", int64_t(document.transcripts.size()));
+  if (bless) {
+    const std::string path = std::string(GRAPHC_SOURCE_DIR) + "/" + GetParam();
+    write_file_atomically(path, with_outputs(document, outputs));
+  }
+}
+
+/// `docs/ops.md` as a name of a test.
+std::string test_name(const ::testing::TestParamInfo<std::string>& document) {
+  std::string name = document.param;
+  std::ranges::replace_if(name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, DocumentsCpu, ::testing::ValuesIn(documents_with_commands()),
+                         test_name);
+
+TEST(DocumentsThatRun, AreWhatANewcomerReads) {
+  const std::vector<std::string> paths = documents_with_commands();
+  for (const char* path : {"models/tour/README.md"})
+    EXPECT_NE(std::ranges::find(paths, path), paths.end()) << path;
+}
+
+}  // namespace
+}  // namespace graphc::testing
