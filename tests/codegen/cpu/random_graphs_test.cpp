@@ -1,132 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs, half of them with a loop and a third of them gradients, compiled in every variant:
 // they agree with the f64 evaluator as far as the f32 evaluator does, a few times over, and their
-// bits do not depend on the number of threads. GRAPHC_RANDOM_GRAPHS says how many, GRAPHC_SEED
-// which is the first.
+// bits do not depend on the number of threads. Then graphs of whole numbers, which agree exactly.
+// GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first. A
+// graph that fails is reduced and written down as tests/codegen/cpu/variants.h says.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <random>
-
-#include "codegen/cpu/cpu_features.h"
-#include "codegen/target.h"
-#include "ir/evaluate.h"
 #include "ir/text.h"
-#include "passes/pipeline.h"
+#include "tests/codegen/cpu/variants.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc {
+namespace graphc::testing {
 namespace {
 
-using Literals = std::vector<Literal>;
-
-int64_t number(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoll(text, nullptr, 10);
-}
-
-Literals random_inputs(const Graph& graph, unsigned seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> number(-1, 1);
-  Literals inputs;
-  for (Value input : graph.inputs()) {
-    Literal literal(input.type());
-    for (float& x : literal.mutable_data<float>()) x = number(random);
-    inputs.push_back(std::move(literal));
-  }
-  return inputs;
-}
-
 /// A level the host can run, another for each seed; the variants of a seed share it.
-std::string level(unsigned seed) {
-  const std::vector<cpu::CpuFeatures> all = cpu::cpus_of();
-  return all[seed % all.size()].name;
+std::vector<std::string> level(unsigned seed) {
+  const std::vector<std::string> all = all_levels();
+  return {all[seed % all.size()]};
 }
 
-Literals run(const GraphPtr& graph, const Literals& inputs, const char* variant, int threads,
-             const std::string& cpu) {
-  CompileReport report;
-  const auto executable =
-      compile(graph, targets::cpu, {.variant = variant, .cpu = cpu, .threads = threads}, report);
-  std::vector<Tensor> arguments, outputs;
-  for (const Literal& input : inputs) arguments.emplace_back(input);
-  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
-  executable->run(arguments, {}, outputs);
-  Literals results;
-  for (const Tensor& output : outputs) results.push_back(output.copy());
-  return results;
+void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
+  const std::string what = first_difference(graph, seed, numbers, level(seed), threads);
+  if (what.empty()) return;
+  ADD_FAILURE() << "seed " << seed << ": " << what << "\n"
+                << print(*graph) << "\n"
+                << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers,
+                                   level(seed), threads);
 }
 
-/// What went wrong, or nothing.
-std::string disagreement(const Literals& found, const Literals& wanted, const Literals& rounded) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    double largest = 1, error = 0;
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      largest = std::max(largest, std::abs(wanted[i].element(k)));
-      error = std::max(error, std::abs(wanted[i].element(k) - rounded[i].element(k)));
-    }
-    const double tolerance = 20 * error + 1e-5 * largest;
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      const double difference = std::abs(found[i].element(k) - wanted[i].element(k));
-      if (!(difference <= tolerance)) {
-        return fmt::format("result {} element {}: wanted {}, found {}, tolerance {}", i, k,
-                           wanted[i].element(k), found[i].element(k), tolerance);
-      }
-    }
-  }
-  return {};
-}
-
-/// The first element whose bits differ, or nothing.
-std::string difference(const Literals& a, const Literals& b) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    for (int64_t k = 0; k < a[i].elements(); ++k) {
-      const double x = a[i].element(k), y = b[i].element(k);
-      if (x != y && !(std::isnan(x) && std::isnan(y)))
-        return fmt::format("result {} element {}: {} and {}", i, k, x, y);
-    }
-  }
-  return {};
-}
-
-void check(unsigned seed) {
-  const testing::RandomGraphOptions options{
-      .nodes = 5 + int(seed * 7 % 30), .loop = seed % 2 == 1, .gradient = seed % 3 == 2};
-  const GraphPtr graph = testing::random_graph(seed, options);
-  const Literals inputs = random_inputs(*graph, seed);
-  const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
-  const Literals wanted = evaluate(*plain, inputs, {}, Precision::f64).results;
-  const Literals rounded = evaluate(*plain, inputs, {}, Precision::f32).results;
-  const auto fail = [&](const std::string& what) {
-    ADD_FAILURE() << "seed " << seed << ": " << what << "\n" << print(*graph);
-  };
-  for (const char* variant : {"fused", "basic", "unrolled"}) {
-    try {
-      const Literals found = run(graph, inputs, variant, 1, level(seed));
-      if (const std::string what = disagreement(found, wanted, rounded); !what.empty())
-        return fail(fmt::format("{}: {}", variant, what));
-      if (const std::string what = difference(found, run(graph, inputs, variant, 2, level(seed)));
-          !what.empty())
-        return fail(fmt::format("{}, 1 and 2 threads: {}", variant, what));
-    } catch (const Error& error) {
-      return fail(fmt::format("{}: {}", variant, error.what()));
-    }
-  }
+/// Calls `check_one` with as many seeds as `variable` says; a few failures say enough.
+template <typename CheckOne>
+void go_through_seeds(const char* variable, int64_t otherwise, const char* name,
+                      const CheckOne& check_one) {
+  const int64_t first = number_from("GRAPHC_SEED", 1), count = number_from(variable, otherwise);
+  const auto* result = ::testing::UnitTest::GetInstance()->current_test_info()->result();
+  for (int64_t seed = first; seed < first + count && result->total_part_count() <= 3; ++seed)
+    check_one(unsigned(seed));
+  testing::count(name, count);
 }
 
 TEST(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  const int64_t first = number("GRAPHC_SEED", 1), count = number("GRAPHC_RANDOM_GRAPHS", 500);
-  for (int64_t seed = first; seed < first + count && !::testing::Test::HasFatalFailure(); ++seed) {
-    check(unsigned(seed));
-    // A few failures say enough.
-    if (::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count() > 3)
-      break;
-  }
-  testing::count("random graphs", count);
+  go_through_seeds("GRAPHC_RANDOM_GRAPHS", 500, "random graphs", [](unsigned seed) {
+    const RandomGraphOptions options{
+        .nodes = 5 + int(seed * 7 % 30), .loop = seed % 2 == 1, .gradient = seed % 3 == 2};
+    check(random_graph(seed, options), seed, Numbers::real, {1, 2});
+  });
+}
+
+TEST(RandomGraphsCpu, OfWholeNumbersAreExact) {
+  go_through_seeds("GRAPHC_EXACT_GRAPHS", 200, "exact random graphs", [](unsigned seed) {
+    check(exact_graph(seed, 5 + int(seed * 7 % 25), seed % 2 == 1), seed, Numbers::whole, {1, 3});
+  });
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::testing

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs without what nothing needs.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace graphc::testing {
+
+/// The graph without nodes, inputs, parts of scans and operands of `grad` that no result and no
+/// `next` needs.
+GraphPtr pruned(GraphPtr graph);
+
+}  // namespace graphc::testing

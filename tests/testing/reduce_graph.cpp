@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/reduce_graph.h"
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/verify.h"
+#include "tests/testing/change_scan.h"
+#include "tests/testing/prune_graph.h"
+#include "tests/testing/with_extent.h"
+
+namespace graphc::testing {
+namespace {
+
+using Edit = std::function<GraphPtr()>;
+using Edits = std::vector<Edit>;
+
+bool is_leaf(const Node& node) {
+  return node.is(ops::input) || node.is(ops::state) || node.is(ops::constant);
+}
+
+int64_t sum_of_extents(const Graph& graph) {
+  int64_t sum = 0;
+  for (const Node& node : graph.nodes()) {
+    for (const Type& type : node.types) {
+      for (int64_t extent : type.shape) sum += extent;
+    }
+    for (const GraphPtr& region : node.regions) sum += sum_of_extents(*region);
+  }
+  return sum;
+}
+
+int count_on(const Attributes& attributes) {
+  int on = 0;
+  for (const auto& [name, value] : attributes) {
+    const bool* flag = std::get_if<bool>(&value);
+    on += flag != nullptr && *flag;
+  }
+  return on;
+}
+
+int count_on(const Graph& graph) {
+  int on = 0;
+  for (const Node& node : graph.nodes()) {
+    on += count_on(node.attributes);
+    for (const GraphPtr& region : node.regions) on += count_on(*region);
+  }
+  return on;
+}
+
+int leaves(const Graph& graph) {
+  int sum = 0;
+  for (const Node& node : graph.nodes()) {
+    sum += is_leaf(node);
+    for (const GraphPtr& region : node.regions) sum += leaves(*region);
+  }
+  return sum;
+}
+
+int results(const Graph& graph) {
+  int sum = int(graph.results().size() + graph.next().size());
+  for (const Node& node : graph.nodes()) {
+    for (const GraphPtr& region : node.regions) sum += results(*region);
+  }
+  return sum;
+}
+
+/// What a step must make smaller, so that the steps end.
+auto size_of(const Graph& graph) {
+  return std::tuple(applications(graph), results(graph), leaves(graph), count_on(graph),
+                    sum_of_extents(graph));
+}
+
+GraphPtr with_results(const Graph& graph, const Values& results) {
+  auto copy = std::make_unique<Graph>(graph.name());
+  Values inputs;
+  for (Value input : graph.inputs()) inputs.push_back(copy->input(input.type(), input.name()));
+  std::map<std::pair<const Node*, int>, Value> made;
+  for (size_t i = 0; i < inputs.size(); ++i) made[{graph.inputs()[i].node, 0}] = inputs[i];
+  const std::vector<bool> needed = needed_nodes(graph, results);
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::input) || !needed[size_t(node.id)]) continue;
+    Values operands;
+    for (Value operand : node.operands) operands.push_back(made.at({operand.node, operand.index}));
+    const Node& added = copy_node(node, operands, *copy);
+    for (int i = 0; i < added.results(); ++i) made[{&node, i}] = added.result(i);
+  }
+  Values kept;
+  for (Value result : results) kept.push_back(made.at({result.node, result.index}));
+  copy->set_results(kept);
+  return freeze(std::move(copy));
+}
+
+/// The graph with `node` replaced by what `make` gives.
+GraphPtr with_node(const GraphPtr& graph, const Node* node,
+                   const std::function<Values(const Values& operands, Graph& to)>& make) {
+  return rewrite(*graph,
+                 [&](const Node& old, const Values& operands, Graph& to) -> std::optional<Values> {
+                   if (&old != node) return std::nullopt;
+                   return make(operands, to);
+                 });
+}
+
+/// Fewer results, and a graph that ends at any of its nodes.
+Edits endings(const GraphPtr& graph) {
+  Edits edits;
+  if (!graph->states().empty()) return edits;
+  const size_t count = graph->results().size();
+  for (size_t i = 0; i < count && count > 1; ++i)
+    edits.push_back([=] { return with_results(*graph, {graph->results()[i]}); });
+  for (const Node& node : graph->nodes()) {
+    if (is_leaf(node)) continue;
+    Values all;
+    for (int i = 0; i < node.results(); ++i) all.push_back(node.result(i));
+    edits.push_back([=] { return with_results(*graph, all); });
+  }
+  for (size_t i = 0; i < count && count > 1; ++i) {
+    Values fewer = graph->results();
+    fewer.erase(fewer.begin() + int64_t(i));
+    edits.push_back([=] { return with_results(*graph, fewer); });
+    // An operand in the place of a result.
+    for (Value operand : graph->results()[i].node->operands) {
+      Values earlier = graph->results();
+      earlier[i] = operand;
+      edits.push_back([=] { return with_results(*graph, earlier); });
+    }
+  }
+  return edits;
+}
+
+/// Inputs in the place of nodes, the last nodes first: what only they needed goes.
+Edits beginnings(const GraphPtr& graph) {
+  Edits edits;
+  for (size_t id = graph->nodes().size(); id-- > 0;) {
+    const Node* node = &graph->nodes()[id];
+    if (is_leaf(*node) || node->is(ops::grad)) continue;
+    edits.push_back([=] {
+      return with_node(graph, node, [node](const Values&, Graph& to) {
+        Values made;
+        for (const Type& type : node->types) made.push_back(to.input(type, "x"));
+        return made;
+      });
+    });
+  }
+  return edits;
+}
+
+/// Operands, inputs of the same region and constants in the place of nodes; in regions too.
+Edits replacements(const GraphPtr& graph) {
+  Edits edits;
+  for (size_t id = graph->nodes().size(); id-- > 0;) {
+    const Node* node = &graph->nodes()[id];
+    for (size_t r = 0; r < node->regions.size(); ++r) {
+      for (const Edit& edit : replacements(node->regions[r])) {
+        edits.push_back([=] {
+          return with_node(graph, node, [&](const Values& operands, Graph& to) {
+            std::vector<GraphPtr> regions = node->regions;
+            regions[r] = edit();
+            const Node& copy = copy_node(*node, operands, to, regions);
+            Values made;
+            for (int i = 0; i < copy.results(); ++i) made.push_back(copy.result(i));
+            return made;
+          });
+        });
+      }
+    }
+    if (is_leaf(*node) || node->results() != 1 || node->is(ops::grad)) continue;
+    const auto by = [&](const std::function<Value(const Values&, Graph&)>& make) {
+      edits.push_back([=] {
+        return with_node(graph, node, [&](const Values& operands, Graph& to) -> Values {
+          return {make(operands, to)};
+        });
+      });
+    };
+    for (size_t i = 0; i < node->operands.size(); ++i) {
+      if (node->operands[i].type() == node->types[0])
+        by([i](const Values& operands, Graph&) { return operands[i]; });
+    }
+    for (size_t i = 0; i < graph->inputs().size(); ++i) {
+      if (graph->inputs()[i].type() == node->types[0])
+        by([i](const Values&, Graph& to) { return to.inputs()[i]; });
+    }
+    by([node](const Values&, Graph& to) { return splat(to, 1, node->types[0]); });
+  }
+  return edits;
+}
+
+/// Carries that stay as they begin, emits and streams that become inputs.
+Edits scan_parts(const GraphPtr& graph) {
+  Edits edits;
+  const auto change = [&](const Node* node,
+                          const std::function<Values(const Scan&, ScanChange, Graph&)>& make) {
+    edits.push_back([=] {
+      return with_node(graph, node, [&](const Values& operands, Graph& to) {
+        const Scan scan(*node);
+        return make(scan, all_of(scan, operands), to);
+      });
+    });
+  };
+  for (const Node& node : graph->nodes()) {
+    if (!node.is(ops::scan)) continue;
+    const Scan scan(node);
+    const size_t emits = scan.emits().size();
+    for (size_t i = 0; i < emits; ++i) {
+      change(&node, [i](const Scan& old, ScanChange parts, Graph& to) {
+        parts.emits.erase(parts.emits.begin() + int64_t(i));
+        const Node& made = add_changed(old, parts, to);
+        Values values;
+        for (int r = 0; r < made.results(); ++r) values.push_back(made.result(r));
+        values.insert(values.begin() + int64_t(i), to.input(old.emitted(i).type(), "x"));
+        return values;
+      });
+    }
+    for (size_t i = 0; i < scan.initial().size(); ++i) {
+      change(&node, [i, emits](const Scan& old, ScanChange parts, Graph& to) {
+        const BodyInput carry = parts.carries[i];
+        parts.captures.push_back(carry);
+        parts.carries.erase(parts.carries.begin() + int64_t(i));
+        parts.next.erase(parts.next.begin() + int64_t(i));
+        const Node& made = add_changed(old, parts, to);
+        Values values;
+        for (int r = 0; r < made.results(); ++r) values.push_back(made.result(r));
+        values.insert(values.begin() + int64_t(emits + i), carry.operand);
+        return values;
+      });
+    }
+    for (size_t i = 0; i < scan.streams().size(); ++i) {
+      change(&node, [i](const Scan& old, ScanChange parts, Graph& to) {
+        const BodyInput stream = parts.streams[i];
+        const Type step = old.body().inputs()[stream.index].type();
+        parts.captures.push_back({stream.index, to.input(step, "x")});
+        parts.streams.erase(parts.streams.begin() + int64_t(i));
+        const Node& made = add_changed(old, parts, to);
+        Values values;
+        for (int r = 0; r < made.results(); ++r) values.push_back(made.result(r));
+        return values;
+      });
+    }
+  }
+  return edits;
+}
+
+/// Attributes that are on, off.
+Edits switches(const GraphPtr& graph) {
+  Edits edits;
+  for (const Node& node : graph->nodes()) {
+    for (const auto& [name, value] : node.attributes) {
+      const bool* flag = std::get_if<bool>(&value);
+      if (flag == nullptr || !*flag) continue;
+      edits.push_back([graph, node = &node, name = name] {
+        return with_node(graph, node, [&](const Values& operands, Graph& to) {
+          Attributes attributes = node->attributes;
+          attributes.set(name, false);
+          const Node& made = to.add(node->op, operands, attributes, node->regions, node->where);
+          Values values;
+          for (int i = 0; i < made.results(); ++i) values.push_back(made.result(i));
+          return values;
+        });
+      });
+    }
+  }
+  return edits;
+}
+
+Edits extents(const GraphPtr& graph) {
+  Edits edits;
+  for (int64_t from : extents_of(*graph)) {
+    std::set<int64_t> tried;
+    for (int64_t to : {int64_t{1}, int64_t{2}, from / 2, from - 1}) {
+      if (to >= from || to < 1 || !tried.insert(to).second) continue;
+      edits.push_back([=] { return with_extent(*graph, from, to); });
+      edits.push_back([=] { return with_extent(*graph, from, to, true); });
+    }
+  }
+  return edits;
+}
+
+class Reducer {
+ public:
+  Reducer(GraphPtr graph, const std::function<bool(const GraphPtr&)>& fails, int calls)
+      : graph_(std::move(graph)), fails_(fails), calls_(calls) {}
+
+  GraphPtr run() {
+    attempt([this] { return graph_; });  // what nothing needs
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& family : {endings, beginnings, scan_parts, replacements, switches, extents})
+        more |= go_through(family);
+    }
+    return graph_;
+  }
+
+ private:
+  bool go_through(Edits (*family)(const GraphPtr&)) {
+    bool any = false;
+    // A step taken changes the list; the next to try is about where the last was.
+    for (size_t i = 0;;) {
+      const Edits edits = family(graph_);
+      bool taken = false;
+      for (; i < edits.size() && !taken; i += !taken) taken = attempt(edits[i]);
+      if (!taken) return any;
+      any = true;
+    }
+  }
+
+  bool attempt(const Edit& edit) {
+    try {
+      const GraphPtr smaller = pruned(edit());
+      if (!(size_of(*smaller) < size_of(*graph_)) || calls_ == 0) return false;
+      verify(*smaller);
+      --calls_;
+      if (!fails_(smaller)) return false;
+      graph_ = smaller;
+      return true;
+    } catch (const Error& error) {
+      // Most steps do not fit: an op refuses the operands it would get.
+      if (error.kind() == ErrorKind::internal) throw;
+      return false;
+    }
+  }
+
+  GraphPtr graph_;
+  const std::function<bool(const GraphPtr&)>& fails_;
+  int calls_;
+};
+
+}  // namespace
+
+int applications(const Graph& graph) {
+  int sum = 0;
+  for (const Node& node : graph.nodes()) {
+    sum += !is_leaf(node);
+    for (const GraphPtr& region : node.regions) sum += applications(*region);
+  }
+  return sum;
+}
+
+GraphPtr reduce_graph(const GraphPtr& graph, const std::function<bool(const GraphPtr&)>& fails,
+                      int most_calls) {
+  return Reducer(graph, fails, most_calls).run();
+}
+
+}  // namespace graphc::testing
