@@ -108,6 +108,7 @@ GraphPtr Parser::body(std::span<const Type> inputs, std::string_view name, Where
 
 GraphPtr Parser::graph() {
   auto graph = std::make_unique<Graph>();
+  const Token start = peek();
   if (peek().kind == TokenKind::global) graph->set_name(take().text);
   parameters(*graph, {});
   if (accept("state")) states(*graph, *module_);
@@ -126,7 +127,9 @@ GraphPtr Parser::graph() {
       throw source_.marked(name, error.message());
     }
   }
-  return freeze(std::move(graph));
+  GraphPtr frozen = freeze(std::move(graph));
+  check_depth(start, *frozen);
+  return frozen;
 }
 
 void Parser::region() {
@@ -139,7 +142,17 @@ void Parser::region() {
   BlockEnd end = block(scope, "return");
   if (!end.next.empty()) throw source_.error(end.next[0].first, "a region has no states");
   region->set_results(std::move(end.results));
-  regions_.emplace(name.text, freeze(std::move(region)));
+  GraphPtr frozen = freeze(std::move(region));
+  check_depth(name, *frozen);
+  regions_.emplace(name.text, std::move(frozen));
+}
+
+void Parser::check_depth(const Token& place, const Graph& graph) {
+  try {
+    region_depth_.check(graph);
+  } catch (const Error& error) {
+    throw source_.marked(place, error.message());
+  }
 }
 
 /// `types` are those of a body's parameters, which need not be written; empty for other graphs.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/lexer.h"
+#include "ir/region_depth.h"
 
 namespace graphc {
 
@@ -73,6 +74,8 @@ class Parser {
   Where where(const Token& token) const;
   GraphPtr graph();
   void region();
+  /// Throws where the regions inside a graph just read are too deep.
+  void check_depth(const Token& place, const Graph& graph);
   void parameters(Graph& graph, std::span<const Type> types);
   void states(Graph& graph, Module& module);
   std::pair<Token, Type> typed_name();
@@ -115,6 +118,7 @@ class Parser {
   std::unordered_set<std::string_view>
       names_;  ///< all names of values written anywhere in the text
   std::map<std::string, GraphPtr> regions_;
+  RegionDepth region_depth_;
   Module* module_ = nullptr;
 };
 

@@ -12,6 +12,7 @@
 
 #include "ir/graph.pb.h"
 #include "ir/op.h"
+#include "ir/region_depth.h"
 
 namespace graphc {
 namespace {
@@ -124,6 +125,7 @@ class Reader {
       module.declare(state.name(), type(state.type()), where_);
     for (const proto::Graph& region : message.regions()) {
       regions_.push_back(graph(region));
+      check_depth(*regions_.back());
       if (!regions_.back()->states().empty()) throw error("a region has no states");
     }
     for (const proto::Graph& graph : message.graphs()) {
@@ -133,6 +135,7 @@ class Reader {
         if (other->name() == graph.name())
           throw error(fmt::format("there are two graphs @{}", graph.name()));
       module.graphs.push_back(this->graph(graph));
+      check_depth(*module.graphs.back());
     }
     return module;
   }
@@ -143,6 +146,14 @@ class Reader {
     if (!dtype) throw error(fmt::format("unknown element type '{}'", message.dtype()));
     try {
       return {*dtype, Shape(std::span(message.shape().data(), size_t(message.shape_size())))};
+    } catch (const Error& fault) {
+      throw error(fault.message());
+    }
+  }
+
+  void check_depth(const Graph& graph) {
+    try {
+      depth_.check(graph);
     } catch (const Error& fault) {
       throw error(fault.message());
     }
@@ -268,6 +279,7 @@ class Reader {
 
   Where where_;
   std::vector<GraphPtr> regions_;
+  RegionDepth depth_;
 };
 
 /// Keeps the first error of protobuf's text parser.

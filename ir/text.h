@@ -46,7 +46,7 @@
 // States. `state` lines are printed only when the graphs do not give the module's states in order.
 //
 // Types are optional on input, except in parameters, and always printed. Comments run from `#` to
-// the end of the line. Blocks and operands nest at most 64 deep.
+// the end of the line. Blocks and operands nest at most 64 deep, regions 48.
 #pragma once
 
 #include <functional>

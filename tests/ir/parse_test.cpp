@@ -182,6 +182,26 @@ TEST(Parse, NestingIsBounded) {
   EXPECT_EQ(in_graph(block), "nested deeper than 64 operands and blocks");
 }
 
+/// Regions of which each has the one before it inside.
+std::string chain(int length) {
+  std::string text = "region @r0 (%x: f32[2]) { return %x }\n";
+  for (int i = 1; i < length; ++i)
+    text +=
+        fmt::format("region @r{} (%x: f32[2]) {{ %y = kernel (%x) @r{} return %y }}\n", i, i - 1);
+  return text;
+}
+
+TEST(Parse, RegionsInsideRegionsAreBounded) {
+  const auto graph = [](int length) {
+    return chain(length) +
+           fmt::format("graph (%x: f32[2]) {{ %y = kernel (%x) @r{} return %y }}", length - 1);
+  };
+  const std::string deepest = print(parse(graph(48)));
+  EXPECT_EQ(print(parse(deepest)), deepest);
+  EXPECT_EQ(refusal(graph(49)), "regions nest at most 48 deep: found 49");
+  EXPECT_EQ(refusal(graph(100'000)), "regions nest at most 48 deep: found 49");
+}
+
 const char* const kSample = R"(module @m
 state %seed: i64[]
 region @k (%v: f32[2]) { %t = tanh %v return %t, mul(%t, 0.5) }

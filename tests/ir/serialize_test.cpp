@@ -156,6 +156,28 @@ TEST(Serialize, RefusesWhatIsNoModule) {
   EXPECT_THAT(json(std::string(100'000, '[')), HasSubstr("JSON"));
 }
 
+TEST(Serialize, RegionsInsideRegionsAreBounded) {
+  // Of which each has the one before it inside.
+  const auto chain = [](int length) {
+    std::string text = "version: 1\n";
+    for (int i = 0; i < length; ++i) {
+      const std::string region = i == 0 ? "" : fmt::format("regions: {}", i - 1);
+      const std::string op = i == 0 ? "tanh" : "kernel";
+      text += fmt::format(
+          R"({} {{ inputs {{ name: "x" type {{ dtype: "f32" }} }} results: "y"
+             nodes {{ op: "{}" names: "y" operands: "x" {} }} }})",
+          i + 1 < length ? "regions" : "graphs", op, region);
+    }
+    return text;
+  };
+  const std::string deepest = print(from_pbtxt(chain(49)));
+  EXPECT_EQ(print(parse(deepest)), deepest);
+  for (int length : {50, 20'000}) {
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { from_pbtxt(chain(length), "a.pbtxt"); }),
+                HasSubstr("regions nest at most 48 deep: found 49"));
+  }
+}
+
 TEST(Serialize, DamagedBytesAreRefusedOrRead) {
   const std::string bytes = to_proto(parse(kText));
   std::mt19937 random(3);

@@ -14,6 +14,12 @@ using graphc::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+TEST(BenchSweep, HasABoundedNumberOfRows) {
+  const std::vector<std::string> many(8, "a=1,2,3,4");
+  EXPECT_EQ(testing::error_of(ErrorKind::usage, [&] { bench::combinations(many); }),
+            "a sweep has at most 10000 rows: 'a' makes 16384");
+}
+
 TEST(Sweep, TheFirstParameterChangesSlowest) {
   EXPECT_THAT(combinations({"a=1,2", "b=x", "c=3,4"}),
               ElementsAre(ElementsAre("a=1", "b=x", "c=3"), ElementsAre("a=1", "b=x", "c=4"),

@@ -4,6 +4,11 @@
 #include "ir/error.h"
 
 namespace graphc::bench {
+namespace {
+
+constexpr size_t kMaxCombinations = 10'000;
+
+}  // namespace
 
 std::vector<std::string> split_list(std::string_view text, std::string_view what) {
   std::vector<std::string> parts;
@@ -29,6 +34,11 @@ std::vector<std::vector<std::string>> combinations(const std::vector<std::string
     }
     const std::string name = assignment.substr(0, equals);
     const std::vector<std::string> values = split_list(assignment.substr(equals + 1), name);
+    if (rows.size() * values.size() > kMaxCombinations) {
+      throw Error(ErrorKind::usage, {},
+                  fmt::format("a sweep has at most {} rows: '{}' makes {}", kMaxCombinations, name,
+                              rows.size() * values.size()));
+    }
     std::vector<std::vector<std::string>> longer;
     for (const std::vector<std::string>& row : rows) {
       for (const std::string& value : values) {

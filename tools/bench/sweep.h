@@ -12,7 +12,8 @@ namespace graphc::bench {
 std::vector<std::string> split_list(std::string_view text, std::string_view what);
 
 /// Assignments `name=a,b` as assignments of single values: every combination, the first name
-/// changing slowest. Without assignments: one combination, of nothing.
+/// changing slowest. Without assignments: one combination, of nothing. Throws ErrorKind::usage when
+/// there are more than 10,000.
 std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& assignments);
 
 }  // namespace graphc::bench
