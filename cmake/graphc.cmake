@@ -17,6 +17,10 @@ if(GRAPHC_SANITIZE STREQUAL "address")
   target_compile_options(graphc_settings INTERFACE -fsanitize=address,undefined
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
+elseif(GRAPHC_SANITIZE STREQUAL "fuzzer")
+  target_compile_options(graphc_settings INTERFACE -fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
 elseif(GRAPHC_SANITIZE STREQUAL "thread")
   target_compile_options(graphc_settings INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(graphc_settings INTERFACE -fsanitize=thread)

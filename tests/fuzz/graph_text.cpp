@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzz target: the text of graphs.
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace graphc;
+  Module module;
+  const bool read = fuzz::read_or_refused(ErrorKind::input, fuzz::kFile, [&] {
+    module = parse(fuzz::text_of(data, size), fuzz::kFile);
+  });
+  if (read) fuzz::check_module(module);
+  return 0;
+}
