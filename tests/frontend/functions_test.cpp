@@ -117,6 +117,27 @@ TEST(Dropout, DrawsAnewInEveryRunCallAndStepAndTheSameForTheSameSeed) {
   EXPECT_NE(draws(2), masks);
 }
 
+TEST(Dropout, GradientsSeeTheMaskThatWasDrawn) {
+  // Where x is 1, what is kept and its derivative are the same number.
+  Model m("m");
+  m.graph("train", Mode::training, [](Inputs& in) {
+    Value x = in("x", f32, {4, 50});
+    Value whole = dropout(x, 0.5), steps = scan(x, [](Value x_t) { return dropout(x_t, 0.25); });
+    return Values{whole, gradients(sum(whole), Values{x})[0], steps,
+                  gradients(sum(steps), Values{x})[0]};
+  });
+  const Tensor ones = Literal::filled({DType::f32, {4, 50}}, 1);
+  for (const char* target : {"reference", "cpu"}) {
+    Session session(m, {.target = target});
+    for (int run = 0; run < 2; ++run) {
+      const Outputs outputs = session("train", ones);
+      EXPECT_EQ(outputs[0].literal(), outputs[1].literal()) << target;
+      EXPECT_EQ(outputs[2].literal(), outputs[3].literal()) << target;
+      EXPECT_GT(zeros_in(outputs[2]), 100) << target;
+    }
+  }
+}
+
 TEST(Dropout, RefusesAKeepOutsideItsRange) {
   Model m("m");
   m.graph("f", [](Inputs& in) { return dropout(in("x", f32, {2}), 0); });

@@ -103,6 +103,49 @@ TEST(Autodiff, StopGradientCutsAndMarksAreRemoved) {
   EXPECT_EQ(found.results[2].to_text(), "[0, 0, 0]");
 }
 
+TEST(Autodiff, GradientOfCrossEntropyIsFiniteForLogitsOfAnySize) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[2,3], %labels: i32[2], %w: f32[2]) {
+      %loss = sum(mul(cross_entropy(%x, %labels), %w)) {axes = [0]}
+      %dx = grad %loss, %x
+      return %dx
+    })");
+  const Literal x(std::vector<double>{2000, 900, -800, -1500, -2500, -1500}, {2, 3}),
+      labels(std::vector<int32_t>{1, 2}, {2}), w(std::vector<double>{3, 8}, {2});
+  const GraphPtr result = after(graph, "autodiff");
+  EXPECT_EQ(evaluate(*result, {x, labels, w}, {}, Precision::f64).results[0].to_text(),
+            "[[3, -3, 0], [4, 0, -4]]");
+}
+
+TEST(Autodiff, EquallyLargeElementsShareTheGradientOfMax) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[2,4], %w: f32[2]) {
+      %loss = sum(mul(max(%x) {axes = [1]}, %w)) {axes = [0]}
+      %dx = grad %loss, %x
+      return %dx
+    })");
+  const Literal x(std::vector<double>{1, 3, 3, 0, 2, 2, 2, 2}, {2, 4}),
+      w(std::vector<double>{6, 12}, {2});
+  EXPECT_EQ(evaluate(*after(graph, "autodiff"), {x, w}, {}, Precision::f64).results[0].to_text(),
+            "[[0, 3, 3, 0], [3, 3, 3, 3]]");
+}
+
+TEST(Autodiff, DropoutInALoopKeepsItsMaskBackwards) {
+  // The number of a step is part of its key, so that a backward loop can draw the mask again.
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,3,5], %h0: f32[3,5], %n: i64[4], %key: i64[]) state (%u: f32[5,5]) {
+      %y, %h.e = scan %x.t in %x, %n.t in %n carry %h = %h0 with %u, %key {
+        %dropped = dropout(%h, fold_in(%key, %n.t)) {keep = 0.5}
+        %h.1 = tanh(add(%x.t, matmul(%dropped, %u)))
+        next %h = %h.1
+        emit %h.1
+      }
+      return %y, %h.e
+    })");
+  for (const char* passes : {"autodiff", "autodiff,expand,simplify,cse,hoist"})
+    EXPECT_GT(expect_gradients(graph, passes, 5, {-1, 1, 1000}), 1e-3) << passes;
+}
+
 TEST(Autodiff, DifferentiatesADerivative) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[2]) {

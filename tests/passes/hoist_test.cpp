@@ -136,6 +136,30 @@ TEST(Hoist, MovesTablesBeforeAndOutputsAfterTheLoop) {
   EXPECT_EQ(count_here(*graph, "log_softmax"), 1);
 }
 
+TEST(Hoist, SumsOfProductsOfACarryTakeWhatItWasInEachStep) {
+  // Once what the carry was before the step, once what it is after it; from either end.
+  for (const char* reverse : {"false", "true"}) {
+    const GraphPtr graph = parse_graph(fmt::format(R"(
+      graph @f(%x: f32[4,3,2], %h0: f32[3,5], %b0: f32[5,2], %a0: f32[5,2], %u: f32[5,5]) {{
+        %h.e, %b.e, %a.e = scan {{reverse = {}}} %x.t in %x
+            carry %h = %h0, %before = %b0, %after = %a0 with %u {{
+          %h.1 = tanh(matmul(%h, %u))
+          next %h = %h.1,
+               %before = add(%before, matmul(%h, %x.t) {{transpose_a = true}}),
+               %after = add(%after, matmul(%h.1, %x.t) {{transpose_a = true}})
+        }}
+        return %h.e, %b.e, %a.e
+      }})",
+                                                   reverse));
+    const GraphPtr result = after(graph, "hoist");
+    const std::vector<Scan> scans = scans_of(*result);
+    ASSERT_EQ(scans.size(), 1u);
+    EXPECT_EQ(count_here(scans[0].body(), "matmul"), 1) << print(*result);
+    EXPECT_EQ(count_here(*result, "matmul"), 2) << print(*result);
+    expect_same_values(graph, result, 8, 1e-12);
+  }
+}
+
 TEST(Hoist, LeavesElementwiseWorkOnStreamsInTheLoop) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[4,3], %h0: f32[3]) {

@@ -234,6 +234,30 @@ TEST(ProgramCpu, LoopsWithoutProducts) {
   })");
 }
 
+TEST(ProgramCpu, MatricesOfOneShapeInOneLoop) {
+  check(R"(graph (%x: f32[4,6,13], %h0: f32[6,13], %g0: f32[6,13], %u: f32[13,13],
+                  %v: f32[13,13]) {
+    %y, %h, %g = scan %a in %x carry %ht = %h0, %gt = %g0 with %u, %v {
+      %h1 = tanh(add(%a, matmul(%ht, %u)))
+      %g1 = tanh(add(%h1, matmul(%gt, %v)))
+      next %ht = %h1, %gt = %g1
+      emit %g1
+    }
+    return %y, %h, %g
+  })");
+}
+
+TEST(ProgramCpu, MaskedStepsHoldWhatTheyCarry) {
+  check(R"(graph (%x: f32[5,6,13], %m: bool[5,6,1], %h0: f32[6,13], %u: f32[13,13]) {
+    %y, %h = scan %a in %x, %mt in %m carry %ht = %h0 with %u {
+      %h1 = select(%mt, tanh(add(%a, matmul(%ht, %u))), %ht)
+      next %ht = %h1
+      emit select(%mt, %h1, 0.)
+    }
+    return %y, %h
+  })");
+}
+
 TEST(ProgramCpu, LoopsOverACarryOfALoop) {
   // The first iteration of the outer loop reads the initial value, at every step of the inner one.
   check(R"(graph (%x: f32[4,3,5], %h0: f32[3,5], %s0: f32[5]) {
@@ -293,6 +317,37 @@ TEST(ProgramCpu, GradientsOfProductsOfBatches) {
   })");
   for (const char* variant : {"fused", "basic"})
     check_graph(run_pipeline(traced, standard_pipeline(variant)).graph);
+}
+
+TEST(ProgramCpu, RowsOfEqualIndexAreAddedInOneOrder) {
+  // Many rows for few places: another order with more threads would show in the bits.
+  check(
+      "graph (%base: f32[5,19], %i: i32[60], %rows: f32[60,19]) { return scatter_add(%base, %i, "
+      "%rows) }",
+      5);
+}
+
+TEST(ProgramCpu, AResultIsWrittenOverAnOperandOnlyWhenThatWasRead) {
+  // %x dies in the kernel of %y and %z: it is read for %z alone, after %y was made.
+  check(R"(graph (%a: f32[6,20], %table: f32[9,20], %i: i32[6], %w: f32[20,7]) {
+    %x = gather(%table, %i)
+    %y = tanh(%a)
+    %z = mul(%y, %x)
+    return matmul(%y, %w), matmul(%z, %w)
+  })",
+        9);
+}
+
+TEST(ProgramCpu, KernelsThatDifferInOrderAlone) {
+  // Of the same loads and operations: the second must not be the first from the cache.
+  check("graph (%x: f32[5,37], %y: f32[5,37]) { return sub(mul(%x, %y), %x) }");
+  check("graph (%x: f32[5,37], %y: f32[5,37]) { return sub(%x, mul(%x, %y)) }");
+}
+
+TEST(ProgramCpu, BroadcastsByThemselves) {
+  check(
+      "graph (%x: f32[3,1], %y: f32[4]) { return broadcast_to(%x) {shape = [2,3,5]}, "
+      "broadcast_to(%y) {shape = [4,4]} }");
 }
 
 TEST(ProgramCpu, SumsOfNothing) {
