@@ -80,7 +80,12 @@ int64_t Inputs::extent(std::string_view dim, Where where) const {
 
 State Inputs::state(const std::string& name, const Shape& shape, Initializer initializer,
                     Where where) {
-  return model_.state(name, {DType::f32, shape}, std::move(initializer), where);
+  return state(name, Type{DType::f32, shape}, std::move(initializer), where);
+}
+
+State Inputs::state(const std::string& name, const Type& type, Initializer initializer,
+                    Where where) {
+  return model_.state(name, type, std::move(initializer), where);
 }
 
 std::shared_ptr<StateCell> Model::declare(StateCell cell) {

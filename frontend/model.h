@@ -54,6 +54,8 @@ class Inputs {
   /// A state of the model; see Model::state.
   State state(const std::string& name, const Shape& shape, Initializer initializer = zeros(),
               Where where = Where::here());
+  State state(const std::string& name, const Type& type, Initializer initializer = zeros(),
+              Where where = Where::here());
   bool training() const { return trace_.mode() == Mode::training; }
 
  private:

@@ -72,11 +72,14 @@ class LstmLayer : public Program {
   void train(Session& session, const TrainOptions& options) const override {
     constexpr int64_t kBatches = 100;
     Training training(options, 1);
-    uint64_t seed = session.options().seed << 32;
-    for (int64_t epoch = 0; epoch < training.epochs() && training.goes_on(); ++epoch) {
-      training.begin_epoch(epoch);
-      for (int64_t i = 0; i < kBatches && training.goes_on(); ++i)
-        training.step(session.run("train", random_inputs("train", ++seed)).scalar(), 0);
+    const uint64_t seed = session.options().seed << 32;
+    while (training.goes_on()) {
+      training.begin_epoch(kBatches);
+      while (training.in_epoch()) {
+        const uint64_t draw = seed + uint64_t(training.position().step) + 1;
+        training.step(session.run("train", random_inputs("train", draw)).scalar(), 0);
+      }
+      if (!training.epoch_is_done()) break;
       training.end_epoch({}, {});
     }
     training.end({});

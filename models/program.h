@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/model.h"
@@ -23,15 +25,32 @@ struct Work {
   double train_flop = 0;  ///< forward, backward and what else the nominal count has
 };
 
+/// What a checkpoint tells beside arrays, by name: such as the vocabulary.
+using Notes = std::map<std::string, std::string>;
+
+/// Where training stands: between two steps.
+struct TrainPosition {
+  int64_t epoch = 0;   ///< from 0
+  int64_t window = 0;  ///< steps of this epoch that are done
+  int64_t step = 0;    ///< steps done since the beginning
+  double total = 0;    ///< nats per element, summed over the steps of this epoch
+
+  bool operator==(const TrainPosition&) const = default;
+};
+
 /// What happened in training; fields that do not apply are absent.
 struct TrainEvent {
-  std::string event;           ///< step, epoch, evaluation, end
+  std::string event;           ///< step, epoch, evaluation, sample, end
   int64_t epoch = 0;           ///< from 0
   int64_t step = 0;            ///< steps done since the beginning
+  int64_t epochs = 0;          ///< of the training, where it has them
+  int64_t epoch_step = 0;      ///< steps of this epoch that are done
+  int64_t epoch_steps = 0;     ///< all steps of an epoch; 0 outside epochs
   std::optional<double> loss;  ///< nats per predicted element, or the loss where none is predicted
   std::optional<double> learning_rate;
   std::optional<double> words_per_s;  ///< since the epoch began
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
+  std::string text;  ///< of a sample
 };
 
 struct TrainOptions {
@@ -40,6 +59,22 @@ struct TrainOptions {
   int64_t max_steps = std::numeric_limits<int64_t>::max();
   std::function<void(const TrainEvent&)> report;  ///< told of every event
   std::function<bool()> stop;  ///< asked after every step; true ends the training
+  TrainPosition from;          ///< where to go on: a position `save` was given
+  Notes notes;                 ///< and the notes; a model refuses those that do not fit its data
+  /// Is to keep the states of the session with a position: after every epoch, every `save_every`
+  /// steps where that is not 0, when stopped and at the end.
+  std::function<void(const TrainPosition&, const Notes&)> save;
+  int64_t save_every = 0;
+  int64_t sample = 0;  ///< elements to draw after every epoch, where the model can draw
+};
+
+struct GenerateOptions {
+  std::string prompt;
+  int64_t length = 500;    ///< elements to draw after the prompt
+  double temperature = 1;  ///< of the softmax they are drawn from; 0 takes the likeliest
+  Notes notes;             ///< of the checkpoint the parameters come from
+  /// Is told of text as it is drawn; returns false to end early.
+  std::function<bool(std::string_view text)> write;
 };
 
 class Program {
@@ -55,6 +90,9 @@ class Program {
   virtual Work work() const = 0;
   /// Trains. Throws ErrorKind::check when a loss is not finite.
   virtual void train(Session& session, const TrainOptions& options) const = 0;
+  /// Draws text, the prompt not repeated. Throws ErrorKind::usage where the model draws none,
+  /// ErrorKind::input when the notes lack what it needs.
+  virtual void generate(Session& session, const GenerateOptions& options) const;
 };
 
 }  // namespace graphc

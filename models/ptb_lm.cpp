@@ -6,8 +6,8 @@
 
 #include "frontend/graphc.h"
 #include "models/data/text_corpus.h"
+#include "models/language_model.h"
 #include "models/random_inputs.h"
-#include "models/training.h"
 
 namespace graphc {
 namespace {
@@ -54,28 +54,11 @@ const Recipe& recipe_of(Parameters& parameters) {
   return recipe;
 }
 
-/// The network: its parameters, and the equations from words to logits.
-struct Network {
-  Network(Model& m, int64_t vocabulary, int64_t hidden, int64_t layers, const Recipe& recipe)
-      : embedding(m, "embedding", vocabulary, hidden, uniform(recipe.scale)) {
-    for (int64_t l = 0; l < layers; ++l) {
-      lstm.emplace_back(m, fmt::format("lstm.{}", l), hidden, hidden, uniform(recipe.scale), 0);
-    }
-    softmax.emplace(m, "softmax", hidden, vocabulary, uniform(recipe.scale), uniform(recipe.scale));
-  }
-
-  /// Embedded words [steps, batch, hidden] to logits [steps, batch, vocabulary]; the states h and c
-  /// go from the window's first step to its last.
-  Value operator()(Value x, std::vector<State>& h, std::vector<State>& c, double keep) const {
-    x = dropout(x, keep);
-    for (size_t l = 0; l < lstm.size(); ++l) x = dropout(lstm[l].run(x, h[l], c[l]), keep);
-    return (*softmax)(x);
-  }
-
-  Embedding embedding;
-  std::vector<Lstm> lstm;
-  std::optional<Linear> softmax;
-};
+/// Everything is drawn from U(-scale, scale) but the biases of the LSTM, which start at 0.
+NetworkInitializers initializers(const Recipe& recipe) {
+  const Initializer any = uniform(recipe.scale);
+  return {.embedding = any, .lstm = any, .softmax = any, .softmax_bias = any};
+}
 
 class PtbLm : public Program {
  public:
@@ -91,7 +74,7 @@ class PtbLm : public Program {
         learning_rate_(parameters.number("learning-rate")),
         unmerged_norm_(parameters.flag("unmerged-norm")),
         model_("ptb_lm"),
-        network_(model_, vocabulary_, hidden_, layers_, recipe_) {
+        network_(model_, vocabulary_, hidden_, layers_, initializers(recipe_)) {
     if (!(keep_ > 0 && keep_ <= 1)) {
       throw Error(ErrorKind::usage, {},
                   fmt::format("ptb-lm: parameter 'keep' is in (0, 1]: found '{}'", keep_));
@@ -104,6 +87,7 @@ class PtbLm : public Program {
     model_.graph("train", Mode::training, [this](Inputs& in) { return train_graph(in); });
     model_.graph("forward", [this](Inputs& in) { return evaluation_graph(in, "forward."); });
     model_.graph("test", [this](Inputs& in) { return evaluation_graph(in, "test."); });
+    model_.graph("generate", [this](Inputs& in) { return network_.generate(in); });
   }
 
   Model& model() override { return model_; }
@@ -114,6 +98,7 @@ class PtbLm : public Program {
   }
 
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override {
+    if (graph == "generate") return network_.random_generate_inputs(steps_, seed);
     const Extents extents = this->extents(graph);
     const Shape shape{extents.at("steps"), extents.at("batch")};
     std::vector<Tensor> inputs{random_integers(shape, vocabulary_, 2 * seed),
@@ -132,22 +117,9 @@ class PtbLm : public Program {
   }
 
   void train(Session& session, const TrainOptions& options) const override;
+  void generate(Session& session, const GenerateOptions& options) const override;
 
  private:
-  struct Carried {
-    std::vector<State> h, c;
-  };
-  /// The states between windows of one graph; each graph has its own.
-  Carried carried(Inputs& in, const std::string& prefix) const {
-    const Shape shape{in.extent("batch"), hidden_};
-    Carried states;
-    for (int64_t l = 0; l < layers_; ++l) {
-      states.h.push_back(in.state(fmt::format("{}h.{}", prefix, l), shape));
-      states.c.push_back(in.state(fmt::format("{}c.{}", prefix, l), shape));
-    }
-    return states;
-  }
-
   /// The cost: nats summed over the steps, mean over the batch.
   static Value cost(Value logits, Value targets) {
     return sum(cross_entropy(logits, targets)) / targets.shape()[1];
@@ -157,11 +129,11 @@ class PtbLm : public Program {
     Value tokens = in("tokens", i32, {"steps", "batch"});
     Value targets = in("targets", i32, {"steps", "batch"});
     Value rate = in("rate", f32, {});
-    Carried states = carried(in, "");
+    LanguageNetwork::Carried states = network_.carried(in, "", in.extent("batch"));
 
-    Value rows = network_.embedding(tokens);
+    Value rows = network_.embedded(tokens);
     if (unmerged_norm_) rows = watch(rows);
-    Value loss = cost(network_(rows, states.h, states.c, keep_), targets);
+    Value loss = cost(network_.logits(rows, states, keep_), targets);
 
     const Params params = model_.params();
     Values d = gradients(loss, params);
@@ -179,41 +151,19 @@ class PtbLm : public Program {
   Value evaluation_graph(Inputs& in, const std::string& prefix) const {
     Value tokens = in("tokens", i32, {"steps", "batch"});
     Value targets = in("targets", i32, {"steps", "batch"});
-    Carried states = carried(in, prefix);
-    return cost(network_(network_.embedding(tokens), states.h, states.c, 1), targets);
+    LanguageNetwork::Carried states = network_.carried(in, prefix, in.extent("batch"));
+    return cost(network_.logits(network_.embedded(tokens), states, 1), targets);
   }
 
   static Tensor rate(double value) { return Literal::of(float(value)); }
-
-  void reset_states(Session& session, const std::string& prefix) const {
-    for (int64_t l = 0; l < layers_; ++l) {
-      session.reset(fmt::format("{}h.{}", prefix, l));
-      session.reset(fmt::format("{}c.{}", prefix, l));
-    }
-  }
-
-  /// exp(total cost / total steps) over the windows of a stream.
-  double perplexity(Session& session, const std::string& graph, const Windows& windows) const;
 
   const Recipe& recipe_;
   int64_t hidden_, layers_, steps_, batch_, vocabulary_;
   double keep_, clip_, learning_rate_;
   bool unmerged_norm_;
   Model model_;
-  Network network_;
+  LanguageNetwork network_;
 };
-
-double PtbLm::perplexity(Session& session, const std::string& graph, const Windows& windows) const {
-  const Type type{DType::i32, {windows.steps(), windows.batch()}};
-  session.compile(graph, {type, type});
-  reset_states(session, graph + ".");
-  double total = 0;
-  for (int64_t i = 0; i < windows.count(); ++i) {
-    const Window window = windows.window(i);
-    total += session(graph, window.tokens, window.targets).scalar();
-  }
-  return std::exp(total / double(windows.count() * windows.steps()));
-}
 
 void PtbLm::train(Session& session, const TrainOptions& options) const {
   const TextCorpus corpus = read_ptb(corpus_folder(options.data, "ptb"));
@@ -221,35 +171,39 @@ void PtbLm::train(Session& session, const TrainOptions& options) const {
     throw input_error({}, "the corpus has {} words: the model's vocabulary has {}",
                       corpus.vocabulary.size(), vocabulary_);
   }
-  const Windows windows(corpus.train, batch_, steps_), valid(corpus.valid, batch_, steps_),
+  const Notes notes{{"vocabulary", corpus.vocabulary.to_text()}};
+  check_notes(options, notes);
+  const Windows train(corpus.train, batch_, steps_), valid(corpus.valid, batch_, steps_),
       test(corpus.test, 1, 1);
-  const Type type{DType::i32, {steps_, batch_}};
-  session.compile("train", {type, type, {DType::f32, {}}});
-
-  Training training(options, recipe_.epochs);
-  for (int64_t epoch = 0; epoch < training.epochs() && training.goes_on(); ++epoch) {
+  const auto rate_of = [this](int64_t epoch, double) {
     const double late = double(std::max<int64_t>(epoch + 1 - recipe_.constant, 0));
-    const double learning_rate = learning_rate_ * std::pow(recipe_.decay, late);
-    const Tensor rate_now = rate(learning_rate);
-    reset_states(session, "");
-    training.begin_epoch(epoch, learning_rate);
-    double total = 0;
-    int64_t i = 0;
-    for (; i < windows.count() && training.goes_on(); ++i) {
-      const Window window = windows.window(i);
-      const double loss = session("train", window.tokens, window.targets, rate_now).scalar();
-      training.step(loss / double(steps_), steps_ * batch_);
-      total += loss;
-    }
-    // An epoch cut short has no perplexities: they would compare with nothing.
-    if (i < windows.count()) break;
-    training.end_epoch(std::exp(total / double(i * steps_)), perplexity(session, "forward", valid));
-    if (epoch + 1 == training.epochs()) {
-      training.end(perplexity(session, "test", test));
-      return;
-    }
+    return learning_rate_ * std::pow(recipe_.decay, late);
+  };
+  train_language_model(session, options,
+                       {.network = network_,
+                        .train = train,
+                        .valid = valid,
+                        .test = &test,
+                        .epochs = recipe_.epochs,
+                        .rate = rate_of,
+                        .notes = notes});
+}
+
+void PtbLm::generate(Session& session, const GenerateOptions& options) const {
+  const Vocabulary words = Vocabulary::from_text(vocabulary_note(options));
+  if (words.size() > vocabulary_) {
+    throw input_error({}, "the vocabulary has {} words: the model's has {}", words.size(),
+                      vocabulary_);
   }
-  training.end({});
+  // Without a prompt a sentence begins.
+  const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
+  const std::vector<std::string_view> split = split_words(prompt);
+  if (split.empty()) throw input_error({}, "a prompt without words: '{}'", prompt);
+  const auto write = [&](int32_t token) {
+    const std::string& word = words.word(token);
+    return options.write(word == kEndOfLine ? "\n" : fmt::format(" {}", word));
+  };
+  generate_tokens(session, network_, words.ids(split, "the prompt"), words.size(), options, write);
 }
 
 }  // namespace

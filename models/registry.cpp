@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ir/spelling.h"
+#include "models/char_lm.h"
 #include "models/lstm_layer.h"
 #include "models/ptb_lm.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr std::array kModels{
     &lstm_layer_model,
     &ptb_lm_model,
+    &char_lm_model,
 };
 
 }  // namespace
@@ -27,10 +29,13 @@ const ModelRecord* find_model(std::string_view name) {
 }
 
 std::unique_ptr<Program> make_program(std::string_view name,
-                                      const std::vector<std::string>& assignments) {
+                                      const std::vector<std::string>& assignments,
+                                      std::string* full_name) {
   if (const ModelRecord* model = find_model(name)) {
     Parameters parameters(name, model->parameters, assignments);
-    return model->make(parameters);
+    std::unique_ptr<Program> program = model->make(parameters);
+    if (full_name != nullptr) *full_name = fmt::format("{} {}", name, parameters.to_text());
+    return program;
   }
   std::vector<std::string> names;
   for (const ModelRecord* model : kModels) names.emplace_back(model->name);

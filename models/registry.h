@@ -25,8 +25,11 @@ struct ModelRecord {
 std::span<const ModelRecord* const> all_models();
 /// The model called `name`, or null.
 const ModelRecord* find_model(std::string_view name);
-/// Makes the program of a model. Throws ErrorKind::usage for an unknown model or parameter.
+/// Makes the program of a model. `full_name`, where given, is set to the model's name and every
+/// parameter as it was used, given or not: "lstm-layer hidden=512 steps=30 batch=128 cell=lstm".
+/// Throws ErrorKind::usage for an unknown model or parameter.
 std::unique_ptr<Program> make_program(std::string_view model,
-                                      const std::vector<std::string>& assignments);
+                                      const std::vector<std::string>& assignments,
+                                      std::string* full_name = nullptr);
 
 }  // namespace graphc

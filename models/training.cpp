@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/training.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/clock.h"
@@ -8,28 +9,38 @@
 namespace graphc {
 
 TrainEvent Training::event(std::string name) const {
-  TrainEvent event{.event = std::move(name), .epoch = epoch_, .step = steps_};
+  TrainEvent event{.event = std::move(name), .epoch = at_.epoch, .step = at_.step};
+  event.epochs = epochs_;
+  event.epoch_step = at_.window;
+  event.epoch_steps = epoch_steps_;
   event.learning_rate = learning_rate_;
   event.words_per_s = words_per_s_;
   return event;
 }
 
-void Training::begin_epoch(int64_t epoch, std::optional<double> learning_rate) {
-  epoch_ = epoch;
-  learning_rate_ = learning_rate;
+void Training::save() {
+  if (options_.save) options_.save(at_, notes_);
+}
+
+void Training::begin_epoch(int64_t steps) {
+  epoch_steps_ = steps;
   words_ = 0;
+  learning_rate_.reset();
   words_per_s_.reset();
   began_ = steady_seconds();
 }
 
-void Training::step(double loss, int64_t words) {
-  ++steps_;
+void Training::step(double loss, int64_t words, std::optional<double> learning_rate) {
+  ++at_.step;
+  ++at_.window;
+  at_.total += loss;
+  learning_rate_ = learning_rate;
   words_ += words;
   if (words_ > 0) words_per_s_ = double(words_) / (steady_seconds() - began_);
   if (!std::isfinite(loss)) {
-    throw Error(
-        ErrorKind::check, {},
-        fmt::format("the loss is {} at step {} of epoch {}: training stops", loss, steps_, epoch_));
+    throw Error(ErrorKind::check, {},
+                fmt::format("the loss is {} at step {} of epoch {}: training stops", loss, at_.step,
+                            at_.epoch));
   }
   if (options_.report) {
     TrainEvent now = event("step");
@@ -37,24 +48,38 @@ void Training::step(double loss, int64_t words) {
     options_.report(now);
   }
   if (options_.stop && options_.stop()) stopped_ = true;
+  // The end of the epoch and the end of training save too, each after its evaluation.
+  if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
 }
 
 void Training::end_epoch(std::optional<double> train_perplexity,
-                         std::optional<double> valid_perplexity) {
-  if (!options_.report) return;
+                         std::optional<double> valid_perplexity, std::string sample) {
   TrainEvent now = event("epoch");
   now.train_perplexity = train_perplexity;
-  options_.report(now);
-  if (!valid_perplexity) return;
-  TrainEvent evaluation = event("evaluation");
-  evaluation.words_per_s.reset();
-  evaluation.valid_perplexity = valid_perplexity;
-  options_.report(evaluation);
+  if (options_.report) options_.report(now);
+  if (options_.report && valid_perplexity) {
+    TrainEvent evaluation = event("evaluation");
+    evaluation.words_per_s.reset();
+    evaluation.valid_perplexity = valid_perplexity;
+    options_.report(evaluation);
+  }
+  if (options_.report && !sample.empty()) {
+    TrainEvent drawn = event("sample");
+    drawn.text = std::move(sample);
+    options_.report(drawn);
+  }
+  ++at_.epoch;
+  at_.window = 0;
+  at_.total = 0;
+  if (goes_on()) save();
 }
 
 void Training::end(std::optional<double> test_perplexity) {
+  save();
   if (!options_.report) return;
   TrainEvent now = event("end");
+  // Past the last epoch there is none: the event is the last one's.
+  now.epoch = std::max<int64_t>(0, std::min(at_.epoch, epochs_ - 1));
   now.words_per_s.reset();
   now.learning_rate.reset();
   now.test_perplexity = test_perplexity;

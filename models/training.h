@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every training loop does: counts steps, measures words per second, stops when it must.
+// What every training loop does: counts steps, measures words per second, saves, goes on from where
+// it was, stops when it must.
+//
+//   while (training.goes_on()) {
+//     training.begin_epoch(steps);
+//     while (training.in_epoch()) training.step(loss of step training.position().window, words);
+//     if (!training.epoch_is_done()) break;
+//     training.end_epoch(...);
+//   }
+//   training.end({});
 #pragma once
 
 #include "models/program.h"
@@ -8,28 +17,44 @@ namespace graphc {
 
 class Training {
  public:
-  Training(const TrainOptions& options, int64_t epochs_of_recipe)
-      : options_(options), epochs_(options.epochs.value_or(epochs_of_recipe)) {}
+  Training(const TrainOptions& options, int64_t epochs_of_recipe, Notes notes = {})
+      : options_(options),
+        epochs_(options.epochs.value_or(epochs_of_recipe)),
+        notes_(std::move(notes)),
+        at_(options.from) {}
 
   int64_t epochs() const { return epochs_; }
-  /// False once the steps are used up or the caller wants an end.
-  bool goes_on() const { return !stopped_ && steps_ < options_.max_steps; }
+  const TrainPosition& position() const { return at_; }
+  /// Whether there is another step: false once epochs or steps are used up, or the caller wants an
+  /// end.
+  bool goes_on() const { return may_step() && at_.epoch < epochs_; }
+  /// Whether the epoch has another step that may be done.
+  bool in_epoch() const { return may_step() && at_.window < epoch_steps_; }
+  bool epoch_is_done() const { return at_.window >= epoch_steps_; }
+  /// Whether every epoch was done to its end.
+  bool is_done() const { return at_.epoch >= epochs_; }
 
-  void begin_epoch(int64_t epoch, std::optional<double> learning_rate = {});
+  /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
+  void begin_epoch(int64_t steps);
   /// After a step that predicted `words` elements at `loss` nats each. Throws ErrorKind::check when
   /// the loss is not finite.
-  void step(double loss, int64_t words);
+  void step(double loss, int64_t words, std::optional<double> learning_rate = {});
   /// After the epoch's last step.
-  void end_epoch(std::optional<double> train_perplexity, std::optional<double> valid_perplexity);
+  void end_epoch(std::optional<double> train_perplexity, std::optional<double> valid_perplexity,
+                 std::string sample = {});
   /// After the last epoch.
   void end(std::optional<double> test_perplexity);
 
  private:
+  bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
+  void save();
 
   const TrainOptions& options_;
   int64_t epochs_;
-  int64_t epoch_ = 0, steps_ = 0, words_ = 0;
+  Notes notes_;
+  TrainPosition at_;
+  int64_t epoch_steps_ = 0, words_ = 0;
   double began_ = 0;
   std::optional<double> learning_rate_, words_per_s_;
   bool stopped_ = false;

@@ -15,6 +15,7 @@ int run(int argc, char** argv) {
   commands::Action action;
   commands::add_check(app, action);
   commands::add_dump(app, action);
+  commands::add_generate(app, action);
   commands::add_lists(app, action);
   commands::add_opt(app, action);
   commands::add_run(app, action);

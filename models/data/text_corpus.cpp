@@ -62,6 +62,16 @@ Vocabulary::Vocabulary(std::span<const std::string_view> words) {
   }
 }
 
+Vocabulary Vocabulary::from_text(std::string_view words) {
+  Vocabulary result;
+  for (std::string_view word : split_words(words)) {
+    if (!result.ids_.emplace(word, result.size()).second)
+      throw input_error({}, "a vocabulary has the word '{}' twice", word);
+    result.words_.emplace_back(word);
+  }
+  return result;
+}
+
 const std::string& Vocabulary::word(int32_t id) const {
   if (id < 0 || id >= size()) {
     throw input_error({}, "the vocabulary has the ids 0 to {}: found {}", size() - 1, id);

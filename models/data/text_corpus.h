@@ -2,6 +2,8 @@
 // Word-level text corpora: vocabulary, token streams, and the windows a language model trains on.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -28,8 +30,12 @@ class Vocabulary {
  public:
   Vocabulary() = default;
   explicit Vocabulary(std::span<const std::string_view> words);
+  /// The words of to_text(). Throws ErrorKind::input when one comes twice.
+  static Vocabulary from_text(std::string_view words);
 
   int32_t size() const { return int32_t(words_.size()); }
+  /// The words in the order of their ids, with a space between them.
+  std::string to_text() const { return fmt::format("{}", fmt::join(words_, " ")); }
   const std::string& word(int32_t id) const;
   std::optional<int32_t> id(std::string_view word) const;
   /// The ids of `words`; one that is not in the vocabulary gets the id of kUnknownWord. Throws

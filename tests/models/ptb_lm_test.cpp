@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "frontend/graphc.h"
 #include "models/data/text_corpus.h"
@@ -177,6 +178,26 @@ TEST(PtbLm, TheUnmergedNormCountsRowsBeforeTheyAreSummed) {
   const double merged = move("false"), unmerged = move("true");
   EXPECT_GT(merged, 0);
   EXPECT_GT(unmerged, merged * (1 + 1e-9));
+}
+
+TEST(PtbLm, DrawsWordsOfItsCorpus) {
+  Tiny tiny;
+  Session session(tiny.program->model(), reference());
+  Notes notes;
+  TrainOptions options{.data = tiny.corpus.folder.path(), .epochs = 1};
+  options.save = [&](const TrainPosition&, const Notes& saved) { notes = saved; };
+  tiny.program->train(session, options);
+  std::string text;
+  tiny.program->generate(
+      session,
+      {.prompt = "w0 w1", .length = 200, .notes = notes, .write = [&](std::string_view more) {
+         return text += more, true;
+       }});
+  const std::vector<std::string_view> words = split_words(text);
+  EXPECT_EQ(words.size(), 200u);
+  for (std::string_view word : words)
+    EXPECT_TRUE(word == kEndOfLine || word.starts_with("w")) << word;
+  EXPECT_GT(std::set<std::string_view>(words.begin(), words.end()).size(), 3u);
 }
 
 TEST(PtbLm, ErrorsSayWhatDoesNotFit) {

@@ -74,7 +74,8 @@ TEST(GraphcTool, HelpIsDataAndAWrongCommandLineIsTwo) {
   for (const char* wrong :
        {"", "fly", "ops --loud", "train", "opt", "train lstm-layer hiden=3", "train lstn-layer",
         "train lstm-layer --max-steps 0", "train lstm-layer --target=abacus",
-        "dump lstm-layer --target=reference --stage=asm", "train lstm-layer --checkpoint d"}) {
+        "dump lstm-layer --target=reference --stage=asm", "train lstm-layer --resume",
+        "train lstm-layer --checkpoint-every 3", "train char-lm --max-steps 1", "generate"}) {
     const Ran ran = graphc(wrong);
     EXPECT_EQ(ran.code, 2) << wrong;
     EXPECT_THAT(ran.out, IsEmpty()) << wrong;
@@ -216,11 +217,11 @@ TEST(GraphcTool, TrainWritesALogAndReadsParameters) {
   std::ifstream lines(log);
   std::vector<nlohmann::json> events;
   for (std::string line; std::getline(lines, line);) events.push_back(nlohmann::json::parse(line));
-  ASSERT_EQ(events.size(), 5u);
+  ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[0]["event"], "step");
   EXPECT_EQ(events[2]["step"], 3);
   EXPECT_TRUE(events[0]["loss"].is_number());
-  EXPECT_EQ(events[4]["event"], "end");
+  EXPECT_EQ(events[3]["event"], "end");
   EXPECT_EQ(graphc(model + "--max-steps 3 --log -").out, content(log));
   EXPECT_NE(graphc(model + "--max-steps 3 --seed 9 --log -").out, content(log));
   EXPECT_EQ(graphc(model + "--max-steps 1 --log /nowhere/log").code, 5);
@@ -328,6 +329,72 @@ TEST(GraphcTool, ASignalStopsAfterTheStepAndIsTheExitCode) {
     const std::string text = content(out);
     EXPECT_THAT(text.substr(text.rfind("{")), HasSubstr("\"event\":\"end\""));
   }
+}
+
+/// A text that even a small model learns a little of.
+std::string lines_of_text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "one two three four five\n";
+  return text;
+}
+
+TEST(GraphcTool, TrainingGoesOnFromItsCheckpointAndDrawsText) {
+  const TemporaryFolder folder;
+  const std::string text = folder.add("text", lines_of_text()).string();
+  const auto train = [&](const std::string& checkpoint, const std::string& options) {
+    return graphc(
+        fmt::format("train char-lm hidden=8 steps=8 batch=4 --target=reference --data {} "
+                    "--checkpoint {} --seed 5 {}",
+                    text, (folder.path() / checkpoint).string(), options));
+  };
+  EXPECT_EQ(train("straight", "--max-steps 9").code, 0);
+  Ran ran = train("pieces", "--max-steps 4 --resume");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("nothing to resume"));
+  ran = train("pieces", "--max-steps 9 --resume --checkpoint-every 2 --sample 7");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("resumed after step 4"));
+  const auto file = [&](const char* name) {
+    return content((folder.path() / name / "checkpoint.safetensors").string());
+  };
+  EXPECT_TRUE(file("straight") == file("pieces"));
+
+  const std::string draw = fmt::format("generate {} --target=reference --length 30 --prompt 'one '",
+                                       (folder.path() / "pieces").string());
+  ran = graphc(draw);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("one "));
+  EXPECT_EQ(ran.out.size(), 4u + 30u + 1u);
+  EXPECT_EQ(graphc(draw).out, ran.out);
+  EXPECT_NE(graphc(draw + " --seed 9").out, ran.out);
+
+  ran = graphc(fmt::format("train char-lm hidden=9 --data {} --checkpoint {} --resume", text,
+                           (folder.path() / "pieces").string()));
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("hidden=8"), HasSubstr("wanted 'char-lm hidden=9")));
+  EXPECT_EQ(train("pieces", "--resume --seed 6").code, 2);
+  EXPECT_EQ(graphc("generate " + text).code, 3);
+  EXPECT_EQ(graphc("generate " + (folder.path() / "nowhere").string()).code, 3);
+}
+
+TEST(GraphcTool, ASignalSavesWhereTrainingStands) {
+  const TemporaryFolder folder;
+  const std::string out = (folder.path() / "log").string(),
+                    checkpoint = (folder.path() / "c").string();
+  const std::string command = fmt::format(
+      "\"{}\" train lstm-layer hidden=8 steps=4 batch=4 --target=reference --epochs 100000 --log - "
+      "--checkpoint {} > {} 2> /dev/null & pid=$!; while ! [ -s {} ]; do sleep 0.05; done; "
+      "kill -TERM $pid; wait $pid",
+      GRAPHC_TOOL, checkpoint, out, out);
+  const int status = std::system(fmt::format("bash -c 'set -m; {}'", command).c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 143);
+  const auto events = content(out);
+  const auto end = nlohmann::json::parse(events.substr(events.rfind("{")));
+  const Ran ran = graphc(
+      "train lstm-layer hidden=8 steps=4 batch=4 --target=reference --max-steps 1 --resume "
+      "--checkpoint " +
+      checkpoint);
+  EXPECT_THAT(ran.err, HasSubstr(fmt::format("resumed after step {}", end["step"].get<int64_t>())));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ using Action = std::function<int()>;
 
 void add_check(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
+void add_generate(CLI::App& app, Action& action);
 void add_lists(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);

@@ -1,38 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc train: trains a model, with progress on stderr and a log of JSON lines.
 #include <cerrno>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "models/checkpoint.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
-#include "runtime/clock.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
+#include "tools/commands/progress.h"
+#include "tools/commands/signals.h"
 
 namespace graphc::commands {
 namespace {
 
 struct Options {
-  std::string model, data, init, log;
+  std::string model, data, init, log, checkpoint;
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
   GivenOptions given;
   std::optional<int64_t> epochs;
+  std::optional<uint64_t> seed;
+  bool resume = false;
   int64_t max_steps = 0;
 };
-
-volatile std::sig_atomic_t stopped_by = 0;
-
-void stop(int signal) {
-  stopped_by = signal;
-  // A second signal ends the process at once.
-  std::signal(signal, SIG_DFL);
-}
 
 /// Writes one JSON object a line, as events happen; "-" is stdout.
 class Log {
@@ -60,7 +54,9 @@ class Log {
     add("train_perplexity", event.train_perplexity);
     add("valid_perplexity", event.valid_perplexity);
     add("test_perplexity", event.test_perplexity);
-    const std::string text = line.dump() + "\n";
+    if (!event.text.empty()) line["text"] = event.text;
+    const std::string text =
+        line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     if (path_ == "-") {
       write_stdout(text);
     } else if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() ||
@@ -74,35 +70,6 @@ class Log {
   std::FILE* file_ = nullptr;
 };
 
-/// What people see: a line now and then, and one for every epoch.
-class Progress {
- public:
-  void show(const TrainEvent& event) {
-    if (event.event == "step") {
-      const double now = steady_seconds();
-      if (now - last_ < kSeconds) return;
-      last_ = now;
-    }
-    std::string line = event.event == "end"
-                           ? fmt::format("end       {} steps", event.step)
-                           : fmt::format("epoch {}   step {}", event.epoch, event.step);
-    const auto add = [&](const char* name, const std::optional<double>& value) {
-      if (value) line += fmt::format("   {} {:.6g}", name, *value);
-    };
-    add("loss", event.loss);
-    if (event.loss && event.words_per_s) add("perplexity", std::exp(*event.loss));
-    add("train perplexity", event.train_perplexity);
-    add("valid perplexity", event.valid_perplexity);
-    add("test perplexity", event.test_perplexity);
-    if (event.words_per_s) line += fmt::format("   {:.0f} words/s", *event.words_per_s);
-    fmt::print(stderr, "{}\n", line);
-  }
-
- private:
-  static constexpr double kSeconds = 2;
-  double last_ = steady_seconds() - kSeconds;  ///< the first step is shown
-};
-
 /// Refuses what the target would ignore or does not know, before any data is read.
 void check_compile_options(const Options& options) {
   const std::string& name = options.session.target;
@@ -111,11 +78,62 @@ void check_compile_options(const Options& options) {
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 
+/// Goes on from the checkpoint in the folder, if there is one: its seed is the session's, its
+/// position where training begins. What it holds is given to the session later.
+std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::string& model) {
+  if (!options.resume) return {};
+  const std::filesystem::path file = checkpoint_file(options.checkpoint);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    fmt::print(stderr, "nothing to resume in '{}': training starts anew\n", options.checkpoint);
+    return {};
+  }
+  Checkpoint checkpoint = read_checkpoint(file);
+  if (checkpoint.model != model) {
+    throw input_error({}, "{}: a checkpoint of '{}': wanted '{}'", file.string(), checkpoint.model,
+                      model);
+  }
+  if (options.seed && *options.seed != checkpoint.seed) {
+    throw usage_error("--seed {}: the checkpoint's seed is {}", *options.seed, checkpoint.seed);
+  }
+  options.session.seed = checkpoint.seed;
+  options.train.from = checkpoint.position;
+  options.train.notes = checkpoint.notes;
+  fmt::print(stderr, "resumed after step {}\n", checkpoint.position.step);
+  return checkpoint;
+}
+
+void check_checkpoint_options(const Options& options) {
+  if (!options.checkpoint.empty()) return;
+  if (options.resume) throw usage_error("--resume wants --checkpoint with the folder");
+  if (options.train.save_every > 0)
+    throw usage_error("--checkpoint-every wants --checkpoint with the folder");
+}
+
+/// Makes the folder, and has training write its checkpoint there.
+void save_to_folder(Options& options, Program& program, Session& session,
+                    const std::string& model) {
+  if (options.checkpoint.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(options.checkpoint, error);
+  if (error)
+    throw resource_error("cannot make the folder '{}': {}", options.checkpoint, error.message());
+  options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
+    write_checkpoint(checkpoint_file(options.checkpoint), program, session, model, position, notes);
+  };
+}
+
 int train(Options& options) {
   check_compile_options(options);
-  const auto program = make_program(options.model, options.parameters);
+  check_checkpoint_options(options);
+  std::string model;
+  const auto program = make_program(options.model, options.parameters, &model);
+  options.session.seed = options.seed.value_or(0);
+  const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, model);
   Session session(program->model(), options.session);
-  if (!options.init.empty()) session.load(options.init);
+  if (checkpoint) restore(*checkpoint, *program, session);
+  if (!options.init.empty() && !checkpoint) session.load(options.init);
+  save_to_folder(options, *program, session, model);
   Log log(options.log);
   Progress progress;
   fmt::print(stderr, "{}: {} parameters, target {}\n", options.model,
@@ -127,13 +145,12 @@ int train(Options& options) {
     log.write(event);
     progress.show(event);
   };
-  options.train.stop = [] { return stopped_by != 0; };
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
+  options.train.stop = [] { return stopped_by() != 0; };
+  stop_on_signals();
   program->train(session, options.train);
-  if (stopped_by == 0) return 0;
-  fmt::print(stderr, "stopped by signal {}\n", int(stopped_by));
-  return 128 + int(stopped_by);
+  if (stopped_by() == 0) return 0;
+  fmt::print(stderr, "stopped by signal {}\n", stopped_by());
+  return 128 + stopped_by();
 }
 
 }  // namespace
@@ -143,16 +160,24 @@ void add_train(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   verb->add_option("MODEL", options->model, "a model: see `graphc models`")->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: size=test batch=20");
-  verb->add_option("--data", options->data,
-                   "the folder of the corpus; else the model's folder in $GRAPHC_DATA");
+  verb->add_option(
+      "--data", options->data,
+      "the corpus: a folder, for char-lm also a file; else the model's folder in $GRAPHC_DATA");
   verb->add_option("--epochs", options->epochs,
                    "passes over the data; the model's recipe if absent")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--max-steps", options->max_steps, "end after so many steps")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--seed", options->session.seed, "of initial values and random draws")
-      ->capture_default_str();
+  verb->add_option("--seed", options->seed, "of initial values and random draws; 0 if absent");
   verb->add_option("--init", options->init, "parameters to begin with, a safetensors file");
+  verb->add_option(
+      "--checkpoint", options->checkpoint,
+      "a folder to keep where training stands: after epochs, at the end, when stopped");
+  verb->add_option("--checkpoint-every", options->train.save_every, "and every so many steps")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--resume", options->resume, "go on from the checkpoint, if there is one");
+  verb->add_option("--sample", options->train.sample, "draw so many characters after every epoch")
+      ->check(CLI::PositiveNumber);
   verb->add_option("--log", options->log, "write events as JSON lines; - is stdout");
   verb->add_option("--target", options->session.target, "what to compile for");
   verb->add_option("--precision", options->session.compile.precision, "what f32 are computed in")

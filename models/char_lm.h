@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// char-lm: a language model of the characters of any text.
+#pragma once
+
+#include "models/registry.h"
+
+namespace graphc {
+
+extern const ModelRecord char_lm_model;
+
+}  // namespace graphc

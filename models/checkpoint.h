@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints: a safetensors file with everything training goes on from. Equal trainings write
+// equal bytes: there is no clock in them.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "models/program.h"
+
+namespace graphc {
+
+struct Checkpoint {
+  std::string model;  ///< its name and every parameter: make_program() takes the words of it
+  uint64_t seed = 0;  ///< of the session
+  TrainPosition position;
+  Notes notes;
+  std::map<std::string, Literal> states;  ///< every state of graph `train`
+};
+
+/// Writes the file in one piece or not at all; the program's session has just reached `position`.
+/// Throws ErrorKind::resource when it cannot be written.
+void write_checkpoint(const std::filesystem::path& path, Program& program, Session& session,
+                      const std::string& model, const TrainPosition& position, const Notes& notes);
+
+/// Reads the file, or the file `checkpoint.safetensors` of a folder. Throws ErrorKind::input when
+/// there is none, or what is found is no checkpoint.
+Checkpoint read_checkpoint(const std::filesystem::path& path);
+/// The file that stands for a folder of checkpoints, or the path itself.
+std::filesystem::path checkpoint_file(const std::filesystem::path& path);
+
+/// Gives every state of graph `train` its value, or only the parameters. Throws ErrorKind::input,
+/// before any is changed, when one is missing or of another type; more states than these are of
+/// another model and are an error too.
+void restore(const Checkpoint& checkpoint, Program& program, Session& session,
+             bool parameters_only = false);
+
+}  // namespace graphc

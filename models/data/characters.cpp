@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads text as characters: decodes UTF-8, counts, numbers.
+#include "models/data/characters.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/error.h"
+#include "runtime/files/files.h"
+
+namespace graphc {
+namespace {
+
+constexpr char32_t kReplacement = 0xFFFD;
+
+/// The code point at the beginning of the text, which is not empty, and its bytes. A byte that
+/// begins no UTF-8 sequence is {kReplacement, 0}: too long forms, surrogates and code points above
+/// U+10FFFF are none (RFC 3629).
+std::pair<char32_t, size_t> decode(std::string_view text) {
+  const auto byte = [&](size_t i) { return char32_t(static_cast<unsigned char>(text[i])); };
+  const char32_t first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {kReplacement, 0};
+  char32_t point = first & (0xFFu >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return {kReplacement, 0};
+    point = point << 6 | (byte(i) & 0x3F);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (point < kSmallest[length] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
+    return {kReplacement, 0};
+  return {point, length};
+}
+
+void append(std::string& text, char32_t point) {
+  const auto add = [&](char32_t byte) { text.push_back(char(byte)); };
+  if (point < 0x80) return add(point);
+  if (point < 0x800) {
+    add(0xC0 | point >> 6);
+  } else {
+    if (point < 0x10000) {
+      add(0xE0 | point >> 12);
+    } else {
+      add(0xF0 | point >> 18);
+      add(0x80 | (point >> 12 & 0x3F));
+    }
+    add(0x80 | (point >> 6 & 0x3F));
+  }
+  add(0x80 | (point & 0x3F));
+}
+
+/// Calls `use` with each character; one that is no UTF-8 is kReplacement.
+template <typename Use>
+void for_each_character(std::string_view text, Use&& use) {
+  while (!text.empty()) {
+    const auto [point, length] = decode(text);
+    use(point);
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+}
+
+bool is_text(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto [point, length] = decode(bytes);
+    if (length == 0 || point == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+bool is_hidden(const std::filesystem::path& path) {
+  return path.filename().string().starts_with('.');
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  auto entry = std::filesystem::recursive_directory_iterator(folder, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator();
+       entry.increment(error)) {
+    if (is_hidden(entry->path())) {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file(error)) {
+      files.push_back(entry->path());
+    }
+  }
+  if (error) throw input_error({}, "cannot read '{}': {}", folder.string(), error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+Characters::Characters(std::string_view text, int32_t limit) {
+  std::map<char32_t, int64_t> counts;
+  for_each_character(text, [&](char32_t point) { ++counts[point]; });
+  counts.erase(kReplacement);
+  if (counts.empty()) throw input_error({}, "a text without characters: wanted some text");
+  std::vector<std::pair<char32_t, int64_t>> order(counts.begin(), counts.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  order.resize(std::min(order.size(), size_t(std::max(limit - 1, 1))));
+  for (const auto& [point, count] : order) {
+    ids_.emplace(point, int32_t(known_.size()));
+    known_.push_back(point);
+  }
+}
+
+Characters Characters::from_text(std::string_view characters) {
+  Characters result;
+  for_each_character(characters, [&](char32_t point) {
+    if (!result.ids_.emplace(point, int32_t(result.known_.size())).second)
+      throw input_error({}, "a list of characters has one twice: U+{:04X}", uint32_t(point));
+    result.known_.push_back(point);
+  });
+  return result;
+}
+
+std::vector<int32_t> Characters::ids(std::string_view text) const {
+  std::vector<int32_t> result;
+  result.reserve(text.size());
+  for_each_character(text, [&](char32_t point) {
+    const auto known = ids_.find(point);
+    result.push_back(known == ids_.end() ? size() - 1 : known->second);
+  });
+  return result;
+}
+
+std::string Characters::text(int32_t id) const {
+  std::string result;
+  append(result, id >= 0 && id < size() - 1 ? known_[size_t(id)] : kReplacement);
+  return result;
+}
+
+std::string Characters::to_text() const {
+  std::string result;
+  for (char32_t point : known_) append(result, point);
+  return result;
+}
+
+std::string read_text(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) {
+    const std::string text = read_file(path);
+    if (text.empty()) throw input_error({}, "'{}' is empty: wanted text", path.string());
+    return text;
+  }
+  std::string text;
+  for (const std::filesystem::path& file : files_in(path)) {
+    const std::string content = read_file(file);
+    if (is_text(content)) text += content;
+  }
+  if (text.empty())
+    throw input_error({}, "'{}' has no text files: wanted a file or folder of text", path.string());
+  return text;
+}
+
+}  // namespace graphc

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc generate: text drawn from a trained model, on stdout as it is drawn.
+#include <algorithm>
+#include <cstdio>
+
+#include "models/checkpoint.h"
+#include "models/registry.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
+#include "tools/commands/signals.h"
+
+namespace graphc::commands {
+namespace {
+
+struct Options {
+  std::string checkpoint;
+  SessionOptions session;
+  GenerateOptions generate;
+  GivenOptions given;
+};
+
+/// The words of a text, split at spaces.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+int generate(Options& options) {
+  options.given.check(options.session.target.empty() ? default_target()
+                                                     : target(options.session.target));
+  const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
+  std::vector<std::string> words = words_of(checkpoint.model);
+  if (words.empty()) throw input_error({}, "{}: it names no model", options.checkpoint);
+  const std::string model = words.front();
+  words.erase(words.begin());
+  const auto program = make_program(model, words);
+  Session session(program->model(), options.session);
+  restore(checkpoint, *program, session, /*parameters_only=*/true);
+
+  options.generate.notes = checkpoint.notes;
+  options.generate.write = [](std::string_view text) {
+    write_stdout(text);
+    std::fflush(stdout);
+    return stopped_by() == 0;
+  };
+  stop_on_signals();
+  write_stdout(options.generate.prompt);
+  program->generate(session, options.generate);
+  write_stdout("\n");
+  return stopped_by() == 0 ? 0 : 128 + stopped_by();
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("generate", "Draw text from a trained model");
+  auto options = std::make_shared<Options>();
+  verb->add_option("CHECKPOINT", options->checkpoint,
+                   "what `graphc train --checkpoint` wrote: the folder or a file")
+      ->required();
+  verb->add_option("--prompt", options->generate.prompt, "the text to go on from");
+  verb->add_option("--length", options->generate.length, "how much to draw after the prompt")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  options->generate.temperature = 0.7;
+  verb->add_option("--temperature", options->generate.temperature,
+                   "below 1 likelier, above 1 bolder; 0 always takes the likeliest")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  verb->add_option("--seed", options->session.seed, "another draws another text")
+      ->capture_default_str();
+  verb->add_option("--target", options->session.target, "what to compile for");
+  add_compile_options(*verb, options->session.compile, options->given,
+                      {"threads", "variant", "unroll", "cpu"});
+  verb->callback([=, &action] { action = [=] { return generate(*options); }; });
+}
+
+}  // namespace graphc::commands

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/signals.h"
+
+#include <csignal>
+
+namespace graphc::commands {
+namespace {
+
+volatile std::sig_atomic_t signal_that_came = 0;
+
+void remember(int signal) {
+  signal_that_came = signal;
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+void stop_on_signals() {
+  std::signal(SIGINT, remember);
+  std::signal(SIGTERM, remember);
+}
+
+int stopped_by() { return signal_that_came; }
+
+}  // namespace graphc::commands
