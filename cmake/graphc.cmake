@@ -2,10 +2,10 @@
 # Compiler settings shared by every target, and graphc_library(): one library per folder.
 
 add_library(graphc_settings INTERFACE)
-target_include_directories(graphc_settings INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(graphc_settings INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
 target_compile_options(graphc_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
-  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+  $<BUILD_INTERFACE:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=>)
 if(GRAPHC_WERROR)
   target_compile_options(graphc_settings INTERFACE -Werror)
 endif()
@@ -36,7 +36,7 @@ function(graphc_library folder)
   add_library(graphc::${folder} ALIAS graphc_${folder})
   # Our warnings are not those of a project that uses graphc: it gets the include folder alone.
   target_link_libraries(graphc_${folder} PUBLIC fmt::fmt-header-only PRIVATE graphc_settings)
-  target_include_directories(graphc_${folder} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_include_directories(graphc_${folder} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
   foreach(dependency IN LISTS ARG_DEPENDS)
     target_link_libraries(graphc_${folder} PUBLIC graphc::${dependency})
   endforeach()

@@ -1,19 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-# The build tree as a package: find_package(graphc) with graphc_DIR set to the build folder gives
-# the target graphc::graphc and the header <graphc/graphc.h>.
+# The package: find_package(graphc) gives the target graphc::graphc, the header <graphc/graphc.h>
+# and graphc_EXECUTABLE, from an installed prefix (`cmake --install build/release --prefix DIR`) or
+# from the build tree with graphc_DIR set to the build folder.
 include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
 
 add_library(graphc INTERFACE)
 add_library(graphc::graphc ALIAS graphc)
 target_link_libraries(graphc INTERFACE graphc::frontend)
 target_compile_features(graphc INTERFACE cxx_std_20)
-target_include_directories(graphc INTERFACE ${CMAKE_BINARY_DIR}/include)
+target_include_directories(graphc INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/graphc/graphc.h
   CONTENT "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n#include \"frontend/graphc.h\"\n")
-
-export(TARGETS graphc graphc_codegen graphc_frontend graphc_ir graphc_passes graphc_proto
-  graphc_runtime graphc_settings
-  NAMESPACE graphc:: FILE ${CMAKE_BINARY_DIR}/graphc-targets.cmake)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/graphc-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 configure_file(cmake/graphc-config.cmake ${CMAKE_BINARY_DIR}/graphc-config.cmake COPYONLY)
+
+set(package_targets graphc graphc_codegen graphc_frontend graphc_ir graphc_passes graphc_proto
+  graphc_runtime graphc_settings)
+export(TARGETS ${package_targets} NAMESPACE graphc:: FILE ${CMAKE_BINARY_DIR}/graphc-targets.cmake)
+
+# Installed, the folders of headers lie in include/graphc, and include paths begin there as they do
+# in the source tree. What only a target's own sources include (LLVM) stays behind.
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/graphc)
+install(TARGETS ${package_targets} EXPORT graphc-targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc)
+install(EXPORT graphc-targets NAMESPACE graphc:: DESTINATION ${package_folder})
+install(FILES ${CMAKE_BINARY_DIR}/graphc-config.cmake
+  ${CMAKE_BINARY_DIR}/graphc-config-version.cmake
+  DESTINATION ${package_folder})
+install(FILES ${CMAKE_BINARY_DIR}/include/graphc/graphc.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc)
+install(DIRECTORY ir passes runtime codegen frontend
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "cpu" EXCLUDE PATTERN "reference" EXCLUDE)
+install(TARGETS graphc_tool graphc_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ir/graph.proto DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc)

@@ -21,6 +21,7 @@
 #include "frontend/layers.h"
 #include "frontend/model.h"
 #include "frontend/optimizer.h"
+#include "frontend/pytorch.h"
 #include "frontend/scan.h"
 #include "frontend/schedules.h"
 #include "frontend/session.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/target.h"
+#include "frontend/load_report.h"
 #include "frontend/model.h"
 
 namespace graphc {
@@ -79,9 +80,10 @@ class Session {
 
   /// Writes the parameters to a safetensors file, or every state.
   void save(const std::string& path, bool all_states = false);
-  /// Reads parameters from a safetensors file. Throws ErrorKind::input, before any is changed, when
-  /// one is missing, one is not a state of the model, or a type differs.
-  void load(const std::string& path);
+  /// Reads parameters, and what other states it has, from a safetensors file. Throws
+  /// ErrorKind::input, before any is changed, when a type differs, or, unless `loading` is partial,
+  /// when a parameter is missing or an array is no state of the model.
+  LoadReport load(const std::string& path, Loading loading = Loading::strict);
 
   const Target& target() const { return *target_; }
   const SessionOptions& options() const { return options_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving and loading the states of a session as safetensors.
 #include <algorithm>
+#include <set>
 
 #include "frontend/session.h"
 #include "ir/spelling.h"
@@ -27,33 +28,42 @@ void Session::save(const std::string& path, bool all_states) {
   write_safetensors(path, content);
 }
 
-void Session::load(const std::string& path) {
+void refuse_differences(const LoadReport& report, const std::string& path, std::string_view what) {
+  if (report.missing.empty() && report.extra.empty()) return;
+  Error error = input_error({}, "{}: not the parameters of {}", path, what);
+  if (!report.missing.empty())
+    error.note(fmt::format("missing in the file ({}): {}", report.missing.size(),
+                           list_of(report.missing)));
+  if (!report.extra.empty()) {
+    std::vector<std::string> extra = report.extra;
+    for (std::string& name : extra) name += did_you_mean(name, report.missing);
+    error.note(fmt::format("unknown to the model ({}): {}", extra.size(), list_of(extra)));
+  }
+  throw error;
+}
+
+LoadReport Session::load(const std::string& path, Loading loading) {
   const Safetensors content = read_safetensors(path);
-  std::vector<std::string> names, missing, extra;
+  LoadReport report;
+  std::set<std::string> names;
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
-    names.push_back(cell->name);
-    if (cell->parameter && !content.arrays.contains(cell->name)) missing.push_back(cell->name);
+    names.insert(cell->name);
+    if (cell->parameter && !content.arrays.contains(cell->name))
+      report.missing.push_back(cell->name);
   }
-  for (const auto& [name, value] : content.arrays) {
-    if (std::ranges::find(names, name) == names.end())
-      extra.push_back(name + did_you_mean(name, missing));
-  }
-  if (!missing.empty() || !extra.empty()) {
-    Error error = input_error({}, "{}: not the parameters of model '{}'", path, model_.name());
-    if (!missing.empty())
-      error.note(fmt::format("missing in the file ({}): {}", missing.size(), list_of(missing)));
-    if (!extra.empty())
-      error.note(fmt::format("unknown to the model ({}): {}", extra.size(), list_of(extra)));
-    throw error;
-  }
-  for (const auto& [name, value] : content.arrays) {
+  for (const auto& [name, value] : content.arrays)
+    (names.contains(name) ? report.loaded : report.extra).push_back(name);
+  if (loading == Loading::strict)
+    refuse_differences(report, path, fmt::format("model '{}'", model_.name()));
+  for (const std::string& name : report.loaded) {
     try {
-      check_type(*model_.state_cell(name), value);
+      check_type(*model_.state_cell(name), content.arrays.at(name));
     } catch (const Error& error) {
       throw input_error({}, "{}: {}", path, error.message());
     }
   }
-  for (const auto& [name, value] : content.arrays) write(stored(name), value);
+  for (const std::string& name : report.loaded) write(stored(name), content.arrays.at(name));
+  return report;
 }
 
 }  // namespace graphc

@@ -197,6 +197,26 @@ TEST(Session, AFileOfOtherParametersChangesNothing) {
               HasSubstr("state 'w' is f32[3,2]: found f32[2]"));
 }
 
+TEST(Session, APartialFileGivesWhatItHasAndSaysWhatItLacks) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "w.safetensors";
+  Counted counted;
+  std::vector<std::string> lines;
+  Session session(counted.model, telling(lines));
+  const Literal w = session.state("w"), b = Literal::filled({DType::f32, {2}}, 3);
+  write_safetensors(path, {{{"b", b}, {"other", w}}, {}});
+  const LoadReport report = session.load(path, Loading::partial);
+  EXPECT_THAT(report.loaded, ElementsAre("b"));
+  EXPECT_THAT(report.missing, ElementsAre("w"));
+  EXPECT_THAT(report.extra, ElementsAre("other"));
+  EXPECT_EQ(session.state("b"), b);
+  EXPECT_EQ(session.state("w"), w);
+  write_safetensors(path, {{{"b", w}}, {}});
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { session.load(path, Loading::partial); }),
+              HasSubstr("state 'b' is f32[2]: found f32[3,2]"));
+  EXPECT_EQ(session.state("b"), b);
+}
+
 TEST(Session, AnUnknownTargetIsAnErrorThatListsThem) {
   Counted counted;
   EXPECT_THAT(error_of(ErrorKind::usage, [&] { Session(counted.model, {.target = "abacus"}); }),

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What came of reading parameters from a file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graphc {
+
+/// Whether a file must have every parameter and nothing else, or may have some of them.
+enum class Loading { strict, partial };
+
+/// Names, as they stand in the file.
+struct LoadReport {
+  std::vector<std::string> loaded;
+  std::vector<std::string> missing;  ///< parameters the file lacks
+  std::vector<std::string> extra;    ///< arrays that are no parameters
+};
+
+/// Throws ErrorKind::input when something is missing or extra, naming both; `what` has the
+/// parameters: "model 'm'".
+void refuse_differences(const LoadReport& report, const std::string& path, std::string_view what);
+
+}  // namespace graphc

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/pytorch.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/load_report.h"
+#include "runtime/files/safetensors.h"
+
+namespace graphc {
+namespace {
+
+/// `name` in a module of PyTorch.
+std::string in_module(const std::string& module, const std::string& name) {
+  return module.empty() ? name : module + "." + name;
+}
+
+std::span<const double> numbers(const Literal& literal) { return literal.data<double>(); }
+
+Literal transposed(const Literal& matrix) {
+  const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Literal result(Type{DType::f64, {columns, rows}});
+  const std::span<double> to = result.mutable_data<double>();
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c)
+      to[size_t(c * rows + r)] = numbers(matrix)[size_t(r * columns + c)];
+  }
+  return result;
+}
+
+/// a with b added to its first elements.
+Literal sum(const Literal& a, const Literal& b, int64_t elements) {
+  Literal result = a;
+  const std::span<double> to = result.mutable_data<double>();
+  for (int64_t i = 0; i < elements; ++i) to[size_t(i)] += numbers(b)[size_t(i)];
+  return result;
+}
+
+}  // namespace
+
+void PytorchState::add_same(const Param& parameter, const std::string& array) {
+  const auto same = [](const Literals& literals) { return literals; };
+  entries_.push_back({{parameter.name()}, {array}, {parameter.shape()}, same, same});
+}
+
+void PytorchState::add_transposed(const Param& parameter, const std::string& array) {
+  const auto transpose = [](const Literals& literals) { return Literals{transposed(literals[0])}; };
+  const Shape& shape = parameter.shape();
+  entries_.push_back({{parameter.name()}, {array}, {{shape[1], shape[0]}}, transpose, transpose});
+}
+
+void PytorchState::add(const Linear& linear, const std::string& module) {
+  add_transposed(linear.w, in_module(module, "weight"));
+  add_same(linear.b, in_module(module, "bias"));
+}
+
+void PytorchState::add(const Embedding& embedding, const std::string& module) {
+  add_same(embedding.table, in_module(module, "weight"));
+}
+
+void PytorchState::add(const LayerNorm& norm, const std::string& module) {
+  add_same(norm.gain, in_module(module, "weight"));
+  add_same(norm.bias, in_module(module, "bias"));
+}
+
+std::string PytorchState::add_weights(const Param& w, const Param& u, const std::string& module,
+                                      int layer, bool reverse) {
+  const std::string suffix = fmt::format("_l{}{}", layer, reverse ? "_reverse" : "");
+  add_transposed(w, in_module(module, "weight_ih" + suffix));
+  add_transposed(u, in_module(module, "weight_hh" + suffix));
+  return suffix;
+}
+
+void PytorchState::add_summed_bias(const Param& b, const std::string& module,
+                                   const std::string& suffix) {
+  const auto read = [](const Literals& arrays) {
+    return Literals{sum(arrays[0], arrays[1], arrays[0].elements())};
+  };
+  const auto write = [](const Literals& parameters) {
+    return Literals{parameters[0], Literal(parameters[0].type())};
+  };
+  entries_.push_back(
+      {{b.name()},
+       {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
+       {b.shape(), b.shape()},
+       read,
+       write});
+}
+
+void PytorchState::add(const Lstm& lstm, const std::string& module, int layer, bool reverse) {
+  add_summed_bias(lstm.b, module, add_weights(lstm.w, lstm.u, module, layer, reverse));
+}
+
+void PytorchState::add(const Rnn& rnn, const std::string& module, int layer, bool reverse) {
+  add_summed_bias(rnn.b, module, add_weights(rnn.w, rnn.u, module, layer, reverse));
+}
+
+void PytorchState::add(const Gru& gru, const std::string& module, int layer, bool reverse) {
+  const std::string suffix = add_weights(gru.w, gru.u, module, layer, reverse);
+  // n = tanh(x w_n + b_n + r (h u_n + c)): the recurrent bias of n is c; those of r and z add up.
+  const int64_t hidden = gru.c.shape()[0];
+  const auto read = [hidden](const Literals& arrays) {
+    const std::span<const double> recurrent = numbers(arrays[1]);
+    return Literals{sum(arrays[0], arrays[1], 2 * hidden),
+                    Literal(recurrent.subspan(size_t(2 * hidden)), Shape{hidden})};
+  };
+  const auto write = [hidden](const Literals& parameters) {
+    Literal recurrent(parameters[0].type());
+    std::ranges::copy(numbers(parameters[1]),
+                      recurrent.mutable_data<double>().begin() + 2 * hidden);
+    return Literals{parameters[0], recurrent};
+  };
+  entries_.push_back(
+      {{gru.b.name(), gru.c.name()},
+       {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
+       {gru.b.shape(), gru.b.shape()},
+       read,
+       write});
+}
+
+LoadReport PytorchState::load(Session& session, const std::string& path, Loading loading) const {
+  const Safetensors content = read_safetensors(path);
+  LoadReport report;
+  std::set<std::string> known;
+  std::vector<std::pair<std::string, Literal>> read;
+  for (const Entry& entry : entries_) {
+    Literals arrays;
+    for (size_t i = 0; i < entry.arrays.size(); ++i) {
+      const std::string& name = entry.arrays[i];
+      known.insert(name);
+      const auto found = content.arrays.find(name);
+      if (found == content.arrays.end()) {
+        report.missing.push_back(name);
+        continue;
+      }
+      const Type& type = found->second.type();
+      if (type.shape != entry.shapes[i] || !is_floating(type.dtype))
+        throw input_error({}, "{}: array '{}' is {}: wanted {}", path, name, to_string(type),
+                          to_string(Type{DType::f32, entry.shapes[i]}));
+      arrays.push_back(found->second.converted(DType::f64));
+    }
+    if (arrays.size() < entry.arrays.size()) continue;
+    Literals values = entry.read(arrays);
+    for (size_t i = 0; i < values.size(); ++i)
+      read.emplace_back(entry.parameters[i], std::move(values[i]));
+    report.loaded.insert(report.loaded.end(), entry.arrays.begin(), entry.arrays.end());
+  }
+  for (const auto& [name, array] : content.arrays) {
+    if (!known.contains(name)) report.extra.push_back(name);
+  }
+  if (loading == Loading::strict) refuse_differences(report, path, "the layers added");
+  for (const auto& [name, value] : read)
+    session.set_state(name, value.converted(session.state(name).dtype()));
+  return report;
+}
+
+void PytorchState::save(Session& session, const std::string& path) const {
+  Safetensors content;
+  for (const Entry& entry : entries_) {
+    Literals parameters;
+    for (const std::string& name : entry.parameters)
+      parameters.push_back(session.state(name).converted(DType::f64));
+    const DType dtype = session.state(entry.parameters[0]).dtype();
+    const Literals arrays = entry.write(parameters);
+    for (size_t i = 0; i < arrays.size(); ++i)
+      content.arrays.emplace(entry.arrays[i], arrays[i].converted(dtype));
+  }
+  // PyTorch's own reader wants to be told whose tensors these are.
+  content.metadata = {{"format", "pt"}};
+  write_safetensors(path, content);
+}
+
+}  // namespace graphc

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters under PyTorch's names and in PyTorch's forms: reads and writes what
+// `safetensors.torch.save_file(module.state_dict(), path)` writes.
+//
+//   PytorchState state;
+//   state.add(embedding, "encoder");     // encoder.weight
+//   state.add(layers, "rnn");            // rnn.weight_ih_l0, rnn.weight_hh_l0, rnn.bias_ih_l0, ...
+//   state.add(decoder, "decoder");       // decoder.weight, decoder.bias
+//   state.load(session, "model.safetensors");
+//
+// PyTorch keeps weights as [out, in] with the gates of a recurrent layer one under the other, in
+// our order (LSTM i, f, g, o; GRU r, z, n), and adds two biases where one is enough: reading adds
+// them up, writing makes the second one 0. What goes through a file and back has the same bits.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "frontend/layers.h"
+#include "frontend/session.h"
+
+namespace graphc {
+
+class PytorchState {
+ public:
+  /// Says that a layer stands at `module` of the PyTorch module ("decoder", "encoder.rnn"; empty:
+  /// the module itself). A recurrent layer is layer `layer` of a module, in direction `reverse`.
+  void add(const Linear& linear, const std::string& module);
+  void add(const Embedding& embedding, const std::string& module);
+  void add(const LayerNorm& norm, const std::string& module);
+  void add(const Lstm& lstm, const std::string& module, int layer = 0, bool reverse = false);
+  void add(const Gru& gru, const std::string& module, int layer = 0, bool reverse = false);
+  void add(const Rnn& rnn, const std::string& module, int layer = 0, bool reverse = false);
+  template <typename Layer>
+  void add(const Bidirectional<Layer>& both, const std::string& module, int layer = 0) {
+    add(both.forward, module, layer, false);
+    add(both.backward, module, layer, true);
+  }
+  template <typename Layer>
+  void add(const Stacked<Layer>& stacked, const std::string& module) {
+    for (size_t i = 0; i < stacked.layers.size(); ++i) add(stacked.layers[i], module, int(i));
+  }
+
+  /// Reads the parameters of the layers added; floating-point arrays of any width are taken. Throws
+  /// ErrorKind::input, before any is changed, when an array has another shape, or, unless `loading`
+  /// is partial, when one is missing or belongs to no layer added. Names are PyTorch's.
+  LoadReport load(Session& session, const std::string& path,
+                  Loading loading = Loading::strict) const;
+  /// Writes the parameters of the layers added. Throws ErrorKind::resource when the file cannot be
+  /// written.
+  void save(Session& session, const std::string& path) const;
+
+ private:
+  using Literals = std::vector<Literal>;
+  /// Parameters that are read from arrays and written to them together.
+  struct Entry {
+    std::vector<std::string> parameters, arrays;
+    std::vector<Shape> shapes;  ///< of the arrays
+    std::function<Literals(const Literals& arrays)> read;
+    std::function<Literals(const Literals& parameters)> write;
+  };
+  void add_same(const Param& parameter, const std::string& array);
+  void add_transposed(const Param& parameter, const std::string& array);
+  /// The two weights of a recurrent layer; returns what the names of its arrays end with.
+  std::string add_weights(const Param& w, const Param& u, const std::string& module, int layer,
+                          bool reverse);
+  void add_summed_bias(const Param& b, const std::string& module, const std::string& suffix);
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace graphc

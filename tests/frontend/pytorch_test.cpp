@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters from PyTorch: a module's state_dict gives the module's numbers, and comes back.
+#include "frontend/pytorch.h"
+
+#include <gmock/gmock.h>
+
+#include "frontend/graphc.h"
+#include "runtime/files/safetensors.h"
+#include "tests/testing/expect_error.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::error_of;
+using graphc::testing::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kFolder = std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/";
+const std::string kState = kFolder + "pytorch_state.safetensors";
+
+/// The module of tests/golden/pytorch_state.py.
+struct Tagger {
+  Model model{"tagger"};
+  Embedding encoder{model, "words", 7, 5};
+  Stacked<Bidirectional<Lstm>> lstm{model, "lstm", 2, 5, 4};
+  Gru gru{model, "gru", 8, 3};
+  Rnn rnn{model, "rnn", 3, 6};
+  LayerNorm norm{model, "norm", 6};
+  Linear decoder{model, "out", 6, 2};
+  Session session;
+  PytorchState state;
+
+  explicit Tagger(std::string precision = "f32")
+      : session(model, {.target = "reference", .compile = {.precision = std::move(precision)}}) {
+    model.graph("f", [this](Inputs& in) {
+      Value x = encoder(in("tokens", i32, {"steps", "batch"}));
+      return decoder(norm(rnn(gru(lstm(x)))));
+    });
+    state.add(encoder, "encoder");
+    state.add(lstm, "lstm");
+    state.add(gru, "gru");
+    state.add(rnn, "rnn");
+    state.add(norm, "norm");
+    state.add(decoder, "decoder");
+  }
+
+  /// The largest difference from what PyTorch computed.
+  double distance() {
+    const Safetensors run = read_safetensors(kFolder + "pytorch_state_run.safetensors");
+    const Tensor found = session("f", Tensor(run.arrays.at("tokens")));
+    const Literal& wanted = run.arrays.at("y");
+    EXPECT_EQ(found.literal().shape(), wanted.shape());
+    double largest = 0;
+    for (int64_t i = 0; i < wanted.elements(); ++i)
+      largest = std::max(largest, std::abs(found.literal().element(i) - wanted.element(i)));
+    return largest;
+  }
+};
+
+TEST(PytorchState, GivesTheNumbersOfTheModule) {
+  Tagger tagger("f64");
+  EXPECT_GT(tagger.distance(), 1e-3);
+  const LoadReport report = tagger.state.load(tagger.session, kState);
+  EXPECT_EQ(report.loaded.size(), read_safetensors(kState).arrays.size());
+  EXPECT_THAT(report.missing, IsEmpty());
+  EXPECT_THAT(report.extra, IsEmpty());
+  EXPECT_LT(tagger.distance(), 1e-6);  // the f32 in which PyTorch's result is kept
+}
+
+TEST(PytorchState, IsWrittenWithEveryNameAndComesBackWithItsBits) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "state.safetensors").string();
+  Tagger tagger, other;
+  tagger.state.load(tagger.session, kState);
+  tagger.state.save(tagger.session, path);
+  other.state.load(other.session, path);
+  for (const Param& param : tagger.model.params())
+    EXPECT_TRUE(other.session.state(param.name()) == tagger.session.state(param.name()));
+
+  const Safetensors original = read_safetensors(kState), written = read_safetensors(path);
+  ASSERT_EQ(written.arrays.size(), original.arrays.size());
+  for (const auto& [name, array] : original.arrays) {
+    ASSERT_TRUE(written.arrays.contains(name)) << name;
+    EXPECT_EQ(written.arrays.at(name).type(), array.type()) << name;
+    // Biases that only meet as a sum may be shared out otherwise; all else is as it was.
+    if (!name.starts_with("lstm.bias") && !name.starts_with("gru.bias") &&
+        !name.starts_with("rnn.bias")) {
+      EXPECT_TRUE(written.arrays.at(name) == array) << name;
+    }
+  }
+}
+
+TEST(PytorchState, MissingAndExtraArraysAreNamedInStrictLoading) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "state.safetensors";
+  Safetensors content = read_safetensors(kState);
+  content.arrays.erase("gru.bias_hh_l0");
+  content.arrays.emplace("gru.bias_hh_l1", Literal::of(1.0f));
+  write_safetensors(path, content);
+  Tagger tagger;
+  const Literal before = tagger.session.state("out.w"), bias = tagger.session.state("gru.c");
+  std::string said;
+  try {
+    tagger.state.load(tagger.session, path.string());
+  } catch (const Error& error) {
+    said = error.what();
+  }
+  EXPECT_THAT(said, AllOf(HasSubstr("missing in the file (1): gru.bias_hh_l0"),
+                          HasSubstr("unknown to the model (1): gru.bias_hh_l1; did you mean "
+                                    "'gru.bias_hh_l0'?")));
+  EXPECT_TRUE(tagger.session.state("out.w") == before);
+
+  const LoadReport report = tagger.state.load(tagger.session, path.string(), Loading::partial);
+  EXPECT_THAT(report.missing, ElementsAre("gru.bias_hh_l0"));
+  EXPECT_THAT(report.extra, ElementsAre("gru.bias_hh_l1"));
+  EXPECT_FALSE(tagger.session.state("out.w") == before);
+  // Half a bias is none.
+  EXPECT_TRUE(tagger.session.state("gru.c") == bias);
+}
+
+TEST(PytorchState, AnArrayOfAnotherShapeChangesNothing) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "state.safetensors";
+  Safetensors content = read_safetensors(kState);
+  content.arrays.at("decoder.weight") = content.arrays.at("decoder.weight").reshaped({6, 2});
+  write_safetensors(path, content);
+  Tagger tagger;
+  const Literal before = tagger.session.state("words");
+  for (Loading loading : {Loading::strict, Loading::partial}) {
+    EXPECT_THAT(error_of(ErrorKind::input,
+                         [&] { tagger.state.load(tagger.session, path.string(), loading); }),
+                HasSubstr("'decoder.weight' is f32[6,2]: wanted f32[2,6]"));
+    EXPECT_TRUE(tagger.session.state("words") == before);
+  }
+}
+
+TEST(PytorchState, ArraysOfAnyWidthAreTaken) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "state.safetensors";
+  Safetensors content = read_safetensors(kState);
+  for (auto& [name, array] : content.arrays) array = array.converted(DType::bf16);
+  write_safetensors(path, content);
+  Tagger tagger;
+  tagger.state.load(tagger.session, path.string());
+  EXPECT_LT(tagger.distance(), 0.05);
+}
+
+}  // namespace
+}  // namespace graphc
