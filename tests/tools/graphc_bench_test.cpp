@@ -2,18 +2,18 @@
 // The command line of graphc-bench: the table, the JSON, the exit codes. No speed is asserted: only
 // that what is reported fits together.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/testing/temporary_folder.h"
+#include "tests/tools/run_tool.h"
 
 namespace graphc {
 namespace {
 
+using graphc::testing::content;
+using graphc::testing::Ran;
 using graphc::testing::TemporaryFolder;
 using nlohmann::json;
 using ::testing::AllOf;
@@ -22,25 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 Ran bench(const std::string& arguments) {
-  const TemporaryFolder folder;
-  const auto out = folder.path() / "out", err = folder.path() / "err";
-  const std::string command =
-      fmt::format("'{}' {} > {} 2> {}", GRAPHC_BENCH, arguments, out.string(), err.string());
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
+  return graphc::testing::run_tool(GRAPHC_BENCH, arguments);
 }
 
 constexpr const char* kTiny = "lstm-layer hidden=16 steps=3 batch=4 --repeat=3 --threads=1 ";

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of graphc: what goes to stdout, what to stderr, and the exit codes.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "ir/op.h"
 #include "ir/serialize.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
 #include "tests/testing/temporary_folder.h"
+#include "tests/tools/run_tool.h"
 
 namespace graphc {
 namespace {
 
+using graphc::testing::content;
+using graphc::testing::Ran;
 using graphc::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -24,26 +24,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Ran {
-  int code;
-  std::string out, err;
-};
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// Runs graphc with arguments as a shell reads them; `input` is its stdin.
 Ran graphc(const std::string& arguments, const std::string& input = "") {
-  const TemporaryFolder folder;
-  const auto in = folder.add("in", input), out = folder.path() / "out", err = folder.path() / "err";
-  const std::string command = fmt::format("'{}' {} < {} > {} 2> {}", GRAPHC_TOOL, arguments,
-                                          in.string(), out.string(), err.string());
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), content(err)};
+  return graphc::testing::run_tool(GRAPHC_TOOL, arguments, input);
 }
 
 constexpr const char* kGraph = R"(
@@ -311,90 +293,6 @@ TEST(GraphcToolCpu, AnIndexOutsideItsTableIsThree) {
                          "graph @f(%t: f32[2,1], %i: i32[2]) { return gather(%t, %i) }");
   EXPECT_EQ(ran.code, 3) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("index 7 at position 0"));
-}
-
-TEST(GraphcTool, ASignalStopsAfterTheStepAndIsTheExitCode) {
-  const std::string train =
-      "train lstm-layer hidden=8 steps=4 batch=4 --target=reference --epochs 100000 --log -";
-  const TemporaryFolder folder;
-  for (const auto& [signal, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
-    const std::string out = (folder.path() / signal).string();
-    const std::string command = fmt::format(
-        "\"{}\" {} > {} 2> /dev/null & pid=$!; while ! [ -s {} ]; do sleep 0.05; done; "
-        "kill -{} $pid; wait $pid",
-        GRAPHC_TOOL, train, out, out, signal);
-    // A shell without job control starts background commands with SIGINT ignored.
-    const int status = std::system(fmt::format("bash -c 'set -m; {}'", command).c_str());
-    EXPECT_EQ(WEXITSTATUS(status), code);
-    const std::string text = content(out);
-    EXPECT_THAT(text.substr(text.rfind("{")), HasSubstr("\"event\":\"end\""));
-  }
-}
-
-/// A text that even a small model learns a little of.
-std::string lines_of_text() {
-  std::string text;
-  for (int i = 0; i < 60; ++i) text += "one two three four five\n";
-  return text;
-}
-
-TEST(GraphcTool, TrainingGoesOnFromItsCheckpointAndDrawsText) {
-  const TemporaryFolder folder;
-  const std::string text = folder.add("text", lines_of_text()).string();
-  const auto train = [&](const std::string& checkpoint, const std::string& options) {
-    return graphc(
-        fmt::format("train char-lm hidden=8 steps=8 batch=4 --target=reference --data {} "
-                    "--checkpoint {} --seed 5 {}",
-                    text, (folder.path() / checkpoint).string(), options));
-  };
-  EXPECT_EQ(train("straight", "--max-steps 9").code, 0);
-  Ran ran = train("pieces", "--max-steps 4 --resume");
-  EXPECT_EQ(ran.code, 0);
-  EXPECT_THAT(ran.err, HasSubstr("nothing to resume"));
-  ran = train("pieces", "--max-steps 9 --resume --checkpoint-every 2 --sample 7");
-  EXPECT_EQ(ran.code, 0);
-  EXPECT_THAT(ran.err, HasSubstr("resumed after step 4"));
-  const auto file = [&](const char* name) {
-    return content((folder.path() / name / "checkpoint.safetensors").string());
-  };
-  EXPECT_TRUE(file("straight") == file("pieces"));
-
-  const std::string draw = fmt::format("generate {} --target=reference --length 30 --prompt 'one '",
-                                       (folder.path() / "pieces").string());
-  ran = graphc(draw);
-  EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out, StartsWith("one "));
-  EXPECT_EQ(ran.out.size(), 4u + 30u + 1u);
-  EXPECT_EQ(graphc(draw).out, ran.out);
-  EXPECT_NE(graphc(draw + " --seed 9").out, ran.out);
-
-  ran = graphc(fmt::format("train char-lm hidden=9 --data {} --checkpoint {} --resume", text,
-                           (folder.path() / "pieces").string()));
-  EXPECT_EQ(ran.code, 3);
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("hidden=8"), HasSubstr("wanted 'char-lm hidden=9")));
-  EXPECT_EQ(train("pieces", "--resume --seed 6").code, 2);
-  EXPECT_EQ(graphc("generate " + text).code, 3);
-  EXPECT_EQ(graphc("generate " + (folder.path() / "nowhere").string()).code, 3);
-}
-
-TEST(GraphcTool, ASignalSavesWhereTrainingStands) {
-  const TemporaryFolder folder;
-  const std::string out = (folder.path() / "log").string(),
-                    checkpoint = (folder.path() / "c").string();
-  const std::string command = fmt::format(
-      "\"{}\" train lstm-layer hidden=8 steps=4 batch=4 --target=reference --epochs 100000 --log - "
-      "--checkpoint {} > {} 2> /dev/null & pid=$!; while ! [ -s {} ]; do sleep 0.05; done; "
-      "kill -TERM $pid; wait $pid",
-      GRAPHC_TOOL, checkpoint, out, out);
-  const int status = std::system(fmt::format("bash -c 'set -m; {}'", command).c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 143);
-  const auto events = content(out);
-  const auto end = nlohmann::json::parse(events.substr(events.rfind("{")));
-  const Ran ran = graphc(
-      "train lstm-layer hidden=8 steps=4 batch=4 --target=reference --max-steps 1 --resume "
-      "--checkpoint " +
-      checkpoint);
-  EXPECT_THAT(ran.err, HasSubstr(fmt::format("resumed after step {}", end["step"].get<int64_t>())));
 }
 
 }  // namespace

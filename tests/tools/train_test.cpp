@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc train and generate: signals, checkpoints, text drawn from them.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/testing/temporary_folder.h"
+#include "tests/tools/run_tool.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::content;
+using graphc::testing::Ran;
+using graphc::testing::run_tool_until_signal;
+using graphc::testing::TemporaryFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+Ran graphc(const std::string& arguments) {
+  return graphc::testing::run_tool(GRAPHC_TOOL, arguments);
+}
+
+const std::string kEndless =
+    "train lstm-layer hidden=8 steps=4 batch=4 --target=reference --epochs 100000 --log - ";
+
+/// The last event of a log.
+nlohmann::json last_event(const std::string& log) {
+  return nlohmann::json::parse(log.substr(log.rfind("{")));
+}
+
+TEST(GraphcTrain, ASignalStopsAfterTheStepAndIsTheExitCode) {
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
+    const Ran ran = run_tool_until_signal(GRAPHC_TOOL, kEndless, signal);
+    EXPECT_EQ(ran.code, code);
+    EXPECT_EQ(last_event(ran.out)["event"], "end");
+  }
+}
+
+TEST(GraphcTrain, ASignalSavesWhereTrainingStands) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = " --checkpoint " + (folder.path() / "c").string();
+  const Ran stopped = run_tool_until_signal(GRAPHC_TOOL, kEndless + checkpoint, "TERM");
+  EXPECT_EQ(stopped.code, 143);
+  const Ran resumed = graphc(kEndless + "--max-steps 1 --resume" + checkpoint);
+  EXPECT_THAT(resumed.err, HasSubstr(fmt::format("resumed after step {}\n",
+                                                 last_event(stopped.out)["step"].get<int64_t>())));
+}
+
+/// A text that even a small model learns a little of.
+std::string lines_of_text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "one two three four five\n";
+  return text;
+}
+
+TEST(GraphcTrain, GoesOnFromItsCheckpointAndDrawsText) {
+  const TemporaryFolder folder;
+  const std::string text = folder.add("text", lines_of_text()).string();
+  const auto train = [&](const std::string& checkpoint, const std::string& options) {
+    return graphc(
+        fmt::format("train char-lm hidden=8 steps=8 batch=4 --target=reference --data {} "
+                    "--checkpoint {} --seed 5 {}",
+                    text, (folder.path() / checkpoint).string(), options));
+  };
+  EXPECT_EQ(train("straight", "--max-steps 9").code, 0);
+  Ran ran = train("pieces", "--max-steps 4 --resume");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("nothing to resume"));
+  ran = train("pieces", "--max-steps 9 --resume --checkpoint-every 2 --sample 7");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("resumed after step 4"));
+  const auto file = [&](const char* name) {
+    return content((folder.path() / name / "checkpoint.safetensors").string());
+  };
+  EXPECT_TRUE(file("straight") == file("pieces"));
+
+  const std::string draw = fmt::format("generate {} --target=reference --length 30 --prompt 'one '",
+                                       (folder.path() / "pieces").string());
+  ran = graphc(draw);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, StartsWith("one "));
+  EXPECT_EQ(ran.out.size(), 4u + 30u + 1u);
+  EXPECT_EQ(graphc(draw).out, ran.out);
+  EXPECT_NE(graphc(draw + " --seed 9").out, ran.out);
+
+  ran = graphc(fmt::format("train char-lm hidden=9 --data {} --checkpoint {} --resume", text,
+                           (folder.path() / "pieces").string()));
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("hidden=8"), HasSubstr("wanted 'char-lm hidden=9")));
+  EXPECT_EQ(train("pieces", "--resume --seed 6").code, 2);
+  EXPECT_EQ(graphc("generate " + text).code, 3);
+  EXPECT_EQ(graphc("generate " + (folder.path() / "nowhere").string()).code, 3);
+}
+
+}  // namespace
+}  // namespace graphc
