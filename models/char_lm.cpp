@@ -146,7 +146,8 @@ void CharLm::train(Session& session, const TrainOptions& options) const {
                         .summed_over_steps = false,
                         .rate = rate,
                         .sample = options.sample > 0 ? sample : std::function<std::string()>(),
-                        .notes = notes});
+                        .notes = notes,
+                        .unit = "characters"});
 }
 
 void CharLm::generate(Session& session, const GenerateOptions& options) const {

@@ -118,7 +118,7 @@ void train_language_model(Session& session, const TrainOptions& options, const L
   const Type type{DType::i32, {windows.steps(), windows.batch()}};
   session.compile("train", {type, type, {DType::f32, {}}});
 
-  Training training(options, task.epochs, task.notes);
+  Training training(options, task.epochs, task.notes, task.unit);
   const double steps = double(training.epochs() * windows.count());
   const auto rate_now = [&] {
     const TrainPosition& at = training.position();

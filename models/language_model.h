@@ -73,7 +73,8 @@ struct LanguageTask {
   bool reset_each_epoch = true;
   /// Draws the text to report after each epoch, where one is wanted.
   std::function<std::string()> sample;
-  Notes notes;  ///< what a checkpoint tells beside arrays: the vocabulary
+  Notes notes;                      ///< what a checkpoint tells beside arrays: the vocabulary
+  std::string_view unit = "words";  ///< what the elements are called
 
   /// The loss of a call on such windows / the mean nats of an element.
   double elements(const Windows& windows) const {

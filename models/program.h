@@ -48,7 +48,8 @@ struct TrainEvent {
   int64_t epoch_steps = 0;     ///< all steps of an epoch; 0 outside epochs
   std::optional<double> loss;  ///< nats per predicted element, or the loss where none is predicted
   std::optional<double> learning_rate;
-  std::optional<double> words_per_s;  ///< since the epoch began
+  std::optional<double> words_per_s;  ///< since the epoch began, what `unit` names
+  std::string_view unit = "words";    ///< what is predicted, one by one
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
   std::string text;  ///< of a sample
 };

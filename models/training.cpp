@@ -15,6 +15,7 @@ TrainEvent Training::event(std::string name) const {
   event.epoch_steps = epoch_steps_;
   event.learning_rate = learning_rate_;
   event.words_per_s = words_per_s_;
+  event.unit = unit_;
   return event;
 }
 

@@ -17,10 +17,13 @@ namespace graphc {
 
 class Training {
  public:
-  Training(const TrainOptions& options, int64_t epochs_of_recipe, Notes notes = {})
+  /// `unit` names what is predicted, one by one.
+  Training(const TrainOptions& options, int64_t epochs_of_recipe, Notes notes = {},
+           std::string_view unit = "words")
       : options_(options),
         epochs_(options.epochs.value_or(epochs_of_recipe)),
         notes_(std::move(notes)),
+        unit_(unit),
         at_(options.from) {}
 
   int64_t epochs() const { return epochs_; }
@@ -53,6 +56,7 @@ class Training {
   const TrainOptions& options_;
   int64_t epochs_;
   Notes notes_;
+  std::string_view unit_;
   TrainPosition at_;
   int64_t epoch_steps_ = 0, words_ = 0;
   double began_ = 0;

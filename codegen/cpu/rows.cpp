@@ -57,8 +57,10 @@ class Rows {
       std::memcpy(row(i), table_row(index(i, 0)), size_t(call_.row_bytes));
   }
 
-  /// Each thread owns rows of the table and goes through all indices in order.
+  /// Each thread owns rows of the table and goes through all indices in order. The table may be a
+  /// state in its place: every index is looked at before a row is written.
   void scatter(bool sums) const {
+    for (int64_t i = 0; i < call_.count; ++i) index(i, sums ? 0 : -1);
     const Range own = share(call_.table_rows, 1, thread_, threads_);
     for (int64_t i = 0; i < call_.count; ++i) {
       const int64_t target = index(i, sums ? 0 : -1);

@@ -116,6 +116,29 @@ TEST(SessionCpu, NormalNumbersAreDrawnAtTheStartAndInEveryStep) {
   EXPECT_NE(found[0], found[1]);
 }
 
+TEST(SessionCpu, AnIndexOutsideATableLeavesTheTableAsItWas) {
+  Model model("table");
+  State table = model.state("table", {DType::f32, {4, 3}}, constant(1));
+  model.graph("write", [&](Inputs& in) {
+    Value i = in("i", i32, {"n"}), rows = in("rows", f32, {"n", 3});
+    table = scatter(table, i, rows);
+    return Results();
+  });
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.target = "cpu";
+  Session session(model, options);
+  const Literal before = session.state("table");
+  const std::vector<int32_t> inside{2, 0}, outside{2, 4};
+  const Tensor rows = random_uniform({2, 3}, 1);
+  EXPECT_THAT(
+      error_of(ErrorKind::input, [&] { session("write", Literal(std::span(outside), {2}), rows); }),
+      HasSubstr("index 4 at position 1"));
+  EXPECT_EQ(session.state("table"), before);
+  session("write", Literal(std::span(inside), {2}), rows);
+  EXPECT_EQ(session.state("table").element(6), rows.literal().element(0));
+}
+
 TEST(Session, StatesAreSetReadAndReset) {
   Counted counted;
   std::vector<std::string> lines;

@@ -27,7 +27,7 @@ std::string measured(const TrainEvent& event) {
   add("train perplexity", event.train_perplexity);
   add("valid perplexity", event.valid_perplexity);
   add("test perplexity", event.test_perplexity);
-  if (event.words_per_s) line += fmt::format("   {:.0f} words/s", *event.words_per_s);
+  if (event.words_per_s) line += fmt::format("   {:.0f} {}/s", *event.words_per_s, event.unit);
   return line;
 }
 
