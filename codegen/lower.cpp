@@ -238,6 +238,11 @@ bool Lowering::may_replace(const Node& kernel, int index, Value old) const {
     for (const Node& node : body.nodes())
       (node.is(ops::matmul) ? products : others) += is_row_global(node);
     if (!rows || others > 0 || products > (body.results().size() == 1 ? 1 : 0)) return false;
+    // Results of other spaces are made by nests of their own, which may read the old value later.
+    const auto space_of = [&](Value value) { return rows->space[size_t(value.node->id)]; };
+    for (Value result : body.results()) {
+      if (space_of(result) != space_of(made)) return false;
+    }
   }
   for (size_t i = 0; i < kernel.operands.size(); ++i) {
     const Value inner = body.inputs()[i];
