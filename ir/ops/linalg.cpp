@@ -73,9 +73,13 @@ std::vector<Type> infer_matmul(const Node& node) {
 }
 
 /// All leading axes of a value joined: [..., n] as [rows, n].
-Value as_rows(Value x) {
-  const int64_t columns = x.shape()[-1];
-  return reshape(x, {columns == 0 ? 0 : x.shape().elements() / columns, columns});
+Value as_rows(Value x) { return reshape(x, {x.shape().without(-1).elements(), x.shape()[-1]}); }
+
+Value with_last_axes_exchanged(Value x) {
+  Ints order;
+  for (int axis = 0; axis < x.shape().rank(); ++axis) order.push_back(axis);
+  std::swap(order[order.size() - 2], order[order.size() - 1]);
+  return transpose(x, order);
 }
 
 /// y = op(a) op(b); with one matrix b shared by all batches its cotangent sums over them.
@@ -83,13 +87,13 @@ Values matmul_vjp(const Node& node, Cotangents dy) {
   const Value a = node.operands[0], b = node.operands[1];
   const bool ta = node.attributes.get_bool("transpose_a", false),
              tb = node.attributes.get_bool("transpose_b", false);
-  const Value da = ta ? matmul(b, dy[0], tb, true) : matmul(dy[0], b, false, !tb);
   if (b.shape().rank() == 2 && a.shape().rank() > 2) {
-    GRAPHC_CHECK(
-        !ta, "derivative of a batched product with a transposed left operand and one right matrix");
-    const Value x = as_rows(a), g = as_rows(dy[0]);
-    return {da, tb ? matmul(g, x, true, false) : matmul(x, g, true, false)};
+    const Value x = as_rows(ta ? with_last_axes_exchanged(a) : a), g = as_rows(dy[0]);
+    const Value da = matmul(dy[0], b, false, !tb);
+    return {ta ? with_last_axes_exchanged(da) : da,
+            tb ? matmul(g, x, true, false) : matmul(x, g, true, false)};
   }
+  const Value da = ta ? matmul(b, dy[0], tb, true) : matmul(dy[0], b, false, !tb);
   return {da, tb ? matmul(dy[0], a, true, ta) : matmul(a, dy[0], !ta, false)};
 }
 
@@ -151,6 +155,8 @@ constinit const Op ops::matmul{
                          {{{DType::f32, {2, 5, 3}}, {DType::f32, {3, 4}}}, {}},
                          {{{DType::f32, {7, 9}}, {DType::f32, {33, 9}}}, {{"transpose_b", true}}},
                          {{{DType::f32, {9, 7}}, {DType::f32, {9, 18}}}, {{"transpose_a", true}}},
+                         {{{DType::f32, {2, 3, 5}}, {DType::f32, {4, 3}}},
+                          {{"transpose_a", true}, {"transpose_b", true}}},
                          {{{DType::f32, {3, 4, 5}}, {DType::f32, {3, 5, 7}}}, {}},
                          {{{DType::f32, {3, 5, 4}}, {DType::f32, {3, 7, 5}}},
                           {{"transpose_a", true}, {"transpose_b", true}}}};

@@ -46,6 +46,17 @@ Samples over_axes() {
           {{{DType::f32, {4, 7}}}, {{"axes", Ints{0, 1}}}}};
 }
 
+std::vector<Type> infer_top_k(const Node& node) {
+  expect(node, 1, {"k"});
+  const Type& x = type_of(node, 0);
+  const int64_t k = node.attributes.get_int("k", -1);
+  if (x.shape.rank() == 0 || k < 0 || k > x.shape[-1]) {
+    throw input_error({}, "top_k: {{k}} is from 0 to the extent of the last axis: found {} of {}",
+                      k, to_string(x));
+  }
+  return infer_by_body(node);
+}
+
 }  // namespace
 
 constinit const Op ops::min{
@@ -138,7 +149,7 @@ constinit const Op ops::top_k{
     .doc =
         "The {k} largest elements along the last axis, in descending order, and their indices "
         "(i32); of equal ones the first. Goes through the axis k times.",
-    .infer = infer_by_body,
+    .infer = infer_top_k,
     .body = R"(graph (%x) {
       %none = logical_and(equal(%x, %x), not_equal(%x, %x))
       %values, %indices, %all = scan {steps = $k} carry %taken = %none with %x {
