@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every op there is, made into tests by its record alone: on the operands of its samples and on
+// empty, single and longer extents (tests/testing/op_cases.h), on every target, for every CPU level
+// the host can run. Tensors end, or begin, at pages that may not be touched.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "codegen/target.h"
+#include "ir/evaluate.h"
+#include "ir/serialize.h"
+#include "ir/text.h"
+#include "tests/codegen/cpu/variants.h"
+#include "tests/passes/values.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/guarded_tensor.h"
+#include "tests/testing/op_cases.h"
+
+namespace graphc::testing {
+namespace {
+
+using Literals = std::vector<Literal>;
+
+/// Ops without samples are what graphs are made of, and are in every test of graphs; `pack` is
+/// written by a pass and read by products alone.
+const std::set<std::string_view> structure = {"input", "state", "scan", "grad", "kernel", "pack"};
+
+/// Whole layers.
+const std::set<std::string_view> recurrent = {"lstm", "gru", "rnn"};
+
+constexpr int kGroups = 6;
+
+/// The cases of every sixth op from `group` on; all of them without a group.
+std::vector<OpCase> cases_of(std::optional<int> group = {}) {
+  std::vector<OpCase> cases;
+  int number = 0;
+  for (const Op* op : all_ops()) {
+    if (structure.contains(op->name)) continue;
+    if (group && number++ % kGroups != *group) continue;
+    EXPECT_NE(op->samples, nullptr) << op->name << " has no samples";
+    for (OpCase& c : op_cases(*op)) cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+/// What the executable gives for the arguments, all tensors guarded on one side.
+Literals run_guarded(Executable& executable, const Literals& arguments, Guard guard) {
+  std::vector<Tensor> inputs, outputs;
+  for (const Literal& argument : arguments) inputs.push_back(guarded_tensor(argument, guard));
+  for (const Argument& output : executable.signature().outputs)
+    outputs.push_back(guarded_tensor(output.type, guard));
+  executable.run(inputs, {}, outputs);
+  Literals results;
+  for (const Tensor& output : outputs) {
+    EXPECT_TRUE(intact_around(output));
+    results.push_back(output.copy());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    EXPECT_TRUE(intact_around(inputs[i]));
+    EXPECT_EQ(inputs[i].copy(), arguments[i]) << "input " << i << " was written";
+  }
+  return results;
+}
+
+/// The first element that is further from `wanted` than rounding explains, or nothing: twenty times
+/// the largest error of the evaluator that rounds each value of the op once (`rounded`), and, as
+/// that one forms sums in f64, a few roundings of the largest argument, `scale`, or result.
+std::string beyond_rounding(const Literal& found, const Literal& wanted, const Literal& rounded,
+                            double scale) {
+  if (found.shape() != wanted.shape()) return "another shape";
+  double largest = scale, error = 0;
+  for (int64_t k = 0; k < wanted.elements(); ++k) {
+    if (!std::isfinite(wanted.element(k))) continue;
+    largest = std::max(largest, std::abs(wanted.element(k)));
+    error = std::max(error, std::abs(wanted.element(k) - rounded.element(k)));
+  }
+  for (int64_t k = 0; k < wanted.elements(); ++k) {
+    const double x = found.element(k), y = wanted.element(k);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double tolerance =
+        is_floating(found.dtype()) ? 20 * error + 1e-6 * std::abs(y) + 3e-7 * largest : 0;
+    if (std::abs(x - y) <= tolerance) continue;
+    return fmt::format("element {}: wanted {}, found {}, tolerance {}", k, y, x, tolerance);
+  }
+  return {};
+}
+
+struct Setting {
+  const Target* target;
+  CompileOptions options;
+
+  std::string text() const {
+    return fmt::format("{} {} {} threads={}", target->name, options.variant, options.cpu,
+                       options.threads);
+  }
+};
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all{{&targets::reference, {}}};
+  for (const std::string& level : all_levels())
+    all.push_back({&targets::cpu, {.variant = "fused", .cpu = level, .threads = 1}});
+  all.push_back({&targets::cpu, {.variant = "basic", .cpu = all_levels()[0], .threads = 3}});
+  return all;
+}
+
+/// The kind of error `run` throws, if it does.
+std::optional<ErrorKind> error_of(const std::function<void()>& run) {
+  try {
+    run();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.kind();
+  }
+}
+
+/// Runs the case for one range of arguments on one executable.
+void expect_values(const OpCase& c, Executable& executable, double low, double high, Guard guard) {
+  const Literals arguments = random_arguments(c, 7, low, high);
+  Literals wanted, rounded;
+  const auto refused = error_of([&] {
+    wanted = evaluate(*c.graph, arguments, {}, Precision::f64).results;
+    rounded = evaluate(*c.graph, arguments, {}, Precision::f32).results;
+  });
+  if (refused) {
+    // An index into a table that has become empty: the same error everywhere.
+    EXPECT_EQ(refused, ErrorKind::input);
+    EXPECT_EQ(error_of([&] { run_guarded(executable, arguments, guard); }), ErrorKind::input);
+    return;
+  }
+  const Literals found = run_guarded(executable, arguments, guard);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const std::string wrong = beyond_rounding(found[i], wanted[i], rounded[i], high);
+    EXPECT_EQ(wrong, "") << "result " << i << "\n" << print(*c.graph);
+  }
+}
+
+class ConformanceCpu : public ::testing::TestWithParam<int> {};
+
+TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
+  const std::vector<Setting> all = settings();
+  int64_t cases = 0;
+  std::map<std::string_view, std::string> refused;
+  for (const OpCase& c : cases_of(GetParam())) {
+    for (const Setting& setting : all) {
+      SCOPED_TRACE(c.name + " on " + setting.text());
+      std::unique_ptr<Executable> executable;
+      CompileReport report;
+      try {
+        executable = compile(c.graph, *setting.target, setting.options, report);
+      } catch (const Error& error) {
+        refused[c.graph->results()[0].node->op.name] = error.what();
+        continue;
+      }
+      for (Guard guard : {Guard::before, Guard::behind}) {
+        expect_values(c, *executable, 0.2, 1.3, guard);
+        // Recurrences of large weights are chaotic: rounding alone would change their values.
+        const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
+        expect_values(c, *executable, -high, high, guard);
+        cases += 2;
+      }
+    }
+  }
+  // No op is refused, and none is computed by anything but compiled code: there is no fallback.
+  for (const auto& [op, message] : refused) ADD_FAILURE() << op << " is refused: " << message;
+  count("conformance cases", cases);
+}
+
+bool has_derivative(const Graph& graph) {
+  if (graph.nodes().back().op.name == "stop_gradient") return false;
+  const auto floating = [](Value value) { return is_floating(value.dtype()); };
+  return std::ranges::any_of(graph.inputs(), floating) &&
+         std::ranges::any_of(graph.results(), floating);
+}
+
+double dot(const Literal& a, const Literal& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.elements(); ++i) sum += a.element(i) * b.element(i);
+  return sum;
+}
+
+/// The derivatives of the loss of `c` by each floating argument, along one direction in all.
+class Directional {
+ public:
+  Directional(const OpCase& c, const Graph& loss, const Literals& arguments, unsigned seed)
+      : loss_(loss), arguments_(arguments) {
+    for (Literal& d : random_arguments(c, seed, -1, 1)) {
+      moves_.push_back(is_floating(d.dtype()));
+      elements_ += moves_.back() ? d.elements() : 0;
+      largest_ = moves_.back() ? std::max(largest_, dot(d, d)) : largest_;
+      direction_.push_back(std::move(d));
+    }
+  }
+
+  bool is_zero() const { return elements_ > 0 && largest_ == 0; }
+
+  double difference() const {
+    constexpr double step = 1e-5;
+    return (at(step) - at(-step)) / (2 * step);
+  }
+
+  /// Of the results of a graph of loss and gradients.
+  double along(const Literals& results) const {
+    double sum = 0;
+    for (size_t i = 0, next = 1; i < direction_.size(); ++i) {
+      if (moves_[i]) sum += dot(results[next++], direction_[i]);
+    }
+    return sum;
+  }
+
+ private:
+  double at(double distance) const {
+    Literals moved;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      Literal x = arguments_[i];
+      if (moves_[i]) {
+        x = x.converted(DType::f64);
+        std::span<double> elements = x.mutable_data<double>();
+        for (size_t k = 0; k < elements.size(); ++k)
+          elements[k] += distance * direction_[i].element(int64_t(k));
+      }
+      moved.push_back(std::move(x));
+    }
+    return evaluate(loss_, moved, {}, Precision::f64).results[0].element(0);
+  }
+
+  const Graph& loss_;
+  const Literals& arguments_;
+  Literals direction_;
+  std::vector<bool> moves_;
+  int64_t elements_ = 0;
+  double largest_ = 0;
+};
+
+/// Compiled derivatives against central differences along three directions; the largest seen.
+double expect_derivatives(const OpCase& c, const Setting& setting) {
+  const GraphPtr traced = with_gradients(c.graph), plain = after(traced, "autodiff");
+  const Literals arguments = random_arguments(c, 11, 0.2, 1.3);
+  const Literals exact = evaluate(*plain, arguments, {}, Precision::f64).results;
+  const Literals rounded = evaluate(*plain, arguments, {}, Precision::f32).results;
+  double largest = 0;
+  SCOPED_TRACE(c.name + " on " + setting.text());
+  CompileReport report;
+  const auto executable = compile(traced, *setting.target, setting.options, report);
+  const Literals found = run_guarded(*executable, arguments, Guard::behind);
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_EQ(beyond_rounding(found[i], exact[i], rounded[i], 1.3), "") << "result " << i;
+  if (std::isnan(exact[0].element(0))) return 0;  // a mean of nothing has no differences
+  for (unsigned seed : {101u, 102u, 103u}) {
+    const Directional direction(c, *plain, arguments, seed);
+    EXPECT_FALSE(direction.is_zero());
+    const double wanted = direction.difference(), derivative = direction.along(found);
+    const double error = std::abs(direction.along(exact) - direction.along(rounded));
+    EXPECT_NEAR(derivative, wanted, 20 * error + 1e-5 * std::max(1.0, std::abs(wanted)))
+        << print(*c.graph);
+    largest = std::max(largest, std::abs(derivative));
+  }
+  return largest;
+}
+
+TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
+  // Their derivative is zero by definition.
+  const std::set<std::string_view> zero = {"floor", "ceil", "round", "sign", "size"};
+  const std::vector<std::string> levels = all_levels();
+  int64_t cases = 0;
+  std::map<std::string_view, double> largest;
+  for (const OpCase& c : cases_of(GetParam())) {
+    if (!has_derivative(*c.graph)) continue;
+    if (error_of([&] { evaluate(*c.graph, random_arguments(c, 11, 0.2, 1.3)); })) continue;
+    double& seen = largest[c.graph->nodes().back().op.name];
+    // Levels take turns: all of an op's samples and extents go through all of them.
+    const Setting setting{&targets::cpu,
+                          {.cpu = levels[size_t(cases) / 3 % levels.size()], .threads = 1}};
+    try {
+      seen = std::max(seen, expect_derivatives(c, setting));
+    } catch (const Error& error) {
+      ADD_FAILURE() << c.name << ": " << error.what() << "\n" << print(*c.graph);
+    }
+    cases += 3;
+  }
+  for (const auto& [op, seen] : largest) {
+    if (zero.contains(op)) {
+      EXPECT_EQ(seen, 0) << op;
+    } else {
+      EXPECT_GT(seen, 1e-3) << op;
+    }
+  }
+  count("conformance derivatives", cases);
+}
+
+TEST(Conformance, EveryOpIsReadBackAsItWasWritten) {
+  int64_t cases = 0;
+  for (const OpCase& c : cases_of()) {
+    SCOPED_TRACE(c.name);
+    EXPECT_TRUE(equal(*parse_graph(print(*c.graph)), *c.graph)) << print(*c.graph);
+    Module module;
+    module.graphs.push_back(c.graph);
+    EXPECT_TRUE(equal(*from_proto(to_proto(module)).graphs.at(0), *c.graph));
+    EXPECT_TRUE(equal(*from_pbtxt(to_pbtxt(module)).graphs.at(0), *c.graph));
+    cases += 3;
+  }
+  EXPECT_GT(cases, 2000);
+  count("conformance round trips", cases);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, ConformanceCpu, ::testing::Range(0, kGroups));
+
+}  // namespace
+}  // namespace graphc::testing

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/op_cases.h"
+
+#include <algorithm>
+#include <random>
+
+#include "tests/testing/with_extent.h"
+
+namespace graphc::testing {
+namespace {
+
+GraphPtr graph_of(const Op& op, const Sample& sample) {
+  auto graph = std::make_unique<Graph>(std::string(op.name));
+  Values operands, results;
+  for (const Type& type : sample.operands) operands.push_back(graph->input(type, "x"));
+  const Node& node = graph->add(op, operands, sample.attributes);
+  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  graph->set_results(results);
+  return freeze(std::move(graph));
+}
+
+/// The graph with another extent, alone or together with its multiples (gates and units); null
+/// where the op does not take it.
+GraphPtr changed(const Graph& graph, int64_t from, int64_t to) {
+  for (bool multiples : {false, true}) {
+    try {
+      return with_extent(graph, from, to, multiples);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::internal) throw;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<OpCase> op_cases(const Op& op) {
+  std::vector<OpCase> cases;
+  int number = 0;
+  for (const Sample& sample : op.samples()) {
+    const std::string name = fmt::format("{} {}", op.name, number++);
+    const GraphPtr graph = graph_of(op, sample);
+    cases.push_back({name, graph, sample.index_limit});
+    for (int64_t from : extents_of(*graph)) {
+      for (int64_t to : {int64_t{0}, int64_t{1}, from + 16}) {
+        if (to == from) continue;
+        const GraphPtr other = changed(*graph, from, to);
+        if (!other || equal(*other, *graph)) continue;
+        // Indices of a table of so many rows stay inside it.
+        const int64_t limit = sample.index_limit == from ? to : sample.index_limit;
+        cases.push_back({fmt::format("{}, {} for {}", name, to, from), other, limit});
+      }
+    }
+  }
+  return cases;
+}
+
+std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low, double high) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> real{float(low), float(high)};
+  std::vector<Literal> arguments;
+  for (Value input : c.graph->inputs()) {
+    Literal literal(Type{DType::f64, input.shape()});
+    const int64_t limit = input.dtype() == DType::boolean ? 2 : std::max<int64_t>(c.index_limit, 1);
+    for (double& x : literal.mutable_data<double>())
+      x = is_floating(input.dtype()) ? double(real(random)) : double(random() % uint64_t(limit));
+    arguments.push_back(literal.converted(input.dtype()));
+  }
+  return arguments;
+}
+
+}  // namespace graphc::testing

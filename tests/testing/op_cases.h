@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every op on the operands of its samples, and on the same with other extents.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/literal.h"
+#include "ir/op.h"
+
+namespace graphc::testing {
+
+/// A graph of one node.
+struct OpCase {
+  std::string name;         ///< the op, the number of the sample, the extent that was changed
+  GraphPtr graph;           ///< inputs are the operands, results those of the node
+  int64_t index_limit = 1;  ///< integers among the inputs are drawn from [0, index_limit)
+};
+
+/// The samples of the op, and each with every extent in turn changed to 0, to 1, and to 16 more
+/// than it was, where the op's inference takes it.
+std::vector<OpCase> op_cases(const Op& op);
+
+/// Random arguments: floats in [low, high) that are f32 numbers, integers below the case's limit.
+std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low, double high);
+
+}  // namespace graphc::testing
