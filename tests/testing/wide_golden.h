@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recurrent layers at many extents, and what PyTorch computed for them in f64
+// (tests/golden/generate_wide.py, which says how arguments are drawn and what is stored).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/literal.h"
+#include "tests/testing/golden.h"
+
+namespace graphc::testing {
+
+/// A cell at one set of extents.
+struct WideCase {
+  std::string cell;
+  int64_t steps = 0, batch = 0, hidden = 0;
+
+  std::string name() const;  ///< "lstm T=7 B=3 H=5"
+};
+
+/// The cells, in the generator's order, and their cases.
+std::vector<std::string> wide_cells();
+std::vector<WideCase> wide_cases(const std::string& cell);
+
+/// The layer as a graph of f32 values. Results: loss = sum(y * r), the outputs, and, if wanted,
+/// the gradient of the loss by each argument.
+GraphPtr wide_layer(const WideCase& c, Derivatives derivatives);
+
+/// Its inputs; all numbers are exact in f32.
+std::vector<Literal> wide_inputs(const WideCase& c);
+
+/// A result that has been compared.
+struct WideDifference {
+  std::string name;       ///< "y", "grad.w"
+  double difference = 0;  ///< the largest between an element, or a product with a direction, and
+                          ///< what is stored of it
+  double scale = 1;  ///< the largest element, at least 1; times the root of the number of
+                     ///< elements where products with directions are stored
+};
+
+/// Compares the results of the layer, with derivatives, with the stored ones: `arrays` is
+/// golden_arrays("wide_" + cell).
+std::vector<WideDifference> compare(const WideCase& c, const std::vector<Literal>& results,
+                                    const std::map<std::string, Literal>& arrays);
+
+}  // namespace graphc::testing
