@@ -130,9 +130,10 @@ void CharLm::train(Session& session, const TrainOptions& options) const {
     return learning_rate_ * (0.55 + 0.45 * std::cos(std::numbers::pi * done));
   };
   const auto sample = [&] {
-    std::string drawn;
+    std::string drawn = options.sample_prompt;
     generate(session,
-             {.length = options.sample,
+             {.prompt = options.sample_prompt,
+              .length = options.sample,
               .temperature = 0.7,
               .write = [&](std::string_view more) { return drawn += more, true; }},
              characters);

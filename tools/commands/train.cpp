@@ -178,6 +178,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_flag("--resume", options->resume, "go on from the checkpoint, if there is one");
   verb->add_option("--sample", options->train.sample, "draw so many characters after every epoch")
       ->check(CLI::PositiveNumber);
+  verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
   verb->add_option("--log", options->log, "write events as JSON lines; - is stdout");
   verb->add_option("--target", options->session.target, "what to compile for");
   verb->add_option("--precision", options->session.compile.precision, "what f32 are computed in")
