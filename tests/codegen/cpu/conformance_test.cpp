@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -289,6 +290,21 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     }
   }
   count("conformance derivatives", cases);
+}
+
+TEST(Conformance, GuardsFindWhatIsTouchedOutsideATensor) {
+  const Literal seven(std::vector<float>(7, 1), {7});
+  const Tensor begins = guarded_tensor(seven, Guard::before);
+  const Tensor ends = guarded_tensor(seven, Guard::behind);
+  EXPECT_TRUE(intact_around(begins) && intact_around(ends));
+  begins.address()[7 * 4] = std::byte{1};
+  ends.address()[-1] = std::byte{1};
+  EXPECT_FALSE(intact_around(begins) || intact_around(ends));
+  const auto touch = [](const std::byte* at) {
+    std::exit(int(*const_cast<volatile const std::byte*>(at)) & 0);
+  };
+  EXPECT_DEATH(touch(begins.address() - 1), "");
+  EXPECT_DEATH(touch(ends.address() + 7 * 4), "");
 }
 
 TEST(Conformance, EveryOpIsReadBackAsItWasWritten) {
