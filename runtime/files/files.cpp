@@ -33,6 +33,24 @@ Error cannot_write(const std::filesystem::path& path, int error) {
   return resource_error("cannot write '{}': {}", path.string(), std::strerror(error));
 }
 
+/// open(2), again when a signal came first.
+int open_again(const std::filesystem::path& path, int flags, mode_t mode = 0) {
+  int file;
+  do {
+    file = open(path.c_str(), flags | O_CLOEXEC, mode);
+  } while (file < 0 && errno == EINTR);
+  return file;
+}
+
+/// fsync(2), likewise.
+int sync_again(int file) {
+  int result;
+  do {
+    result = fsync(file);
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
 /// Reads to the end, whatever length the system announced: pipes announce none.
 std::string read_all(int descriptor, size_t announced, const std::filesystem::path& path) {
   std::string content;
@@ -53,7 +71,7 @@ std::string read_all(int descriptor, size_t announced, const std::filesystem::pa
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const Descriptor file{open_again(path, O_RDONLY)};
   struct stat status;
   if (file.value < 0 || fstat(file.value, &status) < 0) throw cannot_read(path, errno);
   const size_t announced = S_ISREG(status.st_mode) ? size_t(status.st_size) : 4096;
@@ -78,7 +96,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   do {
     temporary_ = path_;
     temporary_ += fmt::format(".{}.{}.tmp", getpid(), counter.fetch_add(1));
-    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    descriptor_ = open_again(temporary_, O_WRONLY | O_CREAT | O_EXCL, 0666);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) throw cannot_write(path_, errno);
 }
@@ -92,23 +110,25 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw cannot_write(path_, errno);
+    // Nothing taken and no reason given: there is no more room.
+    if (count <= 0) throw cannot_write(path_, count < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(size_t(count));
   }
 }
 
 void AtomicFile::commit() {
   GRAPHC_CHECK(descriptor_ >= 0, "'{}' was committed before", path_.string());
-  if (fsync(descriptor_) < 0) throw cannot_write(path_, errno);
+  if (sync_again(descriptor_) < 0) throw cannot_write(path_, errno);
   const int closed = close(descriptor_);
   descriptor_ = -1;
-  if (closed < 0) throw cannot_write(path_, errno);
+  // Linux has closed it when a signal comes, and the content is on disk.
+  if (closed < 0 && errno != EINTR) throw cannot_write(path_, errno);
   if (rename(temporary_.c_str(), path_.c_str()) < 0) throw cannot_write(path_, errno);
   temporary_.clear();
   // The new name is on disk when its folder is. Some file systems cannot sync a folder (EINVAL).
   const std::filesystem::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
-  const Descriptor folder{open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder.value >= 0 && fsync(folder.value) < 0 && errno != EINVAL) {
+  const Descriptor folder{open_again(parent, O_RDONLY | O_DIRECTORY)};
+  if (folder.value >= 0 && sync_again(folder.value) < 0 && errno != EINVAL) {
     throw cannot_write(path_, errno);
   }
 }
