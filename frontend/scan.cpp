@@ -92,7 +92,7 @@ ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, 
 }
 
 ScanTrace::~ScanTrace() {
-  if (open_) Trace::current()->close();
+  if (open_) Trace::current()->abandon();
 }
 
 Values ScanTrace::finish(const Values& emits) {
@@ -100,8 +100,8 @@ Values ScanTrace::finish(const Values& emits) {
   Graph& traced = trace.graph();
   Values emitted;
   for (Value emit : emits) emitted.push_back(trace.here(emit));
-  open_ = false;
   Scope scope = trace.close();
+  open_ = false;
   Graph& outer = trace.graph();
 
   Values results;

@@ -78,6 +78,8 @@ class Trace {
   /// Ends the innermost scope; its graph stays alive as long as the trace, so that a value that
   /// leaked out of a loop is found rather than followed.
   Scope close();
+  /// The same for a body that is given up; in contrast to close() it needs no memory.
+  void abandon() noexcept { scopes_.pop_back(); }
   bool in_loop() const { return scopes_.size() > 1; }
   /// The index (i32[]) of the step of the innermost loop. Throws ErrorKind::input outside a loop.
   Value step_index(Where where);
