@@ -7,6 +7,7 @@
 
 #include "codegen/lowering.h"
 #include "codegen/view.h"
+#include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/fuse.h"
@@ -261,7 +262,8 @@ bool Lowering::may_replace(const Node& kernel, int index, Value old) const {
 void Lowering::want_states_in_place(const Node& kernel, const ViewMap& views, ViewMap& wanted) {
   for (const Next& next : graph_.next()) {
     if (next.value.node == &kernel && wanted.find(next.value) == nullptr &&
-        readers_[next.state.node] == 0 && may_replace(kernel, next.value.index, next.state))
+        (readers_[next.state.node] == 0 || mutated(Mutant::state_overwritten_early)) &&
+        may_replace(kernel, next.value.index, next.state))
       wanted.set(next.value, views.get(next.state));
   }
 }
@@ -272,7 +274,8 @@ void Lowering::assign_states(ViewMap& views) {
     View from = views.get(next.value);
     const View& to = views.get(next.state);
     if (same_view(from, to)) continue;
-    if (plan_.buffers[size_t(from.address.buffer)].place == Place::state) {
+    if (plan_.buffers[size_t(from.address.buffer)].place == Place::state &&
+        !mutated(Mutant::states_assigned_in_turn)) {
       const View aside = temporary(next.value.type(), next.value.name());
       copy(from, aside, "next");
       from = aside;

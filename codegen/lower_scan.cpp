@@ -11,6 +11,7 @@
 #include "codegen/history.h"
 #include "codegen/lowering.h"
 #include "codegen/view.h"
+#include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 
@@ -54,7 +55,8 @@ void Lowering::bind_carry(const Scan& scan, size_t carry, const View& initial, i
     write = read = emit_steps[e];
     const int64_t step = write.address.terms.back().step;
     read.address = moved(write.address, scan.reverse() ? step : -step);
-    if (scan.steps() > 0) final = at_index(bound.emitted[e], scan.reverse() ? 0 : scan.steps() - 1);
+    const bool first = scan.reverse() != mutated(Mutant::final_carry_of_first_step);
+    if (scan.steps() > 0) final = at_index(bound.emitted[e], first ? 0 : scan.steps() - 1);
   } else if (const std::optional<View> place = carry_in_place(scan, carry, initial)) {
     bound.inputs.push_back(*place);
     bound.results.push_back(*place);
@@ -65,11 +67,12 @@ void Lowering::bind_carry(const Scan& scan, size_t carry, const View& initial, i
     const int64_t slot = (bytes + 63) / 64 * 64;
     View slots = contiguous_view(add_buffer(name, Place::arena, 0, 2 * slot),
                                  {initial.dtype, initial.shape});
+    const int64_t other = mutated(Mutant::carries_assigned_in_turn) ? 0 : slot;
     write = read = slots;
-    write.address.offset = slot;
-    write.address.terms.push_back({depth, 0, -slot});
-    read.address.terms.push_back({depth, 0, slot});
-    if (scan.steps() > 0) final.address = moved(slots.address, scan.steps() % 2 == 1 ? slot : 0);
+    write.address.offset = other;
+    write.address.terms.push_back({depth, 0, -other});
+    read.address.terms.push_back({depth, 0, other});
+    if (scan.steps() > 0) final.address = moved(slots.address, scan.steps() % 2 == 1 ? other : 0);
   }
   read.address.first_loop = depth;
   read.address.at_first = std::make_shared<const Address>(initial.address);
@@ -86,7 +89,9 @@ std::optional<View> Lowering::carry_in_place(const Scan& scan, size_t carry, con
   // It is read in this kernel alone, and what becomes of it is read in the next step alone.
   const std::vector<int> uses = use_counts(body);
   const auto reads = std::ranges::count(next.node->operands, old);
-  if (uses[size_t(old.node->id)] != reads || !may_replace(*next.node, next.index, old) ||
+  const bool read_later =
+      uses[size_t(old.node->id)] != reads && !mutated(Mutant::carry_overwritten_early);
+  if (read_later || !may_replace(*next.node, next.index, old) ||
       std::ranges::count(body.results(), next) != 1)
     return std::nullopt;
   for (const Node& node : body.nodes()) {
@@ -162,9 +167,10 @@ void Lowering::pack_matrices(std::vector<NestCall>& calls) {
       pack.from_column = product.b_column;
       pack.from_part = product.b_part;
       pack.program = call.program;
-      const std::string key =
-          fmt::format("{} {} {} {} {} {} {} {}", pack.from.buffer, pack.from.offset, pack.from_k,
-                      pack.from_column, pack.from_part, pack.unit, pack.parts, shape.width());
+      const std::string key = fmt::format(
+          "{} {} {} {} {} {} {} {}",
+          mutated(Mutant::panels_of_another_matrix) ? 0 : pack.from.buffer, pack.from.offset,
+          pack.from_k, pack.from_column, pack.from_part, pack.unit, pack.parts, shape.width());
       const auto found = packed.find(key);
       if (found == packed.end()) {
         const int64_t blocks = (call.unit + shape.width() - 1) / shape.width();

@@ -6,6 +6,7 @@
 
 #include "codegen/plan.h"
 #include "codegen/plan_visit.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 namespace {
@@ -97,6 +98,7 @@ class Candidate {
                            q.column == ColumnStep::contiguous && p.by_row == q.by_row &&
                            p.dtype == q.dtype;
     if (!same_place || !same_extent || !same_form) return false;
+    if (mutated(Mutant::operand_overwritten_early)) return true;
     return load.call < store.call || (load.call == store.call && loaded_first(load, store));
   }
 

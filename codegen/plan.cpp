@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/plan_visit.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 namespace {
@@ -51,7 +52,8 @@ class Lifetimes {
 };
 
 bool alive_together(const Buffer& a, const Buffer& b) {
-  return a.first_phase <= b.last_phase && b.first_phase <= a.last_phase;
+  const int early = mutated(Mutant::buffer_reused_early) ? 1 : 0;
+  return a.first_phase <= b.last_phase - early && b.first_phase <= a.last_phase - early;
 }
 
 bool in_arena(const Buffer& buffer) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/mutant.h"
 #include "ir/op.h"
 
 namespace graphc {
@@ -59,8 +60,8 @@ View broadcasted(const View& view, const Shape& shape) {
   result.strides = {};
   for (int i = 1; i <= view.shape.rank(); ++i) {
     const bool repeated = view.shape[-i] == 1 && shape[-i] != 1;
-    result.strides[size_t(shape.rank() - i)] =
-        repeated ? 0 : view.strides[size_t(view.shape.rank() - i)];
+    const int rank = mutated(Mutant::broadcast_along_wrong_axis) ? view.shape.rank() : shape.rank();
+    result.strides[size_t(rank - i)] = repeated ? 0 : view.strides[size_t(view.shape.rank() - i)];
   }
   return result;
 }
@@ -110,8 +111,11 @@ std::optional<View> view_of(const Node& node, int result, const View& operand) {
   GRAPHC_CHECK(node.is(ops::transpose), "'{}' is not a view", node.op.name);
   view.shape = shape;
   const std::vector<int64_t> permutation = node.attributes.get_ints("permutation");
-  for (size_t i = 0; i < permutation.size(); ++i)
-    view.strides[i] = operand.strides[size_t(permutation[i])];
+  const bool inverse = mutated(Mutant::transposed_by_the_inverse);
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    const size_t from = size_t(permutation[i]);
+    view.strides[inverse ? from : i] = operand.strides[inverse ? i : from];
+  }
   return view;
 }
 

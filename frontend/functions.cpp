@@ -2,6 +2,7 @@
 #include "frontend/functions.h"
 
 #include "frontend/trace.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 
@@ -111,7 +112,9 @@ Value normal(Value key, const Shape& shape, Where where) {
 Value dropout(Value x, double keep, Where where) {
   if (!(keep > 0 && keep <= 1))
     throw input_error(where, "dropout: keep is in (0, 1]: found {}", keep);
-  if (keep == 1 || Trace::require("dropout", where).mode() == Mode::evaluation) return x;
+  const bool evaluating = Trace::require("dropout", where).mode() == Mode::evaluation &&
+                          !mutated(Mutant::dropout_while_evaluating);
+  if (keep == 1 || evaluating) return x;
   return apply1(ops::dropout, {x, random_key(where)}, {{"keep", keep}}, where);
 }
 

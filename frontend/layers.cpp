@@ -2,6 +2,7 @@
 #include "frontend/layers.h"
 
 #include "frontend/functions.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 
@@ -13,6 +14,12 @@ State zero_state(Value xs, const Param& u, const char* name, Where where) {
     throw input_error(where, "a recurrent layer takes [steps, batch, width]: found {}",
                       to_string(xs.type()));
   return State(filled({xs.shape()[1], u.shape()[0]}, 0, xs.dtype(), where), name, where);
+}
+
+/// The biases of the gates i, f, g, o.
+Initializer gate_biases(double forget) {
+  if (mutated(Mutant::forget_bias_dropped)) forget = 0;
+  return parts({zeros(), constant(forget), zeros(), zeros()});
 }
 
 }  // namespace
@@ -50,12 +57,15 @@ Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
            const Initializer& weights, double forget_bias, Where where)
     : w(model.param(name + ".w", {in, 4 * hidden}, weights, where)),
       u(model.param(name + ".u", {hidden, 4 * hidden}, weights, where)),
-      b(model.param(name + ".b", {4 * hidden},
-                    parts({zeros(), constant(forget_bias), zeros(), zeros()}), where)) {}
+      b(model.param(name + ".b", {4 * hidden}, gate_biases(forget_bias), where)) {}
 
 void Lstm::step(Value x, State& h, State& c, Where where) const {
   const WhereScope scope(where);
-  auto [i, f, g, o] = split<4>(matmul(x, w) + b + matmul(h, u));
+  Value z = matmul(x, w) + b + matmul(h, u);
+  if (mutated(Mutant::bias_added_twice)) z = z + b;
+  auto [i, f, g, o] = split<4>(z);
+  if (mutated(Mutant::gates_i_o_swapped)) std::swap(i, o);
+  if (mutated(Mutant::gates_f_g_swapped)) std::swap(f, g);
   c = sigmoid(f) * c + sigmoid(i) * tanh(g);
   h = sigmoid(o) * tanh(c);
 }

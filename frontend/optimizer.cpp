@@ -5,6 +5,7 @@
 
 #include "frontend/initializers.h"
 #include "frontend/trace.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 namespace {
@@ -34,7 +35,7 @@ Value global_norm(const Values& gradients, Where where) {
   const WhereScope scope(where);
   Value total = sum(square(gradients[0]));
   for (size_t i = 1; i < gradients.size(); ++i) total = total + sum(square(gradients[i]));
-  return sqrt(total);
+  return mutated(Mutant::clipped_by_sum_of_squares) ? total : sqrt(total);
 }
 
 Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm, Where where) {
@@ -120,6 +121,7 @@ void Adam::update(const Params& params, const Values& gradients, Where where) co
   State step = counter(name + ".step", where);
   step = step + 1;
   const Value t = cast(step, DType::f32);
+  if (mutated(Mutant::adam_step_not_advanced)) step = step - 1;
   const Value correction1 = bias_correction(beta1, t), correction2 = bias_correction(beta2, t);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
@@ -151,7 +153,7 @@ Values Accumulator::take(const Params& params, Where where) const {
   for (const Param& param : params) {
     State sum = slot(param, "accumulated", {}, where);
     means.push_back(sum / calls);
-    sum = 0;
+    if (!mutated(Mutant::accumulator_not_emptied)) sum = 0;
   }
   count = 0;
   return means;

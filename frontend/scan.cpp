@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/trace.h"
+#include "ir/mutant.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
 
@@ -105,7 +106,9 @@ Values ScanTrace::finish(const Values& emits) {
   Graph& outer = trace.graph();
 
   Values results;
-  ScanParts parts{.streams = streams_, .steps = steps_, .reverse = options_.reverse};
+  ScanParts parts{.streams = streams_,
+                  .steps = steps_,
+                  .reverse = options_.reverse && !mutated(Mutant::reverse_ignored)};
   for (const Scope::Seen& seen : scope.seen) {
     if (seen.assigned && seen.outer) results.push_back(seen.current);
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "ir/mutant.h"
 #include "ir/rewrite.h"
 
 namespace graphc {
@@ -161,7 +162,7 @@ Value Trace::root_key() {
     const Value step = read(0, random_step_cell(), {});
     root_key_ = apply1(ops::fold_in, {read(0, random_seed_cell(), {}), step});
     Scope::Seen& seen = *scopes_.front().find(*random_step_cell());
-    seen.current = step + 1;
+    seen.current = mutated(Mutant::draws_of_every_call_the_same) ? step : step + 1;
     seen.assigned = true;
   }
   return root_key_;
@@ -169,6 +170,7 @@ Value Trace::root_key() {
 
 Value Trace::random_key() {
   Value key = apply1(ops::fold_in, {root_key(), keys_++});
+  if (mutated(Mutant::draws_of_every_step_the_same)) return key;
   for (size_t level = 1; level < scopes_.size(); ++level) {
     key = apply1(ops::fold_in, {key, cast(index_of(scopes_[level]), DType::i64)});
   }

@@ -10,6 +10,7 @@
 #include "passes/autodiff.h"
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/composites.h"
 #include "passes/passes.h"
@@ -30,7 +31,7 @@ class Cotangents {
     if (results.empty()) results.resize(size_t(value.node->results()));
     Value& sum = results[size_t(value.index)];
     const Value term = sum_to(cotangent, value.shape());
-    sum = sum ? sum + term : term;
+    sum = sum && !mutated(Mutant::cotangents_not_summed) ? sum + term : term;
   }
 
   /// One for each result; empty when no result has any.

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/autodiff.h"
 #include "passes/batch.h"
@@ -242,10 +243,14 @@ class ScanGradient {
   /// The stacked steps of a saved value.
   Value saved_stream(Value value, const Node& forward) const {
     const size_t input = index_in(joint_->inputs(), value);
-    if (input < streams_) return scan_.streams()[input];
+    if (input < streams_) {
+      const Value stream = scan_.streams()[input];
+      const bool redrawn = mutated(Mutant::dropout_redrawn_backward) && !is_floating(value.dtype());
+      return redrawn ? reverse(stream, {0}) : stream;
+    }
     const Value source = source_of(value);
     const Value steps = forward.result(int(index_in(emitted_, source)));
-    if (source == value) return steps;
+    if (source == value || mutated(Mutant::saved_carry_not_shifted)) return steps;
     return carry_history(scan_.initial()[input - streams_], steps, scan_.reverse());
   }
 
@@ -314,7 +319,7 @@ class ScanGradient {
     body->set_results(std::move(next));
     parts.body = freeze(std::move(body));
     parts.steps = scan_.steps();
-    parts.reverse = !scan_.reverse();
+    parts.reverse = scan_.reverse() == mutated(Mutant::backward_scan_runs_forwards);
     const Node& backward = add_scan(graph_, std::move(parts), scan_.node().where);
     Values dx(active_.size());
     for (size_t i = 0; i < gradients_.size(); ++i) {

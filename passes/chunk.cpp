@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
@@ -237,7 +238,8 @@ class Chunker {
       left_over.insert(left_over.end(), sums.begin(), sums.end());
       left_over.insert(left_over.end(), captures.begin(), captures.end());
       behind = inline_graph(*body(rest), left_over, to);
-      sums.assign(behind.begin(), behind.begin() + long(sums_.size()));
+      if (!mutated(Mutant::chunk_remainder_skipped))
+        sums.assign(behind.begin(), behind.begin() + long(sums_.size()));
     }
     for (size_t i = 0; i < sums_.size(); ++i)
       known.set(sums_[i], reshape(sums[i], sums_[i].shape()));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/mutant.h"
 #include "passes/passes.h"
 #include "passes/region.h"
 #include "passes/simplify.h"
@@ -21,8 +22,10 @@ std::string key_of(const Node& node, const Values& operands) {
   if (is_commutative(node.op)) std::sort(values.begin(), values.end());
   std::string key(node.op.name);
   for (const std::string& value : values) key += " " + value;
-  for (const auto& [name, attribute] : node.attributes)
+  for (const auto& [name, attribute] : node.attributes) {
+    if (mutated(Mutant::cse_ignores_numbers) && name == "value") continue;
     key += fmt::format(" {}={}", name, to_string(attribute));
+  }
   for (const GraphPtr& region : node.regions)
     key += fmt::format(" @{}", static_cast<const void*>(region.get()));
   return key;

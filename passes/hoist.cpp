@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/passes.h"
 #include "passes/region.h"
@@ -20,7 +21,8 @@ namespace graphc {
 std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to) {
   const Scan scan(node);
   const Graph& body = scan.body();
-  const size_t first_capture = scan.streams().size() + scan.initial().size();
+  size_t first_capture = scan.streams().size() + scan.initial().size();
+  if (mutated(Mutant::carry_hoisted_as_invariant) && !scan.initial().empty()) --first_capture;
   // Constants are at hand everywhere; broadcasting before the loop would only store more.
   std::vector<bool> constant(body.nodes().size()), invariant(body.nodes().size());
   for (size_t i = first_capture; i < operands.size(); ++i)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/batch.h"
 #include "passes/cut.h"
@@ -245,9 +246,10 @@ class HoistAfter {
       }
     }
     for (size_t k = 0; k < carries_; ++k) {
-      if (carry(k) == value)
-        return carry_history(operands_[streams_ + k], stacked(scan_.next()[k], loop),
-                             scan_.reverse());
+      if (carry(k) != value) continue;
+      const Value steps = stacked(scan_.next()[k], loop);
+      if (mutated(Mutant::hoisted_carry_not_shifted)) return steps;
+      return carry_history(operands_[streams_ + k], steps, scan_.reverse());
     }
     const auto stream = std::find(body_.inputs().begin(), body_.inputs().end(), value);
     return operands_[size_t(stream - body_.inputs().begin())];

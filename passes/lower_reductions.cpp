@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/rewrite.h"
 #include "passes/fuse.h"
 #include "passes/passes.h"
@@ -126,8 +127,9 @@ std::optional<Values> lower(const Node& node, const Values& operands, Graph& to)
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) order.push_back(axis);
   }
   order.insert(order.end(), axes.begin(), axes.end());
-  return Values{
-      reshape(reduce_trailing(node.op, transpose(x, order), axes.size()), node.types[0].shape)};
+  Value last = transpose(x, order);
+  if (mutated(Mutant::reduction_along_wrong_axis)) last = reshape(x, last.shape());
+  return Values{reshape(reduce_trailing(node.op, last, axes.size()), node.types[0].shape)};
 }
 
 }  // namespace
@@ -141,9 +143,8 @@ constinit const Pass passes::reductions{
     .name = "reductions",
     .summary = "sums, maxima, products and paddings in the forms that kernels have",
     .options = "",
-    .run = [](const GraphPtr& graph, const PassOptions&, Remarks&) {
-      return lower_reductions(graph);
-    },
+    .run = [](const GraphPtr& graph, const PassOptions&,
+              Remarks&) { return lower_reductions(graph); },
 };
 
 }  // namespace graphc

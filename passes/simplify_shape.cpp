@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
@@ -73,7 +74,8 @@ Result transpose_of_units(const Node& node, Graph&) {
 Result slice_of_slice(const Node& node, Graph&) {
   const Node& inner = *node.operands[0].node;
   if (!inner.is(ops::slice) || axis_of(inner) != axis_of(node)) return std::nullopt;
-  const int64_t start = start_of(inner) + start_of(node);
+  const int64_t before = mutated(Mutant::slice_of_slice_forgets_start) ? 0 : start_of(inner);
+  const int64_t start = before + start_of(node);
   const int axis = axis_of(node);
   return Values{slice(inner.operands[0], axis, start, start + node.types[0].shape[axis])};
 }

@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/passes.h"
@@ -121,7 +122,7 @@ class SparseUpdate {
     }
     for (const Next& next : graph_.next()) {
       if (!depends(next.value)) continue;
-      if (members_[next.value.node].same != next.state)
+      if (members_[next.value.node].same != next.state && !mutated(Mutant::sparse_rows_skip_decay))
         return "%" + next.state.name() + " changes where the gradient is zero";
       const auto& operands = next.value.node->operands;
       const auto state = std::ranges::find(operands, next.state);

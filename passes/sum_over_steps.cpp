@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
 
@@ -86,7 +87,8 @@ std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
 Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps) {
   const Node& node = *term.node;
   const WhereScope scope(node.where);
-  if (!moves(term)) return batch.get(term).value * double(steps);
+  if (!moves(term))
+    return batch.get(term).value * (mutated(Mutant::constant_term_summed_once) ? 1 : double(steps));
   if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
     return sum_of_products(node, batch);
   if (node.is(ops::sum)) return sum_of_sums(node, batch);

@@ -7,6 +7,7 @@
 // neighbours is for simplify and cse to find. A remainder of steps is a loop of its own, written
 // out in turn. Only loops of the graph itself: loops in their bodies are copied with them.
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/passes.h"
 #include "passes/region.h"
@@ -35,13 +36,15 @@ Values add_copies(const Scan& scan, const Values& streams, Values carries, const
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t step = scan.reverse() ? steps - 1 - i : i;
     Values arguments;
-    for (Value stream : streams) arguments.push_back(step_of(stream, step));
+    const int64_t read = mutated(Mutant::reverse_scan_read_forwards) ? i : step;
+    for (Value stream : streams) arguments.push_back(step_of(stream, read));
     arguments.insert(arguments.end(), carries.begin(), carries.end());
     arguments.insert(arguments.end(), captures.begin(), captures.end());
     const Values results = inline_graph(scan.body(), arguments, to);
     carries.assign(results.begin(), results.begin() + long(carries.size()));
+    const int64_t place = mutated(Mutant::emits_off_by_one_step) ? (step + 1) % steps : step;
     for (size_t k = 0; k < emitted.size(); ++k)
-      emitted[k][size_t(step)] = results[carries.size() + k];
+      emitted[k][size_t(place)] = results[carries.size() + k];
   }
   return carries;
 }
@@ -120,7 +123,8 @@ Values in_blocks(const Scan& scan, const Values& values, int64_t factor, Graph& 
       streams.push_back(
           slice(stream, 0, scan.reverse() ? 0 : limit, scan.reverse() ? rest : scan.steps()));
     Emitted emitted;
-    carries = add_copies(scan, streams, carries, operands.captures, rest, emitted, to);
+    const Values last = add_copies(scan, streams, carries, operands.captures, rest, emitted, to);
+    if (!mutated(Mutant::unroll_remainder_skipped)) carries = last;
     for (size_t k = 0; k < emits; ++k) {
       const Value left_over = stacked(emitted[k]);
       stacks[k] =

@@ -44,6 +44,9 @@ const std::vector<Confined> confined = {
      }},
     {"CUDA", std::regex(R"((cuda|cudnn|cublas|nvrtc|nccl)[A-Za-z0-9_]*\.h)"),
      [](const std::string& path) { return path.find("/cuda/") != std::string::npos; }},
+    // Builds with mutants give the definition to sources alone (cmake/graphc.cmake).
+    {"mutants", std::regex(R"(ir/mutant\.h)"),
+     [](const std::string& path) { return path.ends_with(".cpp"); }},
     {"protobuf", std::regex(R"(google/protobuf/.*|.*\.pb\.h)"),
      [](const std::string& path) { return path == "ir/serialize.cpp"; }},
 };

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "ir/mutant.h"
+
 namespace graphc::cpu {
 namespace {
 
@@ -41,7 +43,7 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
   for (int64_t row = whole.row_begin; row < whole.row_end; row += chunk) {
     for (int64_t k = 0; k < std::max<int64_t>(right.k, 1); k += std::max<int64_t>(piece_k, 1)) {
       const Piece piece{k, std::min(piece_k, right.k - k), k + piece_k >= right.k};
-      arguments.first = k == 0;
+      arguments.first = k == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
       arguments.last = piece.last;
       run_piece(nest, right, arguments, {row, std::min(row + chunk, whole.row_end)}, piece);
     }

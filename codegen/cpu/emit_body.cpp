@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/emit_scalar.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 
@@ -246,13 +247,15 @@ void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
   for (const Reduction& r : reductions()) {
     if (r.operand != key.first || r.part != key.second) continue;
     Value* value = b_.CreateSelect(mask, values_[size_t(in.a)], identity(r));
+    if (mutated(Mutant::padding_lanes_counted)) value = values_[size_t(in.a)];
     accumulators_[key] = join(r, accumulators_[key], value);
   }
 }
 
 /// One value from all lanes, halving the vector: a fixed tree.
 Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
-  for (int width = shape_.lanes / 2; width >= 1; width /= 2) {
+  const int half = mutated(Mutant::half_the_lanes_lost) ? shape_.lanes / 4 : shape_.lanes / 2;
+  for (int width = half; width >= 1; width /= 2) {
     std::vector<int> low, high;
     for (int i = 0; i < width; ++i) {
       low.push_back(i);

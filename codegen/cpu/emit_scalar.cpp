@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/vector_math.h"
 #include "ir/error.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 namespace {
@@ -162,6 +163,9 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
   llvm::Value* value = nullptr;
   switch (op) {
     case ScalarOp::select:
+      if (mutated(Mutant::mask_ignored)) return x[1];
+      if (mutated(Mutant::masked_carry_zeroed))
+        return builder.CreateSelect(x[0], x[1], llvm::Constant::getNullValue(x[2]->getType()));
       return builder.CreateSelect(x[0], x[1], x[2]);
     case ScalarOp::cast:
       return emit_cast(builder, x[0], operand_dtype, dtype);

@@ -11,6 +11,7 @@
 #include "codegen/cpu/jit.h"
 #include "codegen/cpu/walk.h"
 #include "ir/error.h"
+#include "ir/mutant.h"
 #include "runtime/clock.h"
 
 namespace graphc::cpu {
@@ -23,8 +24,14 @@ struct KernelCache {
   explicit KernelCache(const CpuFeatures& cpu) : jit(cpu) {}
   std::mutex mutex;
   Jit jit;
-  std::map<std::string, NestFunction> functions;
+  std::map<std::string, NestFunction> functions;  // by key_of() their programs
 };
+
+std::string key_of(const NestProgram& program) {
+  std::string text = program.text();
+  if (mutated(Mutant::kernel_of_another_body)) std::ranges::sort(text);
+  return text;
+}
 
 std::mutex caches_mutex;
 std::map<std::string, std::shared_ptr<KernelCache>>& caches() {
@@ -75,7 +82,7 @@ Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<T
   times_.link_s += lap() - times_.emit_s - times_.codegen_s;
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan_.programs) {
-    nests.push_back({code_->cache->functions.at(program.text()), shape_for(program, cpu)});
+    nests.push_back({code_->cache->functions.at(key_of(program)), shape_for(program, cpu)});
   }
   arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
   bases_.resize(plan_.buffers.size(), nullptr);
@@ -91,7 +98,7 @@ Program::Program(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<T
 void Program::compile_missing(const CpuFeatures& cpu) {
   std::vector<const NestProgram*> missing;
   for (const NestProgram& program : plan_.programs) {
-    if (!code_->cache->functions.contains(program.text())) missing.push_back(&program);
+    if (!code_->cache->functions.contains(key_of(program))) missing.push_back(&program);
   }
   times_.kernels = int64_t(missing.size());
   times_.cache_hits = int64_t(plan_.programs.size() - missing.size());
@@ -118,7 +125,7 @@ void Program::compile_missing(const CpuFeatures& cpu) {
   times_.emit_s = wall * emit / (emit + codegen);
   times_.codegen_s = wall - times_.emit_s;
   for (size_t i = 0; i < missing.size(); ++i) {
-    code_->cache->functions[missing[i]->text()] =
+    code_->cache->functions[key_of(*missing[i])] =
         reinterpret_cast<NestFunction>(code_->cache->jit.link(objects[i], kSymbol));
   }
 }

@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/share.h"
 #include "ir/error.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 namespace {
@@ -62,10 +63,13 @@ class Rows {
   void scatter(bool sums) const {
     for (int64_t i = 0; i < call_.count; ++i) index(i, sums ? 0 : -1);
     const Range own = share(call_.table_rows, 1, thread_, threads_);
-    for (int64_t i = 0; i < call_.count; ++i) {
+    const bool own_order = sums && mutated(Mutant::sum_order_by_thread);
+    const int64_t first = own_order ? call_.count / 2 * thread_ : 0;
+    for (int64_t k = 0; k < call_.count; ++k) {
+      const int64_t i = (first + k) % call_.count;
       const int64_t target = index(i, sums ? 0 : -1);
       if (!own.contains(target)) continue;
-      if (sums) {
+      if (sums && !mutated(Mutant::duplicate_rows_lost)) {
         add_row(call_.dtype, row(i), table_row(target), call_.row_bytes);
       } else {
         std::memcpy(table_row(target), row(i), size_t(call_.row_bytes));
@@ -84,6 +88,7 @@ class Rows {
       }
     }
     std::ranges::sort(order);
+    if (mutated(Mutant::merged_rows_descend)) std::ranges::reverse(order);
     const Range own = share(call_.count, 1, thread_, threads_);
     int64_t place = 0;
     for (size_t i = 0; i < order.size(); ++place) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 namespace {
@@ -239,7 +240,8 @@ Value* VectorMath::tanh(Value* x) const {
     return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, quotient, x);
   }
   // The quotient passes 1 before the clamp, so that all beyond gives 1 exactly.
-  Value* clamped = at_least(at_most(x, 9.25), -9.25);
+  const double limit = mutated(Mutant::tanh_clamped_early) ? 4 : 9.25;
+  Value* clamped = at_least(at_most(x, limit), -limit);
   Value* u = builder_.CreateFMul(clamped, clamped);
   Value* square = builder_.CreateFMul(u, u);
   Value* numerator = builder_.CreateFMul(clamped, polynomial(u, square, kTanhP));

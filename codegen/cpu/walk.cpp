@@ -9,6 +9,7 @@
 #include "codegen/cpu/rows.h"
 #include "codegen/cpu/share.h"
 #include "ir/error.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 namespace {}  // namespace
@@ -164,6 +165,8 @@ class Walker::Thread {
     }
     products_.resize(call.products.size());
     const int64_t width = walker_.nests_[size_t(call.program)].shape.width();
+    const bool dropped = mutated(Mutant::first_recurrent_product_dropped) && depth_ > 0 &&
+                         iteration_[size_t(depth_ - 1)] == 0;
     for (size_t i = 0; i < call.products.size(); ++i) {
       const CallProduct& from = call.products[i];
       products_[i] = {resolve(from.a),
@@ -171,7 +174,7 @@ class Walker::Thread {
                       from.a_k,
                       from.packed ? resolve(from.b) : nullptr,
                       from.k * from.parts * width * 4,
-                      from.k};
+                      dropped ? 0 : from.k};
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of elementwise ops with two or three operands, with NumPy broadcasting.
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
 namespace graphc {
@@ -94,7 +95,8 @@ Words philox_block(Scalar counter, Scalar key) {
   const Scalar zero = constant(k0, 0), m0 = constant(k0, 0xD2511F53u),
                m1 = constant(k0, 0xCD9E8D57u);
   Words c{{low(counter), high(counter), zero, zero}};
-  for (int round = 0; round < 10; ++round) {
+  const int rounds = mutated(Mutant::philox_one_round_short) ? 9 : 10;
+  for (int round = 0; round < rounds; ++round) {
     if (round > 0) {
       k0 = k0 + double(0x9E3779B9u);
       k1 = k1 + double(0xBB67AE85u);
@@ -304,8 +306,10 @@ constinit const Op ops::select{
     .infer = infer_select,
     .scalar = [](const Node&, Operands x) { return graphc::select(x[0], x[1], x[2]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {Value{}, graphc::select(n.operands[0], dy[0], 0),
-              graphc::select(n.operands[0], 0, dy[0])};
+      Value first = graphc::select(n.operands[0], dy[0], 0),
+            second = graphc::select(n.operands[0], 0, dy[0]);
+      if (mutated(Mutant::select_branches_swapped)) std::swap(first, second);
+      return {Value{}, first, second};
     },
     .samples =
         [] {

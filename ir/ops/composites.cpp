@@ -2,6 +2,7 @@
 // The records of composites: their meaning is a body in our own text (see ir/composite.h for `$`).
 #include "ir/build.h"
 #include "ir/composite.h"
+#include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
 namespace graphc {
@@ -13,7 +14,7 @@ using Ints = std::vector<int64_t>;
 /// softmax over the last axis of [..., n], written out; `keep` of the reductions keeps the axis.
 Value softmax_of(Value x) {
   const Ints last{x.shape().rank() - 1};
-  const Value e = exp(x - max(x, last, true));
+  const Value e = exp(mutated(Mutant::softmax_without_max) ? x : x - max(x, last, true));
   return e / sum(e, last, true);
 }
 
@@ -34,7 +35,8 @@ Values cross_entropy_vjp(const Node& node, Cotangents dy) {
   const Value row = reshape(dy[0], logits.shape().with(-1, 1));
   const Value hot =
       cast(apply1(ops::one_hot, {labels}, {{"depth", logits.shape()[-1]}}), logits.dtype());
-  return {(softmax_of(logits) - hot) * row, Value{}};
+  const Value change = softmax_of(logits) - hot;
+  return {mutated(Mutant::dlogits_without_scale) ? change : change * row, Value{}};
 }
 
 Values softmax_vjp(const Node& node, Cotangents dy) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
 namespace graphc {
@@ -126,8 +127,9 @@ constinit const Op ops::max{
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value x = n.operands[0];
       const Value largest = graphc::cast(graphc::equal(x, with_axes(n, n.result())), x.dtype());
-      return {largest *
-              (with_axes(n, dy[0]) / graphc::sum(largest, n.attributes.get_ints("axes"), true))};
+      const Value whole = with_axes(n, dy[0]);
+      if (mutated(Mutant::ties_of_max_not_shared)) return {largest * whole};
+      return {largest * (whole / graphc::sum(largest, n.attributes.get_ints("axes"), true))};
     },
     .samples = reduce_samples,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of elementwise ops with one operand.
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
 namespace graphc {
@@ -255,7 +256,9 @@ constinit const Op ops::stop_gradient{
     .doc = "The operand itself, whose derivative is taken as zero. Only autodiff removes it.",
     .infer = same_as_operand,
     .scalar = [](const Node&, Operands x) { return x[0]; },
-    .vjp = no_gradient,
+    .vjp = [](const Node&, Cotangents dy) -> Values {
+      return {mutated(Mutant::stop_gradient_ignored) ? dy[0] : Value{}};
+    },
     .samples = unary_samples,
 };
 
