@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans of every model's graphs, replayed (tests/codegen/replay_plan.h): training steps with
+// optimizers that write states in their place, and what is evaluated.
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/target.h"
+#include "models/registry.h"
+#include "tests/codegen/replay_plan.h"
+#include "tests/testing/counts.h"
+
+namespace graphc {
+namespace {
+
+/// Small extents, all different, for the parameters the model has.
+std::vector<std::string> small(const ModelRecord& model) {
+  std::vector<std::string> assignments;
+  for (const ParameterRecord& parameter : model.parameters) {
+    for (const char* extent : {"hidden=12", "steps=4", "batch=3", "vocabulary=37"}) {
+      const std::string_view name(extent, std::string_view(extent).find('='));
+      if (parameter.name == name) assignments.emplace_back(extent);
+    }
+  }
+  return assignments;
+}
+
+TEST(ReplayPlan, OfEveryModelsGraphs) {
+  constexpr VectorShape shapes[] = {{16, 32}, {8, 16}, {4, 16}};
+  int64_t plans = 0;
+  for (const ModelRecord* model : all_models()) {
+    const std::unique_ptr<Program> program = make_program(model->name, small(*model));
+    for (const std::string& name : program->model().graphs()) {
+      const GraphPtr graph = program->model().trace(name, program->extents(name)).graph;
+      for (const char* variant : {"fused", "basic"}) {
+        CompileReport report;
+        const GraphPtr kernels = cpu::form_cpu_kernels(graph, {.variant = variant}, report);
+        for (int threads : {1, 3}) {
+          EXPECT_EQ(testing::replay(*kernels, shapes[plans % 3], threads), "")
+              << model->name << " @" << graph->name() << " " << variant << " " << threads;
+          ++plans;
+        }
+      }
+    }
+  }
+  EXPECT_GE(plans, 8);
+  testing::count("plans replayed", plans);
+}
+
+}  // namespace
+}  // namespace graphc
