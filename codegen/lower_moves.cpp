@@ -52,6 +52,8 @@ void Lowering::lower_rows_kernel(const Node& node, const Node& op, const std::ve
   call.count = indices.shape.elements();
   const View table = merges ? results[1] : view(0, "table");
   call.dtype = table.dtype;
+  if (call.dtype == DType::bf16 && (merges || call.op == RowsOp::scatter_add))
+    throw input_error(op.where, "the CPU target does not compute in bf16");
   call.table_rows = table.shape[0];
   call.row_bytes = table.shape.with(0, 1).elements() * size_of(table.dtype);
   if (call.op == RowsOp::gather) {

@@ -37,13 +37,22 @@ void add_row(DType dtype, const char* from, char* to, int64_t bytes) {
   switch (dtype) {
     case DType::f32:
       return add<float>(from, to, bytes);
+    case DType::f64:
+      return add<double>(from, to, bytes);
     case DType::u8:
       return add<uint8_t>(from, to, bytes);
     case DType::i64:
       return add<uint64_t>(from, to, bytes);
-    default:
+    case DType::i32:
+    case DType::u32:
       return add<uint32_t>(from, to, bytes);
+    case DType::boolean:  // anything but 0 is true
+      for (int64_t j = 0; j < bytes; ++j) to[j] = char(to[j] | from[j]);
+      return;
+    case DType::bf16:
+      break;
   }
+  GRAPHC_CHECK(false, "rows of {} are added", name_of(dtype));
 }
 
 /// One call's share: indices are read by all threads, rows belong to one.

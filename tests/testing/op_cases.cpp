@@ -2,6 +2,7 @@
 #include "tests/testing/op_cases.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "tests/testing/with_extent.h"
@@ -34,6 +35,14 @@ GraphPtr changed(const Graph& graph, int64_t from, int64_t to) {
 
 }  // namespace
 
+std::vector<const Op*> sampled_ops() {
+  std::vector<const Op*> ops;
+  for (const Op* op : all_ops()) {
+    if (op->samples != nullptr && op != &ops::pack) ops.push_back(op);
+  }
+  return ops;
+}
+
 std::vector<OpCase> op_cases(const Op& op) {
   std::vector<OpCase> cases;
   int number = 0;
@@ -55,6 +64,38 @@ std::vector<OpCase> op_cases(const Op& op) {
   return cases;
 }
 
+std::vector<OpCase> dtype_cases(const Op& op) {
+  std::vector<OpCase> cases;
+  const auto add_cases = [&](DType from, DType to) {
+    int number = 0;
+    for (Sample sample : op.samples()) {
+      const std::string name =
+          fmt::format("{} {}, {} for {}", op.name, number++, name_of(to), name_of(from));
+      bool any = false;
+      for (Type& type : sample.operands) {
+        any |= type.dtype == from;
+        if (type.dtype == from) type.dtype = to;
+      }
+      if (sample.attributes.get_dtype("dtype", to) == from) {
+        any = true;
+        sample.attributes.set("dtype", to);
+      }
+      if (!any) continue;
+      try {
+        const bool whole = from == DType::f32 && !is_floating(to);
+        cases.push_back({name, graph_of(op, sample), sample.index_limit, whole});
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::internal) throw;
+      }
+    }
+  };
+  for (DType to :
+       {DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::u8, DType::boolean})
+    add_cases(DType::f32, to);
+  for (DType to : {DType::i64, DType::u32, DType::u8}) add_cases(DType::i32, to);
+  return cases;
+}
+
 std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low, double high) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> real{float(low), float(high)};
@@ -62,8 +103,18 @@ std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low
   for (Value input : c.graph->inputs()) {
     Literal literal(Type{DType::f64, input.shape()});
     const int64_t limit = input.dtype() == DType::boolean ? 2 : std::max<int64_t>(c.index_limit, 1);
-    for (double& x : literal.mutable_data<double>())
-      x = is_floating(input.dtype()) ? double(real(random)) : double(random() % uint64_t(limit));
+    for (double& x : literal.mutable_data<double>()) {
+      const bool is_index = c.index_limit > 1 || input.dtype() == DType::boolean || !c.whole;
+      if (is_floating(input.dtype())) {
+        x = double(real(random));
+      } else if (is_index) {
+        x = double(random() % uint64_t(limit));
+      } else {
+        x = std::ceil(3 * double(real(random)));
+        if (x == 0) x = 4;
+        if (input.dtype() == DType::u8 || input.dtype() == DType::u32) x = std::abs(x);
+      }
+    }
     arguments.push_back(literal.converted(input.dtype()));
   }
   return arguments;

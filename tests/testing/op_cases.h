@@ -15,13 +15,23 @@ struct OpCase {
   std::string name;         ///< the op, the number of the sample, the extent that was changed
   GraphPtr graph;           ///< inputs are the operands, results those of the node
   int64_t index_limit = 1;  ///< integers among the inputs are drawn from [0, index_limit)
+  bool whole = false;       ///< integers stand where the sample has floats: none is 0
 };
+
+/// The ops that have samples, but `pack`, which a pass writes and products alone read. The others
+/// are what graphs are made of, and are in every test of graphs.
+std::vector<const Op*> sampled_ops();
 
 /// The samples of the op, and each with every extent in turn changed to 0, to 1, and to 16 more
 /// than it was, where the op's inference takes it.
 std::vector<OpCase> op_cases(const Op& op);
 
-/// Random arguments: floats in [low, high) that are f32 numbers, integers below the case's limit.
+/// The samples of the op with every f32 an f64, i32, i64, u32, u8 or bool, where its inference
+/// takes it.
+std::vector<OpCase> dtype_cases(const Op& op);
+
+/// Random arguments: floats in [low, high) that are f32 numbers, integers below the case's limit;
+/// of a whole case three times such a float, away from 0, without sign where there is none.
 std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low, double high);
 
 }  // namespace graphc::testing
