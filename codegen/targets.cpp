@@ -2,6 +2,7 @@
 #include <array>
 
 #include "codegen/target.h"
+#include "ir/spelling.h"
 
 namespace graphc {
 namespace {
@@ -16,12 +17,14 @@ constexpr std::array kTargets{
 std::span<const Target* const> all_targets() { return kTargets; }
 
 const Target& target(std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const Target* target : kTargets) {
     if (target->name == name) return *target;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", target->name);
+    names.emplace_back(target->name);
   }
-  throw Error(ErrorKind::usage, {}, fmt::format("unknown target '{}': there is {}", name, names));
+  throw Error(ErrorKind::usage, {},
+              fmt::format("unknown target '{}': there is {}{}", name, fmt::join(names, ", "),
+                          did_you_mean(name, names)));
 }
 
 const Target& default_target() {

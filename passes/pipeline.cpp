@@ -67,13 +67,14 @@ constexpr Variant variants[] = {
 };
 
 const Variant& find_variant(std::string_view variant) {
-  std::string found;
+  std::vector<std::string> names;
   for (const Variant& known : variants) {
     if (known.name == variant) return known;
-    found += fmt::format("{}{}", found.empty() ? "" : ", ", known.name);
+    names.emplace_back(known.name);
   }
   throw Error(ErrorKind::usage, {},
-              fmt::format("there is no variant '{}'; there are {}", variant, found));
+              fmt::format("there is no variant '{}'; there are {}{}", variant,
+                          fmt::join(names, ", "), did_you_mean(variant, names)));
 }
 
 /// The names of a pass's options, those of all composites among them where it takes them.

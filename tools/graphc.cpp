@@ -5,6 +5,7 @@
 #include <new>
 
 #include "tools/commands/commands.h"
+#include "tools/commands/describe.h"
 
 namespace graphc {
 namespace {
@@ -12,14 +13,18 @@ namespace {
 int run(int argc, char** argv) {
   CLI::App app{"Write a network as equations; get a compiled program.", "graphc"};
   app.require_subcommand(1);
+  app.formatter(commands::example_first());
   commands::Action action;
   commands::add_check(app, action);
+  commands::add_documents(app, action);
   commands::add_dump(app, action);
   commands::add_generate(app, action);
   commands::add_lists(app, action);
   commands::add_opt(app, action);
   commands::add_run(app, action);
   commands::add_train(app, action);
+  app.get_subcommand("train")->footer("graphc train ptb-lm size=small --data ptb --epochs 1");
+  app.footer("graphc dump lstm-layer hidden=512 --stage=kernels");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -30,7 +35,7 @@ int run(int argc, char** argv) {
     commands::write_stdout(app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", commands::complaint(app, {argv + 1, argv + argc}, error));
     return int(ErrorKind::usage);
   }
   return action();

@@ -14,6 +14,7 @@
 #include "tools/bench/sweep.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
+#include "tools/commands/describe.h"
 
 namespace graphc::bench {
 namespace {
@@ -131,17 +132,42 @@ void add_options(CLI::App& app, Options& options) {
       ->excludes(markdown);
 }
 
+/// What only describes the command line: written, instead of anything else.
+void add_descriptions(CLI::App& app) {
+  app.formatter(commands::example_first());
+  app.footer("graphc-bench lstm-layer hidden=512,1024 --variant=basic,fused");
+  app.add_flag_callback(
+      "--man",
+      [&app] {
+        commands::write_stdout(commands::man_page(app, GRAPHC_VERSION));
+        throw CLI::Success();
+      },
+      "the manual page, as `man -l -` reads it");
+  const auto complete = [&app](const std::string& shell) {
+    const commands::Words words = commands::known_words();
+    commands::write_stdout(shell == "bash" ? commands::bash_completion(app, words)
+                                           : commands::zsh_completion(app, words));
+    throw CLI::Success();
+  };
+  app.add_option_function<std::string>("--completion", complete,
+                                       "a script that completes words in a shell")
+      ->check(CLI::IsMember({"bash", "zsh"}));
+}
+
 int run(int argc, char** argv) {
-  CLI::App app{"Measures how long a model takes to compile, to train and to run.", "graphc-bench"};
+  CLI::App app{"Measure how long a model takes to compile, to train and to run", "graphc-bench"};
   Options options;
   add_options(app, options);
+  add_descriptions(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     commands::write_stdout(app.help());
     return 0;
+  } catch (const CLI::Success&) {
+    return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", commands::complaint(app, {argv + 1, argv + argc}, error));
     return int(ErrorKind::usage);
   }
   return bench(options);

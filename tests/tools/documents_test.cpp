@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 
-#include "runtime/files/files.h"
 #include "tests/testing/counts.h"
-#include "tests/testing/temporary_folder.h"
+#include "tests/tools/shell.h"
 
 namespace graphc::testing {
 namespace {
@@ -25,21 +23,6 @@ std::vector<std::string> documents_with_commands() {
   return paths;
 }
 
-/// What bash prints for a command in a folder, stdout and stderr as they come; the tools of this
-/// build are found first.
-std::vector<std::string> output_of(const std::string& command, const TemporaryFolder& folder) {
-  const auto script = folder.add(
-      ".command", fmt::format("cd '{}'\nexport PATH='{}':$PATH\n{}\n", folder.path().string(),
-                              std::filesystem::path(GRAPHC_TOOL).parent_path().string(), command));
-  const auto output = folder.path() / ".output";
-  std::FILE* pipe = popen(
-      fmt::format("bash '{}' > '{}' 2>&1 < /dev/null", script.string(), output.string()).c_str(),
-      "r");
-  if (pipe == nullptr) throw resource_error("cannot run bash");
-  pclose(pipe);
-  return lines_of(read_file(output.string()));
-}
-
 class DocumentsCpu : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
@@ -51,7 +34,7 @@ TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
   const bool bless = std::getenv("GRAPHC_BLESS") != nullptr;
   std::vector<std::vector<std::string>> outputs;
   for (const Transcript& transcript : document.transcripts) {
-    const std::vector<std::string> found = output_of(transcript.command, folder);
+    const std::vector<std::string> found = lines_of(run_bash(transcript.command, folder, true).out);
     const bool same = matches(transcript.expected, found);
     outputs.push_back(same ? transcript.expected : found);
     if (same || bless) continue;
@@ -78,7 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Files, DocumentsCpu, ::testing::ValuesIn(documents_with
 
 TEST(DocumentsThatRun, AreWhatANewcomerReads) {
   const std::vector<std::string> paths = documents_with_commands();
-  for (const char* path : {"models/tour/README.md"})
+  for (const char* path : {"README.md", "docs/dumps.md", "docs/errors.md", "docs/limits.md",
+                           "docs/memory-threads-determinism.md", "models/tour/README.md"})
     EXPECT_NE(std::ranges::find(paths, path), paths.end()) << path;
 }
 

@@ -20,6 +20,7 @@ struct Options {
   CompileOptions compile;
   bool gradient = false;
   double tolerance = 1e-4;
+  uint64_t seed = 1;
 };
 
 /// Floats uniform in [-1, 1); integers 0 and 1, which index any table of two rows.
@@ -69,7 +70,7 @@ std::string first_difference(const Literal& found, const Literal& wanted, double
 bool check_target(const GraphPtr& graph, const Target& on, const Options& options) {
   CompileReport report;
   const auto executable = compile(graph, on, options.compile, report);
-  const Arguments arguments = draw_arguments(*graph, 1);
+  const Arguments arguments = draw_arguments(*graph, options.seed);
   std::vector<Tensor> inputs, states, outputs;
   const Signature& signature = executable->signature();
   for (size_t i = 0; i < signature.inputs.size(); ++i)
@@ -107,90 +108,157 @@ bool check_target(const GraphPtr& graph, const Target& on, const Options& option
   return true;
 }
 
-/// A graph that returns its loss, alone or with the derivatives by its floating-point inputs and
-/// states. The loss is that of the graph's `grad`, else its only scalar result.
-GraphPtr loss_graph(const Graph& from, bool derivatives) {
-  auto to = std::make_unique<Graph>(from.name());
-  Values arguments;
-  for (Value input : from.inputs()) arguments.push_back(to->input(input.type(), input.name()));
-  std::map<const Node*, Value> states;
-  for (Value state : from.states()) states[state.node] = to->state(state.type(), state.name());
-  Value loss;
+/// The results put together to one number: each element times a number in [-0.5, 0.5), all added.
+Value combination(const Values& results, Graph& to) {
+  Value all;
+  int64_t number = 0;
+  for (Value result : results) {
+    if (!is_floating(result.dtype())) continue;
+    const Value key = apply1(ops::fold_in, {scalar_constant(to, 0, DType::i64),
+                                            scalar_constant(to, double(number++), DType::i64)});
+    const Value weights =
+        apply1(ops::uniform, {key},
+               {{"shape", std::vector<int64_t>(result.shape().begin(), result.shape().end())}}) -
+        0.5;
+    const Value part = sum(cast(result, DType::f32) * weights);
+    all = all ? all + part : part;
+  }
+  return all;
+}
+
+/// What is differentiated, and by what.
+struct Loss {
+  GraphPtr alone;        ///< returns the loss
+  GraphPtr derivatives;  ///< returns the derivative by each leaf
+  std::string what;      ///< for people
+  Values leaves;         ///< of `alone`: its floating-point inputs, then states
+};
+
+/// The nodes of `from` that stand before its `grad`, in `to`; the values they became, by node.
+std::vector<Values> copy_forward(const Graph& from, Graph& to) {
   std::vector<Values> values(from.nodes().size());
-  for (size_t i = 0; i < arguments.size(); ++i)
-    values[size_t(from.inputs()[i].node->id)] = {arguments[i]};
-  for (const auto& [node, state] : states) values[size_t(node->id)] = {state};
+  for (Value input : from.inputs())
+    values[size_t(input.node->id)] = {to.input(input.type(), input.name())};
+  for (Value state : from.states())
+    values[size_t(state.node->id)] = {to.state(state.type(), state.name())};
+  for (const Node& node : from.nodes()) {
+    if (node.is(ops::grad)) break;
+    if (node.is(ops::input) || node.is(ops::state)) continue;
+    Values operands;
+    for (Value operand : node.operands)
+      operands.push_back(values[size_t(operand.node->id)].at(size_t(operand.index)));
+    const Node& copy = copy_node(node, std::move(operands), to);
+    for (int i = 0; i < copy.results(); ++i) values[size_t(node.id)].push_back(copy.result(i));
+  }
+  return values;
+}
+
+/// The loss in a copy of the graph: that of its `grad`, else its only scalar result, else a
+/// combination of all results. `what` becomes its name for people.
+Value find_loss(const Graph& from, const std::vector<Values>& values, Graph& to,
+                std::string& what) {
   const auto mapped = [&](Value value) {
     return values[size_t(value.node->id)].at(size_t(value.index));
   };
   for (const Node& node : from.nodes()) {
-    if (node.is(ops::input) || node.is(ops::state)) continue;
-    if (node.is(ops::grad)) {
-      loss = mapped(node.operands[0]);
-      break;
-    }
-    Values operands;
-    for (Value operand : node.operands) operands.push_back(mapped(operand));
-    const Node& copy = copy_node(node, std::move(operands), *to);
-    for (int i = 0; i < copy.results(); ++i) values[size_t(node.id)].push_back(copy.result(i));
+    if (!node.is(ops::grad)) continue;
+    what = fmt::format("%{}", node.operands[0].name());
+    return mapped(node.operands[0]);
   }
+  Values floating;
   for (Value result : from.results()) {
-    if (!loss && result.shape().rank() == 0 && is_floating(result.dtype())) loss = mapped(result);
+    if (is_floating(result.dtype())) floating.push_back(mapped(result));
   }
-  if (!loss)
-    throw input_error({}, "@{}: no scalar floating-point result to differentiate", from.name());
-  Values results{loss};
-  if (derivatives) {
-    std::vector<Operand> operands{loss};
-    for (const Values* leaves : {&to->inputs(), &to->states()}) {
-      for (Value leaf : *leaves) {
-        if (is_floating(leaf.dtype())) operands.emplace_back(leaf);
-      }
-    }
-    const Node& node = apply(ops::grad, operands);
-    for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  if (floating.empty())
+    throw input_error({}, "@{}: no floating-point result to differentiate", from.name());
+  if (floating.size() == 1 && floating[0].shape().rank() == 0) {
+    what = fmt::format("%{}", floating[0].name());
+    return floating[0];
   }
-  to->set_results(std::move(results));
-  return freeze(std::move(to));
+  what = "a combination of its results";
+  return combination(floating, to);
 }
 
-/// True when the derivative along a random direction is that of a central difference, in f64.
-bool check_gradient(const GraphPtr& graph) {
-  const GraphPtr loss = loss_graph(*graph, false);
-  const GraphPtr derivative = without_grad(loss_graph(*graph, true));
-  const Arguments at = draw_arguments(*graph, 1), direction = draw_arguments(*graph, 1000);
-  const auto moved = [](const Literal& from, const Literal& along, double step) {
-    if (!is_floating(from.dtype())) return from;
-    Literal result = from.converted(DType::f64);
-    for (int64_t i = 0; i < from.elements(); ++i)
-      result.mutable_data<double>()[size_t(i)] += step * along.element(i);
-    return result;
-  };
-  const auto loss_at = [&](double step) {
-    Arguments there;
-    for (size_t i = 0; i < at.inputs.size(); ++i)
-      there.inputs.push_back(moved(at.inputs[i], direction.inputs[i], step));
-    for (const auto& [name, value] : at.states)
-      there.states.emplace(name, moved(value, direction.states.at(name), step));
-    return evaluate(*loss, there.inputs, there.states, Precision::f64).results[0].element(0);
-  };
-  constexpr double kStep = 1e-5;
-  const double wanted = (loss_at(kStep) - loss_at(-kStep)) / (2 * kStep);
-  const Evaluation found = evaluate(*derivative, at.inputs, at.states, Precision::f64);
-  double along = 0;
-  size_t result = 1;
-  const auto add = [&](const Literal& towards) {
-    if (!is_floating(towards.dtype())) return;
-    const Literal& gradient = found.results[result++];
-    for (int64_t i = 0; i < towards.elements(); ++i)
-      along += gradient.element(i) * towards.element(i);
-  };
-  for (const Literal& towards : direction.inputs) add(towards);
-  for (Value state : derivative->states()) add(direction.states.at(state.name()));
-  const bool agrees = std::abs(along - wanted) <= 1e-6 * std::max(1.0, std::abs(wanted));
-  write_stdout(
-      fmt::format("@{}: derivative {:.10g} along a random direction, by differences {:.10g}{}\n",
-                  graph->name(), along, wanted, agrees ? "" : ": they differ"));
+Loss make_loss(const Graph& from) {
+  Loss result;
+  for (const bool derivatives : {false, true}) {
+    auto to = std::make_unique<Graph>(from.name());
+    const std::vector<Values> values = copy_forward(from, *to);
+    Values results{find_loss(from, values, *to, result.what)};
+    Values leaves;
+    for (const Values* among : {&to->inputs(), &to->states()}) {
+      for (Value leaf : *among) {
+        if (is_floating(leaf.dtype())) leaves.push_back(leaf);
+      }
+    }
+    if (leaves.empty()) {
+      throw input_error({}, "@{}: no floating-point input or state to differentiate by",
+                        from.name());
+    }
+    if (derivatives) {
+      std::vector<Operand> operands{results[0]};
+      operands.insert(operands.end(), leaves.begin(), leaves.end());
+      const Node& node = apply(ops::grad, operands);
+      results.clear();
+      for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+    } else {
+      result.leaves = leaves;
+    }
+    to->set_results(std::move(results));
+    (derivatives ? result.derivatives : result.alone) = freeze(std::move(to));
+  }
+  result.derivatives = without_grad(result.derivatives);
+  return result;
+}
+
+/// The loss where one leaf is moved along a direction, in f64.
+double loss_at(const Loss& loss, Arguments at, Value leaf, const Literal& direction, double step) {
+  Literal* moved = nullptr;
+  for (size_t i = 0; i < at.inputs.size(); ++i) {
+    if (loss.alone->inputs()[i] == leaf) moved = &at.inputs[i];
+  }
+  if (moved == nullptr) moved = &at.states.at(leaf.name());
+  *moved = moved->converted(DType::f64);
+  const std::span<double> elements = moved->mutable_data<double>();
+  for (size_t i = 0; i < elements.size(); ++i) elements[i] += step * direction.element(int64_t(i));
+  return evaluate(*loss.alone, at.inputs, at.states, Precision::f64).results[0].element(0);
+}
+
+/// True when the derivative by each input and state is that of a central difference along a random
+/// direction, in f64.
+bool check_gradient(const GraphPtr& graph, uint64_t seed) {
+  const Loss loss = make_loss(*graph);
+  const Arguments at = draw_arguments(*graph, seed);
+  const Evaluation found = evaluate(*loss.derivatives, at.inputs, at.states, Precision::f64);
+  constexpr double kTolerance = 1e-6;
+  std::string text = fmt::format("@{}: the derivative of {}, along a random direction of each:\n",
+                                 graph->name(), loss.what);
+  bool agrees = true;
+  size_t width = 0;
+  for (Value leaf : loss.leaves) width = std::max(width, leaf.name().size());
+  for (size_t i = 0; i < loss.leaves.size(); ++i) {
+    const Value leaf = loss.leaves[i];
+    const Literal direction = draw(leaf.type(), seed + 1000 + i);
+    // As long a way for a large value as for a small one: the error of the difference grows with
+    // it.
+    const double step = 1e-4 / std::sqrt(std::max(1.0, double(direction.elements())));
+    const double wanted =
+        (loss_at(loss, at, leaf, direction, step) - loss_at(loss, at, leaf, direction, -step)) /
+        (2 * step);
+    double along = 0;
+    for (int64_t k = 0; k < direction.elements(); ++k)
+      along += found.results[i].element(k) * direction.element(k);
+    const bool same = std::abs(along - wanted) <= kTolerance * std::max(1.0, std::abs(wanted));
+    agrees &= same;
+    text += fmt::format("  %{:<{}}  {:>12.6g}, by differences {:>12.6g}{}\n", leaf.name(), width,
+                        along, wanted, same ? "" : "  they differ");
+  }
+  if (!agrees) {
+    text +=
+        "  note: beside a wrong derivative, stop_gradient differs, and a kink (relu, max, select) "
+        "at this point: try --seed\n";
+  }
+  write_stdout(text);
   return agrees;
 }
 
@@ -202,7 +270,7 @@ int check(const Options& options) {
   for (const GraphPtr& graph : module.graphs) {
     if (!options.graph.empty() && graph != module.graph(options.graph)) continue;
     agrees &= check_target(graph, on, options);
-    if (options.gradient) agrees &= check_gradient(graph);
+    if (options.gradient) agrees &= check_gradient(graph, options.seed);
   }
   return agrees ? 0 : int(ErrorKind::check);
 }
@@ -220,7 +288,11 @@ void add_check(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_option("--tolerance", options->tolerance, "largest difference, relative above 1")
       ->capture_default_str();
-  verb->add_flag("--gradient", options->gradient, "check derivatives by finite differences too");
+  verb->add_flag("--gradient", options->gradient,
+                 "check the derivative by every input and state by finite differences too");
+  verb->add_option("--seed", options->seed, "of the random inputs and states")
+      ->capture_default_str();
+  verb->footer("graphc check cell.graph --gradient");
   verb->callback([=, &action] { action = [=] { return check(*options); }; });
 }
 

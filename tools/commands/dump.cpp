@@ -2,9 +2,11 @@
 // graphc dump: a model or a file at a stage of its compilation.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "codegen/target.h"
 #include "ir/serialize.h"
+#include "ir/spelling.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "models/registry.h"
@@ -25,6 +27,19 @@ struct Options {
   bool locations = false;
 };
 
+/// What every target has.
+constexpr std::array<std::string_view, 4> kOwnStages{"graph", "optimized", "proto", "dot"};
+
+/// What is no model is a file. A word that is near a model's name was meant to be one.
+Module module_of(const std::string& file) {
+  std::vector<std::string> models;
+  for (const ModelRecord* model : all_models()) models.emplace_back(model->name);
+  const std::string near = did_you_mean(file, models);
+  if (!near.empty() && !std::filesystem::exists(file))
+    throw usage_error("'{}' is neither a model nor a file{}", file, near);
+  return read_module(file);
+}
+
 /// The graph that the command line names: of a model, or of a file.
 GraphPtr chosen(const Options& options) {
   if (find_model(options.what) == nullptr) {
@@ -32,7 +47,7 @@ GraphPtr chosen(const Options& options) {
       throw usage_error("'{}' is not a model: parameters such as '{}' have no meaning",
                         options.what, options.parameters[0]);
     }
-    const Module module = read_module(options.what);
+    const Module module = module_of(options.what);
     verify(module);
     return graph_of(module, options.graph);
   }
@@ -76,9 +91,10 @@ std::string explanation(const GraphPtr& graph, const Options& options) {
 /// A stage that only a target knows.
 std::string target_stage(const GraphPtr& graph, const Target& on, const Options& options) {
   if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
-    throw usage_error(
-        "--stage: target '{}' has no stage '{}': there is graph, optimized, proto, dot{}{}",
-        on.name, options.stage, on.stages.empty() ? "" : ", ", fmt::join(on.stages, ", "));
+    std::vector<std::string> known(kOwnStages.begin(), kOwnStages.end());
+    known.insert(known.end(), on.stages.begin(), on.stages.end());
+    throw usage_error("--stage: target '{}' has no stage '{}': there is {}{}", on.name,
+                      options.stage, fmt::join(known, ", "), did_you_mean(options.stage, known));
   }
   return on.show(graph, options.compile, options.stage);
 }
@@ -97,6 +113,7 @@ int dump(const Options& options) {
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
   options.given.check(on);
+  standard_pipeline(options.compile.variant, options.compile.unroll);  // refuses unknown ones
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
     optimized(graph, options);
@@ -106,8 +123,7 @@ int dump(const Options& options) {
     write_stdout(explanation(graph, options));
     return 0;
   }
-  constexpr std::array kOwn{"graph", "optimized", "proto", "dot"};
-  if (std::ranges::find(kOwn, options.stage) == kOwn.end()) {
+  if (std::ranges::find(kOwnStages, options.stage) == kOwnStages.end()) {
     write_stdout(target_stage(graph, on, options));
     return 0;
   }
@@ -144,6 +160,7 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("--why-not", options->why_not,
                    "say for each loop (or result) where it differs from a composite: lstm");
   verb->add_flag("--locations", options->locations, "print the user's lines");
+  verb->footer("graphc dump lstm-layer hidden=512 --stage=kernels");
   verb->callback([=, &action] { action = [=] { return dump(*options); }; });
 }
 

@@ -7,6 +7,7 @@
 #include "models/registry.h"
 #include "passes/passes.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/op_reference.h"
 
 namespace graphc::commands {
 namespace {
@@ -80,12 +81,19 @@ Json passes() {
 }
 
 void add_list(CLI::App& app, Action& action, const std::string& name, const std::string& doc,
-              Json (*rows)(), const char* text_field) {
+              Json (*rows)(), const char* text_field, std::string (*markdown)() = nullptr) {
   CLI::App* verb = app.add_subcommand(name, doc);
-  auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "as JSON");
+  auto json = std::make_shared<bool>(false), as_markdown = std::make_shared<bool>(false);
+  CLI::Option* flag = verb->add_flag("--json", *json, "as JSON");
+  if (markdown != nullptr)
+    verb->add_flag("--markdown", *as_markdown, "the whole reference, as Markdown")->excludes(flag);
+  verb->footer(fmt::format("graphc {} --json", name));
   verb->callback([=, &action] {
     action = [=] {
+      if (*as_markdown) {
+        write_stdout(markdown());
+        return 0;
+      }
       Json list = rows();
       if (*json) {
         for (Json& row : list) row.erase("text");
@@ -100,10 +108,12 @@ void add_list(CLI::App& app, Action& action, const std::string& name, const std:
 
 void add_lists(CLI::App& app, Action& action) {
   add_list(app, action, "models", "The models there are, and their parameters", models, "text");
-  add_list(app, action, "ops", "The operations of the language", ops, "doc");
+  add_list(app, action, "ops", "The operations of the language", ops, "doc", op_reference);
   add_list(app, action, "passes", "The passes", passes, "summary");
   add_list(app, action, "targets", "What graphs can be compiled for", targets, "text");
-  app.add_subcommand("version", "The version")->callback([&action] {
+  CLI::App* version = app.add_subcommand("version", "The version");
+  version->footer("graphc version");
+  version->callback([&action] {
     action = [] {
       write_stdout("graphc " GRAPHC_VERSION "\n");
       return 0;

@@ -60,6 +60,7 @@ void add_opt(CLI::App& app, Action& action) {
                    "composite: lstm");
   verb->add_flag("--locations", options->locations, "print the user's lines");
   verb->add_flag("--remarks", options->remarks, "print what the passes have to say");
+  verb->footer("graphc opt step.graph --passes=autodiff,simplify,cse");
   verb->callback([=, &action] { action = [=] { return opt(*options); }; });
 }
 

@@ -126,6 +126,7 @@ void add_run(CLI::App& app, Action& action) {
   verb->add_option("--target", options->target, "what to compile for");
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
       ->capture_default_str();
+  verb->footer("graphc run step.graph --input x=@x.npy --input w=0.5 --output y=y.npy");
   verb->callback([=, &action] { action = [=] { return run(*options); }; });
 }
 
