@@ -36,13 +36,13 @@ TEST(Documents, AWrongGraphIsFound) {
 
 TEST(Documents, TranscriptsAreRead) {
   const Document document = read_document(
-      "text\n```graph a.graph\nA\n```\n```sh\n$ one \\\n  more\nout\n\nput\n$ two\n```\n"
+      "text\n```graph a.graph\nA\n```\n```sh\n$ one\n> more\nout\n\nput\n$ two\n```\n"
       "```sh\nnot run\n```\n```\n$ three\nx\n```\n");
   ASSERT_EQ(document.graphs.size(), 1u);
   EXPECT_EQ(document.graphs[0].name, "a.graph");
   EXPECT_EQ(document.graphs[0].text, "A\n");
   ASSERT_EQ(document.transcripts.size(), 3u);
-  EXPECT_EQ(document.transcripts[0].command, "one \\\n  more");
+  EXPECT_EQ(document.transcripts[0].command, "one\nmore");
   EXPECT_EQ(document.transcripts[0].line, 6);
   EXPECT_EQ(document.transcripts[0].expected, (Lines{"out", "", "put"}));
   EXPECT_EQ(document.transcripts[1].command, "two");

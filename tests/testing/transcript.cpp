@@ -47,8 +47,8 @@ void read_transcripts(Document& document, size_t begin, size_t end) {
   size_t i = begin;
   while (i < end) {
     Transcript transcript{.command = document.lines[i].substr(2), .line = int(i) + 1};
-    while (transcript.command.ends_with("\\") && i + 1 < end)
-      transcript.command += "\n" + document.lines[++i];
+    while (i + 1 < end && document.lines[i + 1].starts_with("> "))
+      transcript.command += "\n" + document.lines[++i].substr(2);
     transcript.begin = ++i;
     while (i < end && !document.lines[i].starts_with("$ "))
       transcript.expected.push_back(document.lines[i++]);

@@ -2,9 +2,9 @@
 // Documents as tests: the graphs they hold, and the commands they show with what these print.
 //
 // A block between "```" lines is a transcript when its first line begins with "$ ". Each such line
-// is a command (continued on the next line after a backslash), the lines below it what it prints,
-// stdout and stderr as they come. A line "..." stands for any lines, "..." inside a line for any
-// text. A block "```graph NAME" is a graph that the commands of the document find as file NAME.
+// is a command, with the lines "> " below it; the lines below these are what it prints, stdout and
+// stderr as they come. A line "..." stands for any lines, "..." inside a line for any text. A block
+// "```graph NAME" is a graph that the commands of the document find as file NAME.
 #pragma once
 
 #include <string>
