@@ -14,6 +14,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Write a network as equations; get a compiled program.", "graphc"};
   app.require_subcommand(1);
   app.formatter(commands::example_first());
+  app.set_version_flag("--version", "graphc " GRAPHC_VERSION, "Print the version and exit");
   commands::Action action;
   commands::add_check(app, action);
   commands::add_documents(app, action);
@@ -24,6 +25,7 @@ int run(int argc, char** argv) {
   commands::add_run(app, action);
   commands::add_train(app, action);
   app.get_subcommand("train")->footer("graphc train ptb-lm size=small --data ptb --epochs 1");
+  app.get_subcommand("generate")->footer("graphc generate checkpoint --prompt 'A pass is '");
   app.footer("graphc dump lstm-layer hidden=512 --stage=kernels");
   try {
     app.parse(argc, argv);
@@ -33,6 +35,9 @@ int run(int argc, char** argv) {
       return 0;
     }
     commands::write_stdout(app.help());
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    commands::write_stdout(fmt::format("{}\n", version.what()));
     return 0;
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "error: {}\n", commands::complaint(app, {argv + 1, argv + argc}, error));

@@ -53,6 +53,13 @@ TEST(CommandLine, HelpBeginsWithAnExample) {
   }
 }
 
+TEST(CommandLine, TheVersionIsAVerbAndAnOption) {
+  const Ran option = bash("graphc --version");
+  EXPECT_EQ(option.code, 0);
+  EXPECT_THAT(option.out, StartsWith("graphc 0."));
+  EXPECT_EQ(option.out, bash("graphc version").out);
+}
+
 TEST(CommandLine, WrongWordsAreNamedWithTheNearestRightOne) {
   const auto error = [](const std::string& command) {
     const Ran ran = bash(command);

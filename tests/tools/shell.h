@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what a user would type.
+// Runs what a user would type, in bash.
 #pragma once
 
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <string>
-
 #include "runtime/files/files.h"
-#include "tests/testing/temporary_folder.h"
+#include "tests/tools/run_tool.h"
 
 namespace graphc::testing {
-
-struct Ran {
-  int code;
-  std::string out, err;
-};
 
 /// What bash makes of a script in a folder; the tools of this build are found first. `merged` has
 /// stderr in `out`, as it comes.
