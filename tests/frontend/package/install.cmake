@@ -18,3 +18,11 @@ foreach(file IN LISTS package)
   endforeach()
 endforeach()
 execute_process(COMMAND ${PREFIX}/bin/graphc version OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+foreach(file IN ITEMS bin/graphc-bench share/man/man1/graphc.1 share/man/man1/graphc-bench.1
+    share/bash-completion/completions/graphc share/zsh/site-functions/_graphc
+    share/doc/graphc/language.md share/graphc/graph.proto)
+  file(SIZE ${PREFIX}/${file} bytes)
+  if(bytes EQUAL 0)
+    message(FATAL_ERROR "${PREFIX}/${file} is empty")
+  endif()
+endforeach()
