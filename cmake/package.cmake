@@ -38,6 +38,19 @@ install(DIRECTORY ir passes runtime codegen frontend
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "cpu" EXCLUDE PATTERN "reference" EXCLUDE)
 install(TARGETS graphc_tool graphc_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
+# man: the manual pages and what completes commands in a shell, as the tools describe themselves.
+set(manual ${CMAKE_BINARY_DIR}/man/man1)
+set(completion ${CMAKE_BINARY_DIR}/completion)
+add_custom_command(OUTPUT ${manual}/graphc.1 ${manual}/graphc-bench.1
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${manual} ${completion}
+  COMMAND graphc_tool man --write ${manual}
+  COMMAND graphc_bench --man > ${manual}/graphc-bench.1
+  COMMAND graphc_tool completion bash > ${completion}/graphc
+  COMMAND graphc_tool completion zsh > ${completion}/_graphc
+  DEPENDS graphc_tool graphc_bench
+  COMMENT "Writing manual pages"
+  VERBATIM)
+add_custom_target(man ALL DEPENDS ${manual}/graphc.1 ${manual}/graphc-bench.1)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(FILES ${CMAKE_BINARY_DIR}/completion/graphc
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
