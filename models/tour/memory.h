@@ -16,7 +16,8 @@ struct Memory {
   /// xs [steps, batch, 3] to every h [steps, batch, 1]; leaves h after the last step.
   Value operator()(Value xs, State& h) const {
     return scan(xs, [&](Value x) {
-      h = tanh(neuron.sum(x) + matmul(h, u));
+      Value heard = neuron.sum(x);
+      h = tanh(heard + matmul(h, u));
       return h;
     });
   }

@@ -2,10 +2,10 @@
 #include "tools/commands/op_reference.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/op.h"
-#include "ir/rewrite.h"
 #include "ir/text.h"
 
 namespace graphc::commands {
@@ -74,6 +74,29 @@ std::string application(const Op& op, const Sample& sample) {
   return fmt::format("```graph\n{}```\n", print(*freeze(std::move(applied.graph))));
 }
 
+/// A value in a graph under construction, after its operands; `made` has the nodes that are there.
+Value add_after_operands(Value value, Graph& to, std::map<const Node*, const Node*>& made) {
+  const Node& node = *value.node;
+  if (!made.contains(&node)) {
+    Values operands;
+    for (Value operand : node.operands) operands.push_back(add_after_operands(operand, to, made));
+    made[&node] = &to.add(node.op, operands, node.attributes, node.regions);
+  }
+  return made[&node]->result(value.index);
+}
+
+/// The graph with its nodes in the order of its equations, from the results down. C++ leaves it to
+/// the compiler in which order a record's operands are written.
+GraphPtr in_order(const Graph& from) {
+  auto to = std::make_unique<Graph>(from.name());
+  std::map<const Node*, const Node*> made;
+  for (Value input : from.inputs()) made[input.node] = to->input(input.type(), input.name()).node;
+  Values results;
+  for (Value result : from.results()) results.push_back(add_after_operands(result, *to, made));
+  to->set_results(results);
+  return freeze(std::move(to));
+}
+
 /// The record's derivative as a graph from operands and cotangents of the results; empty when it
 /// gives none.
 std::string derivative(const Op& op, const Sample& sample) {
@@ -95,9 +118,8 @@ std::string derivative(const Op& op, const Sample& sample) {
   }
   if (results.empty()) return "";
   applied.graph->set_results(results);
-  const auto copied = [](const Node&, const Values&, Graph&) { return std::optional<Values>(); };
-  const GraphPtr live = rewrite(*freeze(std::move(applied.graph)), copied);
-  return fmt::format("Cotangent of {}:\n\n```graph\n{}```\n", of, print(*live));
+  return fmt::format("Cotangent of {}:\n\n```graph\n{}```\n", of,
+                     print(*in_order(*freeze(std::move(applied.graph)))));
 }
 
 /// The body with the indentation of its last line taken off the others.
