@@ -9,7 +9,7 @@ target_compile_options(graphc_settings INTERFACE
 if(GRAPHC_WERROR)
   target_compile_options(graphc_settings INTERFACE -Werror)
 endif()
-if(GRAPHC_SANITIZE)
+if(GRAPHC_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC documents that its sanitizers make this warning fire on correct code, std::regex included.
   target_compile_options(graphc_settings INTERFACE -Wno-maybe-uninitialized)
 endif()

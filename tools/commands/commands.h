@@ -34,6 +34,7 @@ void write_stdout(std::string_view text);
 std::string read_text(const std::string& path);
 /// The module in a file: protobuf's binary form where its name ends in `.pb`, its text form in
 /// `.pbtxt`, JSON in `.json`; any other is text of ir/text.h, and so is stdin, "-".
+/// Throws ErrorKind::input, naming the file, when it has no graph.
 Module read_module(const std::string& path);
 /// The graph called `name`; the only one when the name is empty.
 GraphPtr graph_of(const Module& module, const std::string& name);

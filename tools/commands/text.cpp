@@ -27,11 +27,22 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+namespace {
+
+Module read_any_form(const std::string& path, const std::string& name) {
+  if (path.ends_with(".pb")) return from_proto(read_file(path), name);
+  if (path.ends_with(".pbtxt")) return from_pbtxt(read_file(path), name);
+  if (path.ends_with(".json")) return from_json(read_file(path), name);
+  return parse(read_text(path), name);
+}
+
+}  // namespace
+
 Module read_module(const std::string& path) {
-  if (path.ends_with(".pb")) return from_proto(read_file(path), path);
-  if (path.ends_with(".pbtxt")) return from_pbtxt(read_file(path), path);
-  if (path.ends_with(".json")) return from_json(read_file(path), path);
-  return parse(read_text(path), path == "-" ? "<stdin>" : path);
+  const std::string name = path == "-" ? "<stdin>" : path;
+  Module module = read_any_form(path, name);
+  if (module.graphs.empty()) throw input_error({}, "{}: the file has no graph", name);
+  return module;
 }
 
 GraphPtr graph_of(const Module& module, const std::string& name) {
@@ -39,7 +50,6 @@ GraphPtr graph_of(const Module& module, const std::string& name) {
   if (module.graphs.size() == 1) return module.graphs[0];
   std::vector<std::string> names;
   for (const GraphPtr& graph : module.graphs) names.push_back(graph->name());
-  if (names.empty()) throw input_error({}, "the file has no graph");
   throw usage_error("the file has {} graphs: choose one with --graph: {}", names.size(),
                     fmt::join(names, ", "));
 }

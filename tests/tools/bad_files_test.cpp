@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every verb that reads a file, given files that are missing, empty, something else, a folder or
+// unreadable: exit code 3, nothing on stdout, and a message that names the file.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "ir/error.h"
+#include "runtime/files/files.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kGraph = "graph @f(%x: f32[2]) state(%s: f32[2]) { return add(%x, %s) }";
+
+/// A folder with files to give, and where a command writes.
+class BadFiles : public ::testing::Test {
+ protected:
+  struct Ran {
+    int code;
+    std::string out, err;
+  };
+
+  BadFiles() {
+    folder_.add("good.graph", kGraph);
+    for (const char* ending : {"graph", "pb", "pbtxt", "json", "npy", "safetensors"}) {
+      folder_.add(fmt::format("empty.{}", ending), "");
+      folder_.add(fmt::format("bytes.{}", ending), bytes());
+      std::filesystem::create_directory(path(fmt::format("folder.{}", ending)));
+      // Whoever reads this gets an error of the disk: even root, whom no permission stops.
+      std::filesystem::create_symlink("/proc/self/mem", path(fmt::format("unreadable.{}", ending)));
+    }
+  }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  /// A program of no known format, with zeros and high bytes.
+  static std::string bytes() {
+    std::string text(
+        "\x7f"
+        "ELF\x02\x01\x01\0\0",
+        9);
+    for (int i = 0; i < 1000; ++i) text += char(i * 37 + i / 7);
+    return text;
+  }
+
+  Ran run(const std::string& program, const std::string& arguments) const {
+    const std::string command = fmt::format("'{}' {} < /dev/null > '{}' 2> '{}'", program,
+                                            arguments, path("out"), path("err"));
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path("out")),
+            read_file(path("err"))};
+  }
+
+  /// Runs `arguments`, in which {} stands for the file, over every bad file of this ending.
+  void expect_refusals(const std::string& program, const std::string& arguments,
+                       const std::string& ending) {
+    int64_t tried = 0;
+    for (const char* kind : {"missing", "empty", "bytes", "folder", "unreadable"}) {
+      const std::string file = path(fmt::format("{}.{}", kind, ending));
+      const std::string command = fmt::format(fmt::runtime(arguments), file);
+      const Ran ran = run(program, command);
+      EXPECT_EQ(ran.code, 3) << command << "\n" << ran.err;
+      EXPECT_THAT(ran.out, IsEmpty()) << command;
+      EXPECT_THAT(ran.err, HasSubstr(file)) << command;
+      EXPECT_THAT(ran.err, HasSubstr("error: ")) << command;
+      EXPECT_THAT(ran.err, Not(HasSubstr("internal"))) << command;
+      ++tried;
+    }
+    testing::count("bad inputs", tried);
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(BadFiles, AreRefusedByEveryVerbThatReadsGraphs) {
+  for (const char* verb : {"opt {}", "dump {}", "dump {} --stage=dot", "check {}", "run {}"}) {
+    for (const char* ending : {"graph", "pb", "pbtxt", "json"}) {
+      expect_refusals(GRAPHC_TOOL, verb, ending);
+    }
+  }
+  expect_refusals(GRAPHC_BENCH, "{} --repeat=1", "graph");
+}
+
+TEST_F(BadFiles, AreRefusedAsArrays) {
+  const std::string graph = path("good.graph");
+  expect_refusals(GRAPHC_TOOL, "run " + graph + " --input x=@{} --input s=1", "npy");
+  expect_refusals(GRAPHC_TOOL,
+                  "train lstm-layer hidden=3 steps=2 batch=2 --max-steps 1 --target=reference "
+                  "--init {}",
+                  "safetensors");
+}
+
+TEST_F(BadFiles, AreRefusedAsACorpus) {
+  for (const char* name : {"ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"}) {
+    const std::string corpus = fmt::format("{}/tests/models/data/tiny_ptb", GRAPHC_SOURCE_DIR);
+    for (const char* kind : {"missing", "empty", "folder", "unreadable"}) {
+      const std::string copy = path("corpus");
+      std::filesystem::remove_all(copy);
+      std::filesystem::copy(corpus, copy);
+      const std::string file = fmt::format("{}/{}", copy, name);
+      std::filesystem::remove(file);
+      if (kind != std::string("missing"))
+        std::filesystem::rename(path(fmt::format("{}.npy", kind)), file);
+      const Ran ran = run(GRAPHC_TOOL,
+                          "train ptb-lm size=test --max-steps 1 --target=reference --data " + copy);
+      EXPECT_EQ(ran.code, 3) << kind << " " << ran.err;
+      EXPECT_THAT(ran.err, HasSubstr(file)) << kind;
+      if (kind != std::string("missing"))
+        std::filesystem::rename(file, path(fmt::format("{}.npy", kind)));
+    }
+  }
+}
+
+TEST_F(BadFiles, PlacesThatCannotBeWrittenAreFive) {
+  const std::string graph = path("good.graph");
+  for (const std::string& place :
+       {path("folder.npy"), path("missing/y.npy"), std::string("/proc/y.npy")}) {
+    const Ran ran =
+        run(GRAPHC_TOOL, fmt::format("run {} --input x=1 --input s=2 --output s={}", graph, place));
+    EXPECT_EQ(ran.code, 5) << place << " " << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(place));
+  }
+  for (const char* verb : {"ops", "opt", "dump"}) {
+    const std::string file = verb == std::string("ops") ? "" : graph;
+    const int status = std::system(
+        fmt::format("'{}' {} {} > /dev/full 2> {}", GRAPHC_TOOL, verb, file, path("err")).c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 5) << verb;
+    EXPECT_THAT(read_file(path("err")), HasSubstr("stdout: No space left on device")) << verb;
+  }
+}
+
+TEST_F(BadFiles, ShapesThatNoMachineHoldsAreErrorsOfTheGraphOrOfMemory) {
+  struct Case {
+    const char* text;
+    int code;
+  };
+  const Case cases[] = {
+      {"graph @f(%x: f32[1099511627776,1099511627776]) { return %x }", 3},
+      {"graph @f(%x: f32[9223372036854775807]) { return %x }", 3},
+      {"graph @f(%x: f32[99999999999999999999]) { return %x }", 3},
+      {"graph @f(%x: f32[-1]) { return %x }", 3},
+      {"graph @f(%x: f32[1048576,1], %y: f32[268435456,1,1048576]) { return add(%x, %y) }", 3},
+      {"graph @f(%x: f32[1048576,1048576]) { return neg(%x) }", 5},
+      {"graph @f(%x: f32[0,1048576], %y: f32[1048576,0]) { return matmul(%y, %x) }", 5},
+      {"graph @f(%x: f32[0,3]) { return sum(%x) {axes = [0]} }", 0},
+      {"graph @f(%x: f32[3], %x: f32[3]) { return %y }", 3},
+      {"graph @f(%x: f32[3]) { %a = neg %b %b = neg %a return %b }", 3},
+  };
+  for (const Case& each : cases) {
+    const std::string file = folder_.add("case.graph", each.text).string();
+    const Ran ran = run(GRAPHC_TOOL, fmt::format("check --target=reference {}", file));
+    EXPECT_EQ(ran.code, each.code) << each.text << "\n" << ran.out << ran.err;
+    EXPECT_EQ(ran.err.find("error: ") != std::string::npos, each.code != 0) << each.text;
+  }
+  testing::count("bad inputs", std::size(cases));
+}
+
+}  // namespace
+}  // namespace graphc
