@@ -45,18 +45,23 @@ int64_t FailingAllocations::failed() const { return failures; }
 
 namespace {
 
-void* allocate(size_t size) {
+void* allocate(size_t size) noexcept {
   const bool counted = size >= graphc::testing::kLeastFailing;
-  void* const memory =
-      counted && graphc::testing::fails() ? nullptr : std::malloc(size > 0 ? size : 1);
+  return counted && graphc::testing::fails() ? nullptr : std::malloc(size > 0 ? size : 1);
+}
+
+void* allocate_or_throw(size_t size) {
+  void* const memory = allocate(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
 }  // namespace
 
-void* operator new(size_t size) { return allocate(size); }
-void* operator new[](size_t size) { return allocate(size); }
+void* operator new(size_t size) { return allocate_or_throw(size); }
+void* operator new[](size_t size) { return allocate_or_throw(size); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
