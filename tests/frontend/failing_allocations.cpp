@@ -32,7 +32,7 @@ bool fails() {
 FailingAllocations::FailingAllocations(int64_t index, Failing failing) {
   asked_for = failures = 0;
   first = index;
-  end_of_failing = failing == Failing::once ? index + 1 : kNever;
+  end_of_failing = failing == Failing::once && index < kNever ? index + 1 : kNever;
   counting = true;
 }
 
