@@ -166,6 +166,7 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
   }
   // No op is refused, and none is computed by anything but compiled code: there is no fallback.
   for (const auto& [op, message] : refused) ADD_FAILURE() << op << " is refused: " << message;
+  count("ops", int64_t(ops_of(GetParam()).size()));
   count("conformance cases", cases);
 }
 
