@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/files/files.h"
 #include "tests/testing/transcript.h"
 #include "tests/tools/shell.h"
 

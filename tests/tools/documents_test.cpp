@@ -8,6 +8,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "runtime/files/files.h"
 #include "tests/testing/counts.h"
 #include "tests/tools/shell.h"
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "ir/op.h"
+#include "runtime/files/files.h"
 #include "tests/testing/documents.h"
 #include "tests/tools/shell.h"
 

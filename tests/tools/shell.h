@@ -2,23 +2,12 @@
 // Runs what a user would type, in bash.
 #pragma once
 
-#include "runtime/files/files.h"
 #include "tests/tools/run_tool.h"
 
 namespace graphc::testing {
 
 /// What bash makes of a script in a folder; the tools of this build are found first. `merged` has
 /// stderr in `out`, as it comes.
-inline Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged = false) {
-  const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
-  const auto file = folder.add(".script", fmt::format("cd '{}'\nexport PATH='{}':$PATH\n{}\n",
-                                                      folder.path().string(), bin, script));
-  const auto out = folder.add(".out", ""), err = folder.add(".err", "");
-  const int status =
-      std::system(fmt::format("bash '{}' > '{}' 2>{} < /dev/null", file.string(), out.string(),
-                              merged ? "&1" : fmt::format("'{}'", err.string()))
-                      .c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
-}
+Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged = false);
 
 }  // namespace graphc::testing

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/tools/shell.h"
+
+#include "runtime/files/files.h"
+
+namespace graphc::testing {
+
+Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged) {
+  const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
+  const auto file = folder.add(".script", fmt::format("cd '{}'\nexport PATH='{}':$PATH\n{}\n",
+                                                      folder.path().string(), bin, script));
+  const auto out = folder.add(".out", ""), err = folder.add(".err", "");
+  const int status =
+      std::system(fmt::format("bash '{}' > '{}' 2>{} < /dev/null", file.string(), out.string(),
+                              merged ? "&1" : fmt::format("'{}'", err.string()))
+                      .c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+}  // namespace graphc::testing
