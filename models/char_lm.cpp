@@ -104,8 +104,6 @@ class CharLm : public Program {
     LanguageNetwork::Carried states = network_.carried(in, prefix, in.extent("batch"));
     return mean(cross_entropy(network_.logits(network_.embedded(tokens), states, keep), targets));
   }
-  void generate(Session& session, const GenerateOptions& options,
-                const Characters& characters) const;
 
   int64_t hidden_, layers_, steps_, batch_, vocabulary_;
   double keep_, clip_, learning_rate_, validation_;
@@ -129,24 +127,14 @@ void CharLm::train(Session& session, const TrainOptions& options) const {
   const auto rate = [this](int64_t, double done) {
     return learning_rate_ * (0.55 + 0.45 * std::cos(std::numbers::pi * done));
   };
-  const auto sample = [&] {
-    std::string drawn = options.sample_prompt;
-    generate(session,
-             {.prompt = options.sample_prompt,
-              .length = options.sample,
-              .temperature = 0.7,
-              .write = [&](std::string_view more) { return drawn += more, true; }},
-             characters);
-    return drawn;
-  };
   train_language_model(session, options,
-                       {.network = network_,
+                       {.program = *this,
+                        .network = network_,
                         .train = train,
                         .valid = valid,
                         .epochs = 4,
                         .summed_over_steps = false,
                         .rate = rate,
-                        .sample = options.sample > 0 ? sample : std::function<std::string()>(),
                         .notes = notes,
                         .unit = "characters"});
 }
@@ -157,11 +145,6 @@ void CharLm::generate(Session& session, const GenerateOptions& options) const {
     throw input_error({}, "the vocabulary has {} characters: the model's has {}", characters.size(),
                       vocabulary_);
   }
-  generate(session, options, characters);
-}
-
-void CharLm::generate(Session& session, const GenerateOptions& options,
-                      const Characters& characters) const {
   // Without a prompt a line begins.
   const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
   generate_tokens(session, network_, characters.ids(prompt), characters.size() - 1, options,

@@ -14,6 +14,19 @@ namespace {
 constexpr int64_t kTokensPerCall = 32;
 const std::string kGenerate = "generate.";
 
+/// The text to report after an epoch; empty where none is wanted.
+std::string sample(Session& session, const TrainOptions& options, const LanguageTask& task) {
+  if (options.sample <= 0) return {};
+  std::string text = options.sample_prompt;
+  task.program.generate(session,
+                        {.prompt = options.sample_prompt,
+                         .length = options.sample,
+                         .temperature = 0.7,
+                         .notes = task.notes,
+                         .write = [&](std::string_view more) { return text += more, true; }});
+  return text;
+}
+
 std::string state_name(const std::string& prefix, const char* state, size_t layer) {
   return fmt::format("{}{}.{}", prefix, state, layer);
 }
@@ -140,7 +153,7 @@ void train_language_model(Session& session, const TrainOptions& options, const L
     const double mean = training.position().total / double(windows.count());
     const double valid = perplexity(session, task, "forward", task.valid);
     ended_epoch = true;
-    training.end_epoch(std::exp(mean), valid, task.sample ? task.sample() : "");
+    training.end_epoch(std::exp(mean), valid, sample(session, options, task));
   }
   std::optional<double> test;
   if (task.test != nullptr && ended_epoch && training.is_done())

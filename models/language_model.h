@@ -62,6 +62,7 @@ class LanguageNetwork {
 /// returns the nats of an element, mean over the batch and summed over the steps, or mean over
 /// both.
 struct LanguageTask {
+  const Program& program;  ///< draws the samples after epochs
   const LanguageNetwork& network;
   const Windows &train, &valid;
   const Windows* test = nullptr;  ///< evaluated after the last epoch by graph `test`
@@ -71,8 +72,6 @@ struct LanguageTask {
   std::function<double(int64_t epoch, double done)> rate;
   /// Whether another epoch begins with states of zeros.
   bool reset_each_epoch = true;
-  /// Draws the text to report after each epoch, where one is wanted.
-  std::function<std::string()> sample;
   Notes notes;                      ///< what a checkpoint tells beside arrays: the vocabulary
   std::string_view unit = "words";  ///< what the elements are called
 

@@ -4,7 +4,8 @@
 namespace graphc {
 
 void Program::generate(Session&, const GenerateOptions&) const {
-  throw Error(ErrorKind::usage, {}, "this model draws no text: char-lm does");
+  throw Error(ErrorKind::usage, {},
+              "this model draws no text: wanted a language model, char-lm or ptb-lm");
 }
 
 }  // namespace graphc

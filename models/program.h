@@ -66,7 +66,7 @@ struct TrainOptions {
   /// steps where that is not 0, when stopped and at the end.
   std::function<void(const TrainPosition&, const Notes&)> save;
   int64_t save_every = 0;
-  int64_t sample = 0;         ///< elements to draw after every epoch, where the model can draw
+  int64_t sample = 0;         ///< elements to draw after epochs; a model that draws none refuses
   std::string sample_prompt;  ///< what they go on from
 };
 

@@ -180,7 +180,8 @@ void PtbLm::train(Session& session, const TrainOptions& options) const {
     return learning_rate_ * std::pow(recipe_.decay, late);
   };
   train_language_model(session, options,
-                       {.network = network_,
+                       {.program = *this,
+                        .network = network_,
                         .train = train,
                         .valid = valid,
                         .test = &test,

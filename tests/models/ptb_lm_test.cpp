@@ -185,8 +185,12 @@ TEST(PtbLm, DrawsWordsOfItsCorpus) {
   Session session(tiny.program->model(), reference());
   Notes notes;
   TrainOptions options{.data = tiny.corpus.folder.path(), .epochs = 1};
+  options.sample = 5;
   options.save = [&](const TrainPosition&, const Notes& saved) { notes = saved; };
+  std::string sample;
+  options.report = [&](const TrainEvent& event) { sample += event.text; };
   tiny.program->train(session, options);
+  EXPECT_EQ(split_words(sample).size(), 5u) << sample;
   std::string text;
   tiny.program->generate(
       session,
@@ -237,6 +241,15 @@ TEST(LstmLayer, TrainsDownOnRandomData) {
     const Tensor forward = session.run("forward", program->random_inputs("forward", 1));
     EXPECT_EQ(forward.shape(), Shape({5, 4}));
   }
+}
+
+TEST(LstmLayer, RefusesToDrawText) {
+  const auto program = make_program("lstm-layer", {"hidden=3", "steps=2", "batch=2"});
+  Session session(program->model(), reference());
+  TrainOptions options;
+  options.sample = 5;
+  EXPECT_THAT(error_of(ErrorKind::usage, [&] { program->train(session, options); }),
+              HasSubstr("draws no text"));
 }
 
 TEST(LstmLayer, TrainsByNameForTheStepsAsked) {

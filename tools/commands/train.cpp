@@ -176,7 +176,8 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--checkpoint-every", options->train.save_every, "and every so many steps")
       ->check(CLI::PositiveNumber);
   verb->add_flag("--resume", options->resume, "go on from the checkpoint, if there is one");
-  verb->add_option("--sample", options->train.sample, "draw so many characters after every epoch")
+  verb->add_option("--sample", options->train.sample,
+                   "draw so many characters, or words, after every epoch")
       ->check(CLI::PositiveNumber);
   verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
   verb->add_option("--log", options->log, "write events as JSON lines; - is stdout");
