@@ -10,7 +10,7 @@
 //
 // PyTorch keeps weights as [out, in] with the gates of a recurrent layer one under the other, in
 // our order (LSTM i, f, g, o; GRU r, z, n), and adds two biases where one is enough: reading adds
-// them up, writing makes the second one 0. What goes through a file and back has the same bits.
+// them up, writing makes the second one 0. What goes through a file and back has the same numbers.
 #pragma once
 
 #include <functional>
