@@ -58,7 +58,18 @@ T get(const Attributes& attributes, std::string_view name, T otherwise, std::str
   throw input_error({}, "attribute '{}' is {}: found {}", name, wanted, to_string(*found));
 }
 
+AttributeKinds copy_of(const AttributeKinds& kinds) {
+  return std::visit([](auto value) { return AttributeKinds(std::move(value)); }, kinds);
+}
+
 }  // namespace
+
+Attribute::Attribute(const Attribute& other) : AttributeKinds(copy_of(other)) {}
+
+Attribute& Attribute::operator=(const Attribute& other) {
+  AttributeKinds::operator=(copy_of(other));
+  return *this;
+}
 
 std::string to_string(const Attribute& attribute) {
   struct Printer {

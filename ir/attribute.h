@@ -16,8 +16,21 @@ namespace graphc {
 
 /// The kinds an attribute may have. Text forms: `true`, `3`, `0.5`, `"text"`, `f32`, `[1,2]`,
 /// `[0.5,1.]`; the empty list of floats is `[.]`.
-using Attribute = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>,
-                               std::vector<double>>;
+using AttributeKinds = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>,
+                                    std::vector<double>>;
+
+/// A value of one of these kinds: everything std::variant offers, and copies that may find no
+/// memory. libstdc++ takes a variant of these kinds to be never without a value, and when copying
+/// one throws destroys a value that was never made (seen in 12): here the copy is made outside and
+/// moved in, which cannot throw.
+class Attribute : public AttributeKinds {
+ public:
+  using AttributeKinds::AttributeKinds;
+  Attribute(const Attribute& other);
+  Attribute(Attribute&& other) noexcept = default;
+  Attribute& operator=(const Attribute& other);
+  Attribute& operator=(Attribute&& other) noexcept = default;
+};
 
 /// The attribute as it stands in text; floats print shortest-exact and always with a point or
 /// exponent.

@@ -214,26 +214,35 @@ class Reader {
   std::string_view data_;  ///< what follows the header
 };
 
-std::string header_of(const Safetensors& content) {
-  json header = json::object();
-  int64_t offset = 0;
-  for (const auto& [name, literal] : content.arrays) {
-    if (name == kMetadata) throw input_error({}, "an array cannot be named '{}'", kMetadata);
-    const Shape& shape = literal.shape();
-    header[name] = {{"dtype", format_name(literal.dtype())},
-                    {"shape", json::array()},
-                    {"data_offsets", {offset, offset + literal.type().bytes()}}};
-    for (int64_t extent : shape) header[name]["shape"].push_back(extent);
-    offset += literal.type().bytes();
-  }
-  if (!content.metadata.empty()) header[kMetadata] = content.metadata;
-
-  std::string text;
+/// The text as JSON has it, in its quotes.
+std::string quoted(const std::string& text) {
   try {
-    text = header.dump();
+    return json(text).dump();
   } catch (const json::exception&) {
     throw input_error({}, "a name or a metadata text for a safetensors file is not UTF-8");
   }
+}
+
+/// Written piece by piece, not dumped from a json object: the destructor of one asks for memory,
+/// and where there is none it ends the process (nlohmann-json 3.11).
+std::string header_of(const Safetensors& content) {
+  std::vector<std::string> entries;
+  if (!content.metadata.empty()) {
+    std::vector<std::string> texts;
+    for (const auto& [key, value] : content.metadata)
+      texts.push_back(quoted(key) + ':' + quoted(value));
+    entries.push_back(fmt::format("{}:{{{}}}", quoted(kMetadata), fmt::join(texts, ",")));
+  }
+  int64_t offset = 0;
+  for (const auto& [name, literal] : content.arrays) {
+    if (name == kMetadata) throw input_error({}, "an array cannot be named '{}'", kMetadata);
+    const int64_t end = offset + literal.type().bytes();
+    entries.push_back(fmt::format(R"({}:{{"data_offsets":[{},{}],"dtype":"{}","shape":[{}]}})",
+                                  quoted(name), offset, end, format_name(literal.dtype()),
+                                  fmt::join(literal.shape(), ",")));
+    offset = end;
+  }
+  std::string text = fmt::format("{{{}}}", fmt::join(entries, ","));
   // Spaces up to a multiple of eight, so that the data begin aligned.
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxHeader) {

@@ -43,12 +43,31 @@ int64_t FailingAllocations::failed() const { return failures; }
 
 }  // namespace graphc::testing
 
+extern "C" {
+void* __real_malloc(size_t size);
+void* __real_aligned_alloc(size_t alignment, size_t size);
+void* __real_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset);
+
+void* __wrap_malloc(size_t size) {
+  return graphc::testing::fails() ? nullptr : __real_malloc(size);
+}
+
+void* __wrap_aligned_alloc(size_t alignment, size_t size) {
+  return graphc::testing::fails() ? nullptr : __real_aligned_alloc(alignment, size);
+}
+
+void* __wrap_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
+  if (!graphc::testing::fails()) {
+    return __real_mmap(address, size, protection, flags, file, offset);
+  }
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+}
+
 namespace {
 
-void* allocate(size_t size) noexcept {
-  const bool counted = size >= graphc::testing::kLeastFailing;
-  return counted && graphc::testing::fails() ? nullptr : std::malloc(size > 0 ? size : 1);
-}
+void* allocate(size_t size) noexcept { return std::malloc(size > 0 ? size : 1); }
 
 void* allocate_or_throw(size_t size) {
   void* const memory = allocate(size);
@@ -66,20 +85,3 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-
-extern "C" {
-void* __real_aligned_alloc(size_t alignment, size_t size);
-void* __real_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset);
-
-void* __wrap_aligned_alloc(size_t alignment, size_t size) {
-  return graphc::testing::fails() ? nullptr : __real_aligned_alloc(alignment, size);
-}
-
-void* __wrap_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
-  if (!graphc::testing::fails()) {
-    return __real_mmap(address, size, protection, flags, file, offset);
-  }
-  errno = ENOMEM;
-  return MAP_FAILED;
-}
-}

@@ -3,23 +3,17 @@
 // is linked with --wrap for what does not go through operator new.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace graphc::testing {
-
-/// Smaller pieces never fail. libstdc++ 12 takes a std::variant of strings and vectors to be never
-/// without a value, and destroys, when copying an alternative throws, one that was never made: any
-/// attribute that finds no memory for its few words ends the process, whoever catches what.
-inline constexpr size_t kLeastFailing = 256;
 
 enum class Failing {
   once,       ///< that allocation alone: what comes after it finds memory again
   from_then,  ///< that allocation and every one after it
 };
 
-/// While it lives, allocation `index` (from 0) of all threads fails: operator new of kLeastFailing
-/// bytes or more throws std::bad_alloc; aligned_alloc and mmap give nothing.
+/// While it lives, allocation `index` (from 0) of all threads fails: operator new throws
+/// std::bad_alloc; malloc, aligned_alloc and mmap of our own code give nothing.
 class FailingAllocations {
  public:
   FailingAllocations(int64_t index, Failing failing);
