@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random graphs, half of them with a loop and a third of them gradients, compiled in every variant:
-// they agree with the f64 evaluator as far as the f32 evaluator does, a few times over, and their
-// bits do not depend on the number of threads. Then graphs of whole numbers, which agree exactly.
+// every element agrees with the f64 evaluator within its running error bound, and bits do not
+// depend on the number of threads. Then graphs of whole numbers, which agree exactly.
 // GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first. A
 // graph that fails is reduced and written down as tests/codegen/cpu/variants.h says.
 #include <gtest/gtest.h>

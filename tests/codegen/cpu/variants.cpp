@@ -15,6 +15,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/reduce_graph.h"
+#include "tests/testing/rounding_bound.h"
 
 namespace graphc::testing {
 namespace {
@@ -31,32 +32,6 @@ Literals run(const GraphPtr& graph, const Literals& inputs, const CompileOptions
   Literals results;
   for (const Tensor& output : outputs) results.push_back(output.copy());
   return results;
-}
-
-/// What went wrong, or nothing. The tolerance of a result is one for all its elements: twenty times
-/// the largest error that rounding each value of the graph once makes in it (the evaluator in f32
-/// against f64: the graph's own conditioning, measured), and 1e-5 of its largest element, for the
-/// sums that the evaluator forms in f64 and a target forms in f32 in an order of its own: up to a
-/// few hundred terms here, 2^-24 each. An element in a wrong place, or a step too many, is off by
-/// far more; graphs of whole numbers (exact_graph.h) have no tolerance at all.
-std::string beyond_rounding(const Literals& found, const Literals& wanted,
-                            const Literals& rounded) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    double largest = 1, error = 0;
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      largest = std::max(largest, std::abs(wanted[i].element(k)));
-      error = std::max(error, std::abs(wanted[i].element(k) - rounded[i].element(k)));
-    }
-    const double tolerance = 20 * error + 1e-5 * largest;
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      const double difference = std::abs(found[i].element(k) - wanted[i].element(k));
-      if (!(difference <= tolerance)) {
-        return fmt::format("result {} element {}: wanted {}, found {}, tolerance {}", i, k,
-                           wanted[i].element(k), found[i].element(k), tolerance);
-      }
-    }
-  }
-  return {};
 }
 
 /// The first element that is another number, or nothing.
@@ -111,8 +86,10 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
                              const std::vector<int>& threads) {
   const Literals inputs = random_inputs(*graph, seed, numbers);
   const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
-  const Literals wanted = evaluate(*plain, inputs, {}, Precision::f64).results;
-  const Literals rounded = evaluate(*plain, inputs, {}, Precision::f32).results;
+  const BoundedResults wanted =
+      numbers == Numbers::real
+          ? evaluate_with_bounds(*plain, inputs)
+          : BoundedResults{evaluate(*plain, inputs, {}, Precision::f64).results, {}};
   for (const std::string& level : levels) {
     for (const char* variant : {"fused", "basic", "unrolled"}) {
       const std::string what = fmt::format("{}, {}", variant, level);
@@ -122,9 +99,8 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
           const CompileOptions options{.variant = variant, .cpu = level, .threads = count};
           const Literals found = run(graph, inputs, options);
           if (first.empty()) first = found;
-          const std::string wrong = numbers == Numbers::whole
-                                        ? other_number(found, wanted)
-                                        : beyond_rounding(found, wanted, rounded);
+          const std::string wrong = numbers == Numbers::whole ? other_number(found, wanted.values)
+                                                              : beyond_bound(found, wanted);
           if (!wrong.empty()) return fmt::format("{}, {} threads: {}", what, count, wrong);
           if (const std::string other = other_number(found, first); !other.empty())
             return fmt::format("{}, {} and {} threads: {}", what, threads[0], count, other);

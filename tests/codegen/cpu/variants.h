@@ -12,7 +12,7 @@ namespace graphc::testing {
 
 /// What inputs are made of, and so how results are compared.
 enum class Numbers {
-  real,   ///< in [-1, 1): results agree as far as f32 can
+  real,   ///< in [-1, 1): results agree within the running error bound of each element
   whole,  ///< of tests/testing/exact_graph.h: every element is equal (0 is -0)
 };
 
@@ -21,7 +21,8 @@ std::vector<Literal> random_inputs(const Graph& graph, unsigned seed, Numbers nu
 
 /// Compiles the graph in the variants fused, basic and unrolled, for each of `levels` (names of
 /// CPUs) and each number of threads, and runs it on random inputs. Returns what first differs from
-/// the evaluator, between numbers of threads, or is thrown; empty when all agree.
+/// the evaluator, between numbers of threads, or is thrown; empty when all agree. Throws
+/// ErrorKind::input where an element has no bound (tests/testing/rounding_bound.h).
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
                              const std::vector<std::string>& levels,
                              const std::vector<int>& threads = {1, 2});

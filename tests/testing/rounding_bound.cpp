@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/rounding_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "ir/composite.h"
+#include "ir/evaluate.h"
+#include "ir/rewrite.h"
+#include "ir/scan.h"
+#include "tests/testing/rounding_bound_scalar.h"
+
+namespace graphc::testing {
+namespace {
+
+using Bounds = std::vector<Bounded>;
+
+bool exact(const Bounds& values) {
+  return std::none_of(values.begin(), values.end(), [](const Bounded& x) { return !!x.error; });
+}
+
+Values values_of(const Bounds& bounds) {
+  Values values;
+  for (const Bounded& x : bounds) values.push_back(x.value);
+  return values;
+}
+
+Type error_type(const Type& type) { return {DType::f32, type.shape}; }
+
+/// The error in the value's shape, zeros where there is none.
+Value whole_error(const Bounded& x, Graph& to) {
+  if (!x.error) return splat(to, 0, error_type(x.value.type()));
+  const Shape& shape = x.value.shape();
+  return x.error.shape() == shape ? x.error : broadcast_to(x.error, shape);
+}
+
+Value magnitude(const Bounded& x) { return abs(cast(x.value, DType::f32)); }
+
+/// The node applied to errors or magnitudes in place of its operands of numbers.
+Value same_op(const Node& node, Values operands, Graph& to, int result = 0) {
+  Attributes attributes = node.attributes;
+  if (node.is(ops::pad)) attributes.set("value", 0.0);
+  return to.add(node.op, std::move(operands), std::move(attributes)).result(result);
+}
+
+/// The errors of a sum of `terms` products or numbers: each term's own, and a rounding for each
+/// addition, whatever their order; `magnitudes` is the sum of the terms without their signs.
+Value error_of_sum(const Node& node, Value errors, const std::function<Value()>& magnitudes,
+                   int64_t terms) {
+  if (!is_floating(node.types.back().dtype)) return errors;
+  return rounded(magnitudes(), errors, double(std::max<int64_t>(terms, 1)));
+}
+
+bool moves_elements(const Node& node) {
+  for (const Op* op : {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice, &ops::pad,
+                       &ops::reverse, &ops::concat, &ops::split, &ops::gather, &ops::scatter}) {
+    if (node.is(*op)) return true;
+  }
+  return false;
+}
+
+bool is_index(const Node& node, size_t operand) {
+  if (node.is(ops::merge_rows)) return operand == 0;
+  return operand == 1 &&
+         (node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add));
+}
+
+class Tracer {
+ public:
+  /// Adds the nodes of `from` to `to`, its inputs standing for `arguments`; returns its results.
+  Bounds run(const Graph& from, const Bounds& arguments, Graph& to) {
+    std::vector<Bounds> done(from.nodes().size());
+    GRAPHC_CHECK(from.states().empty(), "no bounds for states");
+    for (size_t i = 0; i < arguments.size(); ++i)
+      done[size_t(from.inputs()[i].node->id)] = {arguments[i]};
+    const std::vector<bool> live = live_nodes(from);
+    const auto known = [&](Value x) { return done[size_t(x.node->id)][size_t(x.index)]; };
+    for (const Node& node : from.nodes()) {
+      if (!live[size_t(node.id)] || node.is(ops::input)) continue;
+      Bounds operands;
+      for (Value operand : node.operands) operands.push_back(known(operand));
+      done[size_t(node.id)] = run_node(node, operands, to);
+    }
+    Bounds results;
+    for (Value result : from.results()) results.push_back(known(result));
+    return results;
+  }
+
+ private:
+  Bounds run_node(const Node& node, const Bounds& x, Graph& to) {
+    if (node.is(ops::scan)) return run_scan(Scan(node), x, to);
+    if (is_composite(node.op)) return run(*body_of(node), x, to);
+    if (is_elementwise(node.op) && (!exact(x) || is_floating(node.types[0].dtype))) {
+      Bounded result = run_program(scalar_program(node), x, to);
+      if (result.value.shape() != node.types[0].shape)
+        result.value = broadcast_to(result.value, node.types[0].shape);
+      return {result};
+    }
+    const Node& copy = copy_node(node, values_of(x), to);
+    Bounds results;
+    for (int i = 0; i < copy.results(); ++i) results.push_back({copy.result(i), {}});
+    if (!is_elementwise(node.op)) add_errors(node, x, to, results);
+    return results;
+  }
+
+  void add_errors(const Node& node, const Bounds& x, Graph& to, Bounds& results) {
+    const auto all = [&](const std::function<Value(const Bounded&)>& part) {
+      Values operands;
+      for (size_t i = 0; i < x.size(); ++i)
+        operands.push_back(is_index(node, i) ? x[i].value : part(x[i]));
+      return operands;
+    };
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (is_index(node, i) && x[i].error)
+        throw input_error(node.where, "{}: no bound where an index may be another", node.op.name);
+    }
+    const Values errors =
+        exact(x) ? Values() : all([&](const Bounded& e) { return whole_error(e, to); });
+    if (moves_elements(node) || node.is(ops::max)) {
+      if (errors.empty()) return;
+      const Node& moved = *same_op(node, errors, to).node;
+      for (size_t i = 0; i < results.size(); ++i) results[i].error = moved.result(int(i));
+    } else if (node.is(ops::constant)) {
+      results[0].error = error_of_constant(results[0].value);
+    } else if (node.is(ops::matmul)) {
+      results[0].error = error_of_product(node, x, to);
+    } else if (node.is(ops::prod)) {
+      results[0].error = error_of_prod(node, x[0], to);
+    } else if (!node.is(ops::iota) && !node.is(ops::size)) {
+      const int last = node.results() - 1;
+      const Value carried = errors.empty() ? Value() : same_op(node, errors, to, last);
+      const auto magnitudes = [&] { return same_op(node, all(magnitude), to, last); };
+      results.back().error = error_of_sum(node, carried, magnitudes, terms_of(node));
+    }
+  }
+
+  static int64_t terms_of(const Node& node) {
+    const Shape& shape = node.operands[0].shape();
+    if (node.is(ops::cumsum)) return shape[int(node.attributes.get_int("axis", 0))];
+    if (node.is(ops::scatter_add)) return node.operands[1].shape().elements() + 1;
+    if (node.is(ops::merge_rows)) return shape.elements();
+    GRAPHC_CHECK(node.is(ops::sum), "no bound for the error of {}", node.op.name);
+    int64_t terms = 1;
+    for (int64_t axis : node.attributes.get_ints("axes")) terms *= shape[int(axis)];
+    return terms;
+  }
+
+  static Value error_of_constant(Value constant) {
+    if (!is_floating(constant.dtype())) return {};
+    const Attribute& value = *constant.node->attributes.find("value");
+    const auto held = [](double number) { return double(float(number)) == number; };
+    const auto* list = std::get_if<std::vector<double>>(&value);
+    const auto* number = std::get_if<double>(&value);
+    if (list != nullptr ? std::all_of(list->begin(), list->end(), held)
+                        : number == nullptr || held(*number)) {
+      return {};
+    }
+    return rounded(constant, {}, 1);
+  }
+
+  static Value error_of_product(const Node& node, const Bounds& x, Graph& to) {
+    const auto product = [&](Value a, Value b) { return same_op(node, {a, b}, to); };
+    const Value a = magnitude(x[0]), b = magnitude(x[1]);
+    Value error;
+    if (x[1].error) error = product(a, whole_error(x[1], to));
+    if (x[0].error) {
+      const Value largest = x[1].error ? b + whole_error(x[1], to) : b;
+      error = sum_of_errors(error, product(whole_error(x[0], to), largest));
+    }
+    const bool transposed = node.attributes.get_bool("transpose_a", false);
+    const int64_t terms = node.operands[0].shape()[transposed ? -2 : -1];
+    return error_of_sum(node, error, [&] { return product(a, b); }, terms);
+  }
+
+  static Value error_of_prod(const Node& node, const Bounded& x, Graph& to) {
+    const Value least = same_op(node, {magnitude(x)}, to);
+    const Value most = x.error ? same_op(node, {magnitude(x) + x.error}, to) : least;
+    const int64_t factors = std::max<int64_t>(
+        node.operands[0].shape().elements() / std::max<int64_t>(least.shape().elements(), 1), 1);
+    return rounded(most, x.error ? most - least : Value(), double(factors));
+  }
+
+  /// Carries and emits all have an error, streams and captures those that came with one.
+  Bounds run_scan(const Scan& scan, const Bounds& x, Graph& to) {
+    auto body = std::make_unique<Graph>(scan.body().name());
+    const size_t streams = scan.streams().size(), carries = scan.initial().size();
+    ScanParts parts{.steps = scan.steps(), .reverse = scan.reverse()};
+    Bounds arguments(x.size());
+    const auto bind = [&](size_t begin, size_t end, bool always, Values& operands) {
+      for (size_t i = begin; i < end; ++i) {
+        const Value inner = scan.body().inputs()[i];
+        arguments[i].value = body->input(inner.type(), inner.name());
+        operands.push_back(x[i].value);
+      }
+      for (size_t i = begin; i < end; ++i) {
+        if (!always && !x[i].error) continue;
+        const Value inner = scan.body().inputs()[i];
+        arguments[i].error = body->input(error_type(inner.type()), inner.name() + "_error");
+        operands.push_back(whole_error(x[i], to));
+      }
+    };
+    bind(0, streams, false, parts.streams);
+    bind(streams, streams + carries, true, parts.initial);
+    bind(streams + carries, x.size(), false, parts.captures);
+
+    const Bounds inner = run(scan.body(), arguments, *body);
+    const size_t emits = inner.size() - carries;
+    Values results;
+    for (const auto& [begin, end] : {std::pair(size_t(0), carries), {carries, inner.size()}}) {
+      for (size_t i = begin; i < end; ++i) results.push_back(inner[i].value);
+      for (size_t i = begin; i < end; ++i) results.push_back(whole_error(inner[i], *body));
+    }
+    body->set_results(results);
+    parts.body = freeze(std::move(body));
+    const Node& made = add_scan(to, std::move(parts));
+    Bounds bounds;
+    const auto take = [&](size_t begin, size_t count) {
+      for (size_t i = begin; i < begin + count; ++i)
+        bounds.push_back({made.result(int(i)), made.result(int(i + count))});
+    };
+    take(0, emits);
+    take(2 * emits, carries);
+    return bounds;
+  }
+};
+
+}  // namespace
+
+GraphPtr with_rounding_bounds(const Graph& graph) {
+  auto bounded = std::make_unique<Graph>(graph.name());
+  Bounds inputs;
+  for (Value input : graph.inputs())
+    inputs.push_back({bounded->input(input.type(), input.name()), {}});
+  const Bounds results = Tracer().run(graph, inputs, *bounded);
+  Values values = values_of(results);
+  for (const Bounded& result : results) values.push_back(whole_error(result, *bounded));
+  bounded->set_results(values);
+  return freeze(std::move(bounded));
+}
+
+BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs) {
+  const auto all = evaluate(*with_rounding_bounds(graph), inputs, {}, Precision::f64).results;
+  const auto half = all.begin() + long(all.size() / 2);
+  BoundedResults results{{all.begin(), half}, {half, all.end()}};
+  for (size_t i = 0; i < results.bounds.size(); ++i) {
+    for (int64_t k = 0; k < results.bounds[i].elements(); ++k) {
+      const double value = results.values[i].element(k), bound = results.bounds[i].element(k);
+      if (!std::isfinite(bound)) {
+        throw input_error({}, "result {} element {}: {} has no bound on its error, but {}", i, k,
+                          value, bound);
+      }
+    }
+  }
+  return results;
+}
+
+std::string beyond_bound(const std::vector<Literal>& found, const BoundedResults& wanted) {
+  for (size_t i = 0; i < wanted.values.size(); ++i) {
+    for (int64_t k = 0; k < wanted.values[i].elements(); ++k) {
+      const double value = wanted.values[i].element(k), bound = wanted.bounds[i].element(k);
+      if (!(std::abs(found[i].element(k) - value) <= bound)) {
+        return fmt::format("result {} element {}: wanted {}, found {}, bound {}", i, k, value,
+                           found[i].element(k), bound);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace graphc::testing

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running error bounds: how far f32 arithmetic may lead each element of a graph's results away from
+// the exact ones, computed beside them (Higham, Accuracy and Stability of Numerical Algorithms,
+// section 3.3).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/literal.h"
+
+namespace graphc::testing {
+
+/// The graph (no `grad`, states or kernels; f32 where floating) with a bound behind its results:
+/// for each result r an f32 value of its shape, such that a target's element is at most that far
+/// from r's. To be evaluated in f64.
+///
+/// The bound holds for f32 inputs and constants, every operation rounded to nearest or not at all,
+/// elementary functions within 5 ulp, and sums in any order, up to terms of second order in the
+/// unit roundoff. What the operands' errors do to a result is bounded over all values they may
+/// have, not by a derivative. A condition that they may turn counts as turned, so that the bound of
+/// what it selects has the distance of the two; where an error can be anything, the bound is
+/// infinite or a NaN.
+GraphPtr with_rounding_bounds(const Graph& graph);
+
+/// Results in f64, and for each element how far rounding may lead a target from it.
+struct BoundedResults {
+  std::vector<Literal> values, bounds;
+};
+
+/// Evaluates with_rounding_bounds(graph). Throws ErrorKind::input where an element has no bound.
+BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs);
+
+/// The first element found that is farther from the exact one than its bound; empty when none is.
+std::string beyond_bound(const std::vector<Literal>& found, const BoundedResults& wanted);
+
+}  // namespace graphc::testing

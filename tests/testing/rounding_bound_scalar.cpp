@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/rounding_bound_scalar.h"
+
+#include <cmath>
+#include <limits>
+
+namespace graphc::testing {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// The smallest normal number: below it f32 has fewer bits, or none where a target flushes.
+constexpr double kSmallest = 0x1p-126;
+
+Value as_number(Value x) { return cast(x, DType::f32); }
+
+const Op& op_of(ScalarOp op) {
+  const Op* found = find_op(name_of(op));
+  GRAPHC_CHECK(found != nullptr, "no bound for the error of {}", name_of(op));
+  return *found;
+}
+
+/// Roundings of a result: 5 ulp for elementary functions, each at most two units; a quotient may be
+/// a product with a rounded reciprocal.
+double roundings(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::sqrt:
+    case ScalarOp::tanh:
+    case ScalarOp::sigmoid:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::pow:
+      return 10;
+    case ScalarOp::div:
+      return 3;
+    case ScalarOp::add:
+    case ScalarOp::sub:
+    case ScalarOp::mul:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+/// What an error e of the operand makes of y = op(a).
+Value carried(ScalarOp op, Value a, Value e, Value y) {
+  const auto nearest_to_zero = [&] { return maximum(abs(a) - e, 0.0); };
+  switch (op) {
+    case ScalarOp::neg:
+    case ScalarOp::abs:
+    case ScalarOp::logical_not:
+      return e;
+    case ScalarOp::exp:
+      return y * expm1(e);
+    case ScalarOp::log:
+      return select(less(e, a), neg(log1p(neg(e / a))), kInfinite);
+    case ScalarOp::sqrt:
+      return select(equal(e, 0.0), 0.0, select(less(e, a), e / (y + sqrt(a - e)), kInfinite));
+    case ScalarOp::tanh:
+      return minimum((1.0 - square(tanh(nearest_to_zero()))) * e, 2.0);
+    case ScalarOp::sigmoid: {
+      const Value steepest = sigmoid(nearest_to_zero());
+      return minimum(steepest * (1.0 - steepest) * e, 1.0);
+    }
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+      return minimum(e, 2.0);
+    case ScalarOp::floor:
+      return maximum(floor(a + e) - y, y - floor(a - e));
+    default:
+      GRAPHC_CHECK(false, "no bound for the error of {}", name_of(op));
+  }
+}
+
+/// Of a base that may be negative there are only whole powers.
+Value carried_by_power(Value a, Value ea, Value b, Value eb, Value y) {
+  // The logarithm of the power is b log a; near zero the power may be anything up to its largest.
+  const Value change_of_log = neg(log1p(neg(ea / abs(a))));
+  Value change = abs(b) * change_of_log;
+  if (eb) change = change + eb * (abs(log(abs(a))) + change_of_log);
+  const Value near_zero = select(less(0.0, b), pow(abs(a) + ea, b) + abs(y), kInfinite);
+  const Value error = select(less(ea, abs(a)), abs(y) * expm1(change), near_zero);
+  Value whole = equal(floor(b), b);
+  if (eb) whole = logical_and(whole, equal(eb, 0.0));
+  return select(logical_or(less(ea, a), whole), error, kInfinite);
+}
+
+/// What errors ea and eb, not both absent, make of y = op(a, b).
+Value carried(ScalarOp op, const Bounded& left, const Bounded& right, Value y) {
+  const Value a = left.value, ea = left.error, b = right.value, eb = right.error;
+  switch (op) {
+    case ScalarOp::add:
+    case ScalarOp::sub:
+      return sum_of_errors(ea, eb);
+    case ScalarOp::mul: {
+      Value error;
+      if (ea) error = ea * abs(b);
+      if (eb) error = sum_of_errors(error, abs(a) * eb);
+      return ea && eb ? error + ea * eb : error;
+    }
+    case ScalarOp::div: {
+      if (!eb) return ea / abs(b);
+      const Value least = abs(b) - eb;
+      const Value error = sum_of_errors(ea, abs(y) * eb);
+      return select(less(0.0, least), error / least, kInfinite);
+    }
+    case ScalarOp::maximum:
+    case ScalarOp::minimum:
+    case ScalarOp::logical_and:
+    case ScalarOp::logical_or:
+      return larger_error(ea, eb);
+    case ScalarOp::pow:
+      return carried_by_power(a, ea ? ea : neg(a) * 0.0, b, eb, y);
+    default:
+      GRAPHC_CHECK(false, "no bound for the error of {}", name_of(op));
+  }
+}
+
+/// The error of a comparison: whether the errors can turn it.
+Value may_turn(const Bounded& a, const Bounded& b) {
+  const Value error = sum_of_errors(a.error, b.error);
+  if (!error) return {};
+  const Value distance = abs(as_number(a.value) - as_number(b.value));
+  return as_number(logical_and(less(0.0, error), less_equal(distance, error)));
+}
+
+Value of_selected(const Bounded& condition, const Bounded& a, const Bounded& b) {
+  Value error;
+  if (a.error || b.error) {
+    error = select(condition.value, a.error ? Operand(a.error) : Operand(0.0),
+                   b.error ? Operand(b.error) : Operand(0.0));
+  }
+  if (!condition.error) return error;
+  const Value distance = abs(as_number(a.value) - as_number(b.value));
+  const Value either = sum_of_errors(larger_error(a.error, b.error), distance);
+  return select(less(0.0, condition.error), either, error ? Operand(error) : Operand(0.0));
+}
+
+Value of_cast(const Bounded& from, DType to) {
+  const Value a = from.value, e = from.error;
+  if (!e || is_floating(to) || !is_floating(a.dtype())) return e;
+  if (to == DType::boolean) return may_turn(from, {as_number(less(a, a)), {}});
+  const Value least = floor(maximum(abs(a) - e, 0.0)), most = floor(abs(a) + e);
+  return select(less(least, most), e + 1.0, 0.0);
+}
+
+Value error_of(const ScalarInstruction& instruction, const std::vector<Bounded>& x, Value y) {
+  const bool same = x.size() == 2 && x[0].value == x[1].value;
+  switch (instruction.op) {
+    case ScalarOp::sub:
+      if (same) return {};
+      break;
+    case ScalarOp::equal:
+    case ScalarOp::less:
+    case ScalarOp::less_equal:
+      return same ? Value() : may_turn(x[0], x[1]);
+    case ScalarOp::select:
+      return of_selected(x[0], x[1], x[2]);
+    case ScalarOp::cast:
+      return of_cast(x[0], instruction.dtype);
+    default:
+      break;
+  }
+  Value error;
+  if (x.size() == 1 && x[0].error) {
+    error = carried(instruction.op, as_number(x[0].value), x[0].error, as_number(y));
+  } else if (x.size() == 2 && (x[0].error || x[1].error)) {
+    error = carried(instruction.op, {as_number(x[0].value), x[0].error},
+                    {as_number(x[1].value), x[1].error}, as_number(y));
+  }
+  const double units = is_floating(y.dtype()) ? roundings(instruction.op) : 0;
+  return units > 0 ? rounded(y, error, units) : error;
+}
+
+Bounded run_instruction(const ScalarInstruction& instruction, const std::vector<Bounded>& done,
+                        Graph& to) {
+  if (instruction.op == ScalarOp::constant) {
+    const Value value = scalar_constant(to, instruction.constant, instruction.dtype);
+    const bool exact = !is_floating(instruction.dtype) ||
+                       double(float(instruction.constant)) == instruction.constant;
+    return {value, exact ? Value() : rounded(value, {}, 1)};
+  }
+  std::vector<Bounded> operands;
+  Values values;
+  for (int index : {instruction.a, instruction.b, instruction.c}) {
+    if (index < 0) continue;
+    operands.push_back(done[size_t(index)]);
+    values.push_back(operands.back().value);
+  }
+  Attributes attributes;
+  if (instruction.op == ScalarOp::cast) attributes.set("dtype", instruction.dtype);
+  const Value y = to.add(op_of(instruction.op), values, attributes).result();
+  return {y, error_of(instruction, operands, y)};
+}
+
+}  // namespace
+
+Value larger_error(Value a, Value b) {
+  if (!a || !b) return a ? a : b;
+  return maximum(a, b);
+}
+
+Value sum_of_errors(Value a, Value b) {
+  if (!a || !b) return a ? a : b;
+  return a + b;
+}
+
+Value rounded(Value value, Value error, double units) {
+  return sum_of_errors(error, abs(value) * (units * kUnitRoundoff) + kSmallest);
+}
+
+Bounded run_program(const ScalarProgram& program, const std::vector<Bounded>& operands, Graph& to) {
+  std::vector<Bounded> done;
+  for (const ScalarInstruction& instruction : program.code) {
+    done.push_back(instruction.op == ScalarOp::argument ? operands[size_t(instruction.a)]
+                                                        : run_instruction(instruction, done, to));
+  }
+  return done[size_t(program.result)];
+}
+
+}  // namespace graphc::testing

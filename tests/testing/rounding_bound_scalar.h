@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of elementwise arithmetic; see rounding_bound.h.
+#pragma once
+
+#include "ir/build.h"
+#include "ir/scalar.h"
+
+namespace graphc::testing {
+
+/// A value of a graph and how far a target's may be from it: an f32 value of a shape that
+/// broadcasts to its own, or absent where the target's is the same. Of a bool the error is 1 where
+/// it may be the other one.
+struct Bounded {
+  Value value, error;
+};
+
+/// Unit roundoff of f32.
+inline constexpr double kUnitRoundoff = 0x1p-24;
+
+/// The larger error of two, their sum; either may be absent.
+Value larger_error(Value a, Value b);
+Value sum_of_errors(Value a, Value b);
+
+/// `error`, and `units` roundings of `value`.
+Value rounded(Value value, Value error, double units);
+
+/// The result of a scalar program for the operands, computed in the graph `to`.
+Bounded run_program(const ScalarProgram& program, const std::vector<Bounded>& operands, Graph& to);
+
+}  // namespace graphc::testing
