@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "ir/text.h"
+#include "ir/unfolded.h"
 #include "ir/verify.h"
 
 namespace graphc {
@@ -119,6 +120,7 @@ void Remarks::add(std::string text) { remarks_.push_back({pass_, "", {}, std::mo
 
 PipelineResult run_pipeline(const GraphPtr& graph, const Pipeline& pipeline,
                             const PipelineSettings& settings) {
+  check_unfolded(*graph);
   PipelineResult result;
   result.graph = graph;
   for (size_t i = 0; i < pipeline.size(); ++i) {

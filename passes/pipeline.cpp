@@ -33,10 +33,11 @@ namespace {
 // expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
 // hoist < unroll             An unrolled loop has no product over all steps and no accumulator
 //                            (`fused` with --unroll).
-// unroll < simplify          Only then does unrolling buy anything: an initial carry of zeros
-// folds. hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all
-// steps. autodiff < sparse-rows     It looks at everything that is done with a gradient. autodiff,
-// expand < chunk   A chunk holds the loss of its rows, and the gradients of rows and
+// unroll < simplify          Only then does unrolling buy anything: an initial carry of zeros is
+//                            then folded.
+// hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all the steps.
+// autodiff < sparse-rows     It looks at everything that is done with a gradient.
+// autodiff, expand < chunk   A chunk holds the loss of its rows, and the gradients of rows and
 //                            weights.
 // hoist < chunk, no hoist after   Hoist does over all rows at once what chunk has divided.
 // chunk < fuse               The values of a chunk fuse inside its loop.

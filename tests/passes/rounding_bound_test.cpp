@@ -47,7 +47,7 @@ std::optional<ElementwiseCase> elementwise_case(const Op& op, const Sample& samp
     operands.push_back({x, bounded->input({DType::f32, shape}, "error")});
   }
   const Node& node = value->add(op, inputs, sample.attributes);
-  const Bounded result = run_program(scalar_program(node), operands, *bounded);
+  const Bounded result = run_elementwise(node, operands, *bounded);
   if (!result.error) return {};
   value->set_results({node.result()});
   bounded->set_results({result.value, broadcast_to(result.error, shape)});

@@ -92,7 +92,7 @@ class Tracer {
     if (node.is(ops::scan)) return run_scan(Scan(node), x, to);
     if (is_composite(node.op)) return run(*body_of(node), x, to);
     if (is_elementwise(node.op) && (!exact(x) || is_floating(node.types[0].dtype))) {
-      Bounded result = run_program(scalar_program(node), x, to);
+      Bounded result = run_elementwise(node, x, to);
       if (result.value.shape() != node.types[0].shape)
         result.value = broadcast_to(result.value, node.types[0].shape);
       return {result};

@@ -24,7 +24,7 @@ Value sum_of_errors(Value a, Value b);
 /// `error`, and `units` roundings of `value`.
 Value rounded(Value value, Value error, double units);
 
-/// The result of a scalar program for the operands, computed in the graph `to`.
-Bounded run_program(const ScalarProgram& program, const std::vector<Bounded>& operands, Graph& to);
+/// The result of an elementwise node for the operands, computed in the graph `to`.
+Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, Graph& to);
 
 }  // namespace graphc::testing

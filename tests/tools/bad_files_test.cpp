@@ -169,5 +169,33 @@ TEST_F(BadFiles, ShapesThatNoMachineHoldsAreErrorsOfTheGraphOrOfMemory) {
   testing::count("bad inputs", std::size(cases));
 }
 
+/// Forty regions, each of which uses the one before it twice.
+std::string doubling_regions() {
+  std::string text = "region @r0 (%h: f32[2]) { return tanh(%h) }\n";
+  for (int i = 1; i <= 40; ++i) {
+    text += fmt::format(
+        "region @r{0} (%h: f32[2]) {{\n  %a = scan {{steps = 1}} carry %h = %h @r{1}\n"
+        "  %b = scan {{steps = 1}} carry %h = %a @r{1}\n  return %b\n}}\n",
+        i, i - 1);
+  }
+  return text + "graph @f (%x: f32[2]) { %a = scan {steps = 1} carry %h = %x @r40 return %a }\n";
+}
+
+TEST_F(BadFiles, RegionsThatAreEndlessWhenWrittenOutAreRefused) {
+  const std::string file = folder_.add("doubling.graph", doubling_regions()).string();
+  for (const char* verb : {"dump", "dump --stage=proto"})
+    EXPECT_EQ(run(GRAPHC_TOOL, fmt::format("{} {}", verb, file)).code, 0) << verb;
+  for (const char* verb :
+       {"dump --stage=optimized", "dump --stage=dot", "dump --stage=plan", "check",
+        "run --input x=1", "run --target=reference --input x=1", "opt --passes=simplify"}) {
+    const Ran ran = run(GRAPHC_TOOL, fmt::format("{} {}", verb, file));
+    EXPECT_EQ(ran.code, 3) << verb;
+    EXPECT_THAT(ran.err, HasSubstr("graph @f is made of 124 nodes, and of 5.5e+12 with each "
+                                   "region written out"))
+        << verb;
+    testing::count("bad inputs", 1);
+  }
+}
+
 }  // namespace
 }  // namespace graphc

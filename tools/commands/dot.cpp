@@ -3,6 +3,7 @@
 
 #include "ir/op.h"
 #include "ir/rewrite.h"
+#include "ir/unfolded.h"
 
 namespace graphc::commands {
 namespace {
@@ -63,6 +64,9 @@ class Writer {
 
 }  // namespace
 
-std::string to_dot(const Graph& graph) { return Writer().write(graph); }
+std::string to_dot(const Graph& graph) {
+  check_unfolded(graph);
+  return Writer().write(graph);
+}
 
 }  // namespace graphc::commands

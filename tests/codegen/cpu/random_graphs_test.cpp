@@ -24,7 +24,7 @@ std::vector<std::string> level(unsigned seed) {
 void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
   const std::string what = first_difference(graph, seed, numbers, level(seed), threads);
   if (what.empty()) return;
-  ADD_FAILURE() << "seed " << seed << ": " << what << "\n"
+  ADD_FAILURE() << what << "\n"
                 << print(*graph) << "\n"
                 << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers,
                                    level(seed), threads);
@@ -36,8 +36,10 @@ void go_through_seeds(const char* variable, int64_t otherwise, const char* name,
                       const CheckOne& check_one) {
   const int64_t first = number_from("GRAPHC_SEED", 1), count = number_from(variable, otherwise);
   const auto* result = ::testing::UnitTest::GetInstance()->current_test_info()->result();
-  for (int64_t seed = first; seed < first + count && result->total_part_count() <= 3; ++seed)
+  for (int64_t seed = first; seed < first + count && result->total_part_count() <= 3; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
     check_one(unsigned(seed));
+  }
   testing::count(name, count);
 }
 
