@@ -99,8 +99,8 @@ struct PipelineResult {
 
 /// Runs the passes in order. When a pass throws, or leaves a graph that the verifier refuses, the
 /// error says which pass it was: an internal error carries "pass 'unroll' broke graph 'step'", an
-/// error in the user's program stays one. Throws ErrorKind::input for a graph whose regions, written
-/// out at every use, are too many nodes (ir/unfolded.h).
+/// error in the user's program stays one. Throws ErrorKind::input for a graph whose regions are too
+/// many nodes when they are written out (ir/unfolded.h).
 PipelineResult run_pipeline(const GraphPtr& graph, const Pipeline& pipeline,
                             const PipelineSettings& settings = {});
 
