@@ -9,16 +9,26 @@
 #include <string>
 
 namespace graphc::testing {
+namespace {
 
-void count(std::string_view what, int64_t n) {
+void write_line(const std::string& line) {
   const char* path = std::getenv("GRAPHC_COUNTS");
   if (path == nullptr || *path == '\0') return;
-  const std::string line = fmt::format("{{\"count\": \"{}\", \"n\": {}}}\n", what, n);
   // One write at the end of the file: tests run side by side.
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) return;
   [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
   close(file);
+}
+
+}  // namespace
+
+void count(std::string_view what, int64_t n) {
+  write_line(fmt::format("{{\"count\": \"{}\", \"n\": {}}}\n", what, n));
+}
+
+void largest(std::string_view what, double value) {
+  write_line(fmt::format("{{\"largest\": \"{}\", \"value\": {}}}\n", what, value));
 }
 
 }  // namespace graphc::testing

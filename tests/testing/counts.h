@@ -12,4 +12,8 @@ namespace graphc::testing {
 /// Tests are processes of their own, so a test that counts says how many it tried, not a total.
 void count(std::string_view what, int64_t n);
 
+/// Says that `value` is the largest seen of this ("ulp of exp"): {"largest": what, "value": value}.
+/// The totals have the largest that any test has said.
+void largest(std::string_view what, double value);
+
 }  // namespace graphc::testing

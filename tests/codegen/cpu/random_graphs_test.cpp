@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs, half of them with a loop and a third of them gradients, compiled in every variant:
-// every element agrees with the f64 evaluator within its running error bound, and bits do not
-// depend on the number of threads. Then graphs of whole numbers, which agree exactly.
+// Random graphs, half of them with a loop and a third gradients, compiled in every variant: every
+// element agrees with the f64 evaluator within its running error bound, and bits do not depend on
+// the number of threads. Then graphs of whole numbers, which agree exactly.
 // GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first. A
 // graph that fails is reduced and written down as tests/codegen/cpu/variants.h says.
 #include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
 
 #include "ir/text.h"
 #include "tests/codegen/cpu/variants.h"
@@ -15,47 +18,82 @@
 namespace graphc::testing {
 namespace {
 
-/// A level the host can run, another for each seed; the variants of a seed share it.
-std::vector<std::string> level(unsigned seed) {
+/// What a seed stands for. Six seeds in a row have every kind of graph, the next six have them at
+/// another level the host can run, and 37 is coprime to both: no size is tied to a kind or a level.
+struct Drawn {
+  RandomGraphOptions options;
+  std::vector<std::string> level;
+};
+Drawn drawn(unsigned seed) {
   const std::vector<std::string> all = all_levels();
-  return {all[seed % all.size()]};
+  return {{.nodes = 5 + int(seed % 37 % 36), .loop = seed % 2 == 1, .gradient = seed % 3 == 2},
+          {all[seed / 6 % all.size()]}};
 }
 
 void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
-  const std::string what = first_difference(graph, seed, numbers, level(seed), threads);
+  const std::vector<std::string> level = drawn(seed).level;
+  const std::string what = first_difference(graph, seed, numbers, level, threads);
   if (what.empty()) return;
   ADD_FAILURE() << what << "\n"
                 << print(*graph) << "\n"
-                << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers,
-                                   level(seed), threads);
+                << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers, level,
+                                   threads);
 }
 
-/// Calls `check_one` with as many seeds as `variable` says; a few failures say enough.
+struct Seeds {
+  int64_t first, count;
+};
+
+/// The seeds that the environment asks for, or `otherwise`.
+Seeds asked_for(const char* variable, Seeds otherwise) {
+  return {number_from("GRAPHC_SEED", otherwise.first), number_from(variable, otherwise.count)};
+}
+
+/// Calls `check_one` with the seeds; a few failures say enough.
 template <typename CheckOne>
-void go_through_seeds(const char* variable, int64_t otherwise, const char* name,
-                      const CheckOne& check_one) {
-  const int64_t first = number_from("GRAPHC_SEED", 1), count = number_from(variable, otherwise);
+void go_through(Seeds seeds, const char* name, const CheckOne& check_one) {
   const auto* result = ::testing::UnitTest::GetInstance()->current_test_info()->result();
-  for (int64_t seed = first; seed < first + count && result->total_part_count() <= 3; ++seed) {
+  const int64_t end = seeds.first + seeds.count;
+  for (int64_t seed = seeds.first; seed < end && result->total_part_count() <= 3; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     check_one(unsigned(seed));
   }
-  testing::count(name, count);
+  testing::count(name, seeds.count);
+}
+
+void check_real(Seeds seeds) {
+  std::set<std::tuple<bool, bool, std::string>> kinds;
+  go_through(seeds, "random graphs", [&](unsigned seed) {
+    const Drawn what = drawn(seed);
+    kinds.emplace(what.options.loop, what.options.gradient, what.level[0]);
+    check(random_graph(seed, what.options), seed, Numbers::real, {1, 2});
+  });
+  EXPECT_TRUE(seeds.count < 100 || kinds.size() == 4 * all_levels().size()) << kinds.size();
+}
+
+void check_whole(Seeds seeds) {
+  go_through(seeds, "exact random graphs", [](unsigned seed) {
+    const RandomGraphOptions options = drawn(seed).options;
+    check(exact_graph(seed, options.nodes, options.loop), seed, Numbers::whole, {1, 3});
+  });
 }
 
 TEST(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  go_through_seeds("GRAPHC_RANDOM_GRAPHS", 500, "random graphs", [](unsigned seed) {
-    const RandomGraphOptions options{
-        .nodes = 5 + int(seed * 7 % 30), .loop = seed % 2 == 1, .gradient = seed % 3 == 2};
-    check(random_graph(seed, options), seed, Numbers::real, {1, 2});
-  });
+  check_real(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 500}));
 }
 
 TEST(RandomGraphsCpu, OfWholeNumbersAreExact) {
-  go_through_seeds("GRAPHC_EXACT_GRAPHS", 200, "exact random graphs", [](unsigned seed) {
-    check(exact_graph(seed, 5 + int(seed * 7 % 25), seed % 2 == 1), seed, Numbers::whole, {1, 3});
-  });
+  check_whole(asked_for("GRAPHC_EXACT_GRAPHS", {1, 200}));
 }
+
+/// 20,000 graphs with the 500 of every run, in parts that run side by side.
+class RandomGraphsSlow : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(RandomGraphsSlow, AgreeWithTheEvaluator) { check_real({501 + 3900 * GetParam(), 3900}); }
+
+TEST_P(RandomGraphsSlow, OfWholeNumbersAreExact) { check_whole({201 + 400 * GetParam(), 400}); }
+
+INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsSlow, ::testing::Range<int64_t>(0, 5));
 
 }  // namespace
 }  // namespace graphc::testing

@@ -15,6 +15,7 @@
 #include "codegen/cpu/jit.h"
 #include "ir/error.h"
 #include "tests/codegen/cpu/ulps.h"
+#include "tests/testing/counts.h"
 
 namespace graphc::cpu {
 namespace {
@@ -119,6 +120,8 @@ TEST_P(VectorMathCpu, IsWithinFiveUlpAtEveryExponent) {
       EXPECT_LE(worst.error, kLimit) << "at " << worst.at;
       fmt::print("{:8} {:10} {:2} lanes: {:.3f} ulp at {:.9g}\n", name_of(function), cpu.name,
                  lanes, worst.error, worst.at);
+      testing::largest(fmt::format("ulp of {}", name_of(function)), worst.error);
+      testing::count("floats given to elementary functions", int64_t(x.size()));
     }
   }
 }
@@ -312,6 +315,8 @@ TEST_P(VectorMathSlow, IsWithinFiveUlpOnEveryFloat) {
     EXPECT_LE(all.error, kLimit) << cpus[k].name << " at " << all.at;
     fmt::print("{:8} {:10} every float: {:.3f} ulp at {:.9g}\n", name_of(function), cpus[k].name,
                all.error, all.at);
+    testing::largest(fmt::format("ulp of {}, every float", name_of(function)), all.error);
+    testing::count("floats given to elementary functions", int64_t(chunk * chunks));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "codegen/cpu/vector_math.h"
 #include "ir/error.h"
 #include "tests/codegen/cpu/ulps.h"
+#include "tests/testing/counts.h"
 
 namespace graphc::cpu {
 namespace {
@@ -50,6 +51,7 @@ void expect_close(const Pairs& pairs, const char* what) {
       EXPECT_LE(worst.error, kLimit) << "at " << worst.at << " to the " << power;
       fmt::print("pow, {:12} {:10} {:2} lanes: {:.3f} ulp at {:.9g} to the {:.9g}\n", what,
                  cpu.name, lanes, worst.error, worst.at, power);
+      testing::largest("ulp of pow", worst.error);
     }
   }
 }
