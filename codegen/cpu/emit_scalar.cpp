@@ -29,6 +29,7 @@ llvm::Type* element_type(llvm::IRBuilderBase& b, DType dtype) {
     case DType::bf16:
       break;
   }
+  // A result that is an input has no node of its own to blame.
   throw input_error({}, "the CPU target does not compute in {}", name_of(dtype));
 }
 
@@ -181,9 +182,7 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
   }
   if (x.size() == 1) value = emit_unary(builder, cpu, op, dtype, x[0]);
   if (x.size() == 2) value = emit_binary(builder, cpu, op, dtype, x[0], x[1]);
-  if (value == nullptr) {
-    throw input_error({}, "the CPU target has no code for {} of {}", name_of(op), name_of(dtype));
-  }
+  GRAPHC_CHECK(value != nullptr, "no code for {} of {}", name_of(op), name_of(dtype));
   return value;
 }
 

@@ -19,7 +19,8 @@ namespace graphc::cpu {
 llvm::Type* vector_type(llvm::IRBuilderBase& builder, DType dtype, int lanes);
 
 /// Emits `op` with a result of `dtype` on vectors of `operand_dtype` (that of the first operand
-/// that is not a condition). Throws ErrorKind::input for what the CPU target has no code for.
+/// that is not a condition). There must be code for it (codegen/cpu/support.h).
+/// Throws ErrorKind::input for vectors of bf16.
 llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, ScalarOp op,
                          DType dtype, DType operand_dtype, std::span<llvm::Value* const> operands);
 

@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/jit.h"
 #include "codegen/cpu/program.h"
+#include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
@@ -82,7 +83,9 @@ GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
   Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
   for (PassUse& use : kernel_pipeline(options.variant)) pipeline.push_back(std::move(use));
-  return run_passes(graph, pipeline, options, report);
+  GraphPtr kernels = run_passes(graph, pipeline, options, report);
+  check_supported(*kernels);
+  return kernels;
 }
 
 }  // namespace cpu

@@ -15,6 +15,7 @@ namespace graphc::cpu {
 CpuFeatures cpu_of(const CompileOptions& options);
 
 /// The graph of kernels that the CPU target plans and emits: the variant's passes, then `fuse`.
+/// Throws ErrorKind::input for what it has no code for (codegen/cpu/support.h).
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
 

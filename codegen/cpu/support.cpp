@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/support.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/op.h"
+
+namespace graphc::cpu {
+namespace {
+
+bool is_elementary(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::tanh:
+    case ScalarOp::sigmoid:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::floor:
+    case ScalarOp::pow:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void check_program(const Node& node) {
+  const ScalarProgram program = scalar_program(node);
+  for (const ScalarInstruction& instruction : program.code) {
+    if (instruction.a < 0 || instruction.op == ScalarOp::argument) continue;
+    const DType dtype = program.code[size_t(instruction.a)].dtype;
+    if (has_code(instruction.op, dtype)) continue;
+    throw input_error(node.where, "the CPU target has no code for {} of {}",
+                      name_of(instruction.op), name_of(dtype));
+  }
+}
+
+bool touches(const Node& node, DType dtype) {
+  return std::any_of(node.types.begin(), node.types.end(),
+                     [&](const Type& type) { return type.dtype == dtype; }) ||
+         std::any_of(node.operands.begin(), node.operands.end(),
+                     [&](Value operand) { return operand.dtype() == dtype; });
+}
+
+class Checker {
+ public:
+  /// `inside` is the kernel whose region the graph is, if it is one: outside, rows of any type may
+  /// be moved.
+  void check(const Graph& graph, const Node* inside) {
+    if (!seen_.insert(&graph).second) return;
+    for (const Node& node : graph.nodes()) {
+      if (node.is(ops::input) || node.is(ops::state)) continue;
+      if ((inside != nullptr || node.is(ops::constant)) && touches(node, DType::bf16))
+        throw input_error(node.where, "the CPU target does not compute in bf16");
+      if (is_elementwise(node.op) && touches(node, DType::f64)) check_program(node);
+      for (const GraphPtr& region : node.regions)
+        check(*region, node.is(ops::kernel) ? &node : inside);
+    }
+  }
+
+ private:
+  std::unordered_set<const Graph*> seen_;
+};
+
+}  // namespace
+
+bool has_code(ScalarOp op, DType operand_dtype) {
+  return operand_dtype != DType::bf16 && !(operand_dtype == DType::f64 && is_elementary(op));
+}
+
+void check_supported(const Graph& graph) { Checker().check(graph, nullptr); }
+
+}  // namespace graphc::cpu

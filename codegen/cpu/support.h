@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU target has code for.
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/scalar.h"
+
+namespace graphc::cpu {
+
+/// Whether there is code for a scalar operation on operands of this dtype (that of the first that
+/// is not a condition).
+bool has_code(ScalarOp op, DType operand_dtype);
+
+/// Throws ErrorKind::input, at the user's line, for a node of the graph or its regions that
+/// computes in bf16, or that needs an elementary function in f64.
+void check_supported(const Graph& graph);
+
+}  // namespace graphc::cpu
