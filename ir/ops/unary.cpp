@@ -168,6 +168,7 @@ constinit const Op ops::relu{
           return graphc::select(emit(ScalarOp::less, DType::boolean, zero, x[0]), x[0], zero);
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
+      if (mutated(Mutant::relu_gradient_unmasked)) return {dy[0]};
       return {graphc::select(graphc::greater(n.operands[0], 0), dy[0], 0)};
     },
     .samples = unary_samples,
