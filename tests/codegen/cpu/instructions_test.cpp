@@ -15,6 +15,7 @@
 #include "ir/text.h"
 #include "tests/codegen/cpu/any_cpu.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/op_cases.h"
 
 namespace graphc::cpu {
 namespace {
@@ -208,6 +209,26 @@ INSTANTIATE_TEST_SUITE_P(All, Instructions, ::testing::ValuesIn(kExamples),
                          [](const ::testing::TestParamInfo<Example>& of) {
                            return std::string(of.param.name);
                          });
+
+TEST(InstructionsOfLevels, OfEveryOpAreThoseOfTheLevel) {
+  size_t looked_at = 0, with_code = 0, ops = 0;
+  for (const Op* op : testing::sampled_ops()) {
+    const testing::OpCase first = testing::op_cases(*op)[0];
+    bool any = false;
+    ++ops;
+    for (const char* level : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
+      SCOPED_TRACE(fmt::format("{} {}", first.name, level));
+      const std::vector<Instruction> code = code_of(first.graph, any_cpu(level), {});
+      EXPECT_THAT(strangers(code, level), IsEmpty());
+      looked_at += code.size();
+      any |= !code.empty();
+    }
+    with_code += any;
+  }
+  // The others are rows that are moved, or nothing to do at all.
+  EXPECT_GT(with_code * 4, ops * 3) << with_code << " of " << ops;
+  testing::count("instructions disassembled", int64_t(looked_at));
+}
 
 TEST(InstructionsOfLevels, CodeForAWiderLevelIsFoundOut) {
   // The test of the test: what is right for one level is seen to be wrong for the one below.
