@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "codegen/cpu/target.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -25,15 +27,20 @@ GraphPtr kernels_of(const GraphPtr& graph, const char* variant) {
 
 int64_t expect_replayed(const GraphPtr& graph, const std::string& name) {
   int64_t plans = 0;
+  size_t turn = 0;
+  std::set<std::pair<int, int>> seen;  // threads and lanes
   for (const char* variant : {"fused", "basic", "unrolled"}) {
     const GraphPtr kernels = kernels_of(graph, variant);
+    ++turn;
     for (int threads = 1; threads <= 3; ++threads) {
-      const VectorShape& shape = shapes[size_t(plans) % 3];
+      const VectorShape& shape = shapes[(turn + size_t(threads)) % std::size(shapes)];
+      seen.emplace(threads, shape.lanes);
       EXPECT_EQ(replay(*kernels, shape, threads), "")
           << name << ", " << variant << ", " << threads << " threads, " << shape.lanes << " lanes";
       ++plans;
     }
   }
+  EXPECT_EQ(seen.size(), 3 * std::size(shapes)) << "not every number of threads met every shape";
   return plans;
 }
 

@@ -46,7 +46,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
   for (const WideCase& c : wide_cases(GetParam())) {
     const CompileOptions options{.variant = turn % 5 == 4 ? "basic" : "fused",
                                  .cpu = levels[turn % levels.size()],
-                                 .threads = turn % 2 == 0 ? 1 : 2};
+                                 .threads = turn / levels.size() % 2 == 0 ? 1 : 2};
     ++turn;
     CompileReport report;
     const auto executable =
