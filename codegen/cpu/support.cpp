@@ -9,22 +9,6 @@
 namespace graphc::cpu {
 namespace {
 
-bool is_elementary(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::tanh:
-    case ScalarOp::sigmoid:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::floor:
-    case ScalarOp::pow:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void check_program(const Node& node) {
   const ScalarProgram program = scalar_program(node);
   for (const ScalarInstruction& instruction : program.code) {
@@ -66,7 +50,8 @@ class Checker {
 }  // namespace
 
 bool has_code(ScalarOp op, DType operand_dtype) {
-  return operand_dtype != DType::bf16 && !(operand_dtype == DType::f64 && is_elementary(op));
+  if (operand_dtype != DType::f64) return operand_dtype != DType::bf16;
+  return op != ScalarOp::floor && is_exact({{{op, operand_dtype}}, 0});
 }
 
 void check_supported(const Graph& graph) { Checker().check(graph, nullptr); }

@@ -23,25 +23,10 @@ const Op& op_of(ScalarOp op) {
 /// Roundings of a result: 5 ulp for elementary functions, each at most two units; a quotient may be
 /// a product with a rounded reciprocal.
 double roundings(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::sqrt:
-    case ScalarOp::tanh:
-    case ScalarOp::sigmoid:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::pow:
-      return 10;
-    case ScalarOp::div:
-      return 3;
-    case ScalarOp::add:
-    case ScalarOp::sub:
-    case ScalarOp::mul:
-      return 1;
-    default:
-      return 0;
-  }
+  const bool elementary = op == ScalarOp::sqrt || !is_exact({{{op, DType::f32}}, 0});
+  if (elementary) return 10;
+  if (op == ScalarOp::div) return 3;
+  return op == ScalarOp::add || op == ScalarOp::sub || op == ScalarOp::mul ? 1 : 0;
 }
 
 /// What an error e of the operand makes of y = op(a).
