@@ -11,24 +11,9 @@ namespace {
 using Operands = std::span<const Scalar>;
 using Cotangents = std::span<const Value>;
 
-std::vector<Type> infer_floating(const Node& node) {
-  expect(node, 1);
-  expect_floating(node, 0);
-  return {type_of(node, 0)};
-}
-
 std::vector<Type> infer_test(const Node& node) {
   return {{DType::boolean, infer_floating(node)[0].shape}};
 }
-
-std::vector<Type> infer_number(const Node& node, std::initializer_list<std::string_view> names) {
-  expect(node, 1, names);
-  if (type_of(node, 0).dtype == DType::boolean)
-    throw input_error({}, "{}: takes numbers: found bool", node.op.name);
-  return {type_of(node, 0)};
-}
-
-Values no_gradient(const Node&, Cotangents) { return {Value{}}; }
 
 Scalar unary(ScalarOp op, Scalar x) { return emit(op, x.dtype(), x); }
 Scalar is_less(Scalar a, Scalar b) { return emit(ScalarOp::less, DType::boolean, a, b); }
@@ -54,10 +39,6 @@ Scalar exp_minus_1(Scalar x) {
 Scalar softplus_of(Scalar x) {
   const Scalar positive = emit(ScalarOp::maximum, x.dtype(), x, constant(x, 0));
   return positive + log_of_1_plus(unary(ScalarOp::exp, -unary(ScalarOp::abs, x)));
-}
-
-Samples unary_samples() {
-  return {{{{DType::f32, {2, 3}}}, {}}, {{{DType::f32, {}}}, {}}, {{{DType::f32, {3, 17}}}, {}}};
 }
 
 }  // namespace

@@ -19,8 +19,6 @@ Scalar comparison(const Node&, Operands x) {
   return emit(op, DType::boolean, x[0], x[1]);
 }
 
-Values no_gradient(const Node&, Cotangents) { return {Value{}, Value{}}; }
-
 std::vector<Type> infer_arithmetic(const Node& node) {
   const std::vector<Type> types = broadcast_operands(node);
   if (types[0].dtype == DType::boolean)
@@ -28,7 +26,7 @@ std::vector<Type> infer_arithmetic(const Node& node) {
   return types;
 }
 
-std::vector<Type> infer_floating(const Node& node) {
+std::vector<Type> broadcast_floating(const Node& node) {
   const std::vector<Type> types = broadcast_operands(node);
   expect_floating(node, 0);
   return types;
@@ -143,7 +141,7 @@ constinit const Op ops::mul{
 constinit const Op ops::div{
     .name = "div",
     .doc = "The quotient of two floating-point values.",
-    .infer = infer_floating,
+    .infer = broadcast_floating,
     .scalar = arithmetic<ScalarOp::div>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value dx = dy[0] / n.operands[1];
@@ -182,7 +180,7 @@ constinit const Op ops::minimum{
 constinit const Op ops::remainder{
     .name = "remainder",
     .doc = "a - floor(a / b) b, with the sign of b. The derivative of floor is taken as zero.",
-    .infer = infer_floating,
+    .infer = broadcast_floating,
     .scalar =
         [](const Node&, Operands x) {
           return x[0] - emit(ScalarOp::floor, x[0].dtype(), x[0] / x[1]) * x[1];
@@ -198,7 +196,7 @@ constinit const Op ops::pow{
     .doc =
         "The first value, which must be positive for a fractional power, to the power of the "
         "second.",
-    .infer = infer_floating,
+    .infer = broadcast_floating,
     .scalar = arithmetic<ScalarOp::pow>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value x = n.operands[0], p = n.operands[1];

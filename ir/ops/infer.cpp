@@ -64,6 +64,22 @@ void expect_floating(const Node& node, int operand) {
   }
 }
 
+std::vector<Type> infer_floating(const Node& node) {
+  expect(node, 1);
+  expect_floating(node, 0);
+  return {type_of(node, 0)};
+}
+
+std::vector<Type> infer_number(const Node& node) { return infer_number(node, {}); }
+
+std::vector<Type> infer_number(const Node& node,
+                               std::initializer_list<std::string_view> attributes) {
+  expect(node, 1, attributes);
+  if (type_of(node, 0).dtype == DType::boolean)
+    throw input_error({}, "{}: takes numbers: found bool", node.op.name);
+  return {type_of(node, 0)};
+}
+
 std::vector<Type> same_as_operand(const Node& node) {
   expect(node, 1);
   return {type_of(node, 0)};
@@ -84,6 +100,14 @@ std::vector<Type> broadcast_operands(const Node& node) {
 
 std::vector<Type> compare_operands(const Node& node) {
   return {{DType::boolean, broadcast_operands(node)[0].shape}};
+}
+
+Values no_gradient(const Node& node, std::span<const Value>) {
+  return Values(node.operands.size());
+}
+
+Samples unary_samples() {
+  return {{{{DType::f32, {2, 3}}}, {}}, {{{DType::f32, {}}}, {}}, {{{DType::f32, {3, 17}}}, {}}};
 }
 
 }  // namespace graphc

@@ -23,6 +23,12 @@ Shape shape_attribute(const Node& node);
 /// Throws unless the operand's dtype is a floating one.
 void expect_floating(const Node& node, int operand);
 
+/// One floating operand: its type.
+std::vector<Type> infer_floating(const Node& node);
+/// One operand of numbers, not bool, and no attribute outside `attributes`: its type.
+std::vector<Type> infer_number(const Node& node);
+std::vector<Type> infer_number(const Node& node,
+                               std::initializer_list<std::string_view> attributes);
 std::vector<Type> same_as_operand(const Node& node);
 /// Operands of one dtype, broadcast.
 std::vector<Type> broadcast_operands(const Node& node);
@@ -30,5 +36,11 @@ std::vector<Type> broadcast_operands(const Node& node);
 std::vector<Type> compare_operands(const Node& node);
 
 const Type& type_of(const Node& node, int operand);
+
+/// The `vjp` of an op without derivatives: an absent value for each operand.
+Values no_gradient(const Node& node, std::span<const Value> dy);
+
+/// One f32 operand: a matrix, a number, rows longer than a vector and no multiple of one.
+Samples unary_samples();
 
 }  // namespace graphc

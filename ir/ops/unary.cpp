@@ -10,19 +10,6 @@ namespace {
 using Operands = std::span<const Scalar>;
 using Cotangents = std::span<const Value>;
 
-std::vector<Type> infer_floating(const Node& node) {
-  expect(node, 1);
-  expect_floating(node, 0);
-  return {type_of(node, 0)};
-}
-
-std::vector<Type> infer_number(const Node& node) {
-  expect(node, 1);
-  if (type_of(node, 0).dtype == DType::boolean)
-    throw input_error({}, "{}: takes numbers: found bool", node.op.name);
-  return {type_of(node, 0)};
-}
-
 std::vector<Type> infer_cast(const Node& node) {
   expect(node, 1, {"dtype"});
   if (node.attributes.find("dtype") == nullptr)
@@ -34,12 +21,6 @@ template <ScalarOp op>
 Scalar unary(const Node&, Operands x) {
   return emit(op, x[0].dtype(), x[0]);
 }
-
-Samples unary_samples() {
-  return {{{{DType::f32, {2, 3}}}, {}}, {{{DType::f32, {}}}, {}}, {{{DType::f32, {3, 17}}}, {}}};
-}
-
-Values no_gradient(const Node&, Cotangents) { return {Value{}}; }
 
 }  // namespace
 
