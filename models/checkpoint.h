@@ -8,6 +8,7 @@
 #include <string>
 
 #include "models/program.h"
+#include "runtime/files/safetensors.h"
 
 namespace graphc {
 
@@ -29,6 +30,11 @@ void write_checkpoint(const std::filesystem::path& path, Program& program, Sessi
 Checkpoint read_checkpoint(const std::filesystem::path& path);
 /// The file that stands for a folder of checkpoints, or the path itself.
 std::filesystem::path checkpoint_file(const std::filesystem::path& path);
+
+/// What the file has, and back: `file` is for errors. Throws ErrorKind::input when what is found is
+/// no checkpoint.
+Safetensors to_safetensors(Checkpoint checkpoint);
+Checkpoint from_safetensors(Safetensors content, const std::string& file);
 
 /// Gives every state of graph `train` its value, or only the parameters. Throws ErrorKind::input,
 /// before any is changed, when one is missing or of another type; more states than these are of

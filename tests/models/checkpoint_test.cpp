@@ -106,6 +106,8 @@ TEST(Checkpoint, WhatIsNoneIsAnErrorAndChangesNothing) {
   metadata["step"] = "1";
   metadata["total"] = "";
   EXPECT_THAT(message({.metadata = metadata}), HasSubstr("'total' is a number: found ''"));
+  metadata["total"] = std::string("1\0x", 3);
+  EXPECT_THAT(message({.metadata = metadata}), HasSubstr("'total' is a number: found '1"));
   metadata["format"] = "graphc checkpoint 9";
   EXPECT_THAT(message({.metadata = metadata}), HasSubstr("wanted 'graphc checkpoint 1'"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { read_checkpoint(folder.path()); }),

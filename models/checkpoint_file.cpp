@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of a checkpoint: states are its arrays, all else is metadata.
+#include <charconv>
+#include <cstdlib>
+
+#include "models/checkpoint.h"
+
+namespace graphc {
+namespace {
+
+// The keys of the metadata; those of notes begin with kNote.
+constexpr const char *kFormat = "format", *kModel = "model", *kEpoch = "epoch", *kWindow = "window",
+                     *kStep = "step", *kTotal = "total", *kSeed = "seed";
+constexpr std::string_view kThisFormat = "graphc checkpoint 1", kNote = "note.";
+
+/// Metadata of a checkpoint, read strictly.
+class Metadata {
+ public:
+  Metadata(const std::map<std::string, std::string>& entries, std::string file)
+      : entries_(entries), file_(std::move(file)) {}
+
+  const std::string& text(const char* key) const {
+    const auto entry = entries_.find(key);
+    if (entry == entries_.end())
+      throw input_error({}, "{}: no checkpoint: its metadata lacks '{}'", file_, key);
+    return entry->second;
+  }
+
+  template <typename Integer>
+  Integer integer(const char* key) const {
+    const std::string& found = text(key);
+    Integer value = 0;
+    const char* end = found.data() + found.size();
+    const auto [rest, error] = std::from_chars(found.data(), end, value);
+    if (error != std::errc() || rest != end || found[0] == '-')
+      throw input_error({}, "{}: '{}' is a number from 0: found '{}'", file_, key, found);
+    return value;
+  }
+
+  /// A number as "%a" writes it, exactly.
+  double number(const char* key) const {
+    const std::string& found = text(key);
+    char* end = nullptr;
+    const double value = std::strtod(found.c_str(), &end);
+    if (found.empty() || end != found.data() + found.size())
+      throw input_error({}, "{}: '{}' is a number: found '{}'", file_, key, found);
+    return value;
+  }
+
+ private:
+  const std::map<std::string, std::string>& entries_;
+  std::string file_;
+};
+
+}  // namespace
+
+Safetensors to_safetensors(Checkpoint checkpoint) {
+  Safetensors content;
+  content.arrays = std::move(checkpoint.states);
+  content.metadata = {{kFormat, std::string(kThisFormat)},
+                      {kModel, checkpoint.model},
+                      {kSeed, std::to_string(checkpoint.seed)},
+                      {kEpoch, std::to_string(checkpoint.position.epoch)},
+                      {kWindow, std::to_string(checkpoint.position.window)},
+                      {kStep, std::to_string(checkpoint.position.step)},
+                      {kTotal, fmt::format("{:a}", checkpoint.position.total)}};
+  for (const auto& [name, note] : checkpoint.notes)
+    content.metadata.emplace(std::string(kNote) + name, note);
+  return content;
+}
+
+Checkpoint from_safetensors(Safetensors content, const std::string& file) {
+  const Metadata metadata(content.metadata, file);
+  if (metadata.text(kFormat) != kThisFormat) {
+    throw input_error({}, "{}: its format is '{}': wanted '{}'", file, metadata.text(kFormat),
+                      kThisFormat);
+  }
+  Checkpoint checkpoint{.model = metadata.text(kModel),
+                        .seed = metadata.integer<uint64_t>(kSeed),
+                        .position = {.epoch = metadata.integer<int64_t>(kEpoch),
+                                     .window = metadata.integer<int64_t>(kWindow),
+                                     .step = metadata.integer<int64_t>(kStep),
+                                     .total = metadata.number(kTotal)},
+                        .states = std::move(content.arrays)};
+  for (const auto& [key, note] : content.metadata) {
+    if (key.starts_with(kNote)) checkpoint.notes.emplace(key.substr(kNote.size()), note);
+  }
+  return checkpoint;
+}
+
+std::filesystem::path checkpoint_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) ? path / "checkpoint.safetensors" : path;
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& path) {
+  const std::filesystem::path file = checkpoint_file(path);
+  return from_safetensors(read_safetensors(file), file.string());
+}
+
+}  // namespace graphc
