@@ -18,6 +18,9 @@
 #include "tests/testing/counts.h"
 
 extern "C" {
+int fuzz_characters(const uint8_t* data, size_t size);
+int fuzz_checkpoint(const uint8_t* data, size_t size);
+int fuzz_einsum(const uint8_t* data, size_t size);
 int fuzz_graph_json(const uint8_t* data, size_t size);
 int fuzz_graph_pbtxt(const uint8_t* data, size_t size);
 int fuzz_graph_proto(const uint8_t* data, size_t size);
@@ -39,6 +42,9 @@ struct FuzzTarget {
 void PrintTo(const FuzzTarget& target, std::ostream* out) { *out << target.name; }
 
 const FuzzTarget kTargets[] = {
+    {"characters", fuzz_characters},
+    {"checkpoint", fuzz_checkpoint},
+    {"einsum", fuzz_einsum},
     {"graph_json", fuzz_graph_json},
     {"graph_pbtxt", fuzz_graph_pbtxt},
     {"graph_proto", fuzz_graph_proto},
