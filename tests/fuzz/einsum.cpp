@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzz target: formulas of einsum. The first line is one, each further line an operand: a digit is
 // the extent of an axis.
+#include <map>
+
 #include "frontend/functions.h"
 #include "tests/fuzz/fuzz.h"
-
-#include <map>
 
 namespace graphc::fuzz {
 namespace {
