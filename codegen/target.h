@@ -28,6 +28,9 @@ struct Target {
   /// See clear_kernel_caches() and kernels_made(); null where a target generates no code.
   void (*clear_kernel_cache)() = nullptr;
   int64_t (*kernels_made)() = nullptr;
+  /// Throws ErrorKind::usage for options that no graph can be compiled with, such as a CPU that is
+  /// not known; null where there are none.
+  void (*check_options)(const CompileOptions& options) = nullptr;
   /// What show() can show on the way to code: "plan", "asm". May be empty.
   std::span<const std::string_view> stages = {};
   /// The graph at one of `stages`, as people read it.

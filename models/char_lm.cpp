@@ -113,7 +113,8 @@ class CharLm : public Program {
 
 void CharLm::train(Session& session, const TrainOptions& options) const {
   if (!options.data) {
-    throw Error(ErrorKind::usage, {}, "char-lm: no text to train on: wanted a file or folder");
+    throw Error(ErrorKind::usage, {},
+                "char-lm: no text to train on: --data wants a file or a folder");
   }
   const std::string text = read_text(*options.data);
   const Characters characters(text, int32_t(vocabulary_));

@@ -71,6 +71,11 @@ class LstmLayer : public Program {
   /// An epoch is a hundred batches: the workload has none of its own.
   void train(Session& session, const TrainOptions& options) const override {
     constexpr int64_t kBatches = 100;
+    if (options.data) {
+      throw Error(ErrorKind::usage, {},
+                  fmt::format("lstm-layer: it trains on random data: there is no use for --data {}",
+                              options.data->string()));
+    }
     if (options.sample > 0) generate(session, {});  // refuses: there is no text here
     Training training(options, 1);
     const uint64_t seed = session.options().seed << 32;

@@ -15,6 +15,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/describe.h"
+#include "tools/commands/validators.h"
 
 namespace graphc::bench {
 namespace {
@@ -83,7 +84,7 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
-  options.given.check(target(options.target));
+  options.given.check(target(options.target), options.compile);
   options.settings.warm = options.cache == "warm";
   const Subjects subjects = subjects_of(options);
   PeakMeter meter(options.compile.threads, int64_t(subjects.size()));
@@ -122,7 +123,7 @@ void add_options(CLI::App& app, Options& options) {
   commands::add_compile_options(app, options.compile, options.given, {"threads", "unroll", "cpu"});
   app.add_option("--repeat", options.settings.repeat,
                  "timed calls of each kind; a row stops after 20 seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(commands::whole_number(1))
       ->capture_default_str();
   app.add_option("--cache", options.cache, "kernel caches before a compilation: cold or warm")
       ->check(CLI::IsMember({"cold", "warm"}))

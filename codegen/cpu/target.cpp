@@ -99,6 +99,7 @@ constinit const Target targets::cpu{
     .compile = compile_cpu,
     .clear_kernel_cache = cpu::clear_kernel_cache,
     .kernels_made = cpu::kernels_linked,
+    .check_options = [](const CompileOptions& options) { cpu::cpu_of(options); },
     .stages = cpu::kStages,
     .show = cpu::show,
 };

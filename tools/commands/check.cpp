@@ -11,6 +11,7 @@
 #include "models/random_inputs.h"
 #include "passes/passes.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/validators.h"
 
 namespace graphc::commands {
 namespace {
@@ -267,8 +268,9 @@ int check(const Options& options) {
   verify(module);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
   bool agrees = true;
+  const GraphPtr only = options.graph.empty() ? nullptr : graph_of(module, options.graph);
   for (const GraphPtr& graph : module.graphs) {
-    if (!options.graph.empty() && graph != module.graph(options.graph)) continue;
+    if (only != nullptr && graph != only) continue;
     agrees &= check_target(graph, on, options);
     if (options.gradient) agrees &= check_gradient(graph, options.seed);
   }
@@ -287,10 +289,12 @@ void add_check(CLI::App& app, Action& action) {
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
       ->capture_default_str();
   verb->add_option("--tolerance", options->tolerance, "largest difference, relative above 1")
+      ->check(number_from_zero())
       ->capture_default_str();
   verb->add_flag("--gradient", options->gradient,
                  "check the derivative by every input and state by finite differences too");
   verb->add_option("--seed", options->seed, "of the random inputs and states")
+      ->check(seed_number())
       ->capture_default_str();
   verb->footer("graphc check cell.graph --gradient");
   verb->callback([=, &action] { action = [=] { return check(*options); }; });

@@ -36,6 +36,8 @@ std::string read_text(const std::string& path);
 /// `.pbtxt`, JSON in `.json`; any other is text of ir/text.h, and so is stdin, "-".
 /// Throws ErrorKind::input, naming the file, when it has no graph.
 Module read_module(const std::string& path);
+/// Throws ErrorKind::usage when the name that --graph gives is none of `names`.
+void check_graph_name(const std::string& name, const std::vector<std::string>& names);
 /// The graph called `name`; the only one when the name is empty.
 GraphPtr graph_of(const Module& module, const std::string& name);
 /// The two sides of `name=value`; `option` is for the message.

@@ -31,13 +31,14 @@ void GivenOptions::watch(std::string_view name, CLI::Option* option) {
   option->each([name, this](const std::string&) { names_.push_back(name); });
 }
 
-void GivenOptions::check(const Target& on) const {
+void GivenOptions::check(const Target& on, const CompileOptions& compile) const {
   for (std::string_view name : names_) {
     if (std::ranges::find(on.options, name) != on.options.end()) continue;
     const std::string known =
         on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
     throw usage_error("--{}: target '{}' has no such option{}", name, on.name, known);
   }
+  if (on.check_options != nullptr) on.check_options(compile);
 }
 
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,

@@ -18,8 +18,9 @@ class GivenOptions {
   /// `option` is the command line's for the field `name`, as Target::options spells it.
   void watch(std::string_view name, CLI::Option* option);
 
-  /// Throws ErrorKind::usage if an option is given that `on` would ignore.
-  void check(const Target& on) const;
+  /// Throws ErrorKind::usage if an option is given that `on` would ignore, or has a value it does
+  /// not know, whether or not anything is compiled.
+  void check(const Target& on, const CompileOptions& compile) const;
 
  private:
   std::vector<std::string_view> names_;

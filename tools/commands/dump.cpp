@@ -52,6 +52,7 @@ GraphPtr chosen(const Options& options) {
     return graph_of(module, options.graph);
   }
   const auto program = make_program(options.what, options.parameters);
+  check_graph_name(options.graph, program->model().graphs());
   const std::string graph = options.graph.empty() ? "train" : options.graph;
   return program->model().trace(graph, program->extents(graph)).graph;
 }
@@ -112,7 +113,7 @@ int dump(const Options& options) {
   if (!options.form.empty() && options.stage != "proto")
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
-  options.given.check(on);
+  options.given.check(on, options.compile);
   standard_pipeline(options.compile.variant, options.compile.unroll);  // refuses unknown ones
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {

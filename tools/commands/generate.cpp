@@ -8,6 +8,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/signals.h"
+#include "tools/commands/validators.h"
 
 namespace graphc::commands {
 namespace {
@@ -31,8 +32,8 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 int generate(Options& options) {
-  options.given.check(options.session.target.empty() ? default_target()
-                                                     : target(options.session.target));
+  const std::string& name = options.session.target;
+  options.given.check(name.empty() ? default_target() : target(name), options.session.compile);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
   std::vector<std::string> words = words_of(checkpoint.model);
   if (words.empty()) throw input_error({}, "{}: it names no model", options.checkpoint);
@@ -65,7 +66,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--prompt", options->generate.prompt, "the text to go on from");
   verb->add_option("--length", options->generate.length, "how much to draw after the prompt")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   options->generate.temperature = 0.7;
   verb->add_option("--temperature", options->generate.temperature,
@@ -73,6 +74,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--seed", options->session.seed, "another draws another text")
+      ->check(seed_number())
       ->capture_default_str();
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(*verb, options->session.compile, options->given,

@@ -2,11 +2,13 @@
 // What the verbs share: stdin and stdout, modules by path.
 #include "ir/text.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "ir/serialize.h"
+#include "ir/spelling.h"
 #include "runtime/files/files.h"
 #include "tools/commands/commands.h"
 
@@ -45,11 +47,20 @@ Module read_module(const std::string& path) {
   return module;
 }
 
+void check_graph_name(const std::string& name, const std::vector<std::string>& names) {
+  if (name.empty() || std::ranges::find(names, name) != names.end()) return;
+  throw usage_error("--graph: there is no graph '{}': there is {}{}", name, fmt::join(names, ", "),
+                    did_you_mean(name, names));
+}
+
 GraphPtr graph_of(const Module& module, const std::string& name) {
-  if (!name.empty()) return module.graph(name);
-  if (module.graphs.size() == 1) return module.graphs[0];
   std::vector<std::string> names;
-  for (const GraphPtr& graph : module.graphs) names.push_back(graph->name());
+  for (const GraphPtr& graph : module.graphs) {
+    if (graph->name() == name) return graph;
+    names.push_back(graph->name());
+  }
+  check_graph_name(name, names);
+  if (module.graphs.size() == 1) return module.graphs[0];
   throw usage_error("the file has {} graphs: choose one with --graph: {}", names.size(),
                     fmt::join(names, ", "));
 }

@@ -12,6 +12,7 @@
 #include "tools/commands/compile_options.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/signals.h"
+#include "tools/commands/validators.h"
 
 namespace graphc::commands {
 namespace {
@@ -74,7 +75,7 @@ class Log {
 void check_compile_options(const Options& options) {
   const std::string& name = options.session.target;
   const Target& on = name.empty() ? default_target() : target(name);
-  options.given.check(on);
+  options.given.check(on, options.session.compile);
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 
@@ -165,20 +166,21 @@ void add_train(CLI::App& app, Action& action) {
       "the corpus: a folder, for char-lm also a file; else the model's folder in $GRAPHC_DATA");
   verb->add_option("--epochs", options->epochs,
                    "passes over the data; the model's recipe if absent")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   verb->add_option("--max-steps", options->max_steps, "end after so many steps")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--seed", options->seed, "of initial values and random draws; 0 if absent");
+      ->check(whole_number(1));
+  verb->add_option("--seed", options->seed, "of initial values and random draws; 0 if absent")
+      ->check(seed_number());
   verb->add_option("--init", options->init, "parameters to begin with, a safetensors file");
   verb->add_option(
       "--checkpoint", options->checkpoint,
       "a folder to keep where training stands: after epochs, at the end, when stopped");
   verb->add_option("--checkpoint-every", options->train.save_every, "and every so many steps")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   verb->add_flag("--resume", options->resume, "go on from the checkpoint, if there is one");
   verb->add_option("--sample", options->train.sample,
                    "draw so many characters, or words, after every epoch")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
   verb->add_option("--log", options->log, "write events as JSON lines; - is stdout");
   verb->add_option("--target", options->session.target, "what to compile for");

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/validators.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace graphc::commands {
+namespace {
+
+/// Whether `text`, all of it, is a number of the type.
+template <typename Number>
+bool parse_number(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end;
+}
+
+CLI::Validator whole_number_between(uint64_t least, uint64_t most, const std::string& shown) {
+  const auto refusal = [=](const std::string& text) -> std::string {
+    uint64_t number = 0;
+    if (parse_number(text, number) && number >= least && number <= most) return "";
+    // The upper end is of interest to nobody else.
+    const bool large = text.find_first_not_of("0123456789") == text.npos && text.size() > 18;
+    return fmt::format("wanted a whole number from {}{}: found '{}'", least,
+                       large ? fmt::format(" to {}", most) : "", text);
+  };
+  return {refusal, shown};
+}
+
+}  // namespace
+
+CLI::Validator whole_number(uint64_t least) {
+  return whole_number_between(least, uint64_t(std::numeric_limits<int64_t>::max()),
+                              fmt::format("FROM {}", least));
+}
+
+CLI::Validator seed_number() {
+  return whole_number_between(0, std::numeric_limits<uint64_t>::max(), "");
+}
+
+CLI::Validator number_from_zero() {
+  const auto refusal = [](const std::string& text) -> std::string {
+    double number = 0;
+    if (parse_number(text, number) && std::isfinite(number) && number >= 0) return "";
+    return fmt::format("wanted a number from 0: found '{}'", text);
+  };
+  return {refusal, "FROM 0"};
+}
+
+}  // namespace graphc::commands
