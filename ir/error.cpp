@@ -35,9 +35,10 @@ Error& Error::at(Where where) {
 void Error::compose() {
   text_.clear();
   if (where_) {
-    text_ += fmt::format("{}:{}: ", where_.file, where_.line);
-    if (where_.column > 0)
-      text_ = fmt::format("{}:{}:{}: ", where_.file, where_.line, where_.column);
+    text_ = where_.file;
+    if (where_.line > 0) text_ += fmt::format(":{}", where_.line);
+    if (where_.line > 0 && where_.column > 0) text_ += fmt::format(":{}", where_.column);
+    text_ += ": ";
   }
   text_ += kind_ == ErrorKind::internal ? "internal error: " : "error: ";
   text_ += message_;

@@ -13,6 +13,7 @@
 #include "ir/graph.pb.h"
 #include "ir/op.h"
 #include "ir/region_depth.h"
+#include "ir/spelling.h"
 
 namespace graphc {
 namespace {
@@ -112,6 +113,11 @@ class Reader {
 
   Error error(const std::string& message) const {
     return input_error({}, "{}", message).at(where_);
+  }
+
+  /// All forms of protobuf take an empty file for a module that is empty, or say nothing about it.
+  void check_not_empty(std::string_view content) const {
+    if (content.find_first_not_of(" \t\r\n") == content.npos) throw error("the file is empty");
   }
 
   Module module(const proto::Module& message) {
@@ -345,6 +351,7 @@ std::string to_json(const Module& module) {
 Module from_proto(std::string_view bytes, std::string_view file) {
   proto::Module message;
   Reader reader(file);
+  reader.check_not_empty(bytes);
   const google::protobuf::LogSilencer silencer;  // what is wrong is said by the error
   if (bytes.size() > size_t(INT32_MAX) || !message.ParseFromArray(bytes.data(), int(bytes.size())))
     throw reader.error("it is not a module in protobuf's binary form");
@@ -353,26 +360,31 @@ Module from_proto(std::string_view bytes, std::string_view file) {
 
 Module from_pbtxt(std::string_view text, std::string_view file) {
   proto::Module message;
+  Reader reader(file);
+  reader.check_not_empty(text);
   FirstError first;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&first);
   if (!parser.ParseFromString(std::string(text), &message)) {
     first.where.file = intern_file_name(file);
-    throw input_error(first.where, "{}", first.message);
+    throw input_error(first.where, "{}", printable(first.message));
   }
-  return Reader(file).module(message);
+  return reader.module(message);
 }
 
 Module from_json(std::string_view text, std::string_view file) {
   proto::Module message;
   Reader reader(file);
+  reader.check_not_empty(text);
   const google::protobuf::LogSilencer silencer;
   const google::protobuf::StringPiece piece(text.data(), text.size());
   const auto status = google::protobuf::util::JsonStringToMessage(piece, &message);
   if (!status.ok()) {
     const google::protobuf::StringPiece reason = status.message();
+    // It goes on with an excerpt, on lines of its own, of what may be no text at all.
+    const std::string_view what(reason.data(), reason.size());
     throw reader.error(fmt::format("it is not a module in protobuf's JSON form: {}",
-                                   std::string_view(reason.data(), reason.size())));
+                                   printable(what.substr(0, what.find('\n')))));
   }
   return reader.module(message);
 }
