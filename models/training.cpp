@@ -41,7 +41,7 @@ void Training::step(double loss, int64_t words, std::optional<double> learning_r
   if (!std::isfinite(loss)) {
     throw Error(ErrorKind::check, {},
                 fmt::format("the loss is {} at step {} of epoch {}: training stops", loss, at_.step,
-                            at_.epoch));
+                            at_.epoch + 1));
   }
   if (options_.report) {
     TrainEvent now = event("step");

@@ -222,7 +222,7 @@ TEST(PtbLm, ALossThatIsNotFiniteStops) {
   bias.mutable_data<float>()[0] = NAN;
   session.set_state("softmax.b", bias);
   EXPECT_EQ(error_of(ErrorKind::check, [&] { tiny.program->train(session, tiny.options); }),
-            "the loss is nan at step 1 of epoch 0: training stops");
+            "the loss is nan at step 1 of epoch 1: training stops");
 }
 
 TEST(LstmLayer, TrainsDownOnRandomData) {

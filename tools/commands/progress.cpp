@@ -66,7 +66,7 @@ void Progress::show(const TrainEvent& event) {
   } else if (event.event == "end") {
     fmt::print(stderr, "end       {} steps{}\n", event.step, measured(event));
   } else {
-    fmt::print(stderr, "epoch {}   step {}{}\n", event.epoch, event.step, measured(event));
+    fmt::print(stderr, "epoch {}   step {}{}\n", event.epoch + 1, event.step, measured(event));
   }
 }
 
@@ -84,7 +84,7 @@ void Progress::show_step(const TrainEvent& event) {
   if (bar) {
     show_bar(event);
   } else {
-    fmt::print(stderr, "epoch {}   step {}{}\n", event.epoch, event.step, measured(event));
+    fmt::print(stderr, "epoch {}   step {}{}\n", event.epoch + 1, event.step, measured(event));
   }
 }
 
