@@ -20,8 +20,8 @@ namespace graphc::testing {
 /// elementary functions within 5 ulp, and sums in any order, up to terms of second order in the
 /// unit roundoff. What the operands' errors do to a result is bounded over all values they may
 /// have, not by a derivative. A condition that they may turn counts as turned, so that the bound of
-/// what it selects has the distance of the two; where an error can be anything, the bound is
-/// infinite or a NaN.
+/// what it selects has the distance of the two. A bound does not see that errors cancel, so it may
+/// grow where they do not; where an error can be anything, it is infinite or a NaN.
 GraphPtr with_rounding_bounds(const Graph& graph);
 
 /// Results in f64, and for each element how far rounding may lead a target from it.
@@ -29,10 +29,11 @@ struct BoundedResults {
   std::vector<Literal> values, bounds;
 };
 
-/// Evaluates with_rounding_bounds(graph). Throws ErrorKind::input where an element has no bound.
+/// Evaluates with_rounding_bounds(graph).
 BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs);
 
 /// The first element found that is farther from the exact one than its bound; empty when none is.
+/// Elements without a finite bound are not compared.
 std::string beyond_bound(const std::vector<Literal>& found, const BoundedResults& wanted);
 
 }  // namespace graphc::testing

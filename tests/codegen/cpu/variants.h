@@ -21,8 +21,7 @@ std::vector<Literal> random_inputs(const Graph& graph, unsigned seed, Numbers nu
 
 /// Compiles the graph in the variants fused, basic and unrolled, for each of `levels` (names of
 /// CPUs) and each number of threads, and runs it on random inputs. Returns what first differs from
-/// the evaluator, between numbers of threads, or is thrown; empty when all agree. Throws
-/// ErrorKind::input where an element has no bound (tests/testing/rounding_bound.h).
+/// the evaluator, between numbers of threads, or is thrown; empty when all agree.
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
                              const std::vector<std::string>& levels,
                              const std::vector<int>& threads = {1, 2});
