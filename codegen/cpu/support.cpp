@@ -29,17 +29,15 @@ bool touches(const Node& node, DType dtype) {
 
 class Checker {
  public:
-  /// `inside` is the kernel whose region the graph is, if it is one: outside, rows of any type may
-  /// be moved.
-  void check(const Graph& graph, const Node* inside) {
+  /// Outside of kernels rows of any type may be moved.
+  void check(const Graph& graph, bool in_kernel) {
     if (!seen_.insert(&graph).second) return;
     for (const Node& node : graph.nodes()) {
       if (node.is(ops::input) || node.is(ops::state)) continue;
-      if ((inside != nullptr || node.is(ops::constant)) && touches(node, DType::bf16))
+      if ((in_kernel || node.is(ops::constant)) && touches(node, DType::bf16))
         throw input_error(node.where, "the CPU target does not compute in bf16");
       if (is_elementwise(node.op) && touches(node, DType::f64)) check_program(node);
-      for (const GraphPtr& region : node.regions)
-        check(*region, node.is(ops::kernel) ? &node : inside);
+      for (const GraphPtr& region : node.regions) check(*region, in_kernel || node.is(ops::kernel));
     }
   }
 
@@ -54,6 +52,6 @@ bool has_code(ScalarOp op, DType operand_dtype) {
   return op != ScalarOp::floor && is_exact({{{op, operand_dtype}}, 0});
 }
 
-void check_supported(const Graph& graph) { Checker().check(graph, nullptr); }
+void check_supported(const Graph& graph) { Checker().check(graph, false); }
 
 }  // namespace graphc::cpu
