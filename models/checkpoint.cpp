@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/checkpoint.h"
 
+#include <algorithm>
+
+#include "ir/spelling.h"
+#include "models/registry.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc {
@@ -15,11 +19,46 @@ std::vector<std::shared_ptr<StateCell>> states_of_training(Program& program) {
   return cells;
 }
 
+/// The states that are to have the checkpoint's values. Throws ErrorKind::input when one is missing
+/// there or of another shape, and, where all are wanted, when there are more.
+std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoint, Program& program,
+                                                     bool parameters_only) {
+  std::vector<std::shared_ptr<StateCell>> wanted;
+  for (const auto& cell : states_of_training(program)) {
+    if (cell->parameter || !parameters_only) wanted.push_back(cell);
+  }
+  for (const auto& cell : wanted) {
+    const auto found = checkpoint.states.find(cell->name);
+    if (found == checkpoint.states.end())
+      throw input_error({}, "the checkpoint of '{}' lacks the state '{}'",
+                        printable(checkpoint.model), cell->name);
+    if (found->second.shape() != cell->type.shape)
+      throw input_error({}, "the checkpoint's state '{}' is {}: wanted {}", cell->name,
+                        to_string(found->second.type()), to_string(cell->type));
+  }
+  if (!parameters_only && checkpoint.states.size() != wanted.size())
+    throw input_error({}, "the checkpoint has {} states: graph 'train' of '{}' has {}",
+                      checkpoint.states.size(), printable(checkpoint.model), wanted.size());
+  return wanted;
+}
+
+/// The words of a text, split at spaces.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
 }  // namespace
 
 void write_checkpoint(const std::filesystem::path& path, Program& program, Session& session,
                       const std::string& model, const TrainPosition& position, const Notes& notes) {
-  Checkpoint checkpoint{.model = model,
+  Checkpoint checkpoint{.file = path,
+                        .model = model,
                         .seed = session.options().seed,
                         .position = position,
                         .notes = notes,
@@ -29,24 +68,32 @@ void write_checkpoint(const std::filesystem::path& path, Program& program, Sessi
   write_safetensors(path, to_safetensors(std::move(checkpoint)));
 }
 
+std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameters_only) {
+  std::vector<std::string> words = words_of(checkpoint.model);
+  const std::string file = checkpoint.file.string();
+  if (words.empty()) throw input_error({}, "{}: it names no model", file);
+  const std::string model = words.front();
+  words.erase(words.begin());
+  try {
+    std::unique_ptr<Program> program = make_program(model, words);
+    check_states(checkpoint, *program, parameters_only);
+    return program;
+  } catch (const Error& error) {
+    // What the command line would have to answer for, this file has to.
+    if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::input) throw;
+    throw input_error({}, "{}: {}", file, printable(error.message()));
+  }
+}
+
 void restore(const Checkpoint& checkpoint, Program& program, Session& session,
              bool parameters_only) {
-  std::vector<std::shared_ptr<StateCell>> wanted;
-  for (const auto& cell : states_of_training(program)) {
-    if (cell->parameter || !parameters_only) wanted.push_back(cell);
-  }
+  const auto wanted = check_states(checkpoint, program, parameters_only);
   for (const auto& cell : wanted) {
-    const auto found = checkpoint.states.find(cell->name);
-    if (found == checkpoint.states.end())
-      throw input_error({}, "the checkpoint of '{}' lacks the state '{}'", checkpoint.model,
-                        cell->name);
-    if (found->second.type() != session.state(cell->name).type())
+    const Type& found = checkpoint.states.at(cell->name).type();
+    if (found != session.state(cell->name).type())
       throw input_error({}, "the checkpoint's state '{}' is {}: wanted {}", cell->name,
-                        to_string(found->second.type()), to_string(cell->type));
+                        to_string(found), to_string(session.state(cell->name).type()));
   }
-  if (!parameters_only && checkpoint.states.size() != wanted.size())
-    throw input_error({}, "the checkpoint has {} states: graph 'train' of '{}' has {}",
-                      checkpoint.states.size(), checkpoint.model, wanted.size());
   for (const auto& cell : wanted) session.set_state(cell->name, checkpoint.states.at(cell->name));
 }
 

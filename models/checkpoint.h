@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "models/program.h"
@@ -12,7 +13,11 @@
 
 namespace graphc {
 
+/// The name of the file in a folder that keeps a checkpoint.
+inline constexpr const char* kCheckpointName = "checkpoint.safetensors";
+
 struct Checkpoint {
+  std::filesystem::path file;  ///< where it was read
   std::string model;  ///< its name and every parameter: make_program() takes the words of it
   uint64_t seed = 0;  ///< of the session
   TrainPosition position;
@@ -35,6 +40,12 @@ std::filesystem::path checkpoint_file(const std::filesystem::path& path);
 /// no checkpoint.
 Safetensors to_safetensors(Checkpoint checkpoint);
 Checkpoint from_safetensors(Safetensors content, const std::string& file);
+
+/// The program that a checkpoint is of, which has states like the checkpoint's: every one of graph
+/// `train`, or only the parameters. Throws ErrorKind::input, naming the file, when the file names
+/// no model, parameters that no model has, or another model than its arrays are of. Allocates
+/// nothing that the checkpoint does not have.
+std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameters_only = false);
 
 /// Gives every state of graph `train` its value, or only the parameters. Throws ErrorKind::input,
 /// before any is changed, when one is missing or of another type; more states than these are of

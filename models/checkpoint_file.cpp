@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "ir/spelling.h"
 #include "models/checkpoint.h"
 
 namespace graphc {
@@ -33,7 +34,8 @@ class Metadata {
     const char* end = found.data() + found.size();
     const auto [rest, error] = std::from_chars(found.data(), end, value);
     if (error != std::errc() || rest != end || found[0] == '-')
-      throw input_error({}, "{}: '{}' is a number from 0: found '{}'", file_, key, found);
+      throw input_error({}, "{}: '{}' is a number from 0: found '{}'", file_, key,
+                        printable(found));
     return value;
   }
 
@@ -43,7 +45,7 @@ class Metadata {
     char* end = nullptr;
     const double value = std::strtod(found.c_str(), &end);
     if (found.empty() || end != found.data() + found.size())
-      throw input_error({}, "{}: '{}' is a number: found '{}'", file_, key, found);
+      throw input_error({}, "{}: '{}' is a number: found '{}'", file_, key, printable(found));
     return value;
   }
 
@@ -72,10 +74,11 @@ Safetensors to_safetensors(Checkpoint checkpoint) {
 Checkpoint from_safetensors(Safetensors content, const std::string& file) {
   const Metadata metadata(content.metadata, file);
   if (metadata.text(kFormat) != kThisFormat) {
-    throw input_error({}, "{}: its format is '{}': wanted '{}'", file, metadata.text(kFormat),
-                      kThisFormat);
+    throw input_error({}, "{}: its format is '{}': wanted '{}'", file,
+                      printable(metadata.text(kFormat)), kThisFormat);
   }
-  Checkpoint checkpoint{.model = metadata.text(kModel),
+  Checkpoint checkpoint{.file = file,
+                        .model = metadata.text(kModel),
                         .seed = metadata.integer<uint64_t>(kSeed),
                         .position = {.epoch = metadata.integer<int64_t>(kEpoch),
                                      .window = metadata.integer<int64_t>(kWindow),
@@ -90,7 +93,7 @@ Checkpoint from_safetensors(Safetensors content, const std::string& file) {
 
 std::filesystem::path checkpoint_file(const std::filesystem::path& path) {
   std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? path / "checkpoint.safetensors" : path;
+  return std::filesystem::is_directory(path, ignored) ? path / kCheckpointName : path;
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {

@@ -28,6 +28,12 @@ const ModelRecord* find_model(std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const ModelRecord* model : kModels) names.emplace_back(model->name);
+  return names;
+}
+
 std::unique_ptr<Program> make_program(std::string_view name,
                                       const std::vector<std::string>& assignments,
                                       std::string* full_name) {
@@ -37,8 +43,7 @@ std::unique_ptr<Program> make_program(std::string_view name,
     if (full_name != nullptr) *full_name = fmt::format("{} {}", name, parameters.to_text());
     return program;
   }
-  std::vector<std::string> names;
-  for (const ModelRecord* model : kModels) names.emplace_back(model->name);
+  const std::vector<std::string> names = model_names();
   const std::string near = did_you_mean(name, names);
   throw Error(
       ErrorKind::usage, {},

@@ -25,6 +25,8 @@ struct ModelRecord {
 std::span<const ModelRecord* const> all_models();
 /// The model called `name`, or null.
 const ModelRecord* find_model(std::string_view name);
+/// Their names, in the same order.
+std::vector<std::string> model_names();
 /// Makes the program of a model. `full_name`, where given, is set to the model's name and every
 /// parameter as it was used, given or not: "lstm-layer hidden=512 steps=30 batch=128 cell=lstm".
 /// Throws ErrorKind::usage for an unknown model or parameter.

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/files/safetensors.h"
+#include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/run_tool.h"
 
@@ -90,8 +92,51 @@ TEST(GraphcTrain, GoesOnFromItsCheckpointAndDrawsText) {
   EXPECT_EQ(ran.code, 3);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("hidden=8"), HasSubstr("wanted 'char-lm hidden=9")));
   EXPECT_EQ(train("pieces", "--resume --seed 6").code, 2);
+  ran = train("pieces", "--max-steps 3");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err,
+              HasSubstr("pieces/checkpoint.safetensors is a checkpoint of step 9: --resume "
+                        "goes on from it; remove it to begin anew"));
+  EXPECT_TRUE(file("straight") == file("pieces"));
   EXPECT_EQ(graphc("generate " + text).code, 3);
   EXPECT_EQ(graphc("generate " + (folder.path() / "nowhere").string()).code, 3);
+}
+
+TEST(GraphcTrain, ACheckpointThatIsOfNoModelIsAnErrorOfTheFile) {
+  const TemporaryFolder folder;
+  const std::string made = (folder.path() / "made").string();
+  ASSERT_EQ(graphc("train lstm-layer hidden=3 steps=2 batch=2 --target=reference --max-steps 1 "
+                   "--checkpoint " +
+                   made)
+                .code,
+            0);
+  for (const auto& [model, wanted] :
+       {std::pair{"nonsense x=1", "unknown model 'nonsense'"},
+        {"non\x1b[31m\nsense", "unknown model 'non\\x1b[31m\\x0asense'"},
+        {"lstm-layer hidden=99999999", "a shape has at most 2^48 elements: found [99999999,"},
+        {"lstm-layer hidden=99999", "state '"},
+        {"lstm-layer hidden=0", "parameter 'hidden' is a whole number from 1: found '0'"},
+        {"lstm-layer hiden=3", "unknown parameter 'hiden'"},
+        {"lstm-layer cell=gru hidden=3", "state '"},
+        {" ", "it names no model"}}) {
+    Safetensors content = read_safetensors(made + "/checkpoint.safetensors");
+    content.metadata["model"] = model;
+    const std::string path = (folder.path() / "changed.safetensors").string();
+    write_safetensors(path, content);
+    const Ran ran = graphc("generate --target=reference " + path);
+    EXPECT_EQ(ran.code, 3) << model;
+    EXPECT_THAT(ran.err, AllOf(StartsWith("error: " + path + ": "), HasSubstr(wanted)));
+    EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1) << ran.err;
+    testing::count("bad inputs", 1);
+  }
+}
+
+TEST(GraphcTrain, PeopleCountEpochsFromOneAndTheLogFromZero) {
+  const Ran ran =
+      graphc("train lstm-layer hidden=3 steps=2 batch=2 --target=reference --max-steps 1 --log -");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("\nepoch 1   step 1 "));
+  EXPECT_EQ(nlohmann::json::parse(ran.out.substr(0, ran.out.find('\n')))["epoch"], 0);
 }
 
 }  // namespace

@@ -36,6 +36,13 @@ std::string read_text(const std::string& path);
 /// `.pbtxt`, JSON in `.json`; any other is text of ir/text.h, and so is stdin, "-".
 /// Throws ErrorKind::input, naming the file, when it has no graph.
 Module read_module(const std::string& path);
+/// As read_module(), of what was read from the file.
+Module parse_module(const std::string& content, const std::string& path);
+/// The error about a word that stands where a model or a file is wanted.
+Error no_model_or_file(const std::string& word);
+/// Throws no_model_or_file() unless there is such a file, or the word ends like the name of one:
+/// reading it then says what is wrong.
+void check_is_file(const std::string& word);
 /// Throws ErrorKind::usage when the name that --graph gives is none of `names`.
 void check_graph_name(const std::string& name, const std::vector<std::string>& names);
 /// The graph called `name`; the only one when the name is empty.

@@ -2,7 +2,6 @@
 // graphc dump: a model or a file at a stage of its compilation.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "codegen/target.h"
 #include "ir/serialize.h"
@@ -30,16 +29,6 @@ struct Options {
 /// What every target has.
 constexpr std::array<std::string_view, 4> kOwnStages{"graph", "optimized", "proto", "dot"};
 
-/// What is no model is a file. A word that is near a model's name was meant to be one.
-Module module_of(const std::string& file) {
-  std::vector<std::string> models;
-  for (const ModelRecord* model : all_models()) models.emplace_back(model->name);
-  const std::string near = did_you_mean(file, models);
-  if (!near.empty() && !std::filesystem::exists(file))
-    throw usage_error("'{}' is neither a model nor a file{}", file, near);
-  return read_module(file);
-}
-
 /// The graph that the command line names: of a model, or of a file.
 GraphPtr chosen(const Options& options) {
   if (find_model(options.what) == nullptr) {
@@ -47,7 +36,8 @@ GraphPtr chosen(const Options& options) {
       throw usage_error("'{}' is not a model: parameters such as '{}' have no meaning",
                         options.what, options.parameters[0]);
     }
-    const Module module = module_of(options.what);
+    check_is_file(options.what);
+    const Module module = read_module(options.what);
     verify(module);
     return graph_of(module, options.graph);
   }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc generate: text drawn from a trained model, on stdout as it is drawn.
-#include <algorithm>
 #include <cstdio>
 
 #include "models/checkpoint.h"
-#include "models/registry.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/signals.h"
@@ -20,26 +18,11 @@ struct Options {
   GivenOptions given;
 };
 
-/// The words of a text, split at spaces.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end > 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
 int generate(Options& options) {
   const std::string& name = options.session.target;
   options.given.check(name.empty() ? default_target() : target(name), options.session.compile);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
-  std::vector<std::string> words = words_of(checkpoint.model);
-  if (words.empty()) throw input_error({}, "{}: it names no model", options.checkpoint);
-  const std::string model = words.front();
-  words.erase(words.begin());
-  const auto program = make_program(model, words);
+  const auto program = program_of(checkpoint, /*parameters_only=*/true);
   Session session(program->model(), options.session);
   restore(checkpoint, *program, session, /*parameters_only=*/true);
 

@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "ir/serialize.h"
 #include "ir/spelling.h"
+#include "models/registry.h"
 #include "runtime/files/files.h"
 #include "tools/commands/commands.h"
 
@@ -31,20 +33,39 @@ std::string read_text(const std::string& path) {
 
 namespace {
 
-Module read_any_form(const std::string& path, const std::string& name) {
-  if (path.ends_with(".pb")) return from_proto(read_file(path), name);
-  if (path.ends_with(".pbtxt")) return from_pbtxt(read_file(path), name);
-  if (path.ends_with(".json")) return from_json(read_file(path), name);
-  return parse(read_text(path), name);
+Module parse_any_form(const std::string& content, const std::string& path,
+                      const std::string& name) {
+  if (path.ends_with(".pb")) return from_proto(content, name);
+  if (path.ends_with(".pbtxt")) return from_pbtxt(content, name);
+  if (path.ends_with(".json")) return from_json(content, name);
+  return parse(content, name);
 }
 
 }  // namespace
 
-Module read_module(const std::string& path) {
+Module read_module(const std::string& path) { return parse_module(read_text(path), path); }
+
+Module parse_module(const std::string& content, const std::string& path) {
   const std::string name = path == "-" ? "<stdin>" : path;
-  Module module = read_any_form(path, name);
+  Module module = parse_any_form(content, path, name);
   if (module.graphs.empty()) throw input_error({}, "{}: the file has no graph", name);
   return module;
+}
+
+Error no_model_or_file(const std::string& word) {
+  const std::vector<std::string> models = model_names();
+  const std::string near = did_you_mean(word, models);
+  return usage_error(
+      "'{}' is neither a model nor a file{}", word,
+      near.empty() ? fmt::format(": the models are {}", fmt::join(models, ", ")) : near);
+}
+
+void check_is_file(const std::string& word) {
+  for (const char* ending : {".graph", ".pb", ".pbtxt", ".json"}) {
+    if (word.ends_with(ending)) return;
+  }
+  std::error_code ignored;
+  if (word != "-" && !std::filesystem::exists(word, ignored)) throw no_model_or_file(word);
 }
 
 void check_graph_name(const std::string& name, const std::vector<std::string>& names) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "ir/spelling.h"
 #include "models/checkpoint.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
@@ -71,6 +72,15 @@ class Log {
   std::FILE* file_ = nullptr;
 };
 
+/// A file can be dumped and run, but not trained.
+void check_is_model(const std::string& word) {
+  std::error_code ignored;
+  if (find_model(word) != nullptr) return;
+  if (std::filesystem::exists(word, ignored))
+    throw usage_error("'{}' is a file: wanted a model: {}", word, fmt::join(model_names(), ", "));
+  throw no_model_or_file(word);
+}
+
 /// Refuses what the target would ignore or does not know, before any data is read.
 void check_compile_options(const Options& options) {
   const std::string& name = options.session.target;
@@ -79,11 +89,32 @@ void check_compile_options(const Options& options) {
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 
+/// Where the folder's checkpoint is or will be.
+std::filesystem::path file_in(const std::string& folder) {
+  return std::filesystem::path(folder) / kCheckpointName;
+}
+
+/// Training that begins anew would lose what the folder has.
+void check_nothing_is_replaced(const Options& options) {
+  if (options.checkpoint.empty() || options.resume) return;
+  const std::filesystem::path file = file_in(options.checkpoint);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return;
+  std::string what = "a file";
+  try {
+    what = fmt::format("a checkpoint of step {}", read_checkpoint(file).position.step);
+  } catch (const Error&) {
+    // Whatever it is, somebody may want it.
+  }
+  throw usage_error("{} is {}: --resume goes on from it; remove it to begin anew", file.string(),
+                    what);
+}
+
 /// Goes on from the checkpoint in the folder, if there is one: its seed is the session's, its
 /// position where training begins. What it holds is given to the session later.
 std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::string& model) {
   if (!options.resume) return {};
-  const std::filesystem::path file = checkpoint_file(options.checkpoint);
+  const std::filesystem::path file = file_in(options.checkpoint);
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     fmt::print(stderr, "nothing to resume in '{}': training starts anew\n", options.checkpoint);
@@ -91,8 +122,8 @@ std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::stri
   }
   Checkpoint checkpoint = read_checkpoint(file);
   if (checkpoint.model != model) {
-    throw input_error({}, "{}: a checkpoint of '{}': wanted '{}'", file.string(), checkpoint.model,
-                      model);
+    throw input_error({}, "{}: a checkpoint of '{}': wanted '{}'", file.string(),
+                      printable(checkpoint.model), model);
   }
   if (options.seed && *options.seed != checkpoint.seed) {
     throw usage_error("--seed {}: the checkpoint's seed is {}", *options.seed, checkpoint.seed);
@@ -120,15 +151,17 @@ void save_to_folder(Options& options, Program& program, Session& session,
   if (error)
     throw resource_error("cannot make the folder '{}': {}", options.checkpoint, error.message());
   options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
-    write_checkpoint(checkpoint_file(options.checkpoint), program, session, model, position, notes);
+    write_checkpoint(file_in(options.checkpoint), program, session, model, position, notes);
   };
 }
 
 int train(Options& options) {
   check_compile_options(options);
   check_checkpoint_options(options);
+  check_is_model(options.model);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
+  check_nothing_is_replaced(options);
   options.session.seed = options.seed.value_or(0);
   const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, model);
   Session session(program->model(), options.session);
@@ -163,7 +196,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("PARAMETERS", options->parameters, "of the model: size=test batch=20");
   verb->add_option(
       "--data", options->data,
-      "the corpus: a folder, for char-lm also a file; else the model's folder in $GRAPHC_DATA");
+      "the corpus: for char-lm a file or folder, for ptb-lm a folder, else $GRAPHC_DATA/ptb");
   verb->add_option("--epochs", options->epochs,
                    "passes over the data; the model's recipe if absent")
       ->check(whole_number(0));
