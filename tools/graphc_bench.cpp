@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 
+#include "models/registry.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
 #include "runtime/files/files.h"
@@ -34,11 +35,14 @@ using Subjects = std::vector<std::unique_ptr<Subject>>;
 /// Every row, so that a mistake in the last one is found before the first is measured.
 Subjects subjects_of(const Options& options) {
   Subjects subjects;
-  const bool file = options.what.ends_with(".graph");
+  const bool file = find_model(options.what) == nullptr;
+  if (file) commands::check_is_file(options.what);
   if (file && !options.parameters.empty()) {
     throw commands::usage_error("{} is a file: parameters such as '{}' have no meaning",
                                 options.what, options.parameters[0]);
   }
+  const GraphReader read = [content = file ? commands::read_text(options.what) : "",
+                            path = options.what] { return commands::parse_module(content, path); };
   const std::vector<std::string> variants = split_list(options.variants, "--variant");
   for (const std::string& variant : variants) standard_pipeline(variant, options.compile.unroll);
   for (const auto& assignments : combinations(options.parameters)) {
@@ -49,7 +53,7 @@ Subjects subjects_of(const Options& options) {
         subjects.push_back(model_subject(options.what, assignments, options.target, compile));
         continue;
       }
-      for (auto& subject : file_subjects(options.what, options.target, compile))
+      for (auto& subject : file_subjects(options.what, read, options.target, compile))
         subjects.push_back(std::move(subject));
     }
   }
@@ -109,7 +113,9 @@ int bench(Options& options) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("MODEL|FILE", options.what, "a model (see `graphc models`) or a .graph file")
+  app.add_option(
+         "MODEL|FILE", options.what,
+         "a model (see `graphc models`), a .graph, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   app.add_option("PARAMETERS", options.parameters,
                  "of the model: hidden=512,1024 steps=30; a list makes a row for each value");

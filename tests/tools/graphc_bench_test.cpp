@@ -64,6 +64,22 @@ TEST(GraphcBenchCpu, TheTableHasARowForEachConfigurationInOrder) {
   EXPECT_FALSE(std::getline(lines, line)) << line;
 }
 
+TEST(GraphcBenchCpu, TakesEveryFormOfAGraph) {
+  const TemporaryFolder folder;
+  const std::string graph =
+      folder.add("f.graph", "graph @f(%x: f32[8]) { return tanh(%x) }").string();
+  for (const auto& [form, ending] :
+       {std::pair{"text", "pbtxt"}, std::pair{"binary", "pb"}, std::pair{"json", "json"}}) {
+    const Ran written =
+        testing::run_tool(GRAPHC_TOOL, fmt::format("dump {} --stage=proto --form={}", graph, form));
+    ASSERT_EQ(written.code, 0) << written.err;
+    const std::string file = folder.add(fmt::format("f.{}", ending), written.out).string();
+    const Ran ran = bench(file + " --repeat=1 --threads=1");
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("graph=f"));
+  }
+}
+
 TEST(GraphcBenchCpu, MarkdownIsATable) {
   const Ran ran = bench(std::string(kTiny) + "--markdown");
   ASSERT_EQ(ran.code, 0) << ran.err;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/testing/counts.h"
+#include "tests/testing/temporary_folder.h"
 #include "tests/tools/run_tool.h"
 
 namespace graphc {
@@ -86,6 +87,22 @@ TEST(Refusals, OptionsThatWouldBeIgnored) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("lstm-layer: it trains on random data"));
   EXPECT_THAT(graphc("train char-lm --max-steps=1").err, HasSubstr("--data wants a file"));
+}
+
+TEST(Refusals, WordsThatAreNeitherAModelNorAFile) {
+  for (const char* verb : {"train", "dump"}) {
+    EXPECT_EQ(refusal(fmt::format("{} ./x", verb)),
+              "error: './x' is neither a model nor a file: the models are lstm-layer, ptb-lm, "
+              "char-lm");
+  }
+  const graphc::testing::TemporaryFolder folder;
+  const std::string file = folder.add("f.graph", "graph @f(%x: f32[2]) { return %x }").string();
+  EXPECT_EQ(
+      refusal("train " + file),
+      fmt::format("error: '{}' is a file: wanted a model: lstm-layer, ptb-lm, char-lm", file));
+  const Ran ran = graphc::testing::run_tool(GRAPHC_BENCH, "cell.grph");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("'cell.grph' is neither a model nor a file"));
 }
 
 TEST(Refusals, GraphsThatThereAreNot) {

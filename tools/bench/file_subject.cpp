@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of a `.graph` file as subjects of a benchmark.
+// The graphs of a file as subjects of a benchmark.
 #include <algorithm>
 
-#include "ir/text.h"
 #include "ir/verify.h"
 #include "models/random_inputs.h"
-#include "runtime/files/files.h"
 #include "tools/bench/subject.h"
 
 namespace graphc::bench {
@@ -35,9 +33,9 @@ bool takes_gradients(const Graph& graph) {
 
 class FileSubject : public Subject {
  public:
-  FileSubject(Configuration configuration, std::string text, GraphPtr graph)
+  FileSubject(Configuration configuration, GraphReader read, GraphPtr graph)
       : Subject(std::move(configuration)),
-        text_(std::move(text)),
+        read_(std::move(read)),
         drawn_(std::move(graph)),
         call_(!drawn_->next().empty() || takes_gradients(*drawn_) ? Call::train : Call::forward),
         initial_(random_tensors(drawn_->states(), precision(), 0)) {}
@@ -57,7 +55,7 @@ class FileSubject : public Subject {
 
   CompileReport compile(Call, const std::vector<Tensor>&) override {
     CompileReport report;
-    const GraphPtr graph = parse(text_, configuration().workload).graph(drawn_->name());
+    const GraphPtr graph = read_().graph(drawn_->name());
     report.lap(&CompileReport::trace_s);
     executable_ =
         graphc::compile(graph, target(configuration().target), configuration().compile, report);
@@ -76,8 +74,8 @@ class FileSubject : public Subject {
  private:
   const std::string& precision() const { return configuration().compile.precision; }
 
-  std::string text_;
-  GraphPtr drawn_;  ///< says what is drawn; it is parsed again in the clock
+  GraphReader read_;
+  GraphPtr drawn_;  ///< says what is drawn; it is read again in the clock
   Call call_;
   std::vector<Tensor> initial_;
   std::unique_ptr<Executable> executable_;
@@ -86,21 +84,20 @@ class FileSubject : public Subject {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& path,
+std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
+                                                    const GraphReader& read,
                                                     const std::string& target,
                                                     const CompileOptions& options) {
-  const std::string text = read_file(path);
-  const Module module = parse(text, path);
+  const Module module = read();
   verify(module);
-  if (module.graphs.empty()) throw input_error({}, "{}: the file has no graph", path);
   std::vector<std::unique_ptr<Subject>> subjects;
   for (const GraphPtr& graph : module.graphs) {
-    Configuration configuration{.workload = path,
+    Configuration configuration{.workload = name,
                                 .parameters = {{"graph", graph->name()}},
                                 .given = "graph=" + graph->name(),
                                 .target = target,
                                 .compile = options};
-    subjects.push_back(std::make_unique<FileSubject>(std::move(configuration), text, graph));
+    subjects.push_back(std::make_unique<FileSubject>(std::move(configuration), read, graph));
   }
   return subjects;
 }

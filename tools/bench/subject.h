@@ -2,6 +2,7 @@
 // What is measured: a model with its parameters, or a graph of a file.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,9 +58,13 @@ std::unique_ptr<Subject> model_subject(const std::string& model,
                                        const std::vector<std::string>& assignments,
                                        const std::string& target, const CompileOptions& options);
 
-/// One subject for each graph of a `.graph` file. A graph that assigns states or takes gradients
-/// is a training step, any other a forward call. A call counts as one example.
-std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& path,
+/// Makes a module of the content of a file, again at every call.
+using GraphReader = std::function<Module()>;
+
+/// One subject for each graph of a file, called `name`. A graph that assigns states or takes
+/// gradients is a training step, any other a forward call. A call counts as one example.
+std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
+                                                    const GraphReader& read,
                                                     const std::string& target,
                                                     const CompileOptions& options);
 
