@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/spelling.h"
 #include "runtime/files/files.h"
 
 namespace graphc {
@@ -16,6 +17,8 @@ namespace {
 struct WordFile {
   WordFile(const std::filesystem::path& folder, const char* name)
       : path((folder / name).string()), text(read(path)), words(split_words(text)) {
+    if (const size_t zero = text.find('\0'); zero != text.npos)
+      throw input_error({}, "'{}' is no text: byte {} is 0", path, zero);
     if (words.empty()) {
       throw input_error({}, "'{}' holds no words: wanted text, a sentence a line", path);
     }
@@ -96,7 +99,7 @@ std::vector<int32_t> Vocabulary::ids(std::span<const std::string_view> words,
     const auto found = table.find(word);
     if (found == table.end() && !unknown) {
       throw input_error({}, "'{}' line {}: '{}' is not in the vocabulary, which has no {}", file,
-                        line, word, kUnknownWord);
+                        line, printable(word), kUnknownWord);
     }
     result.push_back(found == table.end() ? *unknown : found->second);
     line += word == kEndOfLine ? 1 : 0;

@@ -87,7 +87,9 @@ TEST_F(BadFiles, AreRefusedByEveryVerbThatReadsGraphs) {
       expect_refusals(GRAPHC_TOOL, verb, ending);
     }
   }
-  expect_refusals(GRAPHC_BENCH, "{} --repeat=1", "graph");
+  for (const char* ending : {"graph", "pb", "pbtxt", "json"})
+    expect_refusals(GRAPHC_BENCH, "{} --repeat=1", ending);
+  expect_refusals(GRAPHC_TOOL, "check {} --gradient", "graph");
 }
 
 TEST_F(BadFiles, AreRefusedAsArrays) {
@@ -99,10 +101,56 @@ TEST_F(BadFiles, AreRefusedAsArrays) {
                   "safetensors");
 }
 
+TEST_F(BadFiles, AreRefusedAsCheckpoints) {
+  expect_refusals(GRAPHC_TOOL, "generate {} --target=reference", "safetensors");
+  // Where there is no file yet, --resume begins anew: all others are refused.
+  for (const char* kind : {"empty", "bytes", "folder", "unreadable"}) {
+    const std::string file = folder_.add("c/checkpoint.safetensors", "").string();
+    std::filesystem::remove(file);
+    std::filesystem::rename(path(fmt::format("{}.safetensors", kind)), file);
+    for (const auto& [option, code] : {std::pair{"--resume", 3}, std::pair{"", 2}}) {
+      const Ran ran =
+          run(GRAPHC_TOOL, fmt::format("train lstm-layer hidden=3 steps=2 batch=2 --max-steps 1 "
+                                       "--target=reference --checkpoint '{}' {}",
+                                       path("c"), option));
+      EXPECT_EQ(ran.code, code) << kind << " " << ran.err;
+      EXPECT_THAT(ran.err, HasSubstr(file)) << kind;
+      testing::count("bad inputs", 1);
+    }
+    std::filesystem::remove_all(path("c"));
+  }
+}
+
+TEST_F(BadFiles, OfProtobufAreRefusedInOneLine) {
+  for (const char* ending : {"pb", "pbtxt", "json"}) {
+    const std::string empty = path(fmt::format("empty.{}", ending));
+    EXPECT_EQ(run(GRAPHC_TOOL, "check " + empty).err,
+              fmt::format("{}: error: the file is empty\n", empty));
+    const std::string err =
+        run(GRAPHC_TOOL, fmt::format("check {}", path(fmt::format("bytes.{}", ending)))).err;
+    EXPECT_EQ(err.find('\n'), err.size() - 1) << err;
+    for (const char byte : err) EXPECT_TRUE(byte == '\n' || (byte >= ' ' && byte < 127)) << err;
+  }
+}
+
+TEST_F(BadFiles, AreRefusedAsATextToLearn) {
+  // Any bytes are a text.
+  for (const char* kind : {"missing", "empty", "unreadable"}) {
+    const std::string file = path(fmt::format("{}.npy", kind));
+    const Ran ran = run(GRAPHC_TOOL,
+                        "train char-lm hidden=4 --max-steps 1 --target=reference "
+                        "--data " +
+                            file);
+    EXPECT_EQ(ran.code, 3) << kind << " " << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(file)) << kind;
+    testing::count("bad inputs", 1);
+  }
+}
+
 TEST_F(BadFiles, AreRefusedAsACorpus) {
   for (const char* name : {"ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"}) {
     const std::string corpus = fmt::format("{}/tests/models/data/tiny_ptb", GRAPHC_SOURCE_DIR);
-    for (const char* kind : {"missing", "empty", "folder", "unreadable"}) {
+    for (const char* kind : {"missing", "empty", "bytes", "folder", "unreadable"}) {
       const std::string copy = path("corpus");
       std::filesystem::remove_all(copy);
       std::filesystem::copy(corpus, copy);
