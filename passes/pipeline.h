@@ -16,7 +16,7 @@ Pipeline parse_pipeline(std::string_view text);
 /// The text that parses back to it.
 std::string to_text(const Pipeline& pipeline);
 
-/// The standard pipeline of a variant (DESIGN: `basic`, `unrolled`, `fused`), from a traced graph
+/// The standard pipeline of a variant (`basic`, `unrolled`, `fused`), from a traced graph
 /// to one without `grad` whose loops are distributed. Throws ErrorKind::usage naming the variants.
 ///
 /// `unroll` is `auto` (as the variant has it), `loop`, `full`, or how many steps are written out;

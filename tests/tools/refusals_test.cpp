@@ -87,6 +87,10 @@ TEST(Refusals, OptionsThatWouldBeIgnored) {
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("lstm-layer: it trains on random data"));
   EXPECT_THAT(graphc("train char-lm --max-steps=1").err, HasSubstr("--data wants a file"));
+  EXPECT_EQ(refusal("train char-lm --sample-prompt=a"),
+            "error: --sample-prompt wants --sample with a length");
+  EXPECT_EQ(refusal("train char-lm --resume"),
+            "error: --resume wants --checkpoint with the folder");
 }
 
 TEST(Refusals, WordsThatAreNeitherAModelNorAFile) {

@@ -131,11 +131,15 @@ std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::stri
   options.session.seed = checkpoint.seed;
   options.train.from = checkpoint.position;
   options.train.notes = checkpoint.notes;
-  fmt::print(stderr, "resumed after step {}\n", checkpoint.position.step);
+  fmt::print(stderr, "resumed after step {}{}\n", checkpoint.position.step,
+             options.init.empty() ? "" : "; --init is not read");
   return checkpoint;
 }
 
-void check_checkpoint_options(const Options& options) {
+/// Options that mean nothing without another.
+void check_companions(const Options& options) {
+  if (!options.train.sample_prompt.empty() && options.train.sample == 0)
+    throw usage_error("--sample-prompt wants --sample with a length");
   if (!options.checkpoint.empty()) return;
   if (options.resume) throw usage_error("--resume wants --checkpoint with the folder");
   if (options.train.save_every > 0)
@@ -157,7 +161,7 @@ void save_to_folder(Options& options, Program& program, Session& session,
 
 int train(Options& options) {
   check_compile_options(options);
-  check_checkpoint_options(options);
+  check_companions(options);
   check_is_model(options.model);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
