@@ -27,14 +27,17 @@ bool touches(const Node& node, DType dtype) {
                      [&](Value operand) { return operand.dtype() == dtype; });
 }
 
+/// Rows of any type may be moved.
+bool moves_rows(const Node& node) { return node.is(ops::gather) || node.is(ops::scatter); }
+
 class Checker {
  public:
-  /// Outside of kernels rows of any type may be moved.
   void check(const Graph& graph, bool in_kernel) {
     if (!seen_.insert(&graph).second) return;
     for (const Node& node : graph.nodes()) {
       if (node.is(ops::input) || node.is(ops::state)) continue;
-      if ((in_kernel || node.is(ops::constant)) && touches(node, DType::bf16))
+      const bool computes = node.is(ops::constant) || (in_kernel && !moves_rows(node));
+      if (computes && touches(node, DType::bf16))
         throw input_error(node.where, "the CPU target does not compute in bf16");
       if (is_elementwise(node.op) && touches(node, DType::f64)) check_program(node);
       for (const GraphPtr& region : node.regions) check(*region, in_kernel || node.is(ops::kernel));
