@@ -37,8 +37,8 @@ struct WideDifference {
   std::string name;       ///< "y", "grad.w"
   double difference = 0;  ///< the largest between an element, or a product with a direction, and
                           ///< what is stored of it
-  double scale = 1;  ///< the largest element, at least 1; times the root of the number of
-                     ///< elements where products with directions are stored
+  double scale = 1;       ///< the largest element, at least 1; times the root of the number of
+                          ///< elements where products with directions are stored
 };
 
 /// Compares the results of the layer, with derivatives, with the stored ones: `arrays` is
