@@ -12,7 +12,8 @@ namespace graphc::testing {
 
 /// What inputs are made of, and so how results are compared.
 enum class Numbers {
-  real,   ///< in [-1, 1): results agree within the running error bound of each element
+  real,   ///< in [-1, 1): results agree within the running error bound of each element, and
+          ///< within a tolerance for the whole where a bound is larger
   whole,  ///< of tests/testing/exact_graph.h: every element is equal (0 is -0)
 };
 
