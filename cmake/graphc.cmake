@@ -35,7 +35,7 @@ function(graphc_library folder)
   add_library(graphc_${folder} STATIC ${ARG_SOURCES})
   add_library(graphc::${folder} ALIAS graphc_${folder})
   # Our warnings are not those of a project that uses graphc: it gets the include folder alone.
-  target_link_libraries(graphc_${folder} PUBLIC fmt::fmt-header-only PRIVATE graphc_settings)
+  target_link_libraries(graphc_${folder} PUBLIC fmt::fmt PRIVATE graphc_settings)
   target_include_directories(graphc_${folder} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
   if(GRAPHC_MUTANTS)
     # Only sources with mutants: the other objects are the same as in builds without.

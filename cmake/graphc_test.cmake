@@ -27,12 +27,24 @@ function(graphc_test name)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE
     graphc_settings ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${target} PRIVATE GRAPHC_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  graphc_define_source_dir(${ARG_SOURCES})
 
   graphc_discover_(${target} "-*Cpu.*:*Cuda.*:*Slow.*" "${ARG_LABELS}")
   graphc_discover_(${target} "*Cpu.*" cpu)
   graphc_discover_(${target} "*Cuda.*" cuda)
   graphc_discover_(${target} "*Slow.*" slow)
+endfunction()
+
+# graphc_define_source_dir(file...): GRAPHC_SOURCE_DIR for those of the sources that use it: objects of
+# the others are the same wherever the tree lies, so that a compiler cache has them for each clone.
+function(graphc_define_source_dir)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} used REGEX "GRAPHC_SOURCE_DIR" LIMIT_COUNT 1)
+    if(used)
+      set_property(SOURCE ${source} APPEND PROPERTY
+        COMPILE_DEFINITIONS GRAPHC_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    endif()
+  endforeach()
 endfunction()
 
 function(graphc_discover_ target filter labels)
