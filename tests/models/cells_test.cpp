@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "frontend/graphc.h"
 #include "passes/pipeline.h"
 #include "runtime/files/safetensors.h"
