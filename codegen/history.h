@@ -16,6 +16,8 @@ struct ShiftedHistory {
   Value history;  ///< [steps, ...], what a scan emits
   Value initial;  ///< [1, ...]
   bool front;     ///< the slot lies before the history
+
+  bool operator==(const ShiftedHistory&) const = default;
 };
 
 /// The shifted history that the kernel forms, if it does nothing else.

@@ -15,26 +15,10 @@
 namespace graphc {
 namespace {
 
-/// The state a value is a view of, or an absent value.
-Value viewed_state(Value value) {
-  while (is_view(*value.node)) value = value.node->operands[0];
-  return value.node->is(ops::state) ? value : Value{};
-}
-
 bool is_list(const Node& constant) {
   const Attribute& value = *constant.attributes.find("value");
   return std::holds_alternative<std::vector<double>>(value) ||
          std::holds_alternative<std::vector<int64_t>>(value);
-}
-
-/// Whether a body reads each element of an input only to make the element at its place.
-bool reads_in_place(const Graph& body, Value input) {
-  for (const Node& node : body.nodes()) {
-    for (Value operand : node.operands) {
-      if (operand == input && !is_elementwise(node.op)) return false;
-    }
-  }
-  return true;
 }
 
 /// Whether nests run over the same rows one after another and each row needs only itself.
@@ -57,17 +41,13 @@ BlockCall as_block(std::vector<NestCall> calls, const std::string& name) {
   return block;
 }
 
-/// The operand of a scatter_add that is a constant nobody else reads, or -1: rows are added to it
-/// where it lies.
-int scatter_base(const Node& kernel) {
-  const Graph& body = kernel.region();
-  const Node& op = *body.results()[0].node;
-  if (!op.is(ops::scatter_add)) return -1;
-  const auto at = std::ranges::find(body.inputs(), op.operands[0]);
-  const Value base = kernel.operands[size_t(at - body.inputs().begin())];
-  if (!base.node->is(ops::constant) || use_counts(*kernel.graph)[size_t(base.node->id)] != 1)
-    return -1;
-  return int(at - body.inputs().begin());
+/// Numbers the records in the order of their text.
+void number(std::vector<Record>& records, int& id) {
+  for (Record& record : records) {
+    record.id = id++;
+    if (auto* loop = std::get_if<LoopCall>(&record.call)) number(loop->body, id);
+    if (auto* block = std::get_if<BlockCall>(&record.call)) number(block->body, id);
+  }
 }
 
 bool is_plain_concat(const Node& node) {
@@ -100,12 +80,13 @@ Plan Lowering::run() {
         add_buffer(result.name(), Place::output, int(i), result.type().bytes()), result.type()));
     if (wanted.find(result) == nullptr) wanted.set(result, plan_.results.back());
   }
-  count_readers();
   records_ = &plan_.records;
   lower_nodes(graph_, views, wanted);
   for (size_t i = 0; i < graph_.results().size(); ++i)
     copy_unless_there(views.get(graph_.results()[i]), plan_.results[i], "result");
   assign_states(views);
+  int id = 0;
+  number(plan_.records, id);
   return std::move(plan_);
 }
 
@@ -196,13 +177,13 @@ void Lowering::copy_unless_there(const View& from, const View& to, const std::st
 View Lowering::destination(Value value, const ViewMap& wanted) {
   const View* place = wanted.find(value);
   if (place != nullptr) return *place;
-  const auto slot = history_front_.find({value.node, value.index});
-  if (slot == history_front_.end()) return temporary(value.type(), value.name());
+  const auto slot = history_slots_.find({value.node, value.index});
+  if (slot == history_slots_.end()) return temporary(value.type(), value.name());
   const Type& type = value.type();
   const View longer = temporary({type.dtype, type.shape.with(0, type.shape[0] + 1)}, value.name());
   View view = longer;
   view.shape = type.shape;
-  if (slot->second) view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
+  if (slot->second.front) view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
   return view;
 }
 
@@ -211,61 +192,6 @@ View Lowering::straight(const View& view, const std::string& name) {
   const View result = temporary({view.dtype, view.shape}, name);
   copy(view, result, name);
   return result;
-}
-
-void Lowering::count_readers() {
-  const std::vector<bool> live = live_nodes(graph_);
-  for (const Node& node : graph_.nodes()) {
-    if (!live[size_t(node.id)] || is_view(node)) continue;
-    for (Value operand : node.operands) count_reader(operand, 1);
-  }
-  // A state whose old value is a result or another state's next is read after everything else.
-  for (Value root : graph_.roots()) count_reader(root, 1);
-}
-
-void Lowering::count_reader(Value value, int count) {
-  if (const Value state = viewed_state(value)) readers_[state.node] += count;
-}
-
-bool Lowering::may_replace(const Node& kernel, int index, Value old) const {
-  const Graph& body = kernel.region();
-  const Value made = body.results()[size_t(index)];
-  const bool scatters = made.node->is(ops::scatter) || made.node->is(ops::scatter_add);
-  std::optional<RowProgram> rows;
-  if (!scatters) {
-    rows = analyse_row_program(body);
-    // Sums along rows are complete before the rest reads the same elements once more.
-    int products = 0, others = 0;
-    for (const Node& node : body.nodes())
-      (node.is(ops::matmul) ? products : others) += is_row_global(node);
-    if (!rows || others > 0 || products > (body.results().size() == 1 ? 1 : 0)) return false;
-    // Results of other spaces are made by nests of their own, which may read the old value later.
-    const auto space_of = [&](Value value) { return rows->space[size_t(value.node->id)]; };
-    for (Value result : body.results()) {
-      if (space_of(result) != space_of(made)) return false;
-    }
-  }
-  for (size_t i = 0; i < kernel.operands.size(); ++i) {
-    const Value inner = body.inputs()[i];
-    Value viewed = kernel.operands[i];
-    while (is_view(*viewed.node)) viewed = viewed.node->operands[0];
-    if (viewed != old) continue;
-    if (kernel.operands[i] != old) return false;
-    if (scatters ? made.node->operands[0] != inner
-                 : rows->space[size_t(inner.node->id)] != rows->space[size_t(made.node->id)] ||
-                       !reads_in_place(body, inner))
-      return false;
-  }
-  return true;
-}
-
-void Lowering::want_states_in_place(const Node& kernel, const ViewMap& views, ViewMap& wanted) {
-  for (const Next& next : graph_.next()) {
-    if (next.value.node == &kernel && wanted.find(next.value) == nullptr &&
-        (readers_[next.state.node] == 0 || mutated(Mutant::state_overwritten_early)) &&
-        may_replace(kernel, next.value.index, next.state))
-      wanted.set(next.value, views.get(next.state));
-  }
 }
 
 void Lowering::assign_states(ViewMap& views) {
@@ -290,9 +216,6 @@ void Lowering::lower_nodes(const Graph& graph, ViewMap& views, ViewMap& wanted) 
   find_histories(graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
-    if (!is_view(node) && &graph == &graph_) {
-      for (Value operand : node.operands) count_reader(operand, -1);
-    }
     try {
       lower_node(node, views, wanted);
     } catch (Error& error) {
@@ -363,11 +286,9 @@ void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
   std::vector<View> inputs;
   for (Value operand : node.operands) inputs.push_back(views.get(operand));
   if (family == "recurrent") return lower_recurrent(node, first, inputs, views, wanted);
-  if (&graph_ == node.graph) want_states_in_place(node, views, wanted);
   std::vector<View> results;
   for (int i = 0; i < node.results(); ++i) {
-    const int base = i == 0 && wanted.find(node.result()) == nullptr ? scatter_base(node) : -1;
-    results.push_back(base >= 0 ? inputs[size_t(base)] : destination(node.result(i), wanted));
+    results.push_back(destination(node.result(i), wanted));
     views.set(node.result(i), results.back());
   }
   if (family == "rows") {

@@ -18,7 +18,8 @@
 namespace graphc {
 
 Lowering::ScanViews Lowering::bind_scan(const Scan& scan, const std::vector<View>& operands,
-                                        const Node& node, const ViewMap& wanted, int depth) {
+                                        const Node& node, const ViewMap& wanted, int depth,
+                                        int id) {
   ScanViews bound;
   const size_t streams = scan.streams().size(), carries = scan.initial().size();
   for (size_t i = 0; i < streams; ++i) bound.inputs.push_back(step_of(operands[i], depth));
@@ -36,7 +37,13 @@ Lowering::ScanViews Lowering::bind_scan(const Scan& scan, const std::vector<View
   }
   for (size_t c = 0; c < carries; ++c) {
     const View initial = straight(operands[streams + c], scan.body_carries()[c].name());
-    bind_carry(scan, c, initial, depth, emit_steps, bound);
+    const auto history = std::ranges::find(scan.emits(), scan.next()[c]);
+    if (history == scan.emits().end()) {
+      bind_carry(scan, c, initial, id, bound);
+    } else {
+      const size_t e = size_t(history - scan.emits().begin());
+      bind_history(scan, initial, depth, emit_steps[e], bound.emitted[e], bound);
+    }
   }
   bound.inputs.insert(bound.inputs.end(), operands.begin() + long(streams + carries),
                       operands.end());
@@ -44,69 +51,32 @@ Lowering::ScanViews Lowering::bind_scan(const Scan& scan, const std::vector<View
   return bound;
 }
 
-void Lowering::bind_carry(const Scan& scan, size_t carry, const View& initial, int depth,
-                          const std::vector<View>& emit_steps, ScanViews& bound) {
-  const Value next = scan.next()[carry];
-  const std::string& name = scan.body_carries()[carry].name();
-  const auto history = std::find(scan.emits().begin(), scan.emits().end(), next);
-  View read = initial, write, final = initial;
-  if (history != scan.emits().end()) {
-    const size_t e = size_t(history - scan.emits().begin());
-    write = read = emit_steps[e];
-    const int64_t step = write.address.terms.back().step;
-    read.address = moved(write.address, scan.reverse() ? step : -step);
-    const bool first = scan.reverse() != mutated(Mutant::final_carry_of_first_step);
-    if (scan.steps() > 0) final = at_index(bound.emitted[e], first ? 0 : scan.steps() - 1);
-  } else if (const std::optional<View> place = carry_in_place(scan, carry, initial)) {
-    bound.inputs.push_back(*place);
-    bound.results.push_back(*place);
-    bound.final.push_back(*place);
-    return;
-  } else {
-    const int64_t bytes = initial.shape.elements() * size_of(initial.dtype);
-    const int64_t slot = (bytes + 63) / 64 * 64;
-    View slots = contiguous_view(add_buffer(name, Place::arena, 0, 2 * slot),
-                                 {initial.dtype, initial.shape});
-    const int64_t other = mutated(Mutant::carries_assigned_in_turn) ? 0 : slot;
-    write = read = slots;
-    write.address.offset = other;
-    write.address.terms.push_back({depth, 0, -other});
-    read.address.terms.push_back({depth, 0, other});
-    if (scan.steps() > 0) final.address = moved(slots.address, scan.steps() % 2 == 1 ? other : 0);
-  }
+void Lowering::bind_history(const Scan& scan, const View& initial, int depth, const View& emit_step,
+                            const View& emitted, ScanViews& bound) {
+  View read = emit_step;
+  const int64_t step = read.address.terms.back().step;
+  read.address = moved(read.address, scan.reverse() ? step : -step);
   read.address.first_loop = depth;
   read.address.at_first = std::make_shared<const Address>(initial.address);
+  const bool first = scan.reverse() != mutated(Mutant::final_carry_of_first_step);
   bound.inputs.push_back(read);
-  bound.results.push_back(write);
-  bound.final.push_back(final);
+  bound.results.push_back(emit_step);
+  bound.final.push_back(scan.steps() == 0 ? initial
+                                          : at_index(emitted, first ? 0 : scan.steps() - 1));
 }
 
-std::optional<View> Lowering::carry_in_place(const Scan& scan, size_t carry, const View& initial) {
-  const Graph& body = scan.body();
-  const Value old = scan.body_carries()[carry], next = scan.next()[carry];
-  if (!next.node->is(ops::kernel) || next.node->attributes.get_string("family", "") == "recurrent")
-    return std::nullopt;
-  // It is read in this kernel alone, and what becomes of it is read in the next step alone.
-  const std::vector<int> uses = use_counts(body);
-  const auto reads = std::ranges::count(next.node->operands, old);
-  const bool read_later =
-      uses[size_t(old.node->id)] != reads && !mutated(Mutant::carry_overwritten_early);
-  if (read_later || !may_replace(*next.node, next.index, old) ||
-      std::ranges::count(body.results(), next) != 1)
-    return std::nullopt;
-  for (const Node& node : body.nodes()) {
-    if (std::ranges::count(node.operands, next) > 0) return std::nullopt;
-  }
-  if (scan.steps() == 0) return initial;
-  const Value first = scan.initial()[carry];
-  const Node& scan_node = scan.node();
-  if (first.node->is(ops::constant) && &graph_ == scan_node.graph &&
-      use_counts(graph_)[size_t(first.node->id)] == 1 &&
-      plan_.buffers[size_t(initial.address.buffer)].place == Place::arena)
-    return initial;
-  const View place = temporary({initial.dtype, initial.shape}, old.name());
-  copy(initial, place, old.name());
-  return place;
+void Lowering::bind_carry(const Scan& scan, size_t index, const View& initial, int id,
+                          ScanViews& bound) {
+  const Type type{initial.dtype, initial.shape};
+  const std::string& name = scan.body_carries()[index].name();
+  const int outer_scope = std::exchange(scope_, id);
+  const View now = temporary(type, name), next = temporary(type, scan.next()[index].name());
+  scope_ = outer_scope;
+  bound.carries.push_back({now.address.buffer, next.address.buffer, initial.address, type.dtype,
+                           type.shape.elements()});
+  bound.inputs.push_back(now);
+  bound.results.push_back(next);
+  bound.final.push_back(scan.steps() == 0 ? initial : next);
 }
 
 void Lowering::publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views) {
@@ -120,17 +90,17 @@ void Lowering::lower_loop(const Node& node, ViewMap& views, ViewMap& wanted) {
   const Scan scan(node);
   std::vector<View> operands;
   for (Value operand : node.operands) operands.push_back(views.get(operand));
-  const ScanViews bound = bind_scan(scan, operands, node, wanted, depth_);
+  LoopCall loop;
+  loop.id = loops_++;
+  ScanViews bound = bind_scan(scan, operands, node, wanted, depth_, loop.id);
   publish(scan, bound, node, views);
   if (scan.steps() == 0) return;
-  LoopCall loop;
+  loop.carries = std::move(bound.carries);
   loop.name = node.names.empty() ? "loop" : node.names[0];
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
-  std::vector<Record>* outer = records_;
-  const int outer_scope = scope_;
-  loop.id = scope_ = loops_++;
-  records_ = &loop.body;
+  std::vector<Record>* outer = std::exchange(records_, &loop.body);
+  const int outer_scope = std::exchange(scope_, loop.id);
   plan_.loop_depth = std::max(plan_.loop_depth, ++depth_);
   ViewMap inner, inner_wanted;
   for (size_t i = 0; i < bound.inputs.size(); ++i)
@@ -150,36 +120,46 @@ void Lowering::lower_loop(const Node& node, ViewMap& views, ViewMap& wanted) {
   add("loop", std::move(loop));
 }
 
+namespace {
+
+/// What panels are made of, and their form: equal ones are made once.
+struct PanelKey {
+  Address from;
+  int64_t k, unit, parts, from_k, from_column, from_part;
+  int width;  ///< of a block
+
+  bool operator==(const PanelKey&) const = default;
+};
+
+}  // namespace
+
 void Lowering::pack_matrices(std::vector<NestCall>& calls) {
-  std::map<std::string, Address> packed;
+  std::vector<std::pair<PanelKey, Address>> packed;
   for (NestCall& call : calls) {
     const NestProgram& program = plan_.programs[size_t(call.program)];
     if (call.products.empty()) continue;
     const TileShape shape = tile_shape(program, vectors_.lanes, vectors_.registers);
     for (CallProduct& product : call.products) {
-      PackCall pack;
-      pack.name = call.name;
-      pack.from = product.b;
-      pack.k = product.k;
-      pack.unit = call.unit;
-      pack.parts = product.parts;
-      pack.from_k = product.b_k;
-      pack.from_column = product.b_column;
-      pack.from_part = product.b_part;
-      pack.program = call.program;
-      const std::string key = fmt::format(
-          "{} {} {} {} {} {} {} {}",
-          mutated(Mutant::panels_of_another_matrix) ? 0 : pack.from.buffer, pack.from.offset,
-          pack.from_k, pack.from_column, pack.from_part, pack.unit, pack.parts, shape.width());
-      const auto found = packed.find(key);
+      PanelKey key{product.b,     product.k,        call.unit,      product.parts,
+                   product.b_k,   product.b_column, product.b_part, shape.width()};
+      auto found = std::ranges::find(packed, key, &std::pair<PanelKey, Address>::first);
+      if (mutated(Mutant::panels_of_another_matrix) && !packed.empty()) found = packed.begin();
       if (found == packed.end()) {
+        PackCall pack{call.name, product.b};
+        pack.k = product.k;
+        pack.unit = call.unit;
+        pack.parts = product.parts;
+        pack.from_k = product.b_k;
+        pack.from_column = product.b_column;
+        pack.from_part = product.b_part;
+        pack.program = call.program;
         const int64_t blocks = (call.unit + shape.width() - 1) / shape.width();
         const int64_t bytes = blocks * product.k * product.parts * shape.width() * 4;
         pack.to.buffer = add_buffer(call.name + ".panels", Place::arena, 0, bytes);
-        packed[key] = pack.to;
-        add("pack", pack);
+        found = packed.emplace(packed.end(), std::move(key), pack.to);
+        add("pack", std::move(pack));
       }
-      product.b = packed[key];
+      product.b = found->second;
       product.packed = true;
     }
   }
@@ -192,9 +172,12 @@ void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
   std::string why_not;
   const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
   if (!rows) throw input_error({}, "a recurrent kernel that is no row program: {}", why_not);
-  const ScanViews bound = bind_scan(scan, inputs, node, wanted, depth_);
+  LoopCall loop;
+  const int id = loops_++;
+  ScanViews bound = bind_scan(scan, inputs, node, wanted, depth_, id);
   publish(scan, bound, node, views);
   if (scan.steps() == 0) return;
+  loop.carries = std::move(bound.carries);
   binding_.inputs = bound.inputs;
   binding_.results = bound.results;
   binding_.name = node.names[0];
@@ -202,14 +185,13 @@ void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
   std::vector<NestCall> calls = lower_rows(body, *rows, binding_);
   binding_.flatten = true;
   pack_matrices(calls);
-  LoopCall loop;
   loop.name = node.names[0];
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
   // What repeats along some axes of the rows only keeps them apart: rows cannot be shared out.
   loop.private_rows = std::ranges::all_of(
       calls, [&](const NestCall& call) { return call.outer.empty() && call.rows == rows->rows(); });
-  loop.id = loop.private_rows ? -1 : loops_++;
+  loop.id = loop.private_rows ? -1 : id;
   loop.rows = rows->rows();
   for (NestCall& call : calls) loop.body.push_back({"recurrent", std::move(call)});
   plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1);
@@ -218,19 +200,19 @@ void Lowering::lower_recurrent(const Node& node, const Node& scan_node,
 
 void Lowering::find_histories(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
-    const std::optional<ShiftedHistory> found = shifted_history(node);
-    if (found)
-      history_front_.emplace(std::pair{found->history.node, found->history.index}, found->front);
+    if (const std::optional<ShiftedHistory> found = shifted_history(node))
+      history_slots_.emplace(std::pair{found->history.node, found->history.index}, *found);
   }
 }
 
 bool Lowering::lower_history(const Node& kernel, ViewMap& views, const ViewMap& wanted) {
   const std::optional<ShiftedHistory> found = shifted_history(kernel);
   if (!found || wanted.find(kernel.result()) != nullptr) return false;
-  const auto slot = history_front_.find({found->history.node, found->history.index});
+  const auto slot = history_slots_.find({found->history.node, found->history.index});
   const View& history = views.get(found->history);
-  // Without a slot of its own where the history is a result of the graph, or has the other slot.
-  if (slot == history_front_.end() || slot->second != found->front) return false;
+  // Without a slot of its own where the history is a result of the graph, or the one slot is for
+  // another value or at the other end.
+  if (slot == history_slots_.end() || slot->second != *found) return false;
   const Buffer& buffer = plan_.buffers[size_t(history.address.buffer)];
   const int64_t step = history.strides[0] * size_of(history.dtype);
   if (buffer.place != Place::arena ||

@@ -4,12 +4,11 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "codegen/history.h"
 #include "codegen/lower_rows.h"
 #include "codegen/plan.h"
 #include "ir/graph.h"
@@ -66,18 +65,6 @@ class Lowering {
   /// If the kernel forms a shifted history whose slot was made: writes the slot, and sets the view.
   bool lower_history(const Node& kernel, ViewMap& views, const ViewMap& wanted);
 
-  /// Whether result `index` of the kernel may lie where `old`, which is nowhere else needed any
-  /// more, lies: an elementwise kernel, or the body of a product, that reads each element of it
-  /// only to make the element in its place, or a scatter into it.
-  bool may_replace(const Node& kernel, int index, Value old) const;
-
-  // --- states ---
-
-  void count_readers();
-  void count_reader(Value value, int count);
-  /// Lets a kernel write the next value of a state over the state itself when it is the last to
-  /// read it and may replace it.
-  void want_states_in_place(const Node& kernel, const ViewMap& views, ViewMap& wanted);
   /// All `next` at once: old values of states that are still needed are set aside first.
   void assign_states(ViewMap& views);
 
@@ -112,15 +99,17 @@ class Lowering {
   struct ScanViews {
     std::vector<View> inputs, results;  // of the body
     std::vector<View> emitted, final;   // of the node
+    std::vector<Carry> carries;         // of the loop, but for those that read their history
   };
 
+  /// `depth` and `id` are those of the loop to be.
   ScanViews bind_scan(const Scan& scan, const std::vector<View>& operands, const Node& node,
-                      const ViewMap& wanted, int depth);
-  /// Two slots, read and written in turn; or the place of the emitted history.
-  void bind_carry(const Scan& scan, size_t carry, const View& initial, int depth,
-                  const std::vector<View>& emit_steps, ScanViews& bound);
-  /// The one place of a carry that the body replaces element by element; nothing if it does not.
-  std::optional<View> carry_in_place(const Scan& scan, size_t carry, const View& initial);
+                      const ViewMap& wanted, int depth, int id);
+  /// A carry whose next value is emitted: each step finds it in the stack of what was emitted.
+  void bind_history(const Scan& scan, const View& initial, int depth, const View& emit_step,
+                    const View& emitted, ScanViews& bound);
+  /// Any other carry.
+  void bind_carry(const Scan& scan, size_t index, const View& initial, int id, ScanViews& bound);
   void publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views);
   void lower_loop(const Node& node, ViewMap& views, ViewMap& wanted);
   void lower_recurrent(const Node& node, const Node& scan_node, const std::vector<View>& inputs,
@@ -134,8 +123,7 @@ class Lowering {
   RowBinding binding_;
   std::vector<Record>* records_ = nullptr;                     // where add() appends
   std::map<std::string, int> program_index_;                   // by text
-  std::unordered_map<const Node*, int> readers_;               // of each state, still to be lowered
-  std::map<std::pair<const Node*, int>, bool> history_front_;  // of values with a slot more
+  std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots_;  // values with a slot more
   int depth_ = 0;                                              // of the loop being lowered
   int scope_ = -1;                                             // its id
   int loops_ = 0;                                              // ids given so far

@@ -43,12 +43,17 @@ struct Address {
     int loop = 0;        ///< depth of the loop, outermost 0
     int64_t step = 0;    ///< bytes per step index
     int64_t parity = 0;  ///< bytes in odd iterations: one of two slots
+    bool operator==(const Term&) const = default;
   };
   int buffer = -1;
+  int value = -1;      ///< the buffer as lowered, whose place `buffer` now is; set by plan_memory
   int64_t offset = 0;  ///< bytes
   std::vector<Term> terms;
   int first_loop = -1;
   std::shared_ptr<const Address> at_first;
+
+  /// Whether two addresses are the same place at every step.
+  bool operator==(const Address& other) const;
 };
 
 /// A value as it is stored: an address and strides in elements.
@@ -125,6 +130,16 @@ struct RowsCall {
 
 struct Record;
 
+/// A value that goes from step to step: `now` is what a step finds, `next` what it leaves. As
+/// lowered these are two buffers, and every step begins with `now` as the step before left `next`,
+/// the first with `initial`; plan_memory() gives them one place, or two that change roles.
+struct Carry {
+  int now = -1, next = -1;  ///< buffers as lowered, alike and contiguous
+  Address initial;
+  DType dtype = DType::f32;
+  int64_t elements = 0;
+};
+
 /// Steps 0 .. steps-1, or backwards with `reverse`.
 struct LoopCall {
   std::string name;
@@ -133,6 +148,7 @@ struct LoopCall {
   bool reverse = false;
   bool private_rows = false;
   int64_t rows = 0;  ///< split over threads if private_rows
+  std::vector<Carry> carries;
   std::vector<Record> body;
 };
 
@@ -148,6 +164,14 @@ struct BlockCall {
 struct Record {
   std::string family;  ///< of the kernel it comes from
   std::variant<NestCall, PackCall, RowsCall, LoopCall, BlockCall> call;
+  int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
+};
+
+/// A copy that planning took out, because both values have one place from there on.
+struct RemovedCopy {
+  int from = -1, to = -1;  ///< values
+  int id = -1;             ///< of the record
+  int scope = -1;          ///< LoopCall::id of the loop around it
 };
 
 struct Plan {
@@ -155,6 +179,7 @@ struct Plan {
   std::vector<NestProgram> programs;  ///< distinct
   std::vector<Buffer> buffers;
   std::vector<Record> records;
+  std::vector<RemovedCopy> removed;  ///< by id
   std::vector<View> results;  ///< of the graph's results, in output buffers
   int64_t arena_bytes = 0;
   int phases = 0;
@@ -167,18 +192,18 @@ struct VectorShape {
   int registers = 32;
 };
 
-/// Lowers a graph of kernels (passes/fuse.h) to a plan without offsets. Throws ErrorKind::input,
-/// naming the node, for what no family takes.
+/// Lowers a graph of kernels (passes/fuse.h) to a plan without offsets, in which every value has a
+/// place of its own: a state gets its next value by a copy at the end, a scatter works on a copy of
+/// its table. Throws ErrorKind::input, naming the node, for what no family takes.
 Plan lower(const Graph& kernels, const VectorShape& vectors);
 
-/// Lets results take the place of operands that die in their kernel; called by plan_memory().
-void overwrite(Plan& plan);
-
-/// Gives every arena buffer an offset, so that no two that live at once overlap; sets arena_bytes.
+/// Lets values share places (codegen/sharing.h), then gives every arena buffer an offset, so that
+/// no two that live at once overlap; sets arena_bytes.
 void plan_memory(Plan& plan);
 
-/// Replays the lifetimes: throws an internal error if two live buffers overlap or a record uses a
-/// dead one.
+/// Replays the plan by buffers: throws an internal error if a record reads a value whose place has
+/// been given to another since it was written, if two live buffers overlap, or a record uses a dead
+/// one.
 void verify_plan(const Plan& plan);
 
 /// The plan as a person reads it: buffers with offset, lifetime and phase, records with what they

@@ -102,6 +102,8 @@ std::string print(const Plan& plan) {
       fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests\n", plan.name,
                   plan.arena_bytes, sum, plan.phases, plan.programs.size());
   for (const Buffer& buffer : plan.buffers) {
+    // What has another's place has none of its own.
+    if (buffer.place == Place::arena && buffer.first_phase < 0) continue;
     out += fmt::format("  %{}: {} bytes, {}", buffer.name, buffer.bytes,
                        place_names[size_t(buffer.place)]);
     if (lives_in_arena(buffer))

@@ -119,15 +119,16 @@ std::optional<View> view_of(const Node& node, int result, const View& operand) {
   return view;
 }
 
+bool Address::operator==(const Address& other) const {
+  const bool same_start = at_first == nullptr || other.at_first == nullptr
+                              ? at_first == other.at_first
+                              : first_loop == other.first_loop && *at_first == *other.at_first;
+  return buffer == other.buffer && offset == other.offset && terms == other.terms && same_start;
+}
+
 bool same_view(const View& a, const View& b) {
-  const auto same_term = [](const Address::Term& x, const Address::Term& y) {
-    return x.loop == y.loop && x.step == y.step && x.parity == y.parity;
-  };
-  return a.address.buffer == b.address.buffer && a.address.offset == b.address.offset &&
-         a.shape == b.shape && a.dtype == b.dtype && a.strides == b.strides &&
-         a.address.at_first == b.address.at_first &&
-         std::equal(a.address.terms.begin(), a.address.terms.end(), b.address.terms.begin(),
-                    b.address.terms.end(), same_term);
+  return a.address == b.address && a.shape == b.shape && a.dtype == b.dtype &&
+         a.strides == b.strides;
 }
 
 Address moved(Address address, int64_t bytes) {

@@ -33,6 +33,11 @@ class ReplayMemory {
 
   void read(const ReplayPlace& place, int64_t bytes);
   void write(const ReplayPlace& place, int64_t bytes);
+  /// In each memory whose half of the places is there: the bytes of `from` to `to`, as whoever
+  /// wrote them wrote them.
+  void copy(const ReplayPlace& from, const ReplayPlace& to, int64_t bytes);
+  void copy_lowered(const ReplayPlace& from, const ReplayPlace& to, int64_t bytes);
+  void fail(const std::string& what);
   /// Expects outputs and states to be as lowered.
   void expect_results();
 
@@ -47,6 +52,10 @@ class ReplayMemory {
   };
 
   Cell* planned_cells(int buffer, int64_t offset, int64_t bytes);
+  uint32_t* lowered_writers(const ReplayPlace& place, int64_t bytes);
+  void copy_planned(const ReplayPlace& from, const ReplayPlace& to, int64_t bytes);
+  void note_read(Cell& cell, const ReplayPlace& place);
+  void note_write(Cell& cell, const ReplayPlace& place);
   void fail(const std::string& what, const ReplayPlace& place);
 
   const Plan& lowered_;

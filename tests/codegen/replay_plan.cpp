@@ -2,6 +2,7 @@
 #include "tests/codegen/replay_plan.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/cpu/share.h"
 #include "tests/codegen/replay_memory.h"
@@ -24,8 +25,8 @@ class Replay {
         step_(size_t(planned.loop_depth)) {}
 
   std::string run() {
-    for (size_t i = 0; i < planned_.records.size(); ++i)
-      phase(lowered_.records[i], planned_.records[i]);
+    each_pair(lowered_.records, planned_.records,
+              [&](const Record* a, const Record* b) { phase(a, b); });
     memory_.expect_results();
     return memory_.fault();
   }
@@ -33,16 +34,34 @@ class Replay {
  private:
   // --- who does what when ---
 
-  void phase(const Record& a, const Record& b) {
-    const auto* loop = std::get_if<LoopCall>(&b.call);
+  /// Records with the same id, in their order; null for a copy that is in one of the plans alone.
+  template <typename Body>
+  void each_pair(const std::vector<Record>& a, const std::vector<Record>& b, const Body& body) {
+    size_t i = 0;
+    for (const Record& planned : b) {
+      while (planned.id >= 0 && i < a.size() && a[i].id < planned.id) body(&a[i++], nullptr);
+      if (planned.id < 0) {
+        body(nullptr, &planned);
+      } else if (i == a.size() || a[i].id != planned.id) {
+        memory_.fail("a record that was never lowered");
+      } else {
+        body(&a[i++], &planned);
+      }
+    }
+    while (i < a.size()) body(&a[i++], nullptr);
+  }
+
+  void phase(const Record* a, const Record* b) {
+    const auto* loop = b == nullptr ? nullptr : std::get_if<LoopCall>(&b->call);
     if (loop != nullptr && !loop->private_rows) {
-      const auto& before = std::get<LoopCall>(a.call);
-      each_step(*loop, [&] {
-        for (size_t i = 0; i < loop->body.size(); ++i) phase(before.body[i], loop->body[i]);
+      const auto& before = std::get<LoopCall>(a->call);
+      each_step(before, [&] {
+        each_pair(before.body, loop->body,
+                  [&](const Record* x, const Record* y) { phase(x, y); });
       });
       return;
     }
-    memory_.next_phase();
+    if (b != nullptr) memory_.next_phase();
     for (thread_ = 0; thread_ < threads_; ++thread_) {
       memory_.set_thread(thread_);
       own_rows_ = {};
@@ -51,45 +70,76 @@ class Replay {
     }
   }
 
+  /// `loop` is as lowered: it says how `now` follows `next`.
   template <typename Body>
   void each_step(const LoopCall& loop, const Body& body) {
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < loop.steps; ++i) {
       iteration_[depth] = i;
       step_[depth] = loop.reverse ? loop.steps - 1 - i : i;
+      for (const Carry& carry : loop.carries) begin_step(carry, i == 0);
       body();
     }
     --depth_;
   }
 
-  void call(const Record& a, const Record& b) {
-    if (auto nest = std::get_if<NestCall>(&b.call)) {
+  void begin_step(const Carry& carry, bool first) {
+    const int64_t bytes = carry.elements * size_of(carry.dtype);
+    if (first) {
+      const auto [buffer, offset] = resolve(carry.initial);
+      memory_.copy_lowered({buffer, -1, offset}, {carry.now}, bytes);
+    } else {
+      memory_.copy_lowered({carry.next}, {carry.now}, bytes);
+    }
+  }
+
+  void call(const Record* a, const Record* b) {
+    if (a == nullptr || b == nullptr) {
+      const Record& copy = a == nullptr ? *b : *a;
+      const auto* nest = std::get_if<NestCall>(&copy.call);
+      if (nest == nullptr || !is_copy(program_of(*nest, b == nullptr)))
+        return memory_.fail("a record that is not a copy is in one plan alone");
       memory_.set_call(nest->name);
-      nest_call(std::get<NestCall>(a.call), *nest);
-    } else if (auto pack = std::get_if<PackCall>(&b.call)) {
+      return nest_call(a == nullptr ? nullptr : nest, b == nullptr ? nullptr : nest);
+    }
+    if (auto nest = std::get_if<NestCall>(&b->call)) {
+      memory_.set_call(nest->name);
+      nest_call(&std::get<NestCall>(a->call), nest);
+    } else if (auto pack = std::get_if<PackCall>(&b->call)) {
       memory_.set_call(pack->name);
-      pack_call(std::get<PackCall>(a.call), *pack);
-    } else if (auto rows = std::get_if<RowsCall>(&b.call)) {
+      pack_call(std::get<PackCall>(a->call), *pack);
+    } else if (auto rows = std::get_if<RowsCall>(&b->call)) {
       memory_.set_call(rows->name);
-      rows_call(std::get<RowsCall>(a.call), *rows);
-    } else if (auto block = std::get_if<BlockCall>(&b.call)) {
+      rows_call(std::get<RowsCall>(a->call), *rows);
+    } else if (auto block = std::get_if<BlockCall>(&b->call)) {
       const Range own = share(block->rows, 1, thread_, threads_);
       private_rows_ = true;
       for (int64_t row = own.begin; row < own.end; row += block->block_rows) {
         own_rows_ = {row, std::min(row + block->block_rows, own.end)};
-        bodies(std::get<BlockCall>(a.call).body, block->body);
+        bodies(std::get<BlockCall>(a->call).body, block->body);
       }
     } else {
-      const auto& loop = std::get<LoopCall>(b.call);
+      const auto& loop = std::get<LoopCall>(b->call);
+      const auto& before = std::get<LoopCall>(a->call);
       private_rows_ = true;
       own_rows_ = share(loop.rows, 1, thread_, threads_);
       if (own_rows_.empty()) return;
-      each_step(loop, [&] { bodies(std::get<LoopCall>(a.call).body, loop.body); });
+      each_step(before, [&] { bodies(before.body, loop.body); });
     }
   }
 
   void bodies(const std::vector<Record>& a, const std::vector<Record>& b) {
-    for (size_t i = 0; i < b.size(); ++i) call(a[i], b[i]);
+    for (size_t i = 0; i < b.size(); ++i) call(&a[i], &b[i]);
+  }
+
+  const NestProgram& program_of(const NestCall& call, bool lowered) const {
+    return (lowered ? lowered_ : planned_).programs[size_t(call.program)];
+  }
+
+  static bool is_copy(const NestProgram& program) {
+    return program.body.size() == 2 && program.body[0].kind == NestOp::load &&
+           program.body[1].kind == NestOp::store &&
+           program.operands[size_t(program.body[0].operand)].kind == OperandKind::load;
   }
 
   // --- where ---
@@ -105,10 +155,14 @@ class Replay {
     return {address.buffer, offset};
   }
 
-  ReplayPlace place(const Address& a, const Address& b) const {
-    const auto [lowered, offset] = resolve(a);
-    const auto [planned, planned_offset] = resolve(b);
-    return {lowered, planned, offset, planned_offset};
+  ReplayPlace place(const Address& a, const Address& b) const { return place(&a, &b); }
+
+  /// Of an address that one plan alone has, the other half stays absent.
+  ReplayPlace place(const Address* a, const Address* b) const {
+    ReplayPlace made;
+    if (a != nullptr) std::tie(made.lowered, made.offset) = resolve(*a);
+    if (b != nullptr) std::tie(made.planned, made.planned_offset) = resolve(*b);
+    return made;
   }
 
   // --- nests ---
@@ -139,20 +193,39 @@ class Replay {
                                                : share(call.rows, 1, thread_, threads_);
   }
 
-  void nest_call(const NestCall& a, const NestCall& b) {
-    const NestProgram& program = planned_.programs[size_t(b.program)];
+  /// A call in both plans, or in one alone (the other is null).
+  void nest_call(const NestCall* a, const NestCall* b) {
+    const NestCall& call = b == nullptr ? *a : *b;
+    const NestProgram& program = program_of(call, b == nullptr);
     Range rows, columns;
-    shares(b, program, rows, columns);
-    if (rows.empty() && b.rows > 0) return;
-    if (columns.empty() && b.unit > 0) return;
-    if (std::ranges::count(b.outer, 0) > 0) return;
-    std::vector<int64_t> index(b.outer.size(), 0);
+    shares(call, program, rows, columns);
+    if (rows.empty() && call.rows > 0) return;
+    if (columns.empty() && call.unit > 0) return;
+    if (std::ranges::count(call.outer, 0) > 0) return;
+    std::vector<int64_t> index(call.outer.size(), 0);
     do {
       std::vector<Operand> operands;
-      for (size_t i = 0; i < b.operands.size(); ++i)
-        operands.push_back(operand(a.operands[i], b.operands[i], program.operands[i], index));
-      one_nest(a, b, program, operands, index, rows, columns);
-    } while (next(b.outer, index));
+      for (size_t i = 0; i < call.operands.size(); ++i)
+        operands.push_back(operand(a, b, i, program.operands[i], index));
+      if (is_copy(program)) {
+        copy(program, operands, rows, columns);
+      } else {
+        one_nest(*a, *b, program, operands, index, rows, columns);
+      }
+    } while (next(call.outer, index));
+  }
+
+  /// A copy hands on who wrote what it copies: it may be in one of the plans alone.
+  void copy(const NestProgram& program, const std::vector<Operand>& operands, const Range& rows,
+            const Range& columns) {
+    const Operand& from = operands[size_t(program.body[0].operand)];
+    const Operand& to = operands[size_t(program.body[1].operand)];
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      for (int64_t c = columns.begin; c < columns.end; ++c) {
+        memory_.copy(from.place.moved(row * from.row + c * from.column),
+                     to.place.moved(row * to.row + c * to.column), to.bytes);
+      }
+    }
   }
 
   static bool next(const std::vector<int64_t>& extents, std::vector<int64_t>& index) {
@@ -169,11 +242,15 @@ class Replay {
     return offset;
   }
 
-  Operand operand(const CallOperand& a, const CallOperand& b, const NestOperand& form,
-                  const std::vector<int64_t>& index) const {
+  Operand operand(const NestCall* lowered, const NestCall* planned, size_t i,
+                  const NestOperand& form, const std::vector<int64_t>& index) const {
     Operand made;
     if (form.kind == OperandKind::iota || form.kind == OperandKind::literal) return made;
-    made.place = place(a.address, b.address).moved(along(b.outer, index));
+    const CallOperand* a = lowered == nullptr ? nullptr : &lowered->operands[i];
+    const CallOperand& b = planned == nullptr ? *a : planned->operands[i];
+    made.place = place(a == nullptr ? nullptr : &a->address,
+                       planned == nullptr ? nullptr : &b.address)
+                     .moved(along(b.outer, index));
     made.bytes = size_of(form.dtype);
     made.row = form.by_row ? b.row : 0;
     made.part = b.part;
