@@ -21,7 +21,7 @@ namespace {
 /// What becomes of the addresses of `now` or `next` of a carry.
 struct Placed {
   int buffer = -1;
-  bool alone = true;    ///< both have one place
+  bool alone = true;  ///< both have one place
   bool is_next = false;
   int64_t slot = 0;     ///< bytes from one place to the other
   int64_t left_at = 0;  ///< where the loop leaves the last value
@@ -167,8 +167,8 @@ class CarryPlaces {
 
   Plan& plan_;
   const Uses uses_;
-  std::unordered_set<int> one_place_;    ///< carries, by `now`
-  std::unordered_map<int, int> homes_;   ///< the loop around a carry's loop, or -1
+  std::unordered_set<int> one_place_;   ///< carries, by `now`
+  std::unordered_map<int, int> homes_;  ///< the loop around a carry's loop, or -1
   std::unordered_map<int, Placed> placed_;
   std::unordered_map<std::string, int> programs_;  ///< by text; filled when first asked
 };

@@ -111,7 +111,9 @@ class InPlace {
                            (p.column != ColumnStep::none || a.unit == 1);
     if (!same_place || !same_extent || !same_form || !own_elements(store)) return false;
     if (mutated(Mutant::operand_overwritten_early)) return true;
-    if (own_loop_ >= 0 && !moves_on(y.address)) return false;
+    if (own_loop_ >= 0 && !moves_on(y.address) &&
+        !mutated(Mutant::operand_of_all_steps_overwritten))
+      return false;
     return load.call < store.call || (load.call == store.call && loaded_first(load, store));
   }
 

@@ -140,10 +140,16 @@ void Lowering::pack_matrices(std::vector<NestCall>& calls) {
     if (call.products.empty()) continue;
     const TileShape shape = tile_shape(program, vectors_.lanes, vectors_.registers);
     for (CallProduct& product : call.products) {
-      PanelKey key{product.b,     product.k,        call.unit,      product.parts,
-                   product.b_k,   product.b_column, product.b_part, shape.width()};
+      PanelKey key{product.b,   product.k,        call.unit,      product.parts,
+                   product.b_k, product.b_column, product.b_part, shape.width()};
       auto found = std::ranges::find(packed, key, &std::pair<PanelKey, Address>::first);
       if (mutated(Mutant::panels_of_another_matrix) && !packed.empty()) found = packed.begin();
+      if (mutated(Mutant::panels_of_another_length)) {
+        found = std::ranges::find_if(packed, [&](const auto& made) {
+          key.k = made.first.k;
+          return made.first == key;
+        });
+      }
       if (found == packed.end()) {
         PackCall pack{call.name, product.b};
         pack.k = product.k;
@@ -212,7 +218,10 @@ bool Lowering::lower_history(const Node& kernel, ViewMap& views, const ViewMap& 
   const View& history = views.get(found->history);
   // Without a slot of its own where the history is a result of the graph, or the one slot is for
   // another value or at the other end.
-  if (slot == history_slots_.end() || slot->second != *found) return false;
+  if (slot == history_slots_.end()) return false;
+  const bool same = mutated(Mutant::history_slot_of_another) ? slot->second.front == found->front
+                                                             : slot->second == *found;
+  if (!same) return false;
   const Buffer& buffer = plan_.buffers[size_t(history.address.buffer)];
   const int64_t step = history.strides[0] * size_of(history.dtype);
   if (buffer.place != Place::arena ||

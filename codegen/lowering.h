@@ -121,12 +121,12 @@ class Lowering {
   const VectorShape vectors_;
   Plan plan_;
   RowBinding binding_;
-  std::vector<Record>* records_ = nullptr;                     // where add() appends
-  std::map<std::string, int> program_index_;                   // by text
+  std::vector<Record>* records_ = nullptr;                               // where add() appends
+  std::map<std::string, int> program_index_;                             // by text
   std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots_;  // values with a slot more
-  int depth_ = 0;                                              // of the loop being lowered
-  int scope_ = -1;                                             // its id
-  int loops_ = 0;                                              // ids given so far
+  int depth_ = 0;   // of the loop being lowered
+  int scope_ = -1;  // its id
+  int loops_ = 0;   // ids given so far
 };
 
 }  // namespace graphc

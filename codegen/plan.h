@@ -180,7 +180,7 @@ struct Plan {
   std::vector<Buffer> buffers;
   std::vector<Record> records;
   std::vector<RemovedCopy> removed;  ///< by id
-  std::vector<View> results;  ///< of the graph's results, in output buffers
+  std::vector<View> results;         ///< of the graph's results, in output buffers
   int64_t arena_bytes = 0;
   int phases = 0;
   int loop_depth = 0;  ///< deepest nesting of loops

@@ -73,6 +73,8 @@ class CopyRemoval {
 
   void run() {
     visit(plan_.records, -1);
+    // By now more copies may have become copies of a place to itself.
+    visit(plan_.records, -1);
     if (removed_.empty()) return;
     std::ranges::stable_sort(plan_.removed, {}, &RemovedCopy::id);
     places_.apply(plan_);
@@ -85,7 +87,8 @@ class CopyRemoval {
       const Record& record = records[i];
       if (const LoopCall* loop = loop_of_phases(record)) {
         visit(loop->body, loop->id);
-      } else if (const std::optional<WholeCopy> copy = whole_copy(plan_, record)) {
+      } else if (const std::optional<WholeCopy> copy = whole_copy(plan_, record);
+                 copy && !removed_.contains(&record)) {
         const int from = places_.of(copy->from.buffer), to = places_.of(copy->to.buffer);
         if (from != to && !goes_on_in(from, to, record, scope) && !is_made_in(from, to, record))
           continue;
@@ -111,12 +114,10 @@ class CopyRemoval {
   bool goes_on_in(int from, int to, const Record& copy, int scope) {
     if (!is_in_arena(from, scope) || !is_in_arena(to, scope)) return false;
     const Use& here = use_by(from, copy);
-    const bool from_dies = std::ranges::all_of(uses_.of(from), [&](const Use& use) {
-      return use.before(here) || use.record == &copy;
-    });
-    const bool to_begins = std::ranges::all_of(uses_.of(to), [&](const Use& use) {
-      return here.before(use) || use.record == &copy;
-    });
+    const bool from_dies = std::ranges::all_of(
+        uses_.of(from), [&](const Use& use) { return use.before(here) || use.record == &copy; });
+    const bool to_begins = std::ranges::all_of(
+        uses_.of(to), [&](const Use& use) { return here.before(use) || use.record == &copy; });
     if (!from_dies || !to_begins) return false;
     kept_ = from;
     return true;

@@ -45,9 +45,8 @@ void Uses::visit(const std::vector<Record>& records) {
     }
     around_.push_back(&record);
     for (const Carry& carry : loop->carries) {
-      visit_reads(carry.initial, [&](const Address& address) {
-        add(address, Access::read, record);
-      });
+      visit_reads(carry.initial,
+                  [&](const Address& address) { add(address, Access::read, record); });
     }
     visit(loop->body);
     around_.pop_back();
@@ -58,9 +57,8 @@ void Uses::add(const Address& address, Access access, const Record& record) {
   const int scope = plan_.buffers[size_t(address.buffer)].scope;
   // The loop in whose steps the buffer lives; what lives outside of all, or in a loop that is past,
   // is seen from outside.
-  const auto home = std::ranges::find_if(around_, [&](const Record* loop) {
-    return std::get<LoopCall>(loop->call).id == scope;
-  });
+  const auto home = std::ranges::find_if(
+      around_, [&](const Record* loop) { return std::get<LoopCall>(loop->call).id == scope; });
   const auto further_inside = home == around_.end() ? around_.begin() : home + 1;
   Use use{phase_, phase_, &record, int(around_.size()), access};
   if (further_inside != around_.end()) {

@@ -130,9 +130,9 @@ class Replay {
   }
 
   const Plan& plan_;
-  std::vector<std::set<int>> held_;  ///< by place: the values that lie there
-  std::vector<int> place_of_;        ///< by value: where it was last
-  std::vector<bool> two_places_;     ///< of a carry: `now` and `next` change roles
+  std::vector<std::set<int>> held_;                  ///< by place: the values that lie there
+  std::vector<int> place_of_;                        ///< by value: where it was last
+  std::vector<bool> two_places_;                     ///< of a carry: `now` and `next` change roles
   std::map<int, std::vector<RemovedCopy>> removed_;  ///< by scope
   std::vector<int> round_;                           ///< of the loops around, by depth
   int depth_ = 0;
@@ -182,9 +182,10 @@ void verify_plan(const Plan& plan) {
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& a = plan.buffers[i];
     if (!is_in_arena(a)) continue;
-    GRAPHC_CHECK(
-        a.offset >= 0 && a.offset % kArenaAlignment == 0 && a.offset + arena_room(a) <= plan.arena_bytes,
-        "%{} at {} lies outside the arena of {} bytes", a.name, a.offset, plan.arena_bytes);
+    GRAPHC_CHECK(a.offset >= 0 && a.offset % kArenaAlignment == 0 &&
+                     a.offset + arena_room(a) <= plan.arena_bytes,
+                 "%{} at {} lies outside the arena of {} bytes", a.name, a.offset,
+                 plan.arena_bytes);
     for (size_t j = i + 1; j < plan.buffers.size(); ++j) {
       const Buffer& b = plan.buffers[j];
       if (!is_in_arena(b) || !live_together(a, b)) continue;

@@ -56,8 +56,7 @@ class Replay {
     if (loop != nullptr && !loop->private_rows) {
       const auto& before = std::get<LoopCall>(a->call);
       each_step(before, [&] {
-        each_pair(before.body, loop->body,
-                  [&](const Record* x, const Record* y) { phase(x, y); });
+        each_pair(before.body, loop->body, [&](const Record* x, const Record* y) { phase(x, y); });
       });
       return;
     }
@@ -248,9 +247,9 @@ class Replay {
     if (form.kind == OperandKind::iota || form.kind == OperandKind::literal) return made;
     const CallOperand* a = lowered == nullptr ? nullptr : &lowered->operands[i];
     const CallOperand& b = planned == nullptr ? *a : planned->operands[i];
-    made.place = place(a == nullptr ? nullptr : &a->address,
-                       planned == nullptr ? nullptr : &b.address)
-                     .moved(along(b.outer, index));
+    made.place =
+        place(a == nullptr ? nullptr : &a->address, planned == nullptr ? nullptr : &b.address)
+            .moved(along(b.outer, index));
     made.bytes = size_of(form.dtype);
     made.row = form.by_row ? b.row : 0;
     made.part = b.part;
