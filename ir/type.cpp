@@ -70,9 +70,9 @@ std::array<int64_t, Shape::kMaxRank> Shape::strides() const {
 }
 
 Shape Shape::with(int axis, int64_t extent) const {
-  Shape result = *this;
-  result.extents_[axis < 0 ? axis + rank_ : axis] = extent;
-  return result;
+  std::array<int64_t, kMaxRank> extents = extents_;
+  extents[size_t(axis < 0 ? axis + rank_ : axis)] = extent;
+  return Shape(std::span<const int64_t>(extents.data(), size_t(rank_)));
 }
 
 Shape Shape::without(int axis) const {

@@ -39,7 +39,7 @@ class Shape {
   int rank() const { return rank_; }
   /// Extent of `axis`; a negative axis counts from the end.
   int64_t operator[](int axis) const { return extents_[axis < 0 ? axis + rank_ : axis]; }
-  /// Number of elements; 1 for a scalar.
+  /// Number of elements; 1 for a scalar. It and the bytes of any element type fit an int64.
   int64_t elements() const;
   std::span<const int64_t> extents() const { return {extents_.data(), size_t(rank_)}; }
   const int64_t* begin() const { return extents_.data(); }
@@ -48,7 +48,7 @@ class Shape {
   std::array<int64_t, kMaxRank> strides() const;
 
   /// This shape with `axis` set to `extent`, with `axis` removed, or with an extent inserted before
-  /// it.
+  /// it. Throws as the constructor does.
   Shape with(int axis, int64_t extent) const;
   Shape without(int axis) const;
   Shape insert(int axis, int64_t extent) const;
@@ -60,7 +60,8 @@ class Shape {
   int rank_ = 0;
 };
 
-/// NumPy's broadcasting rule; nothing when the shapes do not agree.
+/// NumPy's broadcasting rule; nothing when the shapes do not agree. Throws ErrorKind::input when
+/// the result is too large for a shape.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 /// "20,650": the extents as they stand between a type's brackets.
 std::string to_string(const Shape& shape);

@@ -57,6 +57,16 @@ Shape shape_attribute(const Node& node) {
   return Shape(node.attributes.get_ints("shape"));
 }
 
+int64_t sum_of_extents(const Node& node, std::initializer_list<int64_t> extents) {
+  int64_t sum = 0;
+  for (int64_t extent : extents) {
+    if (__builtin_add_overflow(sum, extent, &sum))
+      throw input_error({}, "{}: an extent of {} is more than a shape has", node.op.name,
+                        fmt::join(extents, " + "));
+  }
+  return sum;
+}
+
 void expect_floating(const Node& node, int operand) {
   if (!is_floating(type_of(node, operand).dtype)) {
     throw input_error({}, "{}: takes floating-point values: found {}", node.op.name,

@@ -20,6 +20,8 @@ int axis_attribute(const Node& node, int rank, std::string_view name = "axis");
 std::vector<int64_t> axes_attribute(const Node& node, int rank);
 /// The attribute `shape`, which must be present.
 Shape shape_attribute(const Node& node);
+/// The sum of extents of an axis; throws when it is more than any shape has.
+int64_t sum_of_extents(const Node& node, std::initializer_list<int64_t> extents);
 /// Throws unless the operand's dtype is a floating one.
 void expect_floating(const Node& node, int operand);
 

@@ -70,7 +70,10 @@ std::vector<Type> infer_matmul(const Node& node) {
   if (b.shape.rank() > 2 && a.shape.with(-1, 0).with(-2, 0) != b.shape.with(-1, 0).with(-2, 0)) {
     throw input_error({}, "matmul: batch dimensions differ: {} and {}", to_string(a), to_string(b));
   }
-  return {{a.dtype, a.shape.with(-2, m).with(-1, n)}};
+  Ints extents(a.shape.begin(), a.shape.end());
+  extents[size_t(rank) - 2] = m;
+  extents[size_t(rank) - 1] = n;
+  return {{a.dtype, Shape(extents)}};
 }
 
 /// All leading axes of a value joined: [..., n] as [rows, n].

@@ -67,7 +67,7 @@ std::vector<Type> infer_pad(const Node& node) {
   }
   Ints extents;
   for (size_t axis = 0; axis < rank; ++axis)
-    extents.push_back(low[axis] + x.shape[int(axis)] + high[axis]);
+    extents.push_back(sum_of_extents(node, {low[axis], x.shape[int(axis)], high[axis]}));
   return {{x.dtype, Shape(extents)}};
 }
 
@@ -107,7 +107,7 @@ std::vector<Type> infer_concat(const Node& node) {
       throw input_error({}, "concat: operands differ outside axis {}: {} and {}", axis,
                         to_string(first), to_string(type));
     }
-    extent += type.shape[axis];
+    extent = sum_of_extents(node, {extent, type.shape[axis]});
   }
   return {{first.dtype, first.shape.with(axis, extent)}};
 }
