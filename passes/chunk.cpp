@@ -132,11 +132,11 @@ class Chunker {
   Value make_in_body(const Outside& value, int64_t rows, Graph& body) const {
     const Shape shape = value.axes > 0 ? with_rows(rows, value.shape, value.axes) : value.shape;
     const Node& leaf = *value.value.node;
+    if (value.axes == 0 && leaf.is(ops::iota)) return copy_node(leaf, {}, body).result();
     if (!leaf.is(ops::iota))
       return splat(body, *splat_value(value.value), {leaf.types[0].dtype, shape});
     const int axis = int(leaf.attributes.get_int("axis", 0));
-    return graphc::iota(body, shape, value.axes > 0 ? axis - value.axes + 1 : axis,
-                        leaf.types[0].dtype);
+    return graphc::iota(body, shape, axis - value.axes + 1, leaf.types[0].dtype);
   }
 
   /// The attributes of a member for rows on one axis.

@@ -12,6 +12,7 @@
 #include "ir/rewrite.h"
 #include "passes/fuse.h"
 #include "passes/passes.h"
+#include "passes/simplify_rules.h"
 
 namespace graphc {
 namespace {
@@ -98,11 +99,7 @@ std::optional<Values> lower(const Node& node, const Values& operands, Graph& to)
     if (node.is(ops::pad)) return Values{lower_pad(node, operands[0], to)};
     return Values{lower_cumsum(node, operands[0], to)};
   }
-  if (node.is(ops::size)) {
-    int64_t count = 1;
-    for (int64_t axis : node.attributes.get_ints("axes")) count *= operands[0].shape()[int(axis)];
-    return Values{scalar_constant(to, double(count), node.types[0].dtype)};
-  }
+  if (node.is(ops::size)) return Values{constant_size(node, to)};
   if (!node.is(ops::sum) && !node.is(ops::max)) return std::nullopt;
   Value x = operands[0];
   const Ints axes = node.attributes.get_ints("axes");

@@ -21,9 +21,11 @@ struct Rule {
 
 /// A rule written as text: wherever the result of `pattern` is found, `becomes` may stand, for all
 /// numbers or bool of any shape. Parameters named %c... are bool, others f32. Operands of
-/// commutative ops match in either order.
+/// commutative ops match in either order. Both have the same derivatives too, also where there is a
+/// kink: rules are applied before gradients are made.
 struct TextRule {
   std::string_view name, pattern, becomes;
+  bool needs_sign = false;  ///< does not hold where neg() wraps: for u32 and u8
 };
 
 std::span<const Rule> shape_rules();
@@ -32,7 +34,8 @@ std::span<const TextRule> text_rules();
 
 /// Applies the first text rule that fits.
 std::optional<Values> apply_text_rules(const Node& node, Graph& to);
-/// Whether the op gives the same for exchanged operands.
+/// Whether the op gives the same for exchanged operands, and the same derivatives of each:
+/// maximum and minimum do not, whose derivative goes to the first of two equal operands.
 bool is_commutative(const Op& op);
 
 /// Removes of each scan the streams, carries, captures and emits that nothing needs, merges equal
@@ -40,7 +43,10 @@ bool is_commutative(const Op& op);
 /// same object if nothing changed.
 GraphPtr prune_scans(const GraphPtr& graph);
 
-/// The number all elements of a constant are, if its value is one number.
+/// The constant that a node of op `size` is.
+Value constant_size(const Node& size, Graph& to);
+
+/// The number all elements of a constant are, if its value is one number that a double holds.
 std::optional<double> splat_value(Value value);
 /// splat_value() == number.
 bool is_splat(Value value, double number);

@@ -220,6 +220,7 @@ Result add_of_concats(const Node& node, Graph&) {
     if (!left || !right || (!is_splat(left, 0) && !is_splat(right, 0))) return std::nullopt;
     parts.push_back(is_splat(left, 0) ? right : left);
   }
+  if (parts.empty()) return std::nullopt;
   return Values{concat(parts, axis)};
 }
 

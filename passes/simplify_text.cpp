@@ -28,7 +28,7 @@ constexpr TextRule table[] = {
     {"mul-neg-neg", "graph (%x, %y) { return mul(neg(%x), neg(%y)) }",
      "graph (%x, %y) { return mul(%x, %y) }"},
     {"square-neg", "graph (%x) { return square(neg(%x)) }", "graph (%x) { return square(%x) }"},
-    {"abs-neg", "graph (%x) { return abs(neg(%x)) }", "graph (%x) { return abs(%x) }"},
+    {"abs-neg", "graph (%x) { return abs(neg(%x)) }", "graph (%x) { return abs(%x) }", true},
     {"abs-abs", "graph (%x) { return abs(abs(%x)) }", "graph (%x) { return abs(%x) }"},
     {"relu-relu", "graph (%x) { return relu(relu(%x)) }", "graph (%x) { return relu(%x) }"},
     {"pow-one", "graph (%x) { return pow(%x, 1.) }", "graph (%x) { return %x }"},
@@ -49,6 +49,7 @@ constexpr TextRule table[] = {
 
 struct ParsedRule {
   GraphPtr pattern, becomes;
+  bool needs_sign = false;
 };
 
 GraphPtr parse_rule(std::string_view text, std::string_view name) {
@@ -66,7 +67,8 @@ const ParsedRules& parsed_rules() {
   static const ParsedRules parsed = [] {
     ParsedRules result;
     for (const TextRule& rule : table) {
-      ParsedRule both{parse_rule(rule.pattern, rule.name), parse_rule(rule.becomes, rule.name)};
+      ParsedRule both{parse_rule(rule.pattern, rule.name), parse_rule(rule.becomes, rule.name),
+                      rule.needs_sign};
       result[both.pattern->results()[0].node->op.name].push_back(std::move(both));
     }
     return result;
@@ -120,16 +122,18 @@ Value build(Value pattern, const Bindings& bindings, DType dtype, Graph& to) {
 std::span<const TextRule> text_rules() { return table; }
 
 bool is_commutative(const Op& op) {
-  constexpr const Op* commutative[] = {&ops::add,        &ops::mul,        &ops::maximum,
-                                       &ops::minimum,    &ops::equal,      &ops::not_equal,
-                                       &ops::logical_or, &ops::logical_and};
+  constexpr const Op* commutative[] = {&ops::add,        &ops::mul,        &ops::equal,
+                                       &ops::not_equal,  &ops::logical_or, &ops::logical_and,
+                                       &ops::logical_xor};
   return std::find(std::begin(commutative), std::end(commutative), &op) != std::end(commutative);
 }
 
 std::optional<Values> apply_text_rules(const Node& node, Graph& to) {
   const auto rules = parsed_rules().find(node.op.name);
   if (rules == parsed_rules().end()) return std::nullopt;
+  const DType dtype = node.types[0].dtype;
   for (const ParsedRule& rule : rules->second) {
+    if (rule.needs_sign && (dtype == DType::u32 || dtype == DType::u8)) continue;
     Bindings bindings;
     if (!match_operands(*rule.pattern->results()[0].node, node.operands, bindings)) continue;
     // Parameters are bound to values of other dtypes, or of more elements, than the result's.

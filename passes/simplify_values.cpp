@@ -2,6 +2,7 @@
 // The rules of simplify on what is computed: constants, casts, reductions, products, broadcasting.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/build.h"
 #include "ir/evaluate.h"
@@ -77,24 +78,44 @@ Result cast_to_same(const Node& node, Graph&) {
   return node.operands;
 }
 
+/// The largest number up to which a type holds every whole one.
+int64_t largest_exact(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return 1;
+    case DType::u8:
+      return std::numeric_limits<uint8_t>::max();
+    case DType::bf16:
+      return 1 << 8;
+    case DType::f32:
+      return 1 << 24;
+    case DType::i32:
+      return std::numeric_limits<int32_t>::max();
+    case DType::u32:
+      return std::numeric_limits<uint32_t>::max();
+    case DType::f64:
+    case DType::i64:
+      return int64_t{1} << 53;
+  }
+  return 0;
+}
+
+/// Only where every index is the same number in both types: an iota wraps, or rounds, in its own.
 Result cast_of_iota(const Node& node, Graph& to) {
   const Node& inner = *node.operands[0].node;
-  if (!inner.is(ops::iota) || node.types[0].dtype == DType::boolean) return std::nullopt;
-  // Only where every index is the same number in both types.
-  const int64_t exact = node.types[0].dtype == DType::bf16 ? 256 : int64_t{1} << 24;
-  if (node.types[0].shape.elements() > exact || node.types[0].dtype == DType::u8)
-    return std::nullopt;
+  const DType from = inner.types[0].dtype, into = node.types[0].dtype;
+  if (!inner.is(ops::iota) || into == DType::boolean) return std::nullopt;
+  const bool along_axis = inner.attributes.find("axis") != nullptr;
+  const Shape& shape = node.types[0].shape;
+  const int64_t count =
+      along_axis ? shape[int(inner.attributes.get_int("axis", 0))] : shape.elements();
+  if (count - 1 > std::min(largest_exact(from), largest_exact(into))) return std::nullopt;
   Attributes attributes = inner.attributes;
   attributes.set("dtype", node.types[0].dtype);
   return Values{to.add(ops::iota, {}, std::move(attributes)).result()};
 }
 
-Result size_is_constant(const Node& node, Graph& to) {
-  double size = 1;
-  for (int64_t axis : node.attributes.get_ints("axes"))
-    size *= double(node.operands[0].shape()[int(axis)]);
-  return Values{splat(to, size, node.types[0])};
-}
+Result size_is_constant(const Node& node, Graph& to) { return Values{constant_size(node, to)}; }
 
 Result select_by_constant(const Node& node, Graph&) {
   const std::optional<double> condition = splat_value(node.operands[0]);
@@ -165,12 +186,26 @@ std::optional<Scaled> scaled(const Node& node) {
   return std::nullopt;
 }
 
+/// Whether x(ab) is (xa)b but for rounding, for every x of the type. Factors that both enlarge, or
+/// both diminish, overflow or vanish together; of two that do not, the first may do it alone. The
+/// product itself must be a number of full precision.
+bool may_be_multiplied(double a, double b, DType dtype) {
+  const bool wide = dtype == DType::f64;
+  const double least =
+      wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  const double most = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  a = std::abs(a);
+  b = std::abs(b);
+  return ((a >= 1 && b >= 1) || (a <= 1 && b <= 1)) && a * b >= least && a * b <= most;
+}
+
 /// mul(mul(x, a), b) is mul(x, ab).
 Result merge_factors(const Node& node, Graph&) {
   if (!is_floating(node.types[0].dtype)) return std::nullopt;
   const std::optional<Scaled> outer = scaled(node);
   const std::optional<Scaled> inner = outer ? scaled(*outer->x.node) : std::nullopt;
   if (!inner || (node.is(ops::neg) && outer->x.node->is(ops::neg))) return std::nullopt;
+  if (!may_be_multiplied(inner->factor, outer->factor, node.types[0].dtype)) return std::nullopt;
   return Values{inner->x * (inner->factor * outer->factor)};
 }
 
@@ -216,6 +251,29 @@ Result implicit_broadcast(const Node& node, Graph& to) {
 }
 
 }  // namespace
+
+Value constant_size(const Node& size, Graph& to) {
+  int64_t count = 1;
+  for (int64_t axis : size.attributes.get_ints("axes"))
+    count *= size.operands[0].shape()[int(axis)];
+  switch (size.types[0].dtype) {
+    case DType::boolean:
+      count = count != 0;
+      break;
+    case DType::u8:
+      count = uint8_t(count);
+      break;
+    case DType::i32:
+      count = int32_t(count);
+      break;
+    case DType::u32:
+      count = uint32_t(count);
+      break;
+    default:
+      break;
+  }
+  return splat(to, double(count), size.types[0]);
+}
 
 std::span<const Rule> value_rules() {
   static constexpr Rule rules[] = {

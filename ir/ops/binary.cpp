@@ -153,7 +153,8 @@ constinit const Op ops::div{
 constinit const Op ops::maximum{
     .name = "maximum",
     .doc =
-        "The larger of two values; NaN if either is. At equality the derivative goes to the first.",
+        "The larger of two values; NaN if either is. At equality the derivative goes to the first: "
+        "as a function with derivatives it is not commutative.",
     .infer = infer_arithmetic,
     .scalar = arithmetic<ScalarOp::maximum>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
@@ -167,7 +168,7 @@ constinit const Op ops::minimum{
     .name = "minimum",
     .doc =
         "The smaller of two values; NaN if either is. At equality the derivative goes to the "
-        "first.",
+        "first: as a function with derivatives it is not commutative.",
     .infer = infer_arithmetic,
     .scalar = arithmetic<ScalarOp::minimum>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {

@@ -35,11 +35,11 @@ constinit const Op ops::neg{
 
 constinit const Op ops::abs{
     .name = "abs",
-    .doc = "The absolute value of each element.",
+    .doc = "The absolute value of each element. Its derivative at 0 is 0.",
     .infer = infer_number,
     .scalar = unary<ScalarOp::abs>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::select(graphc::less(n.operands[0], 0), -dy[0], dy[0])};
+      return {dy[0] * graphc::sign(n.operands[0])};
     },
     .samples = unary_samples,
 };
