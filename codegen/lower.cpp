@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "codegen/lowering.h"
+#include "codegen/stored_part.h"
 #include "codegen/view.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
@@ -261,12 +262,13 @@ void Lowering::fill(const Node& node, ViewMap& views, const ViewMap& wanted) {
 
 void Lowering::lower_body(const Graph& body, std::vector<View> inputs, std::vector<View> results,
                           const std::string& name, const std::string& family) {
+  if (const std::optional<StoredPart> part = part_to_store(body, inputs, results)) {
+    if (part->results.empty()) return;
+    return lower_body(*part->body, part->inputs, part->results, name, family);
+  }
   std::string why_not;
   const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
   if (!rows) throw input_error({}, "the CPU target has no kernel for {}: {}", name, why_not);
-  for (const View& result : results) {
-    if (result.shape.elements() == 0) return;
-  }
   binding_.inputs = std::move(inputs);
   binding_.results = std::move(results);
   binding_.name = name;

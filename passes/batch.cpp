@@ -5,6 +5,7 @@
 
 #include "ir/build.h"
 #include "passes/region.h"
+#include "passes/simplify_rules.h"
 
 namespace graphc {
 namespace {
@@ -49,6 +50,7 @@ Ints extents_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 }  // namespace
 
 bool can_batch(const Node& node, const std::vector<bool>& stacked) {
+  if (node.is(ops::size)) return true;
   if (std::find(stacked.begin(), stacked.end(), true) == stacked.end()) return true;
   for (Value operand : node.operands) {
     if (operand.shape().rank() >= Shape::kMaxRank) return false;
@@ -63,7 +65,7 @@ bool can_batch(const Node& node, const std::vector<bool>& stacked) {
                        &ops::layer_norm}))
     return std::find(stacked.begin(), stacked.end(), false) == stacked.end();
   return is_one_of(node, {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice,
-                          &ops::concat, &ops::split, &ops::sum, &ops::max, &ops::size, &ops::mean});
+                          &ops::concat, &ops::split, &ops::sum, &ops::max, &ops::mean});
 }
 
 void Batch::set(Value inner, Batched outer) {
@@ -94,6 +96,11 @@ Batched Batch::get(Value inner) {
     for (Value operand : node.operands) {
       operands.push_back(find(operand));
       stacked |= operands.back().stacked;
+    }
+    // A size is what the shape of a step says, not of all steps.
+    if (node.is(ops::size)) {
+      set(node.result(), {constant_size(node, to_), false});
+      continue;
     }
     const Values results = add(node, operands);
     for (int i = 0; i < node.results(); ++i) {

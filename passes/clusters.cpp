@@ -32,8 +32,11 @@ bool is_column_view(const Node& node) {
          from[-1] % width == 0 && node.attributes.get_int("start", 0) % width == 0;
 }
 
-bool is_row_reduction(const Node& node) {
-  return (node.is(ops::sum) || node.is(ops::max)) && node.attributes.get_bool("keep", false);
+/// Whether the node makes or reads values of no elements: those have no unit.
+bool has_no_elements(const Node& node) {
+  const auto empty = [](const Type& type) { return type.shape.elements() == 0; };
+  return std::ranges::any_of(node.types, empty) ||
+         std::ranges::any_of(node.operands, [&](Value operand) { return empty(operand.type()); });
 }
 
 /// As many parts of a unit as a kernel has registers and code for (passes/row_program.cpp).
@@ -93,7 +96,8 @@ class Clustering {
     cluster.unit = unit_of(node);
     cluster.widest = widest_of(node);
     cluster.product = node.is(ops::matmul);
-    cluster.closed = !joins && (!node.is(ops::matmul) || is_batched_product(node));
+    cluster.closed =
+        has_no_elements(node) || (!joins && (!node.is(ops::matmul) || is_batched_product(node)));
     result_.of[size_t(node.id)] = int(result_.list.size());
     result_.list.push_back(std::move(cluster));
   }
@@ -141,7 +145,7 @@ class Clustering {
   }
 
   bool agrees(const Node& node, const Cluster& cluster) const {
-    if (cluster.closed) return false;
+    if (cluster.closed || has_no_elements(node)) return false;
     if (cluster.product && (is_row_reduction(node) || reads_matrix(node, cluster))) return false;
     if (domain(node).rank() == 0) return cluster.lead.rank() == 0 && cluster.unit == 1;
     if (leading(domain(node)) != cluster.lead) return false;
@@ -262,6 +266,10 @@ class Clustering {
 };
 
 }  // namespace
+
+bool is_row_reduction(const Node& node) {
+  return (node.is(ops::sum) || node.is(ops::max)) && node.attributes.get_bool("keep", false);
+}
 
 bool is_concat_of_units(const Node& node) {
   if (!node.is(ops::concat) || node.attributes.get_int("axis", 0) != node.types[0].shape.rank() - 1)

@@ -27,6 +27,8 @@ struct Clusters {
   std::vector<Cluster> list;
   std::vector<int> of;
 };
+/// A sum or maximum along the row that keeps its axis.
+bool is_row_reduction(const Node& node);
 /// A concatenation along the columns whose parts are all multiples of the narrowest.
 bool is_concat_of_units(const Node& node);
 Clusters find_clusters(const Graph& graph, bool fuse);

@@ -10,7 +10,9 @@
 #include "ir/scan.h"
 #include "passes/clusters.h"
 #include "passes/passes.h"
+#include "passes/region.h"
 #include "passes/row_program.h"
+#include "passes/variation.h"
 
 namespace graphc {
 namespace {
@@ -20,11 +22,39 @@ bool is_rows_op(const Node& node) {
          node.is(ops::merge_rows);
 }
 
-/// Constants and iotas become part of the kernels that compute with them element by element.
+/// Constants and iotas become part of the kernels that compute with them element by element. All
+/// other kernels read their operands from memory.
 bool is_cloned(const Node& leaf, const Node& user) {
   if (!leaf.is(ops::constant) && !leaf.is(ops::iota)) return false;
-  if (user.is(ops::concat) && !is_concat_of_units(user)) return false;
-  return !user.is(ops::matmul) && !is_rows_op(user);
+  return is_elementwise(user.op) || is_row_reduction(user) || is_concat_of_units(user) ||
+         is_view(user);
+}
+
+/// Why the matrices of a loop's products are not the same in every step, or nothing. What has no
+/// rows of its own is read whole by every thread, and packed once for all steps: the right operand
+/// of a product and, transposed, the left.
+std::string changing_matrix(const Scan& scan) {
+  const std::vector<Varies> varies = variation(scan);
+  for (const Node& node : scan.body().nodes()) {
+    if (!node.is(ops::matmul)) continue;
+    const bool transposed = node.attributes.get_bool("transpose_a", false);
+    for (Value matrix : {node.operands[1], transposed ? node.operands[0] : node.operands[1]}) {
+      if (!is_invariant(varies, matrix))
+        return fmt::format("%{} ({}): its matrix %{} changes with each step", node.names[0],
+                           node.op.name, matrix.name());
+    }
+  }
+  return {};
+}
+
+/// The first value of a body that has no elements, or an absent one.
+Value without_elements(const Graph& body) {
+  for (const Node& node : body.nodes()) {
+    for (int i = 0; i < node.results(); ++i) {
+      if (node.types[size_t(i)].shape.elements() == 0) return node.result(i);
+    }
+  }
+  return {};
 }
 
 std::string family_of(const Cluster& cluster) {
@@ -205,14 +235,20 @@ class KernelWriter {
                            {freeze(std::move(body))}, node.where, node.names));
   }
 
-  /// Whether the body is a row program that carries nothing but rows: a thread goes through all
-  /// steps of its rows by itself, and may not write what the others read.
+  /// Whether the body is a row program whose matrices do not change and that carries nothing but
+  /// rows: a thread goes through all steps of its rows by itself, and may not write what the others
+  /// read.
   static bool carries_rows(const Scan& scan, std::string& why_not) {
+    if (const Value empty = without_elements(scan.body())) {
+      why_not = fmt::format("%{} has no elements", empty.name());
+      return false;
+    }
+    why_not = changing_matrix(scan);
+    if (!why_not.empty()) return false;
     const std::optional<RowProgram> rows = analyse_row_program(scan.body(), &why_not);
     if (!rows) return false;
     const auto has_rows = [&](Value value) {
-      const RowKind kind = rows->kind_of(value);
-      return kind == RowKind::full || kind == RowKind::row;
+      return value.shape().rank() > 0 && value.shape().without(-1) == rows->lead;
     };
     for (size_t i = 0; i < scan.body_carries().size() && rows->rows() > 1; ++i) {
       const Value carry = scan.body_carries()[i];
@@ -246,6 +282,9 @@ GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options) {
 namespace {
 
 GraphPtr run_fuse(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+  // The leaves of a gradient would become inputs of a kernel, which depends on nothing.
+  if (contains(*graph, ops::grad))
+    throw Error(ErrorKind::usage, {}, "fuse: kernels have no derivatives: run autodiff first");
   FuseOptions fuse;
   fuse.fuse = !options.get_bool("single", false);
   fuse.recurrent = !options.get_bool("loops", false);

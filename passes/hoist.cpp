@@ -9,37 +9,29 @@
 
 #include <algorithm>
 
-#include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/passes.h"
 #include "passes/region.h"
 #include "passes/simplify.h"
 #include "passes/simplify_rules.h"
+#include "passes/variation.h"
 
 namespace graphc {
 
 std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to) {
   const Scan scan(node);
   const Graph& body = scan.body();
-  size_t first_capture = scan.streams().size() + scan.initial().size();
-  if (mutated(Mutant::carry_hoisted_as_invariant) && !scan.initial().empty()) --first_capture;
+  const std::vector<Varies> varies = variation(scan);
   // Constants are at hand everywhere; broadcasting before the loop would only store more.
-  std::vector<bool> constant(body.nodes().size()), invariant(body.nodes().size());
-  for (size_t i = first_capture; i < operands.size(); ++i)
-    invariant[size_t(body.inputs()[i].node->id)] = true;
+  std::vector<bool> stays(body.nodes().size());
   for (const Node& inner : body.nodes()) {
-    if (inner.is(ops::input)) continue;
-    bool all_constant = true, all_invariant = !inner.is(ops::broadcast_to);
-    for (Value operand : inner.operands) {
-      const size_t id = size_t(operand.node->id);
-      all_constant &= constant[id];
-      all_invariant &= constant[id] || invariant[id];
-    }
-    constant[size_t(inner.id)] = all_constant;
-    invariant[size_t(inner.id)] = all_invariant && !all_constant;
+    const size_t id = size_t(inner.id);
+    stays[id] = varies[id] > Varies::captures || inner.is(ops::broadcast_to);
+    for (Value operand : inner.operands) stays[id] = stays[id] || stays[size_t(operand.node->id)];
   }
   const auto moves = [&](const Node& inner) {
-    return invariant[size_t(inner.id)] && !inner.is(ops::input);
+    const size_t id = size_t(inner.id);
+    return varies[id] == Varies::captures && !stays[id] && !inner.is(ops::input);
   };
   Values crossing;
   const auto cross = [&](Value value) {
@@ -54,8 +46,9 @@ std::optional<Values> hoist_invariants(const Node& node, const Values& operands,
   if (crossing.empty()) return std::nullopt;
 
   ValueMap outside(body), inside(body);
-  for (size_t i = first_capture; i < operands.size(); ++i)
-    outside.set(body.inputs()[i], operands[i]);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (is_invariant(varies, body.inputs()[i])) outside.set(body.inputs()[i], operands[i]);
+  }
   const Values captured = copy_cone(body, outside, crossing, to);
   auto copy = std::make_unique<Graph>(body.name());
   for (Value input : body.inputs())

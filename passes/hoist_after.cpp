@@ -11,6 +11,7 @@
 #include "passes/hoist.h"
 #include "passes/region.h"
 #include "passes/sum_over_steps.h"
+#include "passes/variation.h"
 
 namespace graphc {
 namespace {
@@ -44,8 +45,7 @@ class HoistAfter {
   Value carry(size_t k) const { return scan_.body_carries()[k]; }
 
   void find_moving() {
-    Values roots(body_.inputs().begin(), body_.inputs().begin() + long(streams_ + carries_));
-    moving_ = dependents(body_, roots);
+    for (Varies varies : variation(scan_)) moving_.push_back(varies > Varies::captures);
   }
 
   /// Carries that only add up products, sums or scatters.

@@ -8,6 +8,7 @@
 #include "passes/cut.h"
 #include "passes/hoist.h"
 #include "passes/region.h"
+#include "passes/variation.h"
 
 namespace graphc {
 namespace {
@@ -27,7 +28,7 @@ class HoistBefore {
  private:
   size_t id(Value value) const { return size_t(value.node->id); }
 
-  /// By node: `steps_` differs from step to step; `early_` can be computed for all steps before the
+  /// By node: `steps_` depends on streams alone; `early_` can be computed for all steps before the
   /// loop; `heavy_` must be; `behind_` is heavy or computed from what is, and may be.
   void classify() {
     const size_t count = body_.nodes().size();
@@ -35,17 +36,15 @@ class HoistBefore {
     early_.resize(count);
     heavy_.resize(count);
     behind_.resize(count);
-    Values carries(scan_.body_carries().begin(), scan_.body_carries().end());
-    const std::vector<bool> varies = dependents(body_, carries);
+    const std::vector<Varies> varies = variation(scan_);
     const std::vector<bool> live = needed_for(body_, body_.results());
-    for (Value stream : scan_.body_streams()) steps_[id(stream)] = true;
     for (const Node& node : body_.nodes()) {
       const size_t n = size_t(node.id);
-      bool early = !varies[n] && live[n], behind = false;
+      steps_[n] = varies[n] == Varies::streams;
+      bool early = varies[n] != Varies::carries && live[n], behind = false;
       std::vector<bool> stacked;
       for (Value operand : node.operands) {
         stacked.push_back(steps_[id(operand)]);
-        if (stacked.back()) steps_[n] = true;
         early = early && early_[id(operand)];
         behind |= behind_[id(operand)];
       }

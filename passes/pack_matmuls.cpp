@@ -14,6 +14,7 @@
 #include "ir/scan.h"
 #include "passes/passes.h"
 #include "passes/region.h"
+#include "passes/variation.h"
 
 namespace graphc {
 namespace {
@@ -75,8 +76,8 @@ std::vector<Values> runs_of(const Node& concat, const std::vector<bool>& varies)
 
 std::vector<Group> products_over_concats(const Scan& scan) {
   const Graph& body = scan.body();
-  const Values carries(scan.body_carries().begin(), scan.body_carries().end());
-  const std::vector<bool> varies = dependents(body, carries);
+  std::vector<bool> varies;
+  for (Varies value : variation(scan)) varies.push_back(value == Varies::carries);
   std::vector<Group> groups;
   for (const Node& node : body.nodes()) {
     if (!is_plain_product(node) || varies[size_t(node.operands[1].node->id)]) continue;
@@ -155,15 +156,13 @@ void build_joined(const std::vector<const Node*>& members, ValueMap& known) {
 
 std::vector<Group> sibling_products(const Scan& scan) {
   const Graph& body = scan.body();
-  const size_t moving = scan.streams().size() + scan.initial().size();
-  const std::vector<bool> varies =
-      dependents(body, {body.inputs().begin(), body.inputs().begin() + long(moving)});
+  const std::vector<Varies> varies = variation(scan);
   const std::vector<bool> live = needed_for(body, body.results());
   Meetings meetings(body);
   std::vector<std::vector<const Node*>> classes;
   for (const Node& node : body.nodes()) {
     if (!live[size_t(node.id)] || !is_plain_product(node)) continue;
-    if (varies[size_t(node.operands[1].node->id)]) continue;
+    if (!is_invariant(varies, node.operands[1])) continue;
     const auto alike = std::find_if(classes.begin(), classes.end(), [&](const auto& candidate) {
       const Node& other = *candidate[0];
       return other.operands[0] == node.operands[0] && other.attributes == node.attributes &&

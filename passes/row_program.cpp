@@ -35,6 +35,16 @@ Shape leading(const Shape& shape) {
   return shape.rank() == 0 ? shape : shape.without(shape.rank() - 1);
 }
 
+/// Whether a value with rows `from` has one for each of `to`: as they are, or repeated along axes
+/// that it lacks or has once.
+bool covers(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int axis = 1; axis <= from.rank(); ++axis) {
+    if (from[-axis] != to[-axis] && from[-axis] != 1) return false;
+  }
+  return true;
+}
+
 class Analysis {
  public:
   explicit Analysis(const Graph& body) : body_(body), live_(live_nodes(body)) {
@@ -132,8 +142,9 @@ class Analysis {
       kind = RowKind::column;
     } else {
       // An input may be repeated along some of the rows' axes: its addresses are.
-      require(all_rows || node.is(ops::input) || is_leaf(node), node, "its rows [{}] are not [{}]",
-              to_string(lead), to_string(result_.lead));
+      const bool repeats = (node.is(ops::input) || is_leaf(node)) && covers(lead, result_.lead);
+      require(all_rows || repeats, node, "its rows [{}] are not [{}]", to_string(lead),
+              to_string(result_.lead));
       kind = width == 1 && !all_rows ? RowKind::row : RowKind::full;
     }
     int stage = 0;

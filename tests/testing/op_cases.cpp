@@ -5,6 +5,9 @@
 #include <cmath>
 #include <random>
 
+#include "ir/build.h"
+#include "ir/rewrite.h"
+#include "ir/scan.h"
 #include "tests/testing/with_extent.h"
 
 namespace graphc::testing {
@@ -93,6 +96,122 @@ std::vector<OpCase> dtype_cases(const Op& op) {
        {DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::u8, DType::boolean})
     add_cases(DType::f32, to);
   for (DType to : {DType::i64, DType::u32, DType::u8}) add_cases(DType::i32, to);
+  return cases;
+}
+
+std::vector<OpCase> leaf_cases(const Op& op) {
+  std::vector<OpCase> cases = op_cases(op);
+  for (OpCase& c : cases) {
+    auto graph = std::make_unique<Graph>(c.graph->name());
+    const Node& node = *c.graph->results()[0].node;
+    Values leaves, results;
+    for (Value operand : node.operands) {
+      const Type& type = operand.type();
+      const bool numbers = is_floating(type.dtype) || c.index_limit == 1;
+      if (numbers && type.dtype != DType::boolean && type.shape.rank() > 0)
+        leaves.push_back(iota(*graph, type.shape, type.shape.rank() - 1, type.dtype));
+      else
+        leaves.push_back(splat(*graph, c.index_limit == 0 ? 0 : 1, type));
+    }
+    const Node& copy = copy_node(node, leaves, *graph);
+    for (int i = 0; i < copy.results(); ++i) results.push_back(copy.result(i));
+    graph->set_results(results);
+    c.graph = freeze(std::move(graph));
+    c.name += ", of leaves";
+  }
+  return cases;
+}
+
+namespace {
+
+enum class Operands { streams, captures, in_turn, carried };
+
+/// A scan of two steps around a node, put together.
+class LoopAround {
+ public:
+  LoopAround(const Graph& graph, Operands place)
+      : node_(*graph.results()[0].node),
+        place_(place),
+        outside_(std::make_unique<Graph>(graph.name())),
+        body_(std::make_unique<Graph>("step")),
+        operands_(node_.operands.size()) {
+    parts_.steps = 2;
+  }
+
+  /// Whether no stream or emit has too many axes, and what is to be carried is a number.
+  bool fits() const {
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (is_stream(i) && node_.operands[i].shape().rank() == Shape::kMaxRank) return false;
+    }
+    for (const Type& type : node_.types) {
+      if (type.shape.rank() == Shape::kMaxRank) return false;
+    }
+    return place_ != Operands::carried ||
+           (!operands_.empty() && is_floating(node_.operands[0].dtype()));
+  }
+
+  GraphPtr run() {
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (is_stream(i)) add_input(i, parts_.streams);
+    }
+    const Type& type = node_.types[0];
+    parts_.initial.push_back(outside_->input(type, "c"));
+    const Value carry = body_->input(type, "c");
+    if (place_ == Operands::carried) add_input(0, parts_.initial);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (!operands_[i]) add_input(i, parts_.captures);
+    }
+    const Node& copy = copy_node(node_, operands_, *body_);
+    const Value sum =
+        type.dtype == DType::boolean ? logical_xor(carry, copy.result(0)) : carry + copy.result(0);
+    const bool needed_each_step = place_ == Operands::carried && type.dtype == DType::f32;
+    Values results{needed_each_step ? tanh(sum) : sum};
+    if (place_ == Operands::carried) results.push_back(operands_[0] * 0.5);
+    for (int i = 0; i < copy.results(); ++i) results.push_back(copy.result(i));
+    body_->set_results(results);
+    parts_.body = freeze(std::move(body_));
+    const Node& scan = add_scan(*outside_, std::move(parts_));
+    Values all;
+    for (int i = 0; i < scan.results(); ++i) all.push_back(scan.result(i));
+    outside_->set_results(all);
+    return freeze(std::move(outside_));
+  }
+
+ private:
+  bool is_stream(size_t i) const {
+    if (place_ == Operands::carried) return i > 0;
+    return place_ == Operands::streams || (place_ == Operands::in_turn && i % 2 == 1);
+  }
+
+  void add_input(size_t i, Values& list) {
+    const Type& type = node_.operands[i].type();
+    const bool stream = &list == &parts_.streams;
+    list.push_back(
+        outside_->input({type.dtype, stream ? type.shape.insert(0, 2) : type.shape}, "x"));
+    operands_[i] = body_->input(type, "x");
+  }
+
+  const Node& node_;
+  const Operands place_;
+  std::unique_ptr<Graph> outside_, body_;
+  ScanParts parts_;
+  Values operands_;
+};
+
+}  // namespace
+
+std::vector<OpCase> loop_cases(const Op& op) {
+  std::vector<OpCase> cases;
+  const char* names[] = {"streams", "captures", "in turn", "carried"};
+  for (const OpCase& c : op_cases(op)) {
+    for (Operands place :
+         {Operands::streams, Operands::captures, Operands::in_turn, Operands::carried}) {
+      LoopAround loop(*c.graph, place);
+      if (!loop.fits()) continue;
+      cases.push_back(
+          {fmt::format("{}, in a loop: {}", c.name, names[int(place)]), loop.run(), c.index_limit});
+    }
+  }
   return cases;
 }
 

@@ -30,6 +30,14 @@ std::vector<OpCase> op_cases(const Op& op);
 /// takes it.
 std::vector<OpCase> dtype_cases(const Op& op);
 
+/// The cases of the op with leaves of the graph for operands, iotas and constants: no inputs.
+std::vector<OpCase> leaf_cases(const Op& op);
+
+/// The cases of the op in the body of a loop of two steps that adds its first result to a carry and
+/// emits all of them. Its operands are streams, captures, the one and the other in turn, or a carry
+/// and streams.
+std::vector<OpCase> loop_cases(const Op& op);
+
 /// Random arguments: floats in [low, high) that are f32 numbers, integers below the case's limit;
 /// of a whole case three times such a float, away from 0, without sign where there is none.
 std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low, double high);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every op where graphs put it: with nothing but leaves for operands, and in a loop that carries a
+// value, on operands that change with each step or do not (tests/testing/op_cases.h), with all the
+// extents of the conformance tests, 0 and 1 among them. Each compiled, against the evaluator.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "codegen/target.h"
+#include "ir/evaluate.h"
+#include "ir/text.h"
+#include "tests/codegen/cpu/variants.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/op_cases.h"
+
+namespace graphc::testing {
+namespace {
+
+using Literals = std::vector<Literal>;
+
+Literals run(const OpCase& c, const Literals& arguments, const CompileOptions& options) {
+  CompileReport report;
+  const auto executable = compile(c.graph, targets::cpu, options, report);
+  std::vector<Tensor> inputs, outputs;
+  for (const Literal& argument : arguments) inputs.emplace_back(argument);
+  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
+  executable->run(inputs, {}, outputs);
+  Literals results;
+  for (const Tensor& output : outputs) results.push_back(output.copy());
+  return results;
+}
+
+/// The first element that is further from `wanted` than rounding explains, or nothing.
+std::string difference(const Literal& found, const Literal& wanted, const Literal& rounded) {
+  double largest = 1, error = 0;
+  for (int64_t k = 0; k < wanted.elements(); ++k) {
+    if (!std::isfinite(wanted.element(k)) || !std::isfinite(rounded.element(k))) continue;
+    largest = std::max(largest, std::abs(wanted.element(k)));
+    error = std::max(error, std::abs(wanted.element(k) - rounded.element(k)));
+  }
+  for (int64_t k = 0; k < wanted.elements(); ++k) {
+    const double x = found.element(k), y = wanted.element(k), r = rounded.element(k);
+    if (x == y || x == r || (std::isnan(x) && std::isnan(y))) continue;
+    const double tolerance = is_floating(found.dtype()) ? 20 * error + 3e-6 * largest : 0;
+    if (std::abs(x - y) <= tolerance) continue;
+    return fmt::format("element {}: wanted {}, found {}, tolerance {}", k, y, x, tolerance);
+  }
+  return {};
+}
+
+/// The results of both precisions, or nothing where the arguments are refused.
+std::optional<std::pair<Literals, Literals>> evaluated(const OpCase& c, const Literals& arguments) {
+  try {
+    return std::pair{evaluate(*c.graph, arguments, {}, Precision::f64).results,
+                     evaluate(*c.graph, arguments, {}, Precision::f32).results};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::input) << error.what();
+    return std::nullopt;
+  }
+}
+
+int64_t expect_values(const std::vector<OpCase>& cases, const std::vector<std::string>& variants) {
+  const std::string level = all_levels()[0];
+  int64_t tried = 0;
+  for (const OpCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Literals arguments = random_arguments(c, 7, 0.2, 0.8);
+    const auto wanted = evaluated(c, arguments);
+    if (!wanted) continue;
+    for (const std::string& variant : variants) {
+      try {
+        const Literals found =
+            run(c, arguments, {.variant = variant, .cpu = level, .threads = 2});
+        for (size_t i = 0; i < found.size(); ++i) {
+          EXPECT_EQ(difference(found[i], wanted->first[i], wanted->second[i]), "")
+              << variant << " result " << i << "\n" << print(*c.graph);
+        }
+      } catch (const Error& error) {
+        ADD_FAILURE() << variant << ": " << error.what() << "\n" << print(*c.graph);
+      }
+      ++tried;
+    }
+  }
+  return tried;
+}
+
+constexpr int kGroups = 6;
+
+class PlacedOpsCpu : public ::testing::TestWithParam<int> {
+ protected:
+  /// Every sixth op.
+  std::vector<const Op*> ops() const {
+    std::vector<const Op*> chosen;
+    int number = 0;
+    for (const Op* op : sampled_ops()) {
+      if (number++ % kGroups == GetParam()) chosen.push_back(op);
+    }
+    return chosen;
+  }
+};
+
+TEST_P(PlacedOpsCpu, OfLeavesAloneHaveTheirValues) {
+  int64_t tried = 0;
+  for (const Op* op : ops()) tried += expect_values(leaf_cases(*op), {"fused", "basic"});
+  EXPECT_GT(tried, 100);
+  count("ops of leaves", tried);
+}
+
+TEST_P(PlacedOpsCpu, InALoopHaveTheirValues) {
+  int64_t tried = 0;
+  for (const Op* op : ops()) tried += expect_values(loop_cases(*op), {"fused"});
+  EXPECT_GT(tried, 300);
+  count("ops in a loop", tried);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, PlacedOpsCpu, ::testing::Range(0, kGroups));
+
+}  // namespace
+}  // namespace graphc::testing
