@@ -22,8 +22,7 @@ std::vector<Varies> variation(const Scan& scan) {
   for (const Node& node : body.nodes()) {
     if (node.is(ops::size)) continue;  // a number that the shape says
     Varies& varies = result[size_t(node.id)];
-    for (Value operand : node.operands)
-      varies = std::max(varies, result[size_t(operand.node->id)]);
+    for (Value operand : node.operands) varies = std::max(varies, result[size_t(operand.node->id)]);
   }
   return result;
 }

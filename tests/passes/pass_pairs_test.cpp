@@ -32,7 +32,8 @@ constexpr const char* kGraphs[] = {
     })",
     R"(graph @nested(%x: f32[3,2,4], %a: f32[2,4]) {
       %y, %h = scan %t in %x carry %c = %a {
-        %inner, %s = scan %r in %t carry %k = reshape(slice(%c) {axis = 0, start = 0, limit = 1}) {shape = [4]} {
+        %first = reshape(slice(%c) {axis = 0, start = 0, limit = 1}) {shape = [4]}
+        %inner, %s = scan %r in %t carry %k = %first {
           next %k = mul(add(%k, %r), 0.5)
           emit %k
         }
@@ -75,7 +76,8 @@ constexpr const char* kGraphs[] = {
       %e = grad %m, %x
       return %e
     })",
-    R"(graph @lstm(%x: f32[3,2,4], %h0: f32[2,5], %c0: f32[2,5], %w: f32[4,20], %u: f32[5,20], %b: f32[20]) {
+    R"(graph @lstm(%x: f32[3,2,4], %h0: f32[2,5], %c0: f32[2,5], %w: f32[4,20], %u: f32[5,20],
+                   %b: f32[20]) {
       %y, %h, %c = lstm(%x, %h0, %c0, %w, %u, %b)
       return layer_norm(%y), %c
     })",

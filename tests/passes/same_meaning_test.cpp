@@ -60,7 +60,8 @@ TEST(SameMeaning, DerivativesAtTiesOfOperandsThatAreExchanged) {
                      is_floating(sample.operands[0].dtype);
     if (!two) continue;
     auto graph = std::make_unique<Graph>(std::string(op->name));
-    const Value a = graph->input({DType::f32, {40}}, "a"), b = graph->input({DType::f32, {40}}, "b");
+    const Value a = graph->input({DType::f32, {40}}, "a"),
+                b = graph->input({DType::f32, {40}}, "b");
     const Value ab = graph->add(*op, {a, b}).result(), ba = graph->add(*op, {b, a}).result();
     if (!is_floating(ab.dtype())) continue;
     graph->set_results({ab + ba * 3});
@@ -112,7 +113,8 @@ TEST(SameMeaning, IntegersThroughTheRulesWrittenAsText) {
       }
       const GraphPtr found = simplified(graph);
       EXPECT_EQ(evaluate(*graph, inputs).results, evaluate(*found, inputs).results)
-          << rule.name << " for " << name_of(dtype) << "\n" << print(*found);
+          << rule.name << " for " << name_of(dtype) << "\n"
+          << print(*found);
       ++tried;
     }
   }
@@ -136,8 +138,8 @@ TEST(SameMeaning, CastsOfIotasOfEveryType) {
         for (int axis = -1; axis < shape.rank(); ++axis) {
           if (from == DType::boolean) continue;
           auto graph = std::make_unique<Graph>("iota");
-          Attributes attributes{
-              {"dtype", from}, {"shape", std::vector<int64_t>(shape.begin(), shape.end())}};
+          Attributes attributes{{"dtype", from},
+                                {"shape", std::vector<int64_t>(shape.begin(), shape.end())}};
           if (axis >= 0) attributes.set("axis", int64_t(axis));
           const Value iota = graph->add(ops::iota, {}, attributes).result();
           const Value x = apply1(ops::cast, {iota}, {{"dtype", to}});
@@ -153,9 +155,10 @@ TEST(SameMeaning, CastsOfIotasOfEveryType) {
 
 TEST(SameMeaning, CastsOfConstantsOfEveryType) {
   int64_t tried = 0, refused = 0;
-  const double numbers[] = {0,       -0.,   1,     -1,    0.5,  -1.5,   2.5,    127,   128,
-                            255,     256,   257,   300,   -300, 65504., 1e-40,  1e-60, 16777217.,
-                            0x1p31,  -0x1p31, 0x1p32, 0x1p32 - 1, 0x1p53, 1e10, -1e10, 1e19, 1e39};
+  const double numbers[] = {0,          -0.,    1,     -1,        0.5,    -1.5,    2.5,
+                            127,        128,    255,   256,       257,    300,     -300,
+                            65504.,     1e-40,  1e-60, 16777217., 0x1p31, -0x1p31, 0x1p32,
+                            0x1p32 - 1, 0x1p53, 1e10,  -1e10,     1e19,   1e39};
   for (DType from : kTypes) {
     for (double number : numbers) {
       for (DType to : kTypes) {

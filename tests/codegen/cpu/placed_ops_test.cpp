@@ -71,11 +71,11 @@ int64_t expect_values(const std::vector<OpCase>& cases, const std::vector<std::s
     if (!wanted) continue;
     for (const std::string& variant : variants) {
       try {
-        const Literals found =
-            run(c, arguments, {.variant = variant, .cpu = level, .threads = 2});
+        const Literals found = run(c, arguments, {.variant = variant, .cpu = level, .threads = 2});
         for (size_t i = 0; i < found.size(); ++i) {
           EXPECT_EQ(difference(found[i], wanted->first[i], wanted->second[i]), "")
-              << variant << " result " << i << "\n" << print(*c.graph);
+              << variant << " result " << i << "\n"
+              << print(*c.graph);
         }
       } catch (const Error& error) {
         ADD_FAILURE() << variant << ": " << error.what() << "\n" << print(*c.graph);
