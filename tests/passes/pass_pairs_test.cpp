@@ -90,8 +90,8 @@ constexpr const char* kGraphs[] = {
       %v, %i = top_k(%y) {k = 2}
       return %y, %h, %v, %i
     })",
-    R"(graph @sizes(%x: f32[3,4,2]) {
-      %y, %p, %s = scan %t in %x carry %n = 0. {
+    R"(graph @sizes(%x: f32[3,4,2], %zero: f32[]) {
+      %y, %p, %s = scan %t in %x carry %n = %zero {
         next %n = add(%n, size(%t) {axes = [0]})
         emit div(sum(%t) {axes = [0]}, size(%t) {axes = [0,1]}), pad(%t) {low = [1,0], high = [0,1]}
       }
