@@ -142,14 +142,19 @@ std::string Characters::to_text() const {
 std::string read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) {
-    const std::string text = read_file(path);
+    const std::string text = read_file(path, kMostOfText);
     if (text.empty()) throw input_error({}, "'{}' is empty: wanted text", path.string());
     return text;
   }
   std::string text;
   for (const std::filesystem::path& file : files_in(path)) {
-    const std::string content = read_file(file);
-    if (is_text(content)) text += content;
+    const std::string content = read_file(file, kMostOfText);
+    if (!is_text(content)) continue;
+    if (content.size() > kMostOfText - text.size()) {
+      throw input_error({}, "'{}' has more than {} bytes of text: wanted at most that",
+                        path.string(), kMostOfText);
+    }
+    text += content;
   }
   if (text.empty())
     throw input_error({}, "'{}' has no text files: wanted a file or folder of text", path.string());

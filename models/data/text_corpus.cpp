@@ -26,7 +26,7 @@ struct WordFile {
 
   static std::string read(const std::string& path) {
     try {
-      return read_file(path);
+      return read_file(path, kMostOfText);
     } catch (Error& error) {
       error.note("wanted a folder with ptb.train.txt, ptb.valid.txt and ptb.test.txt");
       throw;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -10,13 +11,23 @@
 
 namespace graphc {
 
+/// So many bytes are read of what has no length and may have no end: a pipe, a device, stdin.
+inline constexpr size_t kMostOfStream = size_t{1} << 30;
+/// So many bytes a text to learn from has at most, and a graph in any of its forms.
+inline constexpr size_t kMostOfText = size_t{1} << 30, kMostOfGraph = size_t{1} << 28;
+
 /// The content of the file at `path`. Throws ErrorKind::input, naming the path and the system's
-/// reason, when it is missing, is a folder or cannot be read.
-std::string read_file(const std::filesystem::path& path);
+/// reason, when it is missing, is a folder or cannot be read, or has more than `most` bytes; where
+/// there is no memory for it, ErrorKind::resource.
+std::string read_file(const std::filesystem::path& path, size_t most = SIZE_MAX);
+/// The same of stdin, "<stdin>" in errors.
+std::string read_stdin(size_t most = SIZE_MAX);
 
 /// A file that appears at its path, complete and on disk, when commit() returns; until then, and if
-/// it never is called, whatever was there stays. It is written beside its place under another name.
-/// Every function throws ErrorKind::resource naming the path and the system's reason.
+/// it never is called, whatever was there stays, and what takes the place of a file has its mode.
+/// It is written beside its place as `<name>.<process>.<number>.graphc.tmp`; such files that killed
+/// processes of the same user left there are removed. Every function throws ErrorKind::resource
+/// naming the path and the system's reason.
 class AtomicFile {
  public:
   /// Anything at `path` that is not a regular file (a folder, a device) is an error.

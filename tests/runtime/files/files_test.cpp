@@ -49,6 +49,32 @@ TEST(Files, LongFilesAndFilesOfUnknownLength) {
   EXPECT_GT(read_file("/proc/self/status").size(), 100u);
 }
 
+TEST(Files, NoMoreIsReadThanIsWanted) {
+  const TemporaryFolder folder;
+  const std::string path = folder.add("file", "12345678").string();
+  EXPECT_EQ(read_file(path, 8), "12345678");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { read_file(path, 7); }),
+            "cannot read '" + path + "': it has 8 bytes: wanted at most 7");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { read_file("/proc/self/status", 100); }),
+            "cannot read '/proc/self/status': it has more than 100 bytes: wanted at most 100");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { read_file("/dev/zero", 1 << 20); }),
+            "cannot read '/dev/zero': it has more than 1048576 bytes: wanted at most 1048576");
+}
+
+TEST(Files, WhatHasNoEndIsNotReadForEver) {
+  EXPECT_EQ(error_of(ErrorKind::input, [] { read_file("/dev/zero"); }),
+            "cannot read '/dev/zero': it has more than 1073741824 bytes: wanted at most "
+            "1073741824");
+}
+
+TEST(Files, AFileThatNoMachineHoldsIsRefusedBeforeItIsRead) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.add("sparse", "");
+  std::filesystem::resize_file(path, uintmax_t{1} << 43);
+  EXPECT_EQ(error_of(ErrorKind::resource, [&] { read_file(path); }),
+            "no memory to read '" + path.string() + "' of 8796093022208 bytes");
+}
+
 TEST(Files, ReadingSaysWhy) {
   const TemporaryFolder folder;
   const std::string missing = (folder.path() / "missing").string();
@@ -92,7 +118,9 @@ TEST(Files, NamesThatAreTakenAreStepped) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "file";
   for (int i = 0; i < 100; ++i) {
-    folder.add(fmt::format("file.{}.{}.tmp", getpid(), i), "left behind");
+    // Nobody writes them, but a folder is not what we remove.
+    std::filesystem::create_directory(folder.path() /
+                                      fmt::format("file.{}.{}.graphc.tmp", getpid(), i));
   }
   AtomicFile first(path), second(path);
   first.write("1");
