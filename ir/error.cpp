@@ -4,7 +4,15 @@
 #include <mutex>
 #include <set>
 
+#include "ir/utf8.h"
+
 namespace graphc {
+namespace {
+
+/// A path that Linux opens is shorter.
+constexpr size_t kLongestPath = 4096;
+
+}  // namespace
 
 const char* intern_file_name(std::string_view name) {
   static std::mutex mutex;
@@ -16,12 +24,16 @@ const char* intern_file_name(std::string_view name) {
 }
 
 Error::Error(ErrorKind kind, Where where, std::string message)
-    : kind_(kind), where_(where), message_(std::move(message)) {
+    : kind_(kind),
+      where_(where),
+      // A defect of ours may show code, on lines that are not indented.
+      message_(kind == ErrorKind::internal ? printable_lines(message)
+                                           : printable_message(message)) {
   compose();
 }
 
 Error& Error::note(std::string text) {
-  notes_.push_back(std::move(text));
+  notes_.push_back(printable_message(text));
   compose();
   return *this;
 }
@@ -35,7 +47,7 @@ Error& Error::at(Where where) {
 void Error::compose() {
   text_.clear();
   if (where_) {
-    text_ = where_.file;
+    text_ = printable(where_.file, kLongestPath);
     if (where_.line > 0) text_ += fmt::format(":{}", where_.line);
     if (where_.line > 0 && where_.column > 0) text_ += fmt::format(":{}", where_.column);
     text_ += ": ";

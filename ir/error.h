@@ -38,7 +38,8 @@ enum class ErrorKind {
 };
 
 /// The one exception of graphc. `what()` is `<file>:<line>: error: <message>` followed by the
-/// notes.
+/// notes. Message and notes are as printable_message() of ir/utf8.h has them: whatever names they
+/// quote, they neither steer a terminal nor fill it.
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, Where where, std::string message);

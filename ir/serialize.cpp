@@ -14,9 +14,12 @@
 #include "ir/op.h"
 #include "ir/region_depth.h"
 #include "ir/spelling.h"
+#include "ir/utf8.h"
 
 namespace graphc {
 namespace {
+
+constexpr size_t kLongestReason = 1000;
 
 // --- writing ---
 
@@ -112,7 +115,7 @@ class Reader {
   explicit Reader(std::string_view file) : where_{intern_file_name(file), 0, 0} {}
 
   Error error(const std::string& message) const {
-    return input_error({}, "{}", message).at(where_);
+    return input_error({}, "{}", printable(message, kLongestReason)).at(where_);
   }
 
   /// All forms of protobuf take an empty file for a module that is empty, or say nothing about it.
@@ -367,7 +370,7 @@ Module from_pbtxt(std::string_view text, std::string_view file) {
   parser.RecordErrorsTo(&first);
   if (!parser.ParseFromString(std::string(text), &message)) {
     first.where.file = intern_file_name(file);
-    throw input_error(first.where, "{}", printable(first.message));
+    throw input_error(first.where, "{}", printable(first.message, kLongestReason));
   }
   return reader.module(message);
 }
@@ -384,7 +387,7 @@ Module from_json(std::string_view text, std::string_view file) {
     // It goes on with an excerpt, on lines of its own, of what may be no text at all.
     const std::string_view what(reason.data(), reason.size());
     throw reader.error(fmt::format("it is not a module in protobuf's JSON form: {}",
-                                   printable(what.substr(0, what.find('\n')))));
+                                   printable(what.substr(0, what.find('\n')), kLongestReason)));
   }
   return reader.module(message);
 }

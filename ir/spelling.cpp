@@ -45,15 +45,6 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   return best;
 }
 
-std::string printable(std::string_view text) {
-  std::string shown;
-  for (const char each : text) {
-    const auto byte = static_cast<unsigned char>(each);
-    shown += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, each);
-  }
-  return shown;
-}
-
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::vector<std::string_view> views(candidates.begin(), candidates.end());
   const std::string_view nearest = nearest_word(word, views);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in messages: the known one nearest to an unknown one, and those that a file has.
+// Words in messages: the known one nearest to an unknown one.
 #pragma once
 
 #include <span>
@@ -14,7 +14,5 @@ namespace graphc {
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
 /// "; did you mean 'tanh'?", or nothing when no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
-/// The text on one line, as a message can show it: bytes below space and 127 are written \xNN.
-std::string printable(std::string_view text);
 
 }  // namespace graphc

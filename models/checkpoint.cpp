@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
-#include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "models/registry.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc {
 namespace {
+
+constexpr size_t kLongestReason = 1000;
 
 /// The states of graph `train`: what a step reads and writes.
 std::vector<std::shared_ptr<StateCell>> states_of_training(Program& program) {
@@ -81,7 +83,7 @@ std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameter
   } catch (const Error& error) {
     // What the command line would have to answer for, this file has to.
     if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::input) throw;
-    throw input_error({}, "{}: {}", file, printable(error.message()));
+    throw input_error({}, "{}: {}", file, printable(error.message(), kLongestReason));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "models/checkpoint.h"
 
 namespace graphc {

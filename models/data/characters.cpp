@@ -6,32 +6,11 @@
 #include <utility>
 
 #include "ir/error.h"
+#include "ir/utf8.h"
 #include "runtime/files/files.h"
 
 namespace graphc {
 namespace {
-
-constexpr char32_t kReplacement = 0xFFFD;
-
-/// The code point at the beginning of the text, which is not empty, and its bytes. A byte that
-/// begins no UTF-8 sequence is {kReplacement, 0}: too long forms, surrogates and code points above
-/// U+10FFFF are none (RFC 3629).
-std::pair<char32_t, size_t> decode(std::string_view text) {
-  const auto byte = [&](size_t i) { return char32_t(static_cast<unsigned char>(text[i])); };
-  const char32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {kReplacement, 0};
-  char32_t point = first & (0xFFu >> (length + 1));
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {kReplacement, 0};
-    point = point << 6 | (byte(i) & 0x3F);
-  }
-  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (point < kSmallest[length] || point > 0x10FFFF || (point >= 0xD800 && point < 0xE000))
-    return {kReplacement, 0};
-  return {point, length};
-}
 
 void append(std::string& text, char32_t point) {
   const auto add = [&](char32_t byte) { text.push_back(char(byte)); };
@@ -54,7 +33,7 @@ void append(std::string& text, char32_t point) {
 template <typename Use>
 void for_each_character(std::string_view text, Use&& use) {
   while (!text.empty()) {
-    const auto [point, length] = decode(text);
+    const auto [point, length] = decode_utf8(text);
     use(point);
     text.remove_prefix(std::max<size_t>(length, 1));
   }
@@ -62,7 +41,7 @@ void for_each_character(std::string_view text, Use&& use) {
 
 bool is_text(std::string_view bytes) {
   while (!bytes.empty()) {
-    const auto [point, length] = decode(bytes);
+    const auto [point, length] = decode_utf8(bytes);
     if (length == 0 || point == 0) return false;
     bytes.remove_prefix(length);
   }

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "runtime/files/files.h"
 
 namespace graphc {
@@ -69,7 +69,7 @@ Vocabulary Vocabulary::from_text(std::string_view words) {
   Vocabulary result;
   for (std::string_view word : split_words(words)) {
     if (!result.ids_.emplace(word, result.size()).second)
-      throw input_error({}, "a vocabulary has the word '{}' twice", word);
+      throw input_error({}, "a vocabulary has the word '{}' twice", printable(word));
     result.words_.emplace_back(word);
   }
   return result;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/utf8.h"
 #include "runtime/files/files.h"
 
 namespace graphc {
@@ -154,8 +155,8 @@ class Reader {
     for (const auto& [dtype, each] : kNames) {
       if (*name == each) return dtype;
     }
-    if (name->starts_with('>')) throw fault("its elements '{}' are big endian", *name);
-    throw fault("its element type '{}' is none of <f4 <f8 <i4 <i8 <u4 |u1 |b1", *name);
+    if (name->starts_with('>')) throw fault("its elements '{}' are big endian", printable(*name));
+    throw fault("its element type '{}' is none of <f4 <f8 <i4 <i8 <u4 |u1 |b1", printable(*name));
   }
 
   Shape parse_shape(Cursor& cursor) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/utf8.h"
 #include "runtime/files/files.h"
 
 namespace graphc {
@@ -23,6 +24,7 @@ using nlohmann::json;
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeader = 100'000'000;
 constexpr uint64_t kMaxExtent = uint64_t{1} << 48;
+constexpr size_t kLongestReason = 400;
 constexpr const char* kMetadata = "__metadata__";
 
 constexpr std::pair<DType, std::string_view> kNames[] = {
@@ -73,7 +75,7 @@ class Reader {
                               Literal::from_bytes(entry.type, std::as_bytes(std::span(bytes))));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::input) throw;
-        throw fault("array '{}': {}", entry.name, error.message());
+        throw fault("array '{}': {}", printable(entry.name), error.message());
       }
     }
     return result;
@@ -117,14 +119,15 @@ class Reader {
       if (event == json::parse_event_t::object_end) keys.pop_back();
       if (event == json::parse_event_t::key) {
         const auto& key = parsed.get_ref<const std::string&>();
-        if (!keys.back().insert(key).second) throw fault("its header has '{}' twice", key);
+        if (!keys.back().insert(key).second)
+          throw fault("its header has '{}' twice", printable(key));
       }
       return true;
     };
     try {
       return json::parse(text, check);
     } catch (const json::exception& error) {
-      throw fault("its header is not JSON: {}", error.what());
+      throw fault("its header is not JSON: {}", printable(error.what(), kLongestReason));
     }
   }
 
@@ -132,7 +135,7 @@ class Reader {
     if (!value.is_object()) throw fault("{} is not an object", kMetadata);
     std::map<std::string, std::string> metadata;
     for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) throw fault("{} '{}' is not a text", kMetadata, key);
+      if (!text.is_string()) throw fault("{} '{}' is not a text", kMetadata, printable(key));
       metadata.emplace(key, text.get<std::string>());
     }
     return metadata;
@@ -141,50 +144,54 @@ class Reader {
   Entry entry_of(const std::string& name, const json& value) const {
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
         !value.contains("shape") || !value.contains("data_offsets")) {
-      throw fault("array '{}' wants exactly dtype, shape and data_offsets", name);
+      throw fault("array '{}' wants exactly dtype, shape and data_offsets", printable(name));
     }
     Entry entry{name, type_of(name, value.at("dtype"), value.at("shape"))};
     const auto offsets = numbers(name, "data_offsets", value.at("data_offsets"), data_.size());
     if (offsets.size() != 2) {
-      throw fault("array '{}' has {} data_offsets, not 2", name, offsets.size());
+      throw fault("array '{}' has {} data_offsets, not 2", printable(name), offsets.size());
     }
     entry.begin = uint64_t(offsets[0]);
     entry.end = uint64_t(offsets[1]);
     if (entry.begin > entry.end) {
-      throw fault("array '{}' ends at {}, before it begins at {}", name, entry.end, entry.begin);
+      throw fault("array '{}' ends at {}, before it begins at {}", printable(name), entry.end,
+                  entry.begin);
     }
     if (entry.end - entry.begin != uint64_t(entry.type.bytes())) {
-      throw fault("array '{}' is {} of {} bytes, its data_offsets span {}", name,
+      throw fault("array '{}' is {} of {} bytes, its data_offsets span {}", printable(name),
                   to_string(entry.type), entry.type.bytes(), entry.end - entry.begin);
     }
     return entry;
   }
 
   Type type_of(const std::string& name, const json& dtype, const json& shape) const {
-    if (!dtype.is_string()) throw fault("array '{}' has a dtype that is not a text", name);
+    if (!dtype.is_string())
+      throw fault("array '{}' has a dtype that is not a text", printable(name));
     const auto& text = dtype.get_ref<const std::string&>();
     const auto found = dtype_of(text);
-    if (!found) throw fault("array '{}' has the unknown dtype '{}'", name, text);
+    if (!found)
+      throw fault("array '{}' has the unknown dtype '{}'", printable(name), printable(text));
     const auto extents = numbers(name, "shape", shape, kMaxExtent);
     try {
       return {*found, Shape(std::span(extents))};
     } catch (const Error& error) {
-      throw fault("array '{}': {}", name, error.message());
+      throw fault("array '{}': {}", printable(name), error.message());
     }
   }
 
   /// A JSON array of whole numbers from 0 to `most`.
   std::vector<int64_t> numbers(const std::string& name, std::string_view field, const json& value,
                                uint64_t most) const {
-    if (!value.is_array()) throw fault("array '{}' has a {} that is not an array", name, field);
+    if (!value.is_array())
+      throw fault("array '{}' has a {} that is not an array", printable(name), field);
     std::vector<int64_t> result;
     for (const json& number : value) {
       if (!number.is_number_unsigned()) {
-        throw fault("array '{}' has {} in {}, not a whole number of at least 0", name,
-                    number.dump(-1, ' ', true, json::error_handler_t::replace), field);
+        throw fault("array '{}' has {} in {}, not a whole number of at least 0", printable(name),
+                    printable(number.dump(-1, ' ', true, json::error_handler_t::replace)), field);
       }
       if (number.get<uint64_t>() > most) {
-        throw fault("array '{}' has {} in {}, more than the {} possible", name,
+        throw fault("array '{}' has {} in {}, more than the {} possible", printable(name),
                     number.get<uint64_t>(), field, most);
       }
       result.push_back(int64_t(number.get<uint64_t>()));
@@ -200,8 +207,8 @@ class Reader {
     uint64_t end = 0;
     for (const Entry& entry : entries) {
       if (entry.begin != end) {
-        throw fault("array '{}' begins at byte {}, the one before ends at {}", entry.name,
-                    entry.begin, end);
+        throw fault("array '{}' begins at byte {}, the one before ends at {}",
+                    printable(entry.name), entry.begin, end);
       }
       end = entry.end;
     }

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "models/checkpoint.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
