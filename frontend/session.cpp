@@ -2,12 +2,12 @@
 #include "frontend/session.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "frontend/initializers.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
+#include "runtime/streams.h"
 
 namespace graphc {
 
@@ -42,7 +42,7 @@ Session::Session(Model& model, SessionOptions options)
       options_(std::move(options)),
       target_(options_.target.empty() ? &default_target() : &graphc::target(options_.target)) {
   if (!options_.announce) {
-    options_.announce = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    options_.announce = [](const std::string& line) { write_message(line); };
   }
 }
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <string>
+
+#include "ir/utf8.h"
+
+namespace graphc {
+namespace {
+
+/// While it lives, a pipe that nobody reads is an error of write(2) for this thread, and no signal.
+class WithoutBrokenPipes {
+ public:
+  WithoutBrokenPipes() {
+    sigset_t waiting;
+    sigemptyset(&waiting);
+    sigpending(&waiting);
+    // One that waits already is not ours to take away.
+    if (sigismember(&waiting, SIGPIPE) == 1) return;
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    blocked_ = pthread_sigmask(SIG_BLOCK, &pipe_, &before_) == 0;
+  }
+  ~WithoutBrokenPipes() {
+    if (!blocked_) return;
+    const timespec at_once{};
+    if (broken) {
+      while (sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutBrokenPipes(const WithoutBrokenPipes&) = delete;
+
+  bool broken = false;
+
+ private:
+  sigset_t pipe_, before_;
+  bool blocked_ = false;
+};
+
+}  // namespace
+
+void write_stderr(std::string_view text) noexcept {
+  WithoutBrokenPipes pipes;
+  while (!text.empty()) {
+    const ssize_t count = write(STDERR_FILENO, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    pipes.broken |= count < 0 && errno == EPIPE;
+    if (count <= 0) return;
+    text.remove_prefix(size_t(count));
+  }
+}
+
+void write_message(std::string_view line) noexcept {
+  try {
+    write_stderr(printable_lines(line) + "\n");
+  } catch (const std::exception&) {
+    write_stderr("error: out of memory for a message\n");
+  }
+}
+
+void open_closed_streams() noexcept {
+  // In this order: open(2) gives the smallest number that is free.
+  for (const auto& [stream, mode] :
+       {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDWR}}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", mode) != stream) return;  // there is no /dev/null: nothing is lost by it
+  }
+}
+
+}  // namespace graphc
