@@ -16,6 +16,9 @@ namespace graphc {
 /// The name of the file in a folder that keeps a checkpoint.
 inline constexpr const char* kCheckpointName = "checkpoint.safetensors";
 
+/// The name of the file there by which one training at a time has the folder.
+inline constexpr const char* kTrainingLock = "training.lock";
+
 struct Checkpoint {
   std::filesystem::path file;  ///< where it was read
   std::string model;  ///< its name and every parameter: make_program() takes the words of it

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc train: trains a model, with progress on stderr and a log of JSON lines.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <nlohmann/json.hpp>
-
 #include "ir/utf8.h"
 #include "models/checkpoint.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
+#include "runtime/files/file_lock.h"
+#include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
+#include "tools/commands/log.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/signals.h"
 #include "tools/commands/validators.h"
@@ -28,48 +26,6 @@ struct Options {
   std::optional<uint64_t> seed;
   bool resume = false;
   int64_t max_steps = 0;
-};
-
-/// Writes one JSON object a line, as events happen; "-" is stdout.
-class Log {
- public:
-  explicit Log(const std::string& path) : path_(path) {
-    if (path.empty() || path == "-") return;
-    file_ = std::fopen(path.c_str(), "w");
-    if (file_ == nullptr) throw resource_error("{}: {}", path, std::strerror(errno));
-  }
-  ~Log() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  Log(const Log&) = delete;
-
-  void write(const TrainEvent& event) {
-    if (path_.empty()) return;
-    nlohmann::ordered_json line{
-        {"event", event.event}, {"epoch", event.epoch}, {"step", event.step}};
-    const auto add = [&](const char* name, const std::optional<double>& value) {
-      if (value) line[name] = *value;
-    };
-    add("loss", event.loss);
-    add("learning_rate", event.learning_rate);
-    add("words_per_s", event.words_per_s);
-    add("train_perplexity", event.train_perplexity);
-    add("valid_perplexity", event.valid_perplexity);
-    add("test_perplexity", event.test_perplexity);
-    if (!event.text.empty()) line["text"] = event.text;
-    const std::string text =
-        line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-    if (path_ == "-") {
-      write_stdout(text);
-    } else if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() ||
-               std::fflush(file_) != 0) {
-      throw resource_error("{}: {}", path_, std::strerror(errno));
-    }
-  }
-
- private:
-  std::string path_;
-  std::FILE* file_ = nullptr;
 };
 
 /// A file can be dumped and run, but not trained.
@@ -117,7 +73,8 @@ std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::stri
   const std::filesystem::path file = file_in(options.checkpoint);
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
-    fmt::print(stderr, "nothing to resume in '{}': training starts anew\n", options.checkpoint);
+    write_message(fmt::format("nothing to resume in '{}': training starts anew",
+                              printable_message(options.checkpoint)));
     return {};
   }
   Checkpoint checkpoint = read_checkpoint(file);
@@ -131,8 +88,8 @@ std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::stri
   options.session.seed = checkpoint.seed;
   options.train.from = checkpoint.position;
   options.train.notes = checkpoint.notes;
-  fmt::print(stderr, "resumed after step {}{}\n", checkpoint.position.step,
-             options.init.empty() ? "" : "; --init is not read");
+  write_message(fmt::format("resumed after step {}{}", checkpoint.position.step,
+                            options.init.empty() ? "" : "; --init is not read"));
   return checkpoint;
 }
 
@@ -146,14 +103,23 @@ void check_companions(const Options& options) {
     throw usage_error("--checkpoint-every wants --checkpoint with the folder");
 }
 
-/// Makes the folder, and has training write its checkpoint there.
-void save_to_folder(Options& options, Program& program, Session& session,
-                    const std::string& model) {
-  if (options.checkpoint.empty()) return;
+/// Makes the folder of the checkpoint, and keeps other trainings out of it: the last to save would
+/// win, and what one resumes the other would overwrite.
+std::unique_ptr<FileLock> take_folder(const Options& options) {
+  if (options.checkpoint.empty()) return nullptr;
   std::error_code error;
   std::filesystem::create_directories(options.checkpoint, error);
   if (error)
     throw resource_error("cannot make the folder '{}': {}", options.checkpoint, error.message());
+  return std::make_unique<FileLock>(
+      std::filesystem::path(options.checkpoint) / kTrainingLock,
+      fmt::format("another training is using the folder '{}'", options.checkpoint));
+}
+
+/// Has training write its checkpoint to the folder.
+void save_to_folder(Options& options, Program& program, Session& session,
+                    const std::string& model) {
+  if (options.checkpoint.empty()) return;
   options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
     write_checkpoint(file_in(options.checkpoint), program, session, model, position, notes);
   };
@@ -165,6 +131,7 @@ int train(Options& options) {
   check_is_model(options.model);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
+  const std::unique_ptr<FileLock> folder = take_folder(options);
   check_nothing_is_replaced(options);
   options.session.seed = options.seed.value_or(0);
   const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, model);
@@ -172,10 +139,11 @@ int train(Options& options) {
   if (checkpoint) restore(*checkpoint, *program, session);
   if (!options.init.empty() && !checkpoint) session.load(options.init);
   save_to_folder(options, *program, session, model);
-  Log log(options.log);
+  // What an earlier run logged of this training stays.
+  Log log(options.log, options.resume);
   Progress progress;
-  fmt::print(stderr, "{}: {} parameters, target {}\n", options.model,
-             program->model().parameter_count(), session.target().name);
+  write_message(fmt::format("{}: {} parameters, target {}", options.model,
+                            program->model().parameter_count(), session.target().name));
   options.train.epochs = options.epochs;
   if (options.max_steps > 0) options.train.max_steps = options.max_steps;
   if (!options.data.empty()) options.train.data = options.data;
@@ -187,7 +155,7 @@ int train(Options& options) {
   stop_on_signals();
   program->train(session, options.train);
   if (stopped_by() == 0) return 0;
-  fmt::print(stderr, "stopped by signal {}\n", stopped_by());
+  write_message(fmt::format("stopped by signal {}", stopped_by()));
   return 128 + stopped_by();
 }
 
@@ -219,7 +187,8 @@ void add_train(CLI::App& app, Action& action) {
                    "draw so many characters, or words, after every epoch")
       ->check(whole_number(1));
   verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
-  verb->add_option("--log", options->log, "write events as JSON lines; - is stdout");
+  verb->add_option("--log", options->log,
+                   "write events as JSON lines, after those of before with --resume; - is stdout");
   verb->add_option("--target", options->session.target, "what to compile for");
   verb->add_option("--precision", options->session.compile.precision, "what f32 are computed in")
       ->capture_default_str();
