@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc: the command-line tool. Data goes to stdout, messages to stderr; the exit code is that of
 // ErrorKind, 130 or 143 when a signal stopped it.
-#include <cstdio>
 #include <new>
 
+#include "ir/utf8.h"
+#include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/describe.h"
 
@@ -40,7 +41,7 @@ int run(int argc, char** argv) {
     commands::write_stdout(fmt::format("{}\n", version.what()));
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "error: {}\n", commands::complaint(app, {argv + 1, argv + argc}, error));
+    write_message("error: " + commands::complaint(app, {argv + 1, argv + argc}, error));
     return int(ErrorKind::usage);
   }
   return action();
@@ -50,16 +51,17 @@ int run(int argc, char** argv) {
 }  // namespace graphc
 
 int main(int argc, char** argv) {
+  graphc::open_closed_streams();
   try {
     return graphc::run(argc, argv);
   } catch (const graphc::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    graphc::write_message(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
+    graphc::write_message("error: out of memory");
     return int(graphc::ErrorKind::resource);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "internal error: {}\n", error.what());
+    graphc::write_message("internal error: " + graphc::printable_message(error.what()));
     return int(graphc::ErrorKind::internal);
   }
 }

@@ -2,13 +2,14 @@
 // graphc-bench: how long a model takes to compile, to train and to run. Data goes to stdout,
 // progress to stderr; the exit code is that of ErrorKind.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <new>
 
+#include "ir/utf8.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
 #include "runtime/files/files.h"
+#include "runtime/streams.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/peak_meter.h"
 #include "tools/bench/report.h"
@@ -69,20 +70,21 @@ void show_progress(const Row& row, size_t done, size_t all) {
     line += fmt::format(", {:.0f} words/s", double(row.work->words) / row.train->step_s.median);
   if (row.forward)
     line += fmt::format(", forward {:.4g} ms a step", row.forward->step_s.median * 1e3);
-  fmt::print(stderr, "{}\n", line);
+  write_message(line);
 }
 
 void show_speeds(const std::vector<Row>& rows, double peak) {
-  fmt::print(stderr, "peak {:.1f} GFLOP/s, {} threads; fractions of it, train and forward:", peak,
-             rows[0].configuration.compile.threads);
+  std::string line =
+      fmt::format("peak {:.1f} GFLOP/s, {} threads; fractions of it, train and forward:", peak,
+                  rows[0].configuration.compile.threads);
   for (const Row& row : rows) {
     for (const Call call : {Call::train, Call::forward}) {
       const std::optional<Speed> speed = speed_of(row, call, peak);
-      fmt::print(stderr, "{}{}", call == Call::train ? "  " : "/",
-                 speed ? fmt::format("{:.3f}", speed->fraction.median) : "-");
+      line += call == Call::train ? "  " : "/";
+      line += speed ? fmt::format("{:.3f}", speed->fraction.median) : "-";
     }
   }
-  fmt::print(stderr, "\n");
+  write_message(line);
 }
 
 int bench(Options& options) {
@@ -174,7 +176,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success&) {
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "error: {}\n", commands::complaint(app, {argv + 1, argv + argc}, error));
+    write_message("error: " + commands::complaint(app, {argv + 1, argv + argc}, error));
     return int(ErrorKind::usage);
   }
   return bench(options);
@@ -184,16 +186,17 @@ int run(int argc, char** argv) {
 }  // namespace graphc::bench
 
 int main(int argc, char** argv) {
+  graphc::open_closed_streams();
   try {
     return graphc::bench::run(argc, argv);
   } catch (const graphc::Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    graphc::write_message(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
+    graphc::write_message("error: out of memory");
     return int(graphc::ErrorKind::resource);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "internal error: {}\n", error.what());
+    graphc::write_message("internal error: " + graphc::printable_message(error.what()));
     return int(graphc::ErrorKind::internal);
   }
 }

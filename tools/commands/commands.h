@@ -28,9 +28,10 @@ Error usage_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error(ErrorKind::usage, {}, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Writes to stdout. Throws ErrorKind::resource when it takes no more.
+/// Writes to stdout; to a terminal as printable_lines() shows it, elsewhere every byte as it is.
+/// Throws ErrorKind::resource when it takes no more.
 void write_stdout(std::string_view text);
-/// The content of a file, or of stdin for "-".
+/// The content of a file with a graph, or of stdin for "-".
 std::string read_text(const std::string& path);
 /// The module in a file: protobuf's binary form where its name ends in `.pb`, its text form in
 /// `.pbtxt`, JSON in `.json`; any other is text of ir/text.h, and so is stdin, "-".

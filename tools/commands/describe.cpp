@@ -9,12 +9,15 @@
 #include "codegen/target.h"
 #include "ir/op.h"
 #include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "models/registry.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 
 namespace graphc::commands {
 namespace {
+
+constexpr size_t kLongestReason = 1000;
 
 class ExampleFirst : public CLI::Formatter {
  public:
@@ -98,7 +101,7 @@ std::string complaint(const CLI::App& app, const std::vector<std::string>& argum
     if (at != arguments.end()) {
       verb = find_verb(app, *at);
       if (verb == nullptr) {
-        return fmt::format("there is no verb '{}'{}\nnote: `{} --help` lists them", *at,
+        return fmt::format("there is no verb '{}'{}\nnote: `{} --help` lists them", printable(*at),
                            did_you_mean(*at, verbs), command);
       }
       command += " " + *at++;
@@ -113,10 +116,10 @@ std::string complaint(const CLI::App& app, const std::vector<std::string>& argum
     if (!at->starts_with("--")) continue;
     const std::string name = at->substr(0, at->find('='));
     if (verb->get_option_no_throw(name) != nullptr) continue;
-    return fmt::format("{}: there is no option '{}'{}\nnote: `{} --help` lists them", command, name,
-                       did_you_mean(name, options_of(*verb)), command);
+    return fmt::format("{}: there is no option '{}'{}\nnote: `{} --help` lists them", command,
+                       printable(name), did_you_mean(name, options_of(*verb)), command);
   }
-  return fmt::format("{}: {}", command, error.what());
+  return fmt::format("{}: {}", command, printable(error.what(), kLongestReason));
 }
 
 }  // namespace graphc::commands

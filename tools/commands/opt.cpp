@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc opt: text in, passes, text out.
 #include "ir/text.h"
+#include "ir/utf8.h"
 #include "ir/verify.h"
 #include "passes/outline.h"
 #include "passes/pipeline.h"
+#include "runtime/streams.h"
 #include "tools/commands/commands.h"
 
 namespace graphc::commands {
@@ -37,8 +39,9 @@ int opt(const Options& options) {
     for (const Remark& remark : result.remarks.all()) {
       const std::string at =
           remark.where ? fmt::format("{}:{}: ", remark.where.file, remark.where.line) : "";
-      fmt::print(stderr, "{}remark: {}: {}{}\n", at, remark.pass,
-                 remark.node.empty() ? "" : "%" + remark.node + ": ", remark.text);
+      write_message(printable_message(
+          fmt::format("{}remark: {}: {}{}", at, remark.pass,
+                      remark.node.empty() ? "" : "%" + remark.node + ": ", remark.text)));
     }
   }
   write_stdout(print(module, {.locations = options.locations}));

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "runtime/clock.h"
+#include "runtime/streams.h"
 
 namespace graphc::commands {
 namespace {
@@ -54,7 +54,7 @@ bool is_terminal() {
 Progress::Progress() : terminal_(is_terminal()), last_(-kSecondsBetweenLines) {}
 
 void Progress::clear() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) write_stderr("\r\033[K");
   drawn_ = false;
 }
 
@@ -62,11 +62,12 @@ void Progress::show(const TrainEvent& event) {
   if (event.event == "step") return show_step(event);
   clear();
   if (event.event == "sample") {
-    fmt::print(stderr, "{}\n", event.text);
+    write_message(event.text);
   } else if (event.event == "end") {
-    fmt::print(stderr, "end       {} steps{}\n", event.step, measured(event));
+    write_message(fmt::format("end       {} steps{}", event.step, measured(event)));
   } else {
-    fmt::print(stderr, "epoch {}   step {}{}\n", event.epoch + 1, event.step, measured(event));
+    write_message(
+        fmt::format("epoch {}   step {}{}", event.epoch + 1, event.step, measured(event)));
   }
 }
 
@@ -84,7 +85,8 @@ void Progress::show_step(const TrainEvent& event) {
   if (bar) {
     show_bar(event);
   } else {
-    fmt::print(stderr, "epoch {}   step {}{}\n", event.epoch + 1, event.step, measured(event));
+    write_message(
+        fmt::format("epoch {}   step {}{}", event.epoch + 1, event.step, measured(event)));
   }
 }
 
@@ -101,8 +103,7 @@ void Progress::show_bar(const TrainEvent& event) {
         fmt::format("   {} left", duration(each * double(event.epoch_steps - event.epoch_step)));
   }
   // A line that wraps could not be drawn over.
-  fmt::print(stderr, "\r{}\033[K", line.substr(0, columns() - 1));
-  std::fflush(stderr);
+  write_stderr(fmt::format("\r{}\033[K", line.substr(0, columns() - 1)));
   drawn_ = true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "codegen/target.h"
 #include "ir/verify.h"
+#include "runtime/files/files.h"
 #include "runtime/files/npy.h"
 #include "tools/commands/commands.h"
 
@@ -83,7 +84,7 @@ Literal read_number(const std::string& name, const std::string& text, const Type
 Literal read_value(const std::string& name, const std::string& text, const Type& type) {
   if (text.starts_with("@")) {
     const std::string path = text.substr(1);
-    Literal value = path == "-" ? parse_npy(read_text("-"), "<stdin>") : read_npy(path);
+    Literal value = path == "-" ? parse_npy(read_stdin(), "<stdin>") : read_npy(path);
     const bool wider = value.dtype() == DType::f32 && type.dtype == DType::f64;
     if (value.shape() == type.shape && wider) value = value.converted(type.dtype);
     if (value.type() == type) return value;

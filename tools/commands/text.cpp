@@ -2,6 +2,8 @@
 // What the verbs share: stdin and stdout, modules by path.
 #include "ir/text.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -10,6 +12,7 @@
 
 #include "ir/serialize.h"
 #include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "models/registry.h"
 #include "runtime/files/files.h"
 #include "tools/commands/commands.h"
@@ -17,18 +20,15 @@
 namespace graphc::commands {
 
 void write_stdout(std::string_view text) {
+  static const bool terminal = isatty(STDOUT_FILENO) == 1;
+  const std::string shown = terminal ? printable_lines(text) : "";
+  if (terminal) text = shown;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw resource_error("stdout: {}", std::strerror(errno));
 }
 
 std::string read_text(const std::string& path) {
-  if (path != "-") return read_file(path);
-  std::string text;
-  char buffer[1 << 16];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, stdin))
-    text.append(buffer, count);
-  if (std::ferror(stdin)) throw input_error({}, "stdin: {}", std::strerror(errno));
-  return text;
+  return path == "-" ? read_stdin(kMostOfGraph) : read_file(path, kMostOfGraph);
 }
 
 namespace {
