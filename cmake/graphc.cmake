@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiler settings shared by every target, and graphc_library(): one library per folder.
 
+# A compiler cache may hand sources to the compiler by their relative paths.
+file(RELATIVE_PATH source_from_build ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+string(REGEX REPLACE "/$" "" source_from_build ${source_from_build})
 add_library(graphc_settings INTERFACE)
 target_include_directories(graphc_settings INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
 target_compile_options(graphc_settings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers
-  $<BUILD_INTERFACE:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=>)
+  $<BUILD_INTERFACE:-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=>
+  $<BUILD_INTERFACE:-ffile-prefix-map=${source_from_build}/=>)
 if(GRAPHC_WERROR)
   target_compile_options(graphc_settings INTERFACE -Werror)
 endif()

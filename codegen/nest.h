@@ -14,9 +14,10 @@
 // - columns: for each vector of columns, for each row, the body; sums and maxima over the rows are
 //   stored at the end.
 //
-// Every element is summed by one accumulator with k (or the row) ascending; sums along a row go
-// into one accumulator per lane, joined in a fixed tree. Bits depend on the vector width, never on
-// threads.
+// Every element is summed in one order, k (or the row) ascending, in pieces whose size is fixed: the
+// terms of a piece go into one accumulator, the sums of pieces into the next, so that long sums are
+// as exact as short ones. Sums along a row have an accumulator for each lane, joined in a fixed
+// tree. Bits depend on the vector width, never on threads.
 #pragma once
 
 #include <cstdint>
@@ -105,11 +106,11 @@ struct NestArguments {
   const NestProductArguments* products = nullptr;
   int64_t row_begin = 0, row_end = 0;
   int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
-  /// Sums carried over several calls with successive ranges of k, [rows][parts][width] f32; null
-  /// for one call.
+  /// Sums over several calls with successive ranges of k, to which each adds that of its range,
+  /// [rows][parts][width] f32; null for one call.
   void* partial = nullptr;
   int64_t partial_row = 0;
-  int64_t first = 1;  ///< sums start at 0, not from `partial`
+  int64_t first = 1;  ///< `partial` holds nothing yet
   int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
 };
 

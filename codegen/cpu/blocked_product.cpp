@@ -11,6 +11,8 @@ namespace {
 /// A panel's share of the second-level cache; a group of left rows beside it takes most of the
 /// rest.
 constexpr int64_t kPanelBytes = 256 << 10;
+/// The most terms that are summed before they join the sums of the pieces before.
+constexpr int64_t kMostTerms = 1024;
 /// Whole cache lines of rows, and whole tiles of six.
 constexpr int64_t kGroupRows = 48;
 /// The sums that wait, and the left rows that are copied, at a time.
@@ -29,7 +31,8 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
   NestArguments arguments = whole;
   const bool across = lies_across(whole.products[0]);
   const int64_t row_floats = right.parts * right.width;
-  const int64_t most = std::max<int64_t>(64, kPanelBytes / int64_t(row_floats * sizeof(float)));
+  const int64_t most =
+      std::clamp<int64_t>(kPanelBytes / int64_t(row_floats * sizeof(float)), 64, kMostTerms);
   const int64_t pieces = std::max<int64_t>(1, (right.k + most - 1) / most);
   const int64_t piece_k = (right.k + pieces - 1) / pieces;
   const int64_t blocks = (whole.column_end - whole.column_begin + right.width - 1) / right.width;

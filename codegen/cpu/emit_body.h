@@ -64,6 +64,8 @@ class BodyEmitter {
   void set_accumulators(const std::vector<Reduction>& all, const Values& values, size_t offset = 0);
   /// Appends what `all` have come to.
   void append_accumulators(const std::vector<Reduction>& all, Values& values);
+  /// Two accumulators of one reduction as one.
+  llvm::Value* join(const Reduction& r, llvm::Value* x, llvm::Value* y);
   /// Joins the lanes of a finished accumulator and stores the one element of `row`.
   void store_row(const Reduction& r, llvm::Value* row, llvm::Value* lanes);
   /// Stores a finished accumulator, a column for each lane.
@@ -88,7 +90,6 @@ class BodyEmitter {
                      llvm::Value* mask);
   llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);
 
-  llvm::Value* join(const Reduction& r, llvm::Value* x, llvm::Value* y);
   void reduce(const NestInstruction& in, llvm::Value* mask);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
 

@@ -20,6 +20,9 @@ using Values = BodyEmitter::Values;
 using Level = BodyEmitter::Level;
 using Reduction = BodyEmitter::Reduction;
 
+/// How many terms an accumulator of a reduction takes.
+constexpr int64_t kPiece = 256;
+
 /// The fields of NestProductArguments, loaded.
 struct ProductValues {
   Value *a, *a_row, *a_k, *panels, *block, *k;
@@ -154,6 +157,27 @@ class NestEmitter {
     b_.SetInsertPoint(after);
   }
 
+  /// loop() over what reductions go through, in pieces: an accumulator takes a few hundred terms,
+  /// another the sums of a few hundred pieces, the last the rest. So the error of a sum grows with
+  /// those hundreds, not with the extent. `initial` belongs to `reductions`, over and over.
+  Values reduction_loop(I64 begin, I64 end, int64_t step, const char* name,
+                        const std::vector<Reduction>& reductions, const Values& initial,
+                        const std::function<Values(I64, const Values&)>& body,
+                        int64_t piece = kPiece * kPiece) {
+    if (piece == 1) return loop(begin, end, step, name, initial, body);
+    const int64_t stride = step * piece;
+    return loop(begin, end, stride, "piece", initial, [&](I64 first, const Values& carried) {
+      Value* last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
+                                             b_.CreateAdd(first, number(stride)), end);
+      const Values sums =
+          reduction_loop(first, last, step, name, reductions, initial, body, piece / kPiece);
+      Values joined;
+      for (size_t i = 0; i < sums.size(); ++i)
+        joined.push_back(body_.join(reductions[i % reductions.size()], carried[i], sums[i]));
+      return joined;
+    });
+  }
+
   // --- the three kinds ---
 
   void emit_rows() {
@@ -163,14 +187,16 @@ class NestEmitter {
     loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
       body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
       const Values sums =
-          loop(column_begin_, column_end_, shape_.lanes, "column", initial,
-               [&](I64 column, const Values& carried) {
-                 body_.set_accumulators(all, carried);
-                 body_.run_level(Level::element, row, column, body_.mask_at(column), nullptr);
-                 Values next;
-                 body_.append_accumulators(all, next);
-                 return next;
-               });
+          reduction_loop(column_begin_, column_end_, shape_.lanes, "column", all, initial,
+                         [&](I64 column, const Values& carried) {
+                           body_.set_accumulators(all, carried);
+                           body_.run_level(Level::element, row, column, body_.mask_at(column),
+                                           nullptr);
+                           Values next;
+                           body_.append_accumulators(all, next);
+                           return next;
+                         },
+                         all.empty() ? 1 : kPiece * kPiece);
       for (size_t i = 0; i < all.size(); ++i) body_.store_row(all[i], row, sums[i]);
     });
   }
@@ -188,15 +214,16 @@ class NestEmitter {
         masks.push_back(body_.mask_at(columns.back()));
       }
       const Values sums =
-          loop(row_begin_, row_end_, 1, "row", initial, [&](I64 row, const Values& carried) {
-            Values next;
-            for (size_t v = 0; v < columns.size(); ++v) {
-              body_.set_accumulators(all, carried, v * all.size());
-              body_.run_level(Level::element, row, columns[v], masks[v], nullptr);
-              body_.append_accumulators(all, next);
-            }
-            return next;
-          });
+          reduction_loop(row_begin_, row_end_, 1, "row", all, initial,
+                         [&](I64 row, const Values& carried) {
+                           Values next;
+                           for (size_t v = 0; v < columns.size(); ++v) {
+                             body_.set_accumulators(all, carried, v * all.size());
+                             body_.run_level(Level::element, row, columns[v], masks[v], nullptr);
+                             body_.append_accumulators(all, next);
+                           }
+                           return next;
+                         });
       for (size_t v = 0; v < columns.size(); ++v) {
         for (size_t i = 0; i < all.size(); ++i) {
           body_.store_columns(all[i], columns[v], masks[v], sums[v * all.size() + i]);

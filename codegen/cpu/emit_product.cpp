@@ -32,10 +32,16 @@ class ProductEmitter {
       sum_rows_.push_back(
           at(function_->getArg(5), b_.CreateMul(function_->getArg(6), b_.getInt64(uint64_t(m)))));
     }
-    const std::vector<Value*> initial = emit_initial(entry);
-    const std::vector<Value*> final = emit_loop(initial);
-    for (size_t i = 0; i < final.size(); ++i)
-      b_.CreateAlignedStore(final[i], sum_at(i), llvm::Align(4));
+    const std::vector<Value*> piece = emit_loop();
+    BasicBlock *begin = block("begin"), *resume = block("resume");
+    b_.CreateCondBr(function_->getArg(7), begin, resume);
+    b_.SetInsertPoint(begin);
+    for (size_t i = 0; i < sums(); ++i) store(i, piece[i]);
+    b_.CreateRetVoid();
+    // The terms of a piece are summed by themselves: the error of the whole grows with the terms of
+    // a piece and the number of pieces, not with their product.
+    b_.SetInsertPoint(resume);
+    for (size_t i = 0; i < sums(); ++i) store(i, b_.CreateFAdd(load(sum_at(i)), piece[i]));
     b_.CreateRetVoid();
   }
 
@@ -51,27 +57,12 @@ class ProductEmitter {
     return at(sum_rows_[i / size_t(loop_.vectors)],
               int64_t(i % size_t(loop_.vectors)) * vector_bytes());
   }
+  void store(size_t i, Value* sum) { b_.CreateAlignedStore(sum, sum_at(i), llvm::Align(4)); }
   Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
 
-  /// Zeros, or the sums of the terms before.
-  std::vector<Value*> emit_initial(BasicBlock* entry) {
-    BasicBlock *resume = block("resume"), *begin = block("begin");
-    b_.CreateCondBr(function_->getArg(7), begin, resume);
-    b_.SetInsertPoint(resume);
-    std::vector<Value*> earlier, initial;
-    for (size_t i = 0; i < sums(); ++i) earlier.push_back(load(sum_at(i)));
-    b_.CreateBr(begin);
-    b_.SetInsertPoint(begin);
-    for (Value* value : earlier) {
-      PHINode* phi = b_.CreatePHI(vector_, 2);
-      phi->addIncoming(llvm::Constant::getNullValue(vector_), entry);
-      phi->addIncoming(value, resume);
-      initial.push_back(phi);
-    }
-    return initial;
-  }
-
-  std::vector<Value*> emit_loop(const std::vector<Value*>& initial) {
+  /// The sums of the terms of this call.
+  std::vector<Value*> emit_loop() {
+    const std::vector<Value*> initial(sums(), llvm::Constant::getNullValue(vector_));
     const VectorMath math(b_, kernel_.cpu());
     BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
     Value* count = function_->getArg(4);

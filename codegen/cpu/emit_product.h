@@ -24,8 +24,8 @@ struct ProductLoop {
 ///
 ///   void (ptr a, i64 a_row, i64 a_k, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first)
 ///
-/// sums[m][v] = (first ? 0 : sums[m][v]) + sum over k ascending of a[m * a_row + k * a_k] *
-/// panel[k][v].
+/// sums[m][v] = (first ? 0 : sums[m][v]) + (sum over k ascending of a[m * a_row + k * a_k] *
+/// panel[k][v]).
 llvm::Function* define_product_loop(KernelModule& kernel, const ProductLoop& loop);
 
 }  // namespace graphc::cpu
