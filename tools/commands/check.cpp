@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc check: a target against the evaluator, and gradients against finite differences.
-#include <cmath>
-#include <map>
-
-#include "codegen/target.h"
-#include "ir/build.h"
-#include "ir/evaluate.h"
-#include "ir/rewrite.h"
 #include "ir/verify.h"
-#include "models/random_inputs.h"
-#include "passes/passes.h"
+#include "passes/pipeline.h"
+#include "tools/commands/check_gradient.h"
+#include "tools/commands/check_target.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
 #include "tools/commands/validators.h"
 
 namespace graphc::commands {
@@ -18,261 +13,31 @@ namespace {
 
 struct Options {
   std::string file, graph, target;
-  CompileOptions compile;
+  TargetCheck how;
+  GivenOptions given;
   bool gradient = false;
-  double tolerance = 1e-4;
-  uint64_t seed = 1;
 };
 
-/// Floats uniform in [-1, 1); integers 0 and 1, which index any table of two rows.
-Literal draw(const Type& type, uint64_t seed) {
-  if (!is_floating(type.dtype))
-    return random_integers(type.shape, 2, seed).literal().converted(type.dtype);
-  Literal value = random_uniform(type.shape, seed).literal();
-  for (float& element : value.mutable_data<float>()) element = 2 * element - 1;
-  return value.converted(type.dtype);
-}
-
-/// Arguments of a graph: of its inputs in order, then its states by name.
-struct Arguments {
-  std::vector<Literal> inputs;
-  std::map<std::string, Literal> states;
-};
-
-Arguments draw_arguments(const Graph& graph, uint64_t seed) {
-  Arguments arguments;
-  for (Value input : graph.inputs()) arguments.inputs.push_back(draw(input.type(), seed++));
-  for (Value state : graph.states())
-    arguments.states.emplace(state.name(), draw(state.type(), seed++));
-  return arguments;
-}
-
-GraphPtr without_grad(const GraphPtr& graph) {
-  return run_pipeline(graph, {{&passes::autodiff, {}}}).graph;
-}
-
-/// The first element where two values differ by more than the tolerance, as a sentence; empty when
-/// there is none.
-std::string first_difference(const Literal& found, const Literal& wanted, double tolerance,
-                             double& largest) {
-  for (int64_t i = 0; i < wanted.elements(); ++i) {
-    const double a = found.element(i), b = wanted.element(i);
-    if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
-    const double difference = std::abs(a - b) / std::max(1.0, std::abs(b));
-    if (!(difference <= tolerance)) {
-      return fmt::format("element {} is {}: the evaluator has {}", i, a, b);
-    }
-    largest = std::max(largest, difference);
-  }
-  return "";
-}
-
-/// True when the target agrees with the evaluator.
-bool check_target(const GraphPtr& graph, const Target& on, const Options& options) {
-  CompileReport report;
-  const auto executable = compile(graph, on, options.compile, report);
-  const Arguments arguments = draw_arguments(*graph, options.seed);
-  std::vector<Tensor> inputs, states, outputs;
-  const Signature& signature = executable->signature();
-  for (size_t i = 0; i < signature.inputs.size(); ++i)
-    inputs.push_back(arguments.inputs[i].converted(signature.inputs[i].type.dtype));
-  for (const Argument& state : signature.states) {
-    states.push_back(arguments.states.at(state.name).converted(state.type.dtype));
-    states.back().make_unique();
-  }
-  for (const Argument& output : signature.outputs) outputs.emplace_back(output.type);
-  executable->run(inputs, states, outputs);
-
-  const bool wide = options.compile.precision == "f64";
-  const Evaluation wanted = evaluate(*without_grad(graph), arguments.inputs, arguments.states,
-                                     wide ? Precision::f64 : Precision::f32);
-  double largest = 0;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const std::string difference =
-        first_difference(outputs[i].literal(), wanted.results[i], options.tolerance, largest);
-    if (difference.empty()) continue;
-    write_stdout(
-        fmt::format("@{}: %{}: {}\n", graph->name(), signature.outputs[i].name, difference));
-    return false;
-  }
-  for (size_t i = 0; i < states.size(); ++i) {
-    const auto next = wanted.next.find(signature.states[i].name);
-    if (next == wanted.next.end()) continue;
-    const std::string difference =
-        first_difference(states[i].literal(), next->second, options.tolerance, largest);
-    if (difference.empty()) continue;
-    write_stdout(fmt::format("@{}: next %{}: {}\n", graph->name(), next->first, difference));
-    return false;
-  }
-  write_stdout(fmt::format("@{}: {} agrees with the evaluator within {:.2g}\n", graph->name(),
-                           on.name, largest));
-  return true;
-}
-
-/// The results put together to one number: each element times a number in [-0.5, 0.5), all added.
-Value combination(const Values& results, Graph& to) {
-  Value all;
-  int64_t number = 0;
-  for (Value result : results) {
-    if (!is_floating(result.dtype())) continue;
-    const Value key = apply1(ops::fold_in, {scalar_constant(to, 0, DType::i64),
-                                            scalar_constant(to, double(number++), DType::i64)});
-    const Value weights =
-        apply1(ops::uniform, {key},
-               {{"shape", std::vector<int64_t>(result.shape().begin(), result.shape().end())}}) -
-        0.5;
-    const Value part = sum(cast(result, DType::f32) * weights);
-    all = all ? all + part : part;
-  }
-  return all;
-}
-
-/// What is differentiated, and by what.
-struct Loss {
-  GraphPtr alone;        ///< returns the loss
-  GraphPtr derivatives;  ///< returns the derivative by each leaf
-  std::string what;      ///< for people
-  Values leaves;         ///< of `alone`: its floating-point inputs, then states
-};
-
-/// The nodes of `from` that stand before its `grad`, in `to`; the values they became, by node.
-std::vector<Values> copy_forward(const Graph& from, Graph& to) {
-  std::vector<Values> values(from.nodes().size());
-  for (Value input : from.inputs())
-    values[size_t(input.node->id)] = {to.input(input.type(), input.name())};
-  for (Value state : from.states())
-    values[size_t(state.node->id)] = {to.state(state.type(), state.name())};
-  for (const Node& node : from.nodes()) {
-    if (node.is(ops::grad)) break;
-    if (node.is(ops::input) || node.is(ops::state)) continue;
-    Values operands;
-    for (Value operand : node.operands)
-      operands.push_back(values[size_t(operand.node->id)].at(size_t(operand.index)));
-    const Node& copy = copy_node(node, std::move(operands), to);
-    for (int i = 0; i < copy.results(); ++i) values[size_t(node.id)].push_back(copy.result(i));
-  }
-  return values;
-}
-
-/// The loss in a copy of the graph: that of its `grad`, else its only scalar result, else a
-/// combination of all results. `what` becomes its name for people.
-Value find_loss(const Graph& from, const std::vector<Values>& values, Graph& to,
-                std::string& what) {
-  const auto mapped = [&](Value value) {
-    return values[size_t(value.node->id)].at(size_t(value.index));
-  };
-  for (const Node& node : from.nodes()) {
-    if (!node.is(ops::grad)) continue;
-    what = fmt::format("%{}", node.operands[0].name());
-    return mapped(node.operands[0]);
-  }
-  Values floating;
-  for (Value result : from.results()) {
-    if (is_floating(result.dtype())) floating.push_back(mapped(result));
-  }
-  if (floating.empty())
-    throw input_error({}, "@{}: no floating-point result to differentiate", from.name());
-  if (floating.size() == 1 && floating[0].shape().rank() == 0) {
-    what = fmt::format("%{}", floating[0].name());
-    return floating[0];
-  }
-  what = "a combination of its results";
-  return combination(floating, to);
-}
-
-Loss make_loss(const Graph& from) {
-  Loss result;
-  for (const bool derivatives : {false, true}) {
-    auto to = std::make_unique<Graph>(from.name());
-    const std::vector<Values> values = copy_forward(from, *to);
-    Values results{find_loss(from, values, *to, result.what)};
-    Values leaves;
-    for (const Values* among : {&to->inputs(), &to->states()}) {
-      for (Value leaf : *among) {
-        if (is_floating(leaf.dtype())) leaves.push_back(leaf);
-      }
-    }
-    if (leaves.empty()) {
-      throw input_error({}, "@{}: no floating-point input or state to differentiate by",
-                        from.name());
-    }
-    if (derivatives) {
-      std::vector<Operand> operands{results[0]};
-      operands.insert(operands.end(), leaves.begin(), leaves.end());
-      const Node& node = apply(ops::grad, operands);
-      results.clear();
-      for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
-    } else {
-      result.leaves = leaves;
-    }
-    to->set_results(std::move(results));
-    (derivatives ? result.derivatives : result.alone) = freeze(std::move(to));
-  }
-  result.derivatives = without_grad(result.derivatives);
-  return result;
-}
-
-/// The loss where one leaf is moved along a direction, in f64.
-double loss_at(const Loss& loss, Arguments at, Value leaf, const Literal& direction, double step) {
-  Literal* moved = nullptr;
-  for (size_t i = 0; i < at.inputs.size(); ++i) {
-    if (loss.alone->inputs()[i] == leaf) moved = &at.inputs[i];
-  }
-  if (moved == nullptr) moved = &at.states.at(leaf.name());
-  *moved = moved->converted(DType::f64);
-  const std::span<double> elements = moved->mutable_data<double>();
-  for (size_t i = 0; i < elements.size(); ++i) elements[i] += step * direction.element(int64_t(i));
-  return evaluate(*loss.alone, at.inputs, at.states, Precision::f64).results[0].element(0);
-}
-
-/// True when the derivative by each input and state is that of a central difference along a random
-/// direction, in f64.
-bool check_gradient(const GraphPtr& graph, uint64_t seed) {
-  const Loss loss = make_loss(*graph);
-  const Arguments at = draw_arguments(*graph, seed);
-  const Evaluation found = evaluate(*loss.derivatives, at.inputs, at.states, Precision::f64);
-  constexpr double kTolerance = 1e-6;
-  std::string text = fmt::format("@{}: the derivative of {}, along a random direction of each:\n",
-                                 graph->name(), loss.what);
-  bool agrees = true;
-  size_t width = 0;
-  for (Value leaf : loss.leaves) width = std::max(width, leaf.name().size());
-  for (size_t i = 0; i < loss.leaves.size(); ++i) {
-    const Value leaf = loss.leaves[i];
-    const Literal direction = draw(leaf.type(), seed + 1000 + i);
-    // As long a way for a large value as for a small one: the error of the difference grows with
-    // it.
-    const double step = 1e-4 / std::sqrt(std::max(1.0, double(direction.elements())));
-    const double wanted =
-        (loss_at(loss, at, leaf, direction, step) - loss_at(loss, at, leaf, direction, -step)) /
-        (2 * step);
-    double along = 0;
-    for (int64_t k = 0; k < direction.elements(); ++k)
-      along += found.results[i].element(k) * direction.element(k);
-    const bool same = std::abs(along - wanted) <= kTolerance * std::max(1.0, std::abs(wanted));
-    agrees &= same;
-    text += fmt::format("  %{:<{}}  {:>12.6g}, by differences {:>12.6g}{}\n", leaf.name(), width,
-                        along, wanted, same ? "" : "  they differ");
-  }
-  if (!agrees) {
-    text +=
-        "  note: beside a wrong derivative, stop_gradient differs, and a kink (relu, max, select) "
-        "at this point: try --seed\n";
-  }
-  write_stdout(text);
-  return agrees;
+/// Says what was found; true when it agrees.
+bool report(const Agreement& agreement) {
+  write_stdout(agreement.text);
+  return agreement.agrees;
 }
 
 int check(const Options& options) {
   const Module module = read_module(options.file);
   verify(module);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
+  options.given.check(on, options.how.compile);
+  // Refuses what no variant knows before anything runs.
+  const std::string& variant = options.how.compile.variant;
+  standard_pipeline(variant.empty() ? all_variants()[0] : variant, options.how.compile.unroll);
   bool agrees = true;
   const GraphPtr only = options.graph.empty() ? nullptr : graph_of(module, options.graph);
   for (const GraphPtr& graph : module.graphs) {
     if (only != nullptr && graph != only) continue;
-    agrees &= check_target(graph, on, options);
-    if (options.gradient) agrees &= check_gradient(graph, options.seed);
+    agrees &= report(check_target(graph, on, options.how));
+    if (options.gradient) agrees &= report(check_gradient(graph, options.how.seed));
   }
   return agrees ? 0 : int(ErrorKind::check);
 }
@@ -286,14 +51,22 @@ void add_check(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--graph", options->graph, "only this graph of the file");
   verb->add_option("--target", options->target, "what to compile for");
-  verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
+  TargetCheck& how = options->how;
+  verb->add_option("--precision", how.compile.precision, "what f32 are computed in")
       ->capture_default_str();
-  verb->add_option("--tolerance", options->tolerance, "largest difference, relative above 1")
+  add_compile_options(*verb, how.compile, options->given, {"variant", "threads", "unroll", "cpu"});
+  verb->get_option("--variant")->description("the list of passes; else each that there is");
+  verb->get_option("--threads")->description("else 1, and the cores this process may use");
+  verb->add_option("--runs", how.runs, "of one executable, with other inputs each time")
+      ->check(whole_number(1))
+      ->capture_default_str();
+  verb->add_option("--tolerance", how.tolerance,
+                   "largest difference, relative to the largest element of a result")
       ->check(number_from_zero())
       ->capture_default_str();
   verb->add_flag("--gradient", options->gradient,
                  "check the derivative by every input and state by finite differences too");
-  verb->add_option("--seed", options->seed, "of the random inputs and states")
+  verb->add_option("--seed", how.seed, "of the random inputs and states")
       ->check(seed_number())
       ->capture_default_str();
   verb->footer("graphc check cell.graph --gradient");

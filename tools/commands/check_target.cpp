@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/check_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+#include "runtime/cores.h"
+#include "tools/commands/compare.h"
+#include "tools/commands/wanted_runs.h"
+
+namespace graphc::commands {
+namespace {
+
+bool has(const Target& on, std::string_view option) {
+  return std::ranges::find(on.options, option) != on.options.end();
+}
+
+/// Bytes that no result is likely to have: a NaN, -1, true.
+void fill_with_rubbish(Tensor& tensor) {
+  const int byte = tensor.dtype() == DType::boolean ? 1 : 0xff;
+  std::memset(tensor.address(), byte, size_t(tensor.type().bytes()));
+}
+
+std::string threads_text(const std::vector<int>& threads) {
+  return fmt::format("{} thread{}", fmt::join(threads, " and "), threads.back() > 1 ? "s" : "");
+}
+
+/// One executable and the tensors it works on.
+class Runner {
+ public:
+  Runner(const GraphPtr& graph, const Target& on, const CompileOptions& options,
+         const WantedRuns& wanted) {
+    CompileReport report;
+    executable_ = compile(graph, on, options, report);
+    for (const Argument& state : signature().states) {
+      states_.push_back(wanted.first_states().at(state.name).converted(state.type.dtype));
+      states_.back().make_unique();
+    }
+    for (const Argument& output : signature().outputs) outputs_.emplace_back(output.type);
+  }
+
+  const Signature& signature() const { return executable_->signature(); }
+  const std::vector<Tensor>& outputs() const { return outputs_; }
+  const std::vector<Tensor>& states() const { return states_; }
+
+  /// Runs with these inputs. What became of the inputs, as a sentence; empty when they are as
+  /// before.
+  std::string run(const std::vector<Literal>& arguments) {
+    std::vector<Tensor> inputs;
+    std::vector<Literal> before;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      before.push_back(arguments[i].converted(signature().inputs[i].type.dtype));
+      inputs.push_back(Literal::from_bytes(before[i].type(), before[i].bytes()));
+    }
+    for (Tensor& output : outputs_) fill_with_rubbish(output);
+    executable_->run(inputs, states_, outputs_);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!(inputs[i].literal() == before[i]))
+        return fmt::format("input %{} is written to", signature().inputs[i].name);
+    }
+    return "";
+  }
+
+  /// Every bit of the results and states.
+  std::vector<Literal> bits() const {
+    std::vector<Literal> all;
+    for (const Tensor& output : outputs_) all.push_back(output.copy());
+    for (const Tensor& state : states_) all.push_back(state.copy());
+    return all;
+  }
+
+ private:
+  std::unique_ptr<Executable> executable_;
+  std::vector<Tensor> states_, outputs_;
+};
+
+/// A target in one variant.
+class VariantCheck {
+ public:
+  VariantCheck(const GraphPtr& graph, const Target& on, const TargetCheck& how, WantedRuns& wanted)
+      : graph_(graph), on_(on), how_(how), wanted_(wanted) {}
+
+  /// What differs first, as a sentence; empty when nothing does.
+  std::string difference(const CompileOptions& options, const std::vector<int>& threads) {
+    largest_ = 0;
+    std::vector<std::vector<Literal>> first;  // by run: the bits of the first number of threads
+    for (int number : threads) {
+      CompileOptions with = options;
+      with.threads = number;
+      Runner runner(graph_, on_, with, wanted_);
+      for (int64_t run = 0; run < wanted_.runs(); ++run) {
+        std::string text = runner.run(wanted_.inputs(run));
+        if (text.empty()) text = difference_of_values(runner, run);
+        if (text.empty() && number == threads[0]) first.push_back(runner.bits());
+        if (text.empty()) text = difference_of_bits(runner, first[size_t(run)], threads[0]);
+        if (text.empty()) continue;
+        const std::string where = number > 0 ? threads_text({number}) + ", " : "";
+        return fmt::format("{}run {}: {}", where, run + 1, text);
+      }
+    }
+    return "";
+  }
+
+  /// The largest difference since difference() began.
+  double largest() const { return largest_; }
+
+ private:
+  std::string difference_of_values(const Runner& runner, int64_t run) {
+    const AfterRun& wanted = wanted_.wanted(run);
+    for (size_t i = 0; i < runner.outputs().size(); ++i) {
+      const std::string text = compare_with(runner.outputs()[i].literal(), wanted.results[i], run,
+                                            [i](const AfterRun& form) { return form.results[i]; });
+      if (!text.empty()) return fmt::format("%{}: {}", runner.signature().outputs[i].name, text);
+    }
+    for (size_t i = 0; i < runner.states().size(); ++i) {
+      const std::string& name = runner.signature().states[i].name;
+      const std::string text =
+          compare_with(runner.states()[i].literal(), wanted.states.at(name), run,
+                       [&](const AfterRun& form) { return form.states.at(name); });
+      if (!text.empty()) return fmt::format("next %{}: {}", name, text);
+    }
+    return "";
+  }
+
+  /// The evaluator's other forms are made only for what is not equal enough without.
+  std::string compare_with(const Literal& found, const Literal& wanted, int64_t run,
+                           const std::function<Literal(const AfterRun&)>& part) {
+    Comparison comparison = compare(found, wanted, how_.tolerance);
+    if (!comparison.difference.empty()) {
+      std::vector<Literal> forms;
+      for (const AfterRun& form : wanted_.forms(run)) forms.push_back(part(form));
+      comparison = compare(found, wanted, how_.tolerance, forms);
+    }
+    largest_ = std::max(largest_, comparison.largest);
+    return comparison.difference;
+  }
+
+  static std::string difference_of_bits(const Runner& runner, const std::vector<Literal>& first,
+                                        int threads) {
+    const std::vector<Literal> bits = runner.bits();
+    for (size_t i = 0; i < bits.size(); ++i) {
+      if (bits[i] == first[i]) continue;
+      const Signature& signature = runner.signature();
+      const size_t results = signature.outputs.size();
+      return fmt::format(
+          "{}%{}: the bits are not those of {}", i < results ? "" : "next ",
+          i < results ? signature.outputs[i].name : signature.states[i - results].name,
+          threads_text({threads}));
+    }
+    return "";
+  }
+
+  const GraphPtr& graph_;
+  const Target& on_;
+  const TargetCheck& how_;
+  WantedRuns& wanted_;
+  double largest_ = 0;
+};
+
+std::vector<std::string> variants_of(const Target& on, const TargetCheck& how) {
+  if (!how.compile.variant.empty()) return {how.compile.variant};
+  if (!has(on, "variant")) return {CompileOptions{}.variant};
+  std::vector<std::string> all;
+  for (std::string_view variant : all_variants()) all.emplace_back(variant);
+  return all;
+}
+
+std::vector<int> threads_of(const Target& on, const TargetCheck& how) {
+  if (how.compile.threads > 0 || !has(on, "threads")) return {how.compile.threads};
+  return {1, std::max(2, default_thread_count())};
+}
+
+/// What was tried, behind a line that says that it agrees.
+std::string tried(const Target& on, const std::vector<std::string>& variants,
+                  const std::vector<int>& threads, int64_t runs) {
+  std::string text;
+  if (has(on, "variant")) text += fmt::format("; {}", fmt::join(variants, ", "));
+  if (has(on, "threads")) text += "; " + threads_text(threads);
+  return text + fmt::format("; {} run{}", runs, runs > 1 ? "s" : "");
+}
+
+}  // namespace
+
+GraphPtr without_grad(const GraphPtr& graph) {
+  return run_pipeline(graph, {{&passes::autodiff, {}}}).graph;
+}
+
+Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how) {
+  const GraphPtr meaning = without_grad(graph);
+  WantedRuns wanted(*meaning, how.runs, how.seed,
+                    how.compile.precision == "f64" ? Precision::f64 : Precision::f32);
+  VariantCheck check(graph, on, how, wanted);
+  const std::vector<std::string> variants = variants_of(on, how);
+  const std::vector<int> threads = threads_of(on, how);
+  Agreement result;
+  double largest = 0;
+  for (const std::string& variant : variants) {
+    CompileOptions options = how.compile;
+    options.variant = variant;
+    const std::string difference = check.difference(options, threads);
+    result.agrees &= difference.empty();
+    largest = std::max(largest, check.largest());
+    const std::string called = has(on, "variant") ? fmt::format(", {}", variant) : "";
+    result.text += fmt::format(
+        "@{}: {}{}: {}\n", graph->name(), on.name, called,
+        difference.empty() ? fmt::format("agrees with the evaluator within {:.2g}", check.largest())
+                           : difference);
+  }
+  if (result.agrees) {
+    result.text = fmt::format("@{}: {} agrees with the evaluator within {:.2g}{}\n", graph->name(),
+                              on.name, largest, tried(on, variants, threads, how.runs));
+  }
+  return result;
+}
+
+}  // namespace graphc::commands

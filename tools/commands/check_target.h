@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A target against the evaluator: every variant, on several numbers of threads, run after run.
+#pragma once
+
+#include <string>
+
+#include "codegen/target.h"
+
+namespace graphc::commands {
+
+/// How a target is checked.
+struct TargetCheck {
+  /// An empty variant: every one of a target that has any. 0 threads: 1, and the
+  /// cores there are, 2 at least.
+  CompileOptions compile{.variant = {}};
+  int64_t runs = 2;         ///< of one executable, each with other inputs
+  double tolerance = 1e-4;  ///< largest difference, relative to the largest element of a result
+  uint64_t seed = 1;        ///< of what is drawn
+};
+
+struct Agreement {
+  bool agrees = true;
+  std::string text;  ///< a line; where something differs, a line for each variant
+};
+
+/// Compiles the graph in every way asked for and runs each executable `runs` times, with the states
+/// that the run before left, beside the evaluator doing the same. Results and states must be the
+/// evaluator's (compare.h), inputs and states that nothing assigns stay as they were, every element
+/// of a result is written, and the bits are the same for every number of threads. Throws what
+/// compile(), run() and evaluate() throw.
+Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how);
+
+/// The graph with every `grad` replaced by what it stands for, as the evaluator takes it.
+GraphPtr without_grad(const GraphPtr& graph);
+
+}  // namespace graphc::commands

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a computed value is the wanted one: differences relative to the size of the value.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "ir/literal.h"
+
+namespace graphc::commands {
+
+/// How much farther than the evaluator's own forms lie apart a target may lie from the evaluator.
+inline constexpr double kConditioning = 16;
+
+/// The largest magnitude among the finite elements; 0 when there is none.
+double magnitude(const Literal& value);
+/// The largest distance of two elements at the same place that are both finite.
+double distance(const Literal& a, const Literal& b);
+
+struct Comparison {
+  /// The largest distance of an element from the wanted one, relative to the wanted magnitude.
+  double largest = 0;
+  /// The first element that is not the wanted one, as a sentence; empty when there is none.
+  std::string difference;
+};
+
+/// Compares a value with the one wanted, of the same type.
+///
+/// A floating-point element may be farther from the wanted one by `tolerance` times the magnitude
+/// of the wanted value, plus kConditioning times what `forms` say: the same value, as the evaluator
+/// has it in f64 or from inputs one rounding away, so that digits that cancel are not asked for.
+/// NaN and infinities must be the same; where everything wanted is 0 in every form, so must be what
+/// is found. Integers and booleans must be equal, except for elements that differ among the forms:
+/// a rounding decides them.
+Comparison compare(const Literal& found, const Literal& wanted, double tolerance,
+                   std::span<const Literal> forms = {});
+
+}  // namespace graphc::commands

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/wanted_runs.h"
+
+#include "models/random_inputs.h"
+
+namespace graphc::commands {
+namespace {
+
+/// Seeds of one run and of the next are this far apart: more than a graph has inputs.
+constexpr uint64_t kSeedsOfARun = 1'000'003;
+
+/// A floating-point value in f64 whose elements are moved by one rounding of the precision, up or
+/// down; another value is itself.
+Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) {
+  if (!is_floating(value.dtype())) return value;
+  const Literal side = random_integers(value.shape(), 2, seed).literal();
+  Literal moved = value.converted(DType::f64);
+  const std::span<double> elements = moved.mutable_data<double>();
+  for (size_t i = 0; i < elements.size(); ++i)
+    elements[i] *= 1 + (side.element(int64_t(i)) == 0 ? -rounding : rounding);
+  return moved;
+}
+
+}  // namespace
+
+WantedRuns::WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision)
+    : graph_(graph), precision_(precision) {
+  const std::vector<int64_t> limits = index_limits(graph);
+  try {
+    draw_runs(runs, seed, limits);
+  } catch (const Error& error) {
+    // An index that is computed, `add(%i, 3)`, may leave its table: 0 is the likeliest to stay in.
+    if (error.kind() != ErrorKind::input) throw;
+    draw_runs(runs, seed, std::vector<int64_t>(limits.size(), 1));
+  }
+}
+
+void WantedRuns::draw_runs(int64_t runs, uint64_t seed, std::vector<int64_t> limits) {
+  inputs_.clear();
+  for (int64_t run = 0; run < runs; ++run) {
+    Arguments drawn = draw_arguments(graph_, seed + kSeedsOfARun * uint64_t(run), limits);
+    inputs_.push_back(std::move(drawn.inputs));
+    if (run == 0) states_ = std::move(drawn.states);
+  }
+  wanted_ = evaluate_runs(inputs_, states_, precision_);
+}
+
+const std::vector<AfterRun>& WantedRuns::forms(int64_t run) {
+  if (!forms_.empty()) return forms_[size_t(run)];
+  const double rounding = precision_ == Precision::f64 ? 0x1p-53 : 0x1p-24;
+  Inputs inputs = inputs_;
+  std::map<std::string, Literal> states = states_;
+  uint64_t seed = 0;
+  for (std::vector<Literal>& of_run : inputs) {
+    for (Literal& input : of_run) input = one_rounding_away(input, rounding, seed++);
+  }
+  for (auto& [name, state] : states) state = one_rounding_away(state, rounding, seed++);
+  forms_.resize(inputs_.size());
+  const std::vector<AfterRun> exact = evaluate_runs(inputs_, states_, Precision::f64);
+  const std::vector<AfterRun> moved = evaluate_runs(inputs, states, Precision::f64);
+  for (size_t i = 0; i < forms_.size(); ++i) forms_[i] = {exact[i], moved[i]};
+  return forms_[size_t(run)];
+}
+
+std::vector<AfterRun> WantedRuns::evaluate_runs(const Inputs& inputs,
+                                                std::map<std::string, Literal> states,
+                                                Precision precision) const {
+  std::vector<AfterRun> after;
+  for (const std::vector<Literal>& of_run : inputs) {
+    Evaluation evaluation = evaluate(graph_, of_run, states, precision);
+    for (auto& [name, value] : evaluation.next) states.at(name) = std::move(value);
+    after.push_back({std::move(evaluation.results), states});
+  }
+  return after;
+}
+
+}  // namespace graphc::commands

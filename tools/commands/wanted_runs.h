@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the evaluator makes of several runs of a graph, each with the states the one before left.
+#pragma once
+
+#include "ir/evaluate.h"
+#include "tools/commands/arguments.h"
+
+namespace graphc::commands {
+
+/// What is there after a run: the results, and every state, assigned or not.
+struct AfterRun {
+  std::vector<Literal> results;
+  std::map<std::string, Literal> states;
+};
+
+class WantedRuns {
+ public:
+  /// Draws arguments for `runs` runs and evaluates them. Throws ErrorKind::input for a graph that
+  /// the evaluator does not take. A graph without `grad`, which must live as long as this.
+  WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision);
+
+  int64_t runs() const { return int64_t(inputs_.size()); }
+  const std::vector<Literal>& inputs(int64_t run) const { return inputs_[size_t(run)]; }
+  const std::map<std::string, Literal>& first_states() const { return states_; }
+  const AfterRun& wanted(int64_t run) const { return wanted_[size_t(run)]; }
+  /// The same in f64, from the same arguments and from arguments one rounding away: how far apart
+  /// these are tells how many digits a result has. Evaluated when first asked for.
+  const std::vector<AfterRun>& forms(int64_t run);
+
+ private:
+  using Inputs = std::vector<std::vector<Literal>>;
+
+  void draw_runs(int64_t runs, uint64_t seed, std::vector<int64_t> limits);
+  std::vector<AfterRun> evaluate_runs(const Inputs& inputs, std::map<std::string, Literal> states,
+                                      Precision precision) const;
+
+  const Graph& graph_;
+  Precision precision_;
+  Inputs inputs_;
+  std::map<std::string, Literal> states_;
+  std::vector<AfterRun> wanted_;
+  std::vector<std::vector<AfterRun>> forms_;  ///< by run
+};
+
+}  // namespace graphc::commands
