@@ -18,7 +18,11 @@ if(GRAPHC_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(graphc_settings INTERFACE -Wno-maybe-uninitialized)
 endif()
 if(GRAPHC_SANITIZE STREQUAL "address")
+  # What is left out stands at every access through a pointer and takes a third of the time to
+  # compile. The address sanitizer sees such a pointer too once it is used, alignment apart; the
+  # preset fuzz has all of them.
   target_compile_options(graphc_settings INTERFACE -fsanitize=address,undefined
+    -fno-sanitize=null,alignment,object-size,vptr,pointer-overflow
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
 elseif(GRAPHC_SANITIZE STREQUAL "fuzzer")
