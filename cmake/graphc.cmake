@@ -52,6 +52,35 @@ endif()
 
 find_package(fmt REQUIRED)
 
+# Headers of others that most sources include, precompiled for the libraries, the tests and the
+# tools each: their flags differ. None of ours, so that they never change. With the presets `fuzz`
+# and `tsan` there are none, so that every source is seen to include what it uses.
+set(graphc_precompiled
+  <fmt/format.h> <fmt/ranges.h>
+  <algorithm> <array> <cmath> <cstdint> <cstring> <deque> <exception> <filesystem> <functional>
+  <map> <memory> <numeric> <optional> <set> <span> <sstream> <string> <string_view>
+  <unordered_map> <utility> <variant> <vector>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  # ccache keeps what was compiled with them only so.
+  target_compile_options(graphc_settings INTERFACE -fpch-preprocess)
+  if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$" AND NOT DEFINED ENV{CCACHE_SLOPPINESS})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CMAKE_CXX_COMPILER_LAUNCHER})
+  endif()
+endif()
+
+# graphc_precompile(kind target header...): the target, of a kind whose targets share their flags,
+# uses the precompiled headers and these; those of the kind's first target serve all.
+function(graphc_precompile kind target)
+  get_property(first GLOBAL PROPERTY GRAPHC_PRECOMPILED_${kind})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    set_property(GLOBAL PROPERTY GRAPHC_PRECOMPILED_${kind} ${target})
+    target_precompile_headers(${target} PRIVATE ${ARGN} ${graphc_precompiled})
+  endif()
+endfunction()
+
 # graphc_library(folder SOURCES ... DEPENDS ...): library graphc_<folder>, alias graphc::<folder>.
 # DEPENDS names the folders it may include; tests/layering_test.cpp holds the same table.
 function(graphc_library folder)
@@ -61,6 +90,7 @@ function(graphc_library folder)
   # Our warnings are not those of a project that uses graphc: it gets the include folder alone.
   target_link_libraries(graphc_${folder} PUBLIC fmt::fmt PRIVATE graphc_settings)
   target_include_directories(graphc_${folder} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
+  graphc_precompile(libraries graphc_${folder})
   if(GRAPHC_MUTANTS)
     # Only sources with mutants: the other objects are the same as in builds without.
     foreach(source IN LISTS ARG_SOURCES)
