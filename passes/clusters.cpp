@@ -6,6 +6,8 @@
 
 #include "ir/op.h"
 #include "ir/rewrite.h"
+#include "ir/scalar.h"
+#include "passes/cluster_order.h"
 #include "passes/fuse.h"
 #include "passes/row_program.h"
 
@@ -44,8 +46,9 @@ constexpr int64_t kMostParts = 64;
 
 class Clustering {
  public:
-  Clustering(const Graph& graph, bool fuse) : graph_(graph), fuse_(fuse), live_(live_nodes(graph)) {
-    result_.of.assign(graph.nodes().size(), -1);
+  Clustering(const Graph& graph, bool fuse)
+      : graph_(graph), fuse_(fuse), live_(live_nodes(graph)), order_(graph) {
+    index_.assign(graph.nodes().size(), -1);
     users_.resize(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
       if (!live_[size_t(node.id)]) continue;
@@ -57,39 +60,24 @@ class Clustering {
     for (const Node& node : graph_.nodes()) {
       if (live_[size_t(node.id)] && !is_leaf(node) && !node.is(ops::scan)) place(node);
     }
+    for (Cluster& cluster : result_.list) std::ranges::sort(cluster.members, {}, &Node::id);
+    for (const Node& node : graph_.nodes()) result_.of.push_back(cluster_of(node));
     drop_trailing_views();
     return std::move(result_);
   }
 
  private:
+  /// The index of the node's cluster, or -1.
+  int cluster_of(const Node& node) { return index_[size_t(order_.unit_of(node))]; }
+
   void place(const Node& node) {
     const bool joins =
         is_elementwise(node.op) || is_row_reduction(node) || is_concat_of_units(node);
     if (is_view(node)) {
-      if (fuse_ && is_column_view(node)) join(node, result_.of[size_t(node.operands[0].node->id)]);
+      if (fuse_ && is_column_view(node)) join(node, cluster_of(*node.operands[0].node));
       return;
     }
-    if (fuse_ && joins) {
-      std::vector<int> candidates;
-      const bool summed = only_reduced(node);
-      for (Value operand : node.operands) {
-        const int cluster = result_.of[size_t(operand.node->id)];
-        // What is only summed belongs to the sum, not behind a product that would store it.
-        if (summed && cluster >= 0 && result_.list[size_t(cluster)].product) continue;
-        if (cluster >= 0 &&
-            std::find(candidates.begin(), candidates.end(), cluster) == candidates.end()) {
-          candidates.push_back(cluster);
-        }
-      }
-      // The latest producer first: most of what a node reads is made just before it.
-      std::sort(candidates.rbegin(), candidates.rend());
-      bool placed = false;
-      for (int cluster : candidates)
-        placed = placed ? merge(result_.of[size_t(node.id)], cluster) : join(node, cluster);
-      for (size_t i = 0; placed && i < candidates.size(); ++i)
-        merge(result_.of[size_t(node.id)], candidates[i]);
-      if (result_.of[size_t(node.id)] >= 0) return;
-    }
+    if (fuse_ && joins && join_operands(node)) return;
     Cluster cluster;
     cluster.members = {&node};
     cluster.lead = leading(domain(node));
@@ -98,8 +86,30 @@ class Clustering {
     cluster.product = node.is(ops::matmul);
     cluster.closed =
         has_no_elements(node) || (!joins && (!node.is(ops::matmul) || is_batched_product(node)));
-    result_.of[size_t(node.id)] = int(result_.list.size());
+    count(node, cluster);
+    index_[size_t(node.id)] = int(result_.list.size());
     result_.list.push_back(std::move(cluster));
+  }
+
+  /// Joins the cluster of an operand, and the others with it where they can be one; false if none
+  /// takes the node.
+  bool join_operands(const Node& node) {
+    std::vector<int> candidates;
+    const bool summed = only_reduced(node);
+    for (Value operand : node.operands) {
+      const int cluster = cluster_of(*operand.node);
+      // What is only summed belongs to the sum, not behind a product that would store it.
+      if (summed && cluster >= 0 && result_.list[size_t(cluster)].product) continue;
+      if (cluster >= 0) candidates.push_back(cluster);
+    }
+    // The latest producer first: most of what a node reads is made just before it.
+    std::sort(candidates.rbegin(), candidates.rend());
+    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+    bool placed = false;
+    for (int cluster : candidates)
+      placed = placed ? merge(cluster_of(node), cluster) : join(node, cluster);
+    for (size_t i = 0; placed && i < candidates.size(); ++i) merge(cluster_of(node), candidates[i]);
+    return placed;
   }
 
   bool only_reduced(const Node& node) const {
@@ -132,16 +142,14 @@ class Clustering {
   }
 
   /// Whether the node reads an operand of the cluster's product that has no rows: the right one,
-  /// and the left one if it is transposed.
+  /// and the left one if it is transposed. The product is the first member.
   static bool reads_matrix(const Node& node, const Cluster& cluster) {
+    const Node& product = *cluster.members.front();
     const auto reads = [&](Value value) {
       return std::ranges::find(node.operands, value) != node.operands.end();
     };
-    return std::ranges::any_of(cluster.members, [&](const Node* member) {
-      return member->is(ops::matmul) &&
-             (reads(member->operands[1]) ||
-              (member->attributes.get_bool("transpose_a", false) && reads(member->operands[0])));
-    });
+    return reads(product.operands[1]) ||
+           (product.attributes.get_bool("transpose_a", false) && reads(product.operands[0]));
   }
 
   bool agrees(const Node& node, const Cluster& cluster) const {
@@ -173,15 +181,37 @@ class Clustering {
   bool join(const Node& node, int index) {
     if (index < 0 || !agrees(node, result_.list[size_t(index)])) return false;
     Cluster& cluster = result_.list[size_t(index)];
-    std::vector<const Node*> members = cluster.members;
-    members.push_back(&node);
-    if (leaves_and_returns(members)) return false;
-    cluster.members = std::move(members);
-    if (unit_of(node) > 1)
-      cluster.unit = cluster.unit > 1 ? std::min(cluster.unit, unit_of(node)) : unit_of(node);
+    Cluster alone;
+    alone.unit = unit_of(node);
+    count(node, alone);
+    if (!small_together(cluster, alone)) return false;
+    const int unit = order_.unit_of(*cluster.members.front());
+    if (!order_.join(unit, node.id)) return false;
+    index_[size_t(order_.unit_of(node))] = index;
+    cluster.members.push_back(&node);
+    cluster.unit = common_unit(cluster, alone);
+    cluster.narrow += alone.narrow;
+    cluster.wide += alone.wide;
     cluster.widest = std::max(cluster.widest, widest_of(node));
-    result_.of[size_t(node.id)] = index;
     return true;
+  }
+
+  static void count(const Node& node, Cluster& cluster) {
+    const int64_t width = widest_of(node);
+    (width > 1 ? cluster.wide : cluster.narrow) += emitted_instructions(node) * width;
+  }
+
+  static int64_t common_unit(const Cluster& a, const Cluster& b) {
+    if (b.unit <= 1) return a.unit;
+    return a.unit > 1 ? std::min(a.unit, b.unit) : b.unit;
+  }
+
+  static bool small_together(const Cluster& a, const Cluster& b) {
+    Cluster both;
+    both.unit = common_unit(a, b);
+    both.narrow = a.narrow + b.narrow;
+    both.wide = a.wide + b.wide;
+    return both.instructions() <= kMostInstructions;
   }
 
   /// Moves all of cluster `from` into `into`; always true, so that a chain of attempts reads as
@@ -190,55 +220,20 @@ class Clustering {
     if (into == from || into < 0 || from < 0) return true;
     Cluster &a = result_.list[size_t(into)], &b = result_.list[size_t(from)];
     if (a.closed || b.closed || a.lead != b.lead || b.members.empty()) return true;
-    if (a.product || b.product) return true;
+    if (a.product || b.product || !small_together(a, b)) return true;
     if (!units_agree({b.unit}, a.unit, std::max(a.widest, b.widest))) return true;
-    std::vector<const Node*> members = a.members;
-    members.insert(members.end(), b.members.begin(), b.members.end());
-    std::sort(members.begin(), members.end(),
-              [](const Node* x, const Node* y) { return x->id < y->id; });
-    if (leaves_and_returns(members)) return true;
-    for (const Node* node : b.members) result_.of[size_t(node->id)] = into;
-    if (b.unit > 1) a.unit = a.unit > 1 ? std::min(a.unit, b.unit) : b.unit;
+    const int of_a = order_.unit_of(*a.members.front()), of_b = order_.unit_of(*b.members.front());
+    if (!order_.join(of_a, of_b)) return true;
+    index_[size_t(order_.unit_of(*a.members.front()))] = into;
+    a.unit = common_unit(a, b);
     a.widest = std::max(a.widest, b.widest);
-    a.members = std::move(members);
+    a.narrow += b.narrow;
+    a.wide += b.wide;
+    // The shorter list is copied.
+    if (b.members.size() > a.members.size()) a.members.swap(b.members);
+    a.members.insert(a.members.end(), b.members.begin(), b.members.end());
     b.members.clear();
     return true;
-  }
-
-  /// Whether a path goes from a member over a node outside (or another cluster as a whole) back to
-  /// a member. Ids say nothing here: a node before all members may be in a cluster with one behind.
-  bool leaves_and_returns(const std::vector<const Node*>& members) const {
-    std::vector<bool> inside(graph_.nodes().size(), false), seen = inside;
-    for (const Node* member : members) inside[size_t(member->id)] = true;
-    std::vector<const Node*> stack;
-    const auto visit = [&](const Node& node) {
-      const int cluster = result_.of[size_t(node.id)];
-      if (seen[size_t(node.id)]) return;
-      if (cluster < 0) {
-        seen[size_t(node.id)] = true;
-        stack.push_back(&node);
-        return;
-      }
-      for (const Node* member : result_.list[size_t(cluster)].members) {
-        if (inside[size_t(member->id)] || seen[size_t(member->id)]) continue;
-        seen[size_t(member->id)] = true;
-        stack.push_back(member);
-      }
-    };
-    for (const Node* member : members) {
-      for (Value operand : member->operands) {
-        if (!inside[size_t(operand.node->id)]) visit(*operand.node);
-      }
-    }
-    while (!stack.empty()) {
-      const Node* node = stack.back();
-      stack.pop_back();
-      for (Value operand : node->operands) {
-        if (inside[size_t(operand.node->id)]) return true;
-        visit(*operand.node);
-      }
-    }
-    return false;
   }
 
   /// A view that no member reads is a view of the cluster's result: it goes back outside.
@@ -262,6 +257,8 @@ class Clustering {
   const bool fuse_;
   const std::vector<bool> live_;
   std::vector<std::vector<const Node*>> users_;
+  ClusterOrder order_;
+  std::vector<int> index_;  // of the cluster that a unit of the order is, by the unit; -1: none
   Clusters result_;
 };
 
@@ -269,6 +266,29 @@ class Clustering {
 
 bool is_row_reduction(const Node& node) {
   return (node.is(ops::sum) || node.is(ops::max)) && node.attributes.get_bool("keep", false);
+}
+
+int64_t emitted_instructions(const Node& node) {
+  if (!is_elementwise(node.op)) return 1;
+  // An elementary function is a polynomial and what goes before and after it.
+  constexpr int64_t kElementary = 24;
+  int64_t instructions = 0;
+  for (const ScalarInstruction& in : scalar_program(node).code) {
+    switch (in.op) {
+      case ScalarOp::exp:
+      case ScalarOp::log:
+      case ScalarOp::tanh:
+      case ScalarOp::sigmoid:
+      case ScalarOp::sin:
+      case ScalarOp::cos:
+      case ScalarOp::pow:
+        instructions += kElementary;
+        break;
+      default:
+        ++instructions;
+    }
+  }
+  return instructions;
 }
 
 bool is_concat_of_units(const Node& node) {

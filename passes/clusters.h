@@ -17,10 +17,23 @@ struct Cluster {
   int64_t widest = 1;    ///< the largest
   bool product = false;  ///< holds a matmul: a gemm
   bool closed = false;   ///< nothing may join: a kernel of its own
+  /// Instructions of the members of one column, and those of the others times their columns.
+  int64_t narrow = 0, wide = 0;
+
+  /// What one vector of each part takes, about.
+  int64_t instructions() const { return narrow + wide / (unit > 1 ? unit : 1); }
 };
 
+/// A kernel has no more instructions for one vector than this. Measured, LLVM takes twice the time
+/// for twice the instructions up to here (a chain of 340 tanh takes a quarter of a second) and more
+/// behind it; the largest cells have a few hundred.
+inline constexpr int64_t kMostInstructions = 8192;
+/// What one part of a node adds to that count.
+int64_t emitted_instructions(const Node& node);
+
 /// The clusters of the graph's live nodes, greedily: a node joins the clusters that make its
-/// operands if rows and columns agree and no path would leave the cluster and come back. With
+/// operands if rows and columns agree, no path would leave the cluster and come back, and the
+/// kernel stays below kMostInstructions. With
 /// `fuse` false every node is alone. Returns for each node id the index of its cluster, or -1 for
 /// leaves, views outside clusters and scans.
 struct Clusters {

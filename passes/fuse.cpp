@@ -76,6 +76,8 @@ class KernelWriter {
       for (Value operand : node.operands) uses_[size_t(operand.node->id)].push_back(&node);
       operands_ += node.operands.size();
     }
+    is_root_.resize(from.nodes().size());
+    for (Value root : from.roots()) is_root_[size_t(root.node->id)] = true;
   }
 
   GraphPtr run() {
@@ -108,10 +110,14 @@ class KernelWriter {
   Value get(Value old) const { return values_.at({old.node, old.index}); }
   bool made(const Node& node) const { return values_.contains({&node, 0}); }
 
-  /// The nodes that are made together with `node`.
-  std::vector<const Node*> group(const Node& node) const {
-    const int cluster = clusters_.of[size_t(node.id)];
-    return cluster < 0 ? std::vector<const Node*>{&node} : clusters_.list[size_t(cluster)].members;
+  int cluster_of(const Node& node) const { return clusters_.of[size_t(node.id)]; }
+
+  /// Calls `visit` for the nodes that are made together with `node`.
+  template <typename Visit>
+  void visit_group(const Node& node, const Visit& visit) const {
+    const int cluster = cluster_of(node);
+    if (cluster < 0) return visit(node);
+    for (const Node* member : clusters_.list[size_t(cluster)].members) visit(*member);
   }
 
   /// Makes a node after everything it needs, with an explicit stack.
@@ -123,23 +129,21 @@ class KernelWriter {
         stack.pop_back();
         continue;
       }
-      const std::vector<const Node*> members = group(node);
       const size_t before = stack.size();
-      for (const Node* member : members) {
-        for (Value operand : member->operands) {
-          const bool inside =
-              std::find(members.begin(), members.end(), operand.node) != members.end();
-          const bool cloned =
-              clusters_.of[size_t(node.id)] >= 0 && is_cloned(*operand.node, *member);
+      const int cluster = cluster_of(node);
+      visit_group(node, [&](const Node& member) {
+        for (Value operand : member.operands) {
+          const bool inside = cluster >= 0 && cluster_of(*operand.node) == cluster;
+          const bool cloned = cluster >= 0 && is_cloned(*operand.node, member);
           if (!inside && !cloned && !made(*operand.node)) stack.push_back(operand.node);
         }
-      }
+      });
       GRAPHC_CHECK(stack.size() <= operands_, "the kernels around %{} and %{} need each other",
                    node.names[0], stack[before > 1 ? before - 2 : 0]->names[0]);
       if (stack.size() != before) continue;
       stack.pop_back();
-      if (clusters_.of[size_t(node.id)] >= 0) {
-        write_kernel(clusters_.list[size_t(clusters_.of[size_t(node.id)])]);
+      if (cluster >= 0) {
+        write_kernel(cluster);
       } else if (node.is(ops::scan)) {
         write_scan(node);
       } else {
@@ -158,17 +162,15 @@ class KernelWriter {
     for (int i = 0; i < old.results(); ++i) set(old.result(i), made_node.result(i));
   }
 
-  bool used_outside(const Node& node, const std::vector<const Node*>& members) const {
-    for (Value root : from_.roots()) {
-      if (root.node == &node) return true;
-    }
+  bool used_outside(const Node& node) const {
     const auto& users = uses_[size_t(node.id)];
-    return std::any_of(users.begin(), users.end(), [&](const Node* user) {
-      return std::find(members.begin(), members.end(), user) == members.end();
-    });
+    return is_root_[size_t(node.id)] || std::ranges::any_of(users, [&](const Node* user) {
+             return cluster_of(*user) != cluster_of(node);
+           });
   }
 
-  void write_kernel(const Cluster& cluster) {
+  void write_kernel(int index) {
+    const Cluster& cluster = clusters_.list[size_t(index)];
     auto body = std::make_unique<Graph>();
     std::unordered_map<Key, Value, Hash> inner;
     Values operands;
@@ -192,7 +194,7 @@ class KernelWriter {
     Values results, old_results;
     std::vector<std::string> names;
     for (const Node* member : cluster.members) {
-      if (!used_outside(*member, cluster.members)) continue;
+      if (!used_outside(*member)) continue;
       for (int i = 0; i < member->results(); ++i) {
         results.push_back(inner[{member, i}]);
         old_results.push_back(member->result(i));
@@ -247,6 +249,14 @@ class KernelWriter {
     if (!why_not.empty()) return false;
     const std::optional<RowProgram> rows = analyse_row_program(scan.body(), &why_not);
     if (!rows) return false;
+    int64_t instructions = 0;
+    for (const Node& node : scan.body().nodes())
+      instructions += emitted_instructions(node) * rows->parts_of(node.result());
+    if (instructions > kMostInstructions) {
+      why_not = fmt::format("its step has {} instructions, more than {}", instructions,
+                            kMostInstructions);
+      return false;
+    }
     const auto has_rows = [&](Value value) {
       return value.shape().rank() > 0 && value.shape().without(-1) == rows->lead;
     };
@@ -263,6 +273,7 @@ class KernelWriter {
   const FuseOptions& options_;
   const Clusters clusters_;
   std::vector<std::vector<const Node*>> uses_;
+  std::vector<bool> is_root_;
   size_t operands_ = 1;  ///< of all nodes together: more never wait to be made
   std::unique_ptr<Graph> to_;
   std::unordered_map<Key, Value, Hash> values_;
