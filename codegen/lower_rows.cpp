@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "codegen/nest_builder.h"
 #include "codegen/view.h"
@@ -29,6 +30,9 @@ class RowLowering {
     for (const Node& node : body.nodes()) {
       if (node.is(ops::matmul)) products_[{2 * rows.stage[size_t(node.id)], space_of(node)}] = true;
     }
+    for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = i;
+    for (size_t i = 0; i < body.results().size(); ++i)
+      result_of_[key_of(body.results()[i])].push_back(i);
   }
 
   std::vector<NestCall> run() {
@@ -52,6 +56,8 @@ class RowLowering {
     View view;
   };
 
+  static std::pair<int, int> key_of(Value value) { return {value.node->id, value.index}; }
+
   int space_of(const Node& node) const {
     return is_reduction(node) ? space_of(*node.operands[0].node) : rows_.space[size_t(node.id)];
   }
@@ -70,8 +76,8 @@ class RowLowering {
   void store_result(size_t i) {
     const Value value = body_.results()[i];
     const View& view = binding_.results[i];
-    for (size_t j = 0; j < i; ++j) {
-      if (body_.results()[j] == value && same_view(binding_.results[j], view)) return;
+    for (size_t j : result_of_.at(key_of(value))) {
+      if (j < i && same_view(binding_.results[j], view)) return;
     }
     store(value, view);
   }
@@ -80,13 +86,11 @@ class RowLowering {
 
   /// The view of a value that another nest stores, asking for it to be stored if nobody has.
   const View& stored(Value value) {
-    const std::pair<int, int> key{value.node->id, value.index};
+    const std::pair<int, int> key = key_of(value);
     const auto found = stored_.find(key);
     if (found != stored_.end()) return found->second;
-    for (size_t i = 0; i < body_.results().size(); ++i) {
-      if (body_.results()[i] == value)
-        return stored_.emplace(key, binding_.results[i]).first->second;
-    }
+    if (const auto result = result_of_.find(key); result != result_of_.end())
+      return stored_.emplace(key, binding_.results[result->second[0]]).first->second;
     const View view = binding_.temporary(value.type(), value.name());
     store(value, view);
     return stored_.emplace(key, view).first->second;
@@ -148,14 +152,77 @@ class RowLowering {
     }
   }
 
-  /// The instruction that has `part` of the value in this nest.
+  /// One part of a value, in this nest.
+  struct Part {
+    Value value;
+    int part = 0;
+    std::array<int, 3> key() const { return {value.node->id, value.index, part}; }
+  };
+
+  /// The instruction that has `part` of the value in this nest. With a stack of its own: a body may
+  /// be a chain of any length.
   int emit(Value value, int part) {
-    const std::array<int, 3> key{value.node->id, value.index, part};
-    const auto found = emitted_.find(key);
-    if (found != emitted_.end()) return found->second;
-    const int result = emit_new(value, part);
-    emitted_[key] = result;
-    return result;
+    std::vector<Part> waiting{{value, part}};
+    while (!waiting.empty()) {
+      const Part at = waiting.back();
+      if (emitted_.contains(at.key())) {
+        waiting.pop_back();
+        continue;
+      }
+      const std::vector<Part> needs = needs_of(at);
+      const size_t before = waiting.size();
+      for (auto need = needs.rbegin(); need != needs.rend(); ++need) {
+        if (!emitted_.contains(need->key())) waiting.push_back(*need);
+      }
+      if (waiting.size() != before) continue;
+      emitted_[at.key()] = emit_after(at, needs);
+      waiting.pop_back();
+    }
+    return emitted_.at({value.node->id, value.index, part});
+  }
+
+  /// The parts of operands that a part is computed from in this nest, in the order in which they
+  /// are loaded; nothing for what is loaded itself.
+  std::vector<Part> needs_of(const Part& at) const {
+    const Node& node = *at.value.node;
+    if (is_loaded(node)) return {};
+    if (is_moved(node)) return {moved_from(at)};
+    std::vector<Part> needs;
+    for (Value operand : node.operands) needs.push_back({operand, part_in(operand, at.part)});
+    return needs;
+  }
+
+  /// Inputs, constants, products and sums have no operands in a nest.
+  static bool is_loaded(const Node& node) {
+    return node.is(ops::input) || node.is(ops::constant) || node.is(ops::iota) ||
+           is_row_global(node);
+  }
+  static bool is_moved(const Node& node) {
+    return node.is(ops::split) || node.is(ops::slice) || node.is(ops::broadcast_to) ||
+           node.is(ops::concat);
+  }
+
+  /// The part of an operand that a part of a view or a concatenation is.
+  Part moved_from(const Part& at) const {
+    const Node& node = *at.value.node;
+    const Value from = node.operands[0];
+    if (node.is(ops::split)) return {from, at.value.index * rows_.parts_of(at.value) + at.part};
+    if (node.is(ops::slice))
+      return {from, int(node.attributes.get_int("start", 0) / unit_) + at.part};
+    if (node.is(ops::broadcast_to)) return {from, part_in(from, at.part)};
+    int part = at.part;
+    for (Value operand : node.operands) {
+      if (part < rows_.parts_of(operand)) return {operand, part};
+      part -= rows_.parts_of(operand);
+    }
+    GRAPHC_CHECK(false, "%{} has no part {}", node.names[0], at.part);
+    return {};
+  }
+
+  int emit_after(const Part& at, const std::vector<Part>& needs) {
+    if (is_loaded(*at.value.node)) return emit_loaded(at.value, at.part);
+    if (is_moved(*at.value.node)) return emitted_.at(needs[0].key());
+    return emit_elementwise(*at.value.node, needs);
   }
 
   int load(Value value, const View& view, int part) {
@@ -166,7 +233,7 @@ class RowLowering {
         {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, columns ? part : 0});
   }
 
-  int emit_new(Value value, int part) {
+  int emit_loaded(Value value, int part) {
     const Node& node = *value.node;
     if (node.is(ops::input)) return load(value, input_view(value), part);
     if (node.is(ops::constant)) return emit_constant(value, part);
@@ -178,29 +245,13 @@ class RowLowering {
     if (node.is(ops::matmul) && place_of(value) == here_) return emit_product(node, part);
     // Sums are complete only after their nest; what another space or stage computed whole is read
     // from there.
-    if (is_row_global(node)) return load(value, stored(value), part);
-    if (node.is(ops::split))
-      return emit(node.operands[0], value.index * rows_.parts_of(value) + part);
-    if (node.is(ops::slice)) {
-      return emit(node.operands[0], int(node.attributes.get_int("start", 0) / unit_) + part);
-    }
-    if (node.is(ops::broadcast_to)) return emit(node.operands[0], part_in(node.operands[0], part));
-    if (node.is(ops::concat)) {
-      for (Value operand : node.operands) {
-        if (part < rows_.parts_of(operand)) return emit(operand, part);
-        part -= rows_.parts_of(operand);
-      }
-    }
-    return emit_elementwise(node, part);
+    return load(value, stored(value), part);
   }
 
   /// Parts of rows, scalars and narrower columns repeat.
   int part_in(Value operand, int part) const { return rows_.parts_of(operand) == 1 ? 0 : part; }
 
-  const View& input_view(Value value) const {
-    const Values& inputs = body_.inputs();
-    return binding_.inputs[size_t(std::find(inputs.begin(), inputs.end(), value) - inputs.begin())];
-  }
+  const View& input_view(Value value) const { return binding_.inputs[input_of_.at(value.node)]; }
 
   int emit_constant(Value value, int part) {
     const Attribute& number = *value.node->attributes.find("value");
@@ -258,14 +309,14 @@ class RowLowering {
     return result;
   }
 
-  int emit_elementwise(const Node& node, int part) {
+  /// `needs` are the parts of the operands, all of them emitted.
+  int emit_elementwise(const Node& node, const std::vector<Part>& needs) {
     const ScalarProgram program = scalar_program(node);
     std::vector<int> values(program.code.size(), -1);
     for (size_t i = 0; i < program.code.size(); ++i) {
       const ScalarInstruction& in = program.code[i];
       if (in.op == ScalarOp::argument) {
-        const Value operand = node.operands[size_t(in.a)];
-        values[i] = emit(operand, part_in(operand, part));
+        values[i] = emitted_.at(needs[size_t(in.a)].key());
       } else if (in.op == ScalarOp::constant) {
         const int operand = builder_->literal(in.dtype, in.constant);
         values[i] =
@@ -285,6 +336,8 @@ class RowLowering {
   std::map<NestPosition, bool> products_;
   std::map<NestPosition, std::vector<Root>> roots_;
   std::map<std::pair<int, int>, View> stored_;
+  std::unordered_map<const Node*, size_t> input_of_;
+  std::map<std::pair<int, int>, std::vector<size_t>> result_of_;  // of each value, its places
   NestBuilder* builder_ = nullptr;
   NestPosition here_{};
   int64_t unit_ = 1;

@@ -64,8 +64,11 @@ int NestBuilder::add(NestInstruction in) {
 }
 
 int NestBuilder::operand(OperandKind kind, const View& view, RowKind row_kind, int64_t unit) {
-  for (size_t i = 0; i < views_.size(); ++i) {
-    if (views_[i].first == kind && same_view(views_[i].second, view)) return int(i);
+  const auto known = with_place_.find({kind, view.address.buffer, view.address.offset});
+  if (known != with_place_.end()) {
+    for (int index : known->second) {
+      if (same_view(views_[size_t(index)], view)) return index;
+    }
   }
   NestOperand spec{kind, view.dtype, ColumnStep::none, false};
   CallOperand argument;
@@ -98,17 +101,13 @@ int NestBuilder::literal(DType dtype, int64_t value) {
 int NestBuilder::literal(DType dtype, const std::array<char, 8>& bytes) {
   CallOperand argument;
   argument.literal = bytes;
-  for (size_t i = 0; i < program.operands.size(); ++i) {
-    if (program.operands[i].kind == OperandKind::literal && program.operands[i].dtype == dtype &&
-        call.operands[i].literal == argument.literal) {
-      return int(i);
-    }
-  }
+  const auto known = literals_.find({dtype, bytes});
+  if (known != literals_.end()) return known->second;
   argument.outer.assign(size_t(lead_.rank()), 0);
   View none;
   none.address.buffer = -2 - int(views_.size());
-  return append({OperandKind::literal, dtype, ColumnStep::none, false}, std::move(argument),
-                OperandKind::literal, none);
+  return literals_[{dtype, bytes}] = append({OperandKind::literal, dtype, ColumnStep::none, false},
+                                            std::move(argument), OperandKind::literal, none);
 }
 
 int NestBuilder::iota(const Node& node, RowKind kind, int64_t unit) {
@@ -137,8 +136,10 @@ int NestBuilder::append(NestOperand spec, CallOperand argument, OperandKind kind
                         const View& view) {
   program.operands.push_back(spec);
   call.operands.push_back(std::move(argument));
-  views_.emplace_back(kind, view);
-  return int(program.operands.size()) - 1;
+  views_.push_back(view);
+  const int index = int(program.operands.size()) - 1;
+  with_place_[{kind, view.address.buffer, view.address.offset}].push_back(index);
+  return index;
 }
 
 void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten) {

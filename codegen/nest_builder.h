@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,7 +44,10 @@ class NestBuilder {
   int append(NestOperand spec, CallOperand argument, OperandKind kind, const View& view);
 
   const Shape lead_;
-  std::vector<std::pair<OperandKind, View>> views_;  // of each operand
+  std::vector<View> views_;  // of each operand
+  /// Operands by what can be compared quickly: kind, buffer and offset.
+  std::map<std::tuple<OperandKind, int, int64_t>, std::vector<int>> with_place_;
+  std::map<std::pair<DType, std::array<char, 8>>, int> literals_;
 };
 
 /// The extents and strides of a call with axes joined where every operand lies one after another.
