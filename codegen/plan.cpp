@@ -3,59 +3,35 @@
 #include "codegen/plan.h"
 
 #include <algorithm>
-#include <set>
 
 #include "codegen/arena_places.h"
-#include "codegen/plan_visit.h"
+#include "codegen/buffer_phases.h"
+#include "codegen/placement.h"
 #include "codegen/sharing.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 namespace {
 
-/// Sets first and last phases, and stretches those of what a loop does not make anew in each step
-/// over the whole loop.
-class Lifetimes {
- public:
-  explicit Lifetimes(Plan& plan) : plan_(plan) {
-    for (const Record& record : plan.records) visit(record);
-  }
-
-  int phases() const { return phase_; }
-
- private:
-  void visit(const Record& record) {
-    const LoopCall* loop = loop_of_phases(record);
-    if (loop == nullptr) {
-      visit_addresses(record,
-                      [&](const Address& address) { touch(address.buffer, phase_, phase_); });
-      ++phase_;
-      return;
-    }
-    const int begin = phase_;
-    for (const Record& inner : loop->body) visit(inner);
-    inside_.insert(loop->id);
-    visit_addresses(record, [&](const Address& address) {
-      if (!inside_.contains(plan_.buffers[size_t(address.buffer)].scope))
-        touch(address.buffer, begin, phase_ - 1);
-    });
-  }
-
-  void touch(int index, int first, int last) {
-    Buffer& buffer = plan_.buffers[size_t(index)];
+void set_lifetimes(Plan& plan) {
+  const auto touch = [&](int index, int first, int last) {
+    Buffer& buffer = plan.buffers[size_t(index)];
     if (buffer.first_phase < 0 || first < buffer.first_phase) buffer.first_phase = first;
     buffer.last_phase = std::max(buffer.last_phase, last);
-  }
-
-  Plan& plan_;
-  int phase_ = 0;
-  std::set<int> inside_;  ///< loops gone through: those around the present one are not among them
-};
+  };
+  BufferPhases uses;
+  uses.in_phase = [&](int buffer, int phase) { touch(buffer, phase, phase); };
+  uses.in_loop = [&](int buffer, const LoopCall&, int first, int last) {
+    touch(buffer, first, last);
+  };
+  plan.phases = uses.run(plan);
+}
 
 }  // namespace
 
 void plan_memory(Plan& plan) {
   share_places(plan);
-  plan.phases = Lifetimes(plan).phases();
+  set_lifetimes(plan);
   overwrite(plan);
   std::vector<size_t> order;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -65,23 +41,13 @@ void plan_memory(Plan& plan) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return plan.buffers[a].bytes > plan.buffers[b].bytes;
   });
-  std::vector<size_t> placed;
+  Placement placement(plan.phases);
   for (size_t index : order) {
     Buffer& buffer = plan.buffers[index];
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (size_t other : placed) {
-      const Buffer& b = plan.buffers[other];
-      if (live_together(buffer, b)) taken.emplace_back(b.offset, b.offset + arena_room(b));
-    }
-    std::sort(taken.begin(), taken.end());
-    int64_t offset = 0;
-    for (const auto& [begin, end] : taken) {
-      if (begin - offset >= arena_room(buffer)) break;
-      offset = std::max(offset, end);
-    }
-    buffer.offset = offset;
-    plan.arena_bytes = std::max(plan.arena_bytes, offset + arena_room(buffer));
-    placed.push_back(index);
+    const int early = mutated(Mutant::buffer_reused_early) ? 1 : 0;
+    const int last = std::max(buffer.first_phase, buffer.last_phase - early);
+    buffer.offset = placement.place(buffer.first_phase, last, arena_room(buffer));
+    plan.arena_bytes = std::max(plan.arena_bytes, buffer.offset + arena_room(buffer));
   }
 }
 

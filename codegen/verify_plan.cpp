@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/arena_places.h"
+#include "codegen/buffer_phases.h"
 #include "codegen/plan.h"
 #include "codegen/plan_visit.h"
 #include "ir/error.h"
@@ -137,62 +138,65 @@ class Replay {
   std::vector<int> round_;                           ///< of the loops around, by depth
   int depth_ = 0;
 };
-/// What a step of a loop finds from before it lives as long as the loop.
-void verify_loops(const Plan& plan, const std::vector<Record>& records) {
-  int phase = 0;
-  std::function<void(const Record&, std::set<int>&)> visit = [&](const Record& record,
-                                                                 std::set<int>& inside) {
-    const LoopCall* loop = loop_of_phases(record);
-    if (loop == nullptr) {
-      ++phase;
-      return;
-    }
-    const int begin = phase;
-    std::set<int> loops{loop->id};
-    for (const Record& inner : loop->body) visit(inner, loops);
-    visit_addresses(record, [&](const Address& address) {
-      const Buffer& buffer = plan.buffers[size_t(address.buffer)];
-      if (buffer.place != Place::arena || loops.contains(buffer.scope)) return;
-      GRAPHC_CHECK(buffer.first_phase <= begin && phase - 1 <= buffer.last_phase,
-                   "%{} lives for phases {}..{}, not for all of loop %{}, {}..{}", buffer.name,
-                   buffer.first_phase, buffer.last_phase, loop->name, begin, phase - 1);
-    });
-    inside.merge(loops);
+void verify_lifetimes(const Plan& plan) {
+  BufferPhases uses;
+  uses.in_phase = [&](int index, int phase) {
+    const Buffer& buffer = plan.buffers[size_t(index)];
+    GRAPHC_CHECK(
+        buffer.place != Place::arena || (buffer.first_phase <= phase && phase <= buffer.last_phase),
+        "phase {} uses %{} outside its lifetime {}..{}", phase, buffer.name, buffer.first_phase,
+        buffer.last_phase);
   };
-  std::set<int> all;
-  for (const Record& record : records) visit(record, all);
+  uses.in_loop = [&](int index, const LoopCall& loop, int first, int last) {
+    const Buffer& buffer = plan.buffers[size_t(index)];
+    GRAPHC_CHECK(
+        buffer.place != Place::arena || (buffer.first_phase <= first && last <= buffer.last_phase),
+        "%{} lives for phases {}..{}, not for all of loop %{}, {}..{}", buffer.name,
+        buffer.first_phase, buffer.last_phase, loop.name, first, last);
+  };
+  uses.run(plan);
+}
+
+/// No two buffers that live at once overlap: of those alive when one begins, the neighbours of its
+/// place are looked at.
+void verify_places(const Plan& plan) {
+  std::vector<int> order;
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& a = plan.buffers[i];
+    if (!is_in_arena(a)) continue;
+    GRAPHC_CHECK(
+        a.offset >= 0 && a.offset % kArenaAlignment == 0 && a.offset + arena_room(a) <= plan.arena_bytes,
+        "%{} at {} lies outside the arena of {} bytes", a.name, a.offset, plan.arena_bytes);
+    order.push_back(int(i));
+  }
+  const auto at = [&](int index) -> const Buffer& { return plan.buffers[size_t(index)]; };
+  std::ranges::stable_sort(order, {}, [&](int index) { return at(index).first_phase; });
+  std::set<std::pair<int, int>> ends;       // last phase, buffer
+  std::set<std::pair<int64_t, int>> alive;  // offset, buffer
+  const auto check = [&](const Buffer& a, const Buffer& b) {
+    GRAPHC_CHECK(
+        !live_together(a, b) || a.offset + arena_room(a) <= b.offset || b.offset + arena_room(b) <= a.offset,
+        "%{} and %{} overlap while both live", a.name, b.name);
+  };
+  for (int index : order) {
+    const Buffer& buffer = at(index);
+    while (!ends.empty() && ends.begin()->first < buffer.first_phase) {
+      alive.erase({at(ends.begin()->second).offset, ends.begin()->second});
+      ends.erase(ends.begin());
+    }
+    const auto place = alive.emplace(buffer.offset, index).first;
+    if (place != alive.begin()) check(at(std::prev(place)->second), buffer);
+    if (std::next(place) != alive.end()) check(buffer, at(std::next(place)->second));
+    ends.emplace(buffer.last_phase, index);
+  }
 }
 
 }  // namespace
 
 void verify_plan(const Plan& plan) {
-  int phase = 0;
-  visit_phases(plan.records, [&](const Record& record, int, int) {
-    visit_addresses(record, [&](const Address& address) {
-      const Buffer& buffer = plan.buffers[size_t(address.buffer)];
-      GRAPHC_CHECK(buffer.place != Place::arena ||
-                       (buffer.first_phase <= phase && phase <= buffer.last_phase),
-                   "phase {} uses %{} outside its lifetime {}..{}", phase, buffer.name,
-                   buffer.first_phase, buffer.last_phase);
-    });
-    ++phase;
-  });
-  verify_loops(plan, plan.records);
+  verify_lifetimes(plan);
+  verify_places(plan);
   Replay(plan).run();
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    const Buffer& a = plan.buffers[i];
-    if (!is_in_arena(a)) continue;
-    GRAPHC_CHECK(a.offset >= 0 && a.offset % kArenaAlignment == 0 &&
-                     a.offset + arena_room(a) <= plan.arena_bytes,
-                 "%{} at {} lies outside the arena of {} bytes", a.name, a.offset,
-                 plan.arena_bytes);
-    for (size_t j = i + 1; j < plan.buffers.size(); ++j) {
-      const Buffer& b = plan.buffers[j];
-      if (!is_in_arena(b) || !live_together(a, b)) continue;
-      GRAPHC_CHECK(a.offset + arena_room(a) <= b.offset || b.offset + arena_room(b) <= a.offset,
-                   "%{} and %{} overlap while both live", a.name, b.name);
-    }
-  }
 }
 
 }  // namespace graphc
