@@ -25,14 +25,14 @@ Value Graph::input(const Type& type, std::string name, Where where) {
 }
 
 Value Graph::state(const Type& type, const std::string& name, Where where) {
-  for (Value state : states_) {
-    if (state.name() != name) continue;
-    if (state.type() == type) return state;
-    throw input_error(where, "state %{} is {} here and {} before", name, to_string(type),
-                      to_string(state.type()));
-  }
-  if (find(name))
+  if (const Value known = find(name)) {
+    if (known.node->is(ops::state)) {
+      if (known.type() == type) return known;
+      throw input_error(where, "state %{} is {} here and {} before", name, to_string(type),
+                        to_string(known.type()));
+    }
     throw input_error(where, "state %{}: the name is taken by another value of the graph", name);
+  }
   const Node& node =
       add(ops::state, {},
           {{"dtype", type.dtype}, {"shape", std::vector(type.shape.begin(), type.shape.end())}}, {},
@@ -172,11 +172,11 @@ class Comparison {
     for (size_t i = 0; i < a.results().size(); ++i) {
       if (!values(a.results()[i], b.results()[i])) return false;
     }
+    std::unordered_map<std::string, Value> other;
+    for (const Next& next : b.next()) other.emplace(next.state.name(), next.value);
     for (const Next& next : a.next()) {
-      const auto other = std::find_if(b.next().begin(), b.next().end(), [&](const Next& n) {
-        return n.state.name() == next.state.name();
-      });
-      if (other == b.next().end() || !values(next.value, other->value)) return false;
+      const auto found = other.find(next.state.name());
+      if (found == other.end() || !values(next.value, found->second)) return false;
     }
     return true;
   }
