@@ -52,6 +52,52 @@ struct Entry {
   uint64_t begin = 0, end = 0;
 };
 
+/// Stops at a key that its object has already, and at an object too deep in others. What is no JSON
+/// is left to json::parse to say.
+class KeyCheck : public nlohmann::json_sax<json> {
+ public:
+  bool too_deep = false;
+  std::optional<std::string> twice;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(int64_t) override { return true; }
+  bool number_unsigned(uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool start_object(size_t) override {
+    keys_.emplace_back();
+    return enter();
+  }
+  bool key(std::string& key) override {
+    if (!keys_.back().insert(key).second) twice = key;
+    return !twice;
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return leave();
+  }
+  bool start_array(size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  bool enter() {
+    too_deep |= ++depth_ > 3;
+    return !too_deep;
+  }
+  bool leave() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  std::vector<std::set<std::string>> keys_;
+};
+
 class Reader {
  public:
   Reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
@@ -110,22 +156,16 @@ class Reader {
     return parse_json(text);
   }
 
-  /// JSON whose objects have no key twice, nested no deeper than the format needs.
+  /// JSON whose objects have no key twice, nested no deeper than the format needs. Looked at by
+  /// itself first: a callback of json::parse goes through all of an object at the end of each of
+  /// its values.
   json parse_json(std::string_view text) const {
-    std::vector<std::set<std::string>> keys;
-    const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
-      if (depth > 3) throw fault("its header is nested too deeply");
-      if (event == json::parse_event_t::object_start) keys.emplace_back();
-      if (event == json::parse_event_t::object_end) keys.pop_back();
-      if (event == json::parse_event_t::key) {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!keys.back().insert(key).second)
-          throw fault("its header has '{}' twice", printable(key));
-      }
-      return true;
-    };
+    KeyCheck check;
     try {
-      return json::parse(text, check);
+      json::sax_parse(text, &check);
+      if (check.too_deep) throw fault("its header is nested too deeply");
+      if (check.twice) throw fault("its header has '{}' twice", printable(*check.twice));
+      return json::parse(text);
     } catch (const json::exception& error) {
       throw fault("its header is not JSON: {}", printable(error.what(), kLongestReason));
     }
