@@ -9,6 +9,10 @@
 // another's result, and inside loop bodies before outside them.
 #include "passes/autodiff.h"
 
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
 #include "ir/build.h"
 #include "ir/mutant.h"
 #include "ir/scan.h"
@@ -87,28 +91,55 @@ Values backpropagate(Graph& graph, const Values& outputs, const Values& cotangen
   return gradients;
 }
 
+int UserCounts::of(Value value) {
+  const std::deque<Node>& nodes = value.node->graph->nodes();
+  for (; counted_ < nodes.size(); ++counted_) {
+    const Node& node = nodes[counted_];
+    std::set<std::pair<int, int>> operands;
+    for (Value operand : node.operands) operands.emplace(operand.node->id, operand.index);
+    for (const auto& operand : operands) ++counts_[operand];
+  }
+  const auto found = counts_.find({value.node->id, value.index});
+  return found == counts_.end() ? 0 : found->second;
+}
+
+namespace {
+
+/// The scan with residuals in place of the old one: all its results, and those of the old.
+Values with_residuals(const ForwardScan& forward, const Values& operands, Graph& to,
+                      Values& merged) {
+  const Node& node = *forward.old;
+  const Node& longer = *forward.with_residuals;
+  const size_t carries = Scan(node).initial().size();
+  const size_t emits = size_t(node.results()) - carries;
+  const size_t more = size_t(longer.results() - node.results());
+  std::vector<std::string> names = longer.names;
+  for (size_t k = 0; k < size_t(node.results()); ++k)
+    names[k < emits ? k : k + more] = node.names[k];
+  const Node& copy =
+      to.add(ops::scan, operands, longer.attributes, longer.regions, node.where, std::move(names));
+  merged = results_of(copy);
+  Values results(merged.begin(), merged.begin() + long(emits));
+  results.insert(results.end(), merged.begin() + long(emits + more), merged.end());
+  return results;
+}
+
+}  // namespace
+
 GraphPtr merge_forward_scans(const GraphPtr& graph, const ForwardScans& forwards) {
-  std::vector<Values> merged(forwards.size());
+  std::unordered_map<const Node*, size_t> of_old, of_longer;
+  std::vector<Values> merged(forwards.list.size());
+  for (size_t i = 0; i < merged.size(); ++i) {
+    of_old.emplace(forwards.list[i].old, i);
+    of_longer.emplace(forwards.list[i].with_residuals, i);
+  }
   const auto replace = [&](const Node& node, const Values& operands,
                            Graph& to) -> std::optional<Values> {
-    for (size_t i = 0; i < forwards.size(); ++i) {
-      const auto& [old, with_residuals] = forwards[i];
-      if (&node == with_residuals && !merged[i].empty()) return merged[i];
-      if (&node != old) continue;
-      const size_t carries = Scan(node).initial().size();
-      const size_t emits = size_t(node.results()) - carries;
-      const size_t more = size_t(with_residuals->results() - node.results());
-      std::vector<std::string> names = with_residuals->names;
-      for (size_t k = 0; k < size_t(node.results()); ++k)
-        names[k < emits ? k : k + more] = node.names[k];
-      const Node& copy = to.add(ops::scan, operands, with_residuals->attributes,
-                                with_residuals->regions, node.where, std::move(names));
-      merged[i] = results_of(copy);
-      Values results(merged[i].begin(), merged[i].begin() + long(emits));
-      results.insert(results.end(), merged[i].begin() + long(emits + more), merged[i].end());
-      return results;
-    }
-    return std::nullopt;
+    const auto longer = of_longer.find(&node);
+    if (longer != of_longer.end() && !merged[longer->second].empty()) return merged[longer->second];
+    const auto old = of_old.find(&node);
+    if (old == of_old.end()) return std::nullopt;
+    return with_residuals(forwards.list[old->second], operands, to, merged[old->second]);
   };
   return rewrite(*graph, replace);
 }
@@ -134,8 +165,20 @@ Values gradients_of(const Node& grad, const Values& operands, Graph& to, Forward
   return gradients;
 }
 
+/// Each gradient of a gradient has several times the nodes of the one it is of. A gradient of one
+/// order has less than ten times those of its loss.
+void check_growth(const Node& grad, size_t before, size_t after) {
+  const size_t most = std::max<size_t>(100'000, 64 * before);
+  if (after <= most) return;
+  throw input_error(grad.where,
+                    "grad: gradients of gradients make {} nodes of {}: at most {} are allowed",
+                    after, before, most);
+}
+
 GraphPtr without_grads(GraphPtr graph) {
+  const size_t before = graph->nodes().size();
   while (const Node* grad = first_grad(*graph)) {
+    check_growth(*grad, before, graph->nodes().size());
     const Values leaves(grad->operands.begin() + 1, grad->operands.end());
     const std::vector<bool> active = dependents(*graph, leaves);
     ForwardScans forwards;

@@ -2,7 +2,9 @@
 // Reverse mode on a graph under construction: what autodiff.cpp and autodiff_scan.cpp share.
 #pragma once
 
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -16,7 +18,23 @@ struct ForwardScan {
   const Node* old;
   const Node* with_residuals;
 };
-using ForwardScans = std::vector<ForwardScan>;
+
+/// How many nodes of a graph under construction use a value. Each node is looked at once, in the
+/// life of this object.
+class UserCounts {
+ public:
+  int of(Value value);
+
+ private:
+  std::map<std::pair<int, int>, int> counts_;
+  size_t counted_ = 0;
+};
+
+/// What reverse mode has added to a graph so far.
+struct ForwardScans {
+  std::vector<ForwardScan> list;
+  UserCounts users;
+};
 
 /// Adds to `graph` the derivatives of its `outputs`, weighed with `cotangents` (absent ones count
 /// as zero), with respect to the values `wrt`. Absent where there is no path. Scans on the way are

@@ -10,6 +10,8 @@
 // carries are carries of the backward scan; those of captures are sums over steps, written as
 // carries that only add, which `hoist` takes out of the loop.
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "ir/build.h"
 #include "ir/mutant.h"
@@ -24,10 +26,6 @@
 namespace graphc {
 namespace {
 
-size_t index_in(const Values& values, Value value) {
-  return size_t(std::find(values.begin(), values.end(), value) - values.begin());
-}
-
 class ScanGradient {
  public:
   ScanGradient(Graph& graph, const Node& node, std::span<const Value> dy,
@@ -39,16 +37,18 @@ class ScanGradient {
   }
 
   Values run(ForwardScans& forwards) {
+    users_ = &forwards.users;
     find_active_carries();
-    for (size_t k = 0; k < carries_; ++k) {
-      if (dy_[emits_ + k] && active_[streams_ + k]) backward_carries_.push_back(k);
-    }
+    first_carries_.assign(carries_, false);
+    for (size_t k = 0; k < carries_; ++k)
+      first_carries_[k] = dy_[emits_ + k] && active_[streams_ + k];
+    backward_carries_ = carries_that_may_have_cotangents();
     while (!build_joint()) {
     }
     if (gradients_.empty()) return Values(active_.size());
     choose_saved();
     const Node& forward = add_forward();
-    if (&forward != &scan_.node()) forwards.push_back({&scan_.node(), &forward});
+    if (&forward != &scan_.node()) forwards.list.push_back({&scan_.node(), &forward});
     return add_backward(forward);
   }
 
@@ -56,24 +56,43 @@ class ScanGradient {
   /// A carry depends on what is differentiated when its initial value does or its next does.
   void find_active_carries() {
     const Graph& body = scan_.body();
-    for (bool changed = true; changed;) {
-      changed = false;
-      Values roots;
-      for (size_t i = 0; i < active_.size(); ++i) {
-        if (active_[i]) roots.push_back(body.inputs()[i]);
-      }
-      const std::vector<bool> depends = dependents(body, roots);
-      for (size_t k = 0; k < carries_; ++k) {
-        const Value next = scan_.next()[k];
-        if (active_[streams_ + k] || !depends[size_t(next.node->id)] || !is_floating(next.dtype()))
-          continue;
-        active_[streams_ + k] = changed = true;
-      }
+    std::vector<const Node*> roots;
+    Spread::Links links;
+    for (size_t i = 0; i < active_.size(); ++i) {
+      if (active_[i]) roots.push_back(body.inputs()[i].node);
     }
+    for (size_t k = 0; k < carries_; ++k) {
+      const Value next = scan_.next()[k];
+      if (is_floating(next.dtype())) links.emplace_back(next.node, scan_.body_carries()[k].node);
+    }
+    const Spread depends(body, Spread::Along::users, roots, links);
+    for (size_t k = 0; k < carries_; ++k)
+      active_[streams_ + k] = depends.has(*scan_.body_carries()[k].node);
   }
 
-  /// Builds the joint for the carries that are known to have a cotangent. False when another one
-  /// turns out to have one: it is then added to them.
+  /// The carries that what has a cotangent is computed from: each that has one is among them.
+  std::vector<size_t> carries_that_may_have_cotangents() const {
+    std::vector<const Node*> roots;
+    Spread::Links links;
+    for (size_t i = 0; i < emits_; ++i) {
+      if (dy_[i]) roots.push_back(scan_.emits()[i].node);
+    }
+    for (size_t k = 0; k < carries_; ++k) {
+      const Node* next = scan_.next()[k].node;
+      if (first_carries_[k]) roots.push_back(next);
+      if (active_[streams_ + k]) links.emplace_back(scan_.body_carries()[k].node, next);
+    }
+    const Spread needed(scan_.body(), Spread::Along::operands, roots, links);
+    std::vector<size_t> carries;
+    for (size_t k = 0; k < carries_; ++k) {
+      const bool read = active_[streams_ + k] && needed.has(*scan_.body_carries()[k].node);
+      if (read || first_carries_[k]) carries.push_back(k);
+    }
+    return carries;
+  }
+
+  /// Builds the joint for `backward_carries_`. False when the carries that have a cotangent are
+  /// others: they are then taken instead.
   bool build_joint() {
     const Graph& body = scan_.body();
     auto joint = std::make_unique<Graph>(body.name());
@@ -103,22 +122,40 @@ class ScanGradient {
     }
     ForwardScans forwards;
     const Values gradients = backpropagate(*joint, outputs, cotangents, wrt, forwards);
-    if (find_new_carry(wrt_index, gradients)) return false;
+    if (exchange_carries(*joint, cotangents, wrt_index, gradients)) return false;
     finish_joint(std::move(joint), results, wrt_index, gradients, forwards);
     return true;
   }
 
-  bool find_new_carry(const std::vector<size_t>& wrt_index, const Values& gradients) {
-    bool found = false;
+  /// Follows cotangents through the joint: from those of emits and final carries to those of
+  /// carries, and on from these. True when others than `backward_carries_` are reached.
+  bool exchange_carries(const Graph& joint, const Values& cotangents,
+                        const std::vector<size_t>& wrt_index, const Values& gradients) {
+    Values gradient_of(carries_);
     for (size_t i = 0; i < wrt_index.size(); ++i) {
-      const size_t k = wrt_index[i] - streams_;
-      if (!gradients[i] || wrt_index[i] < streams_ || k >= carries_) continue;
-      if (std::count(backward_carries_.begin(), backward_carries_.end(), k) > 0) continue;
-      backward_carries_.push_back(k);
-      found = true;
+      const bool carry = wrt_index[i] >= streams_ && wrt_index[i] < streams_ + carries_;
+      if (carry) gradient_of[wrt_index[i] - streams_] = gradients[i];
     }
-    std::sort(backward_carries_.begin(), backward_carries_.end());
-    return found;
+    std::vector<const Node*> roots;
+    Spread::Links links;
+    for (size_t i = 0; i < cotangents.size(); ++i) {
+      const bool carry = i < backward_carries_.size();
+      if (!carry || first_carries_[backward_carries_[i]]) roots.push_back(cotangents[i].node);
+      if (carry && gradient_of[backward_carries_[i]])
+        links.emplace_back(gradient_of[backward_carries_[i]].node, cotangents[i].node);
+    }
+    const Spread reached(joint, Spread::Along::users, roots, links);
+    std::vector<size_t> found;
+    for (size_t k = 0; k < carries_; ++k) {
+      const bool has = gradient_of[k] && reached.has(*gradient_of[k].node);
+      // Exchanged once, they only grow.
+      const bool kept = exchanged_ && std::ranges::binary_search(backward_carries_, k);
+      if (has || kept || first_carries_[k]) found.push_back(k);
+    }
+    exchanged_ = true;
+    if (found == backward_carries_) return false;
+    backward_carries_ = std::move(found);
+    return true;
   }
 
   /// Results of the joint: next, emits, then for each of `gradients_` the cotangent of that input.
@@ -129,8 +166,7 @@ class ScanGradient {
     for (size_t i = 0; i < wrt_index.size(); ++i) {
       const size_t input = wrt_index[i];
       const bool carry = input >= streams_ && input < streams_ + carries_;
-      const bool in_loop = carry && std::count(backward_carries_.begin(), backward_carries_.end(),
-                                               input - streams_) > 0;
+      const bool in_loop = carry && std::ranges::binary_search(backward_carries_, input - streams_);
       if (!gradients[i] && !in_loop) continue;
       gradients_.push_back(input);
       results.push_back(gradients[i] ? gradients[i]
@@ -139,6 +175,7 @@ class ScanGradient {
     joint->set_results(std::move(results));
     const GraphPtr merged = merge_forward_scans(freeze(std::move(joint)), forwards);
     joint_ = without_repetition(simplified(merged));
+    inputs_ = ValueSet(joint_->inputs());
   }
 
   Values joint_results(size_t first, size_t count) const {
@@ -169,53 +206,57 @@ class ScanGradient {
       return is_heavy(node) ? never : cost_of_repeating(node);
     };
     problem.store = [&](Value value) { return price(value); };
-    emitted_ = joint_results(carries_, emits_);
+    set_emitted();
     // A carry saved by the first cut makes its `next` emitted, and so free for the second.
     for (Value value : minimum_cut(*joint_, problem)) {
       if (is_carry(value)) emit(source_of(value));
     }
     saved_ = minimum_cut(*joint_, problem);
-    emitted_ = joint_results(carries_, emits_);
+    set_emitted();
     for (Value value : saved_) {
       if (is_carry(value) || !value.node->is(ops::input)) emit(source_of(value));
     }
   }
 
   bool is_carry(Value value) const {
-    const size_t input = index_in(joint_->inputs(), value);
+    const size_t input = inputs_.index(value);
     return input >= streams_ && input < streams_ + carries_;
   }
 
   /// The value to emit so that `value` can be read later: itself, or the `next` of a carry.
   Value source_of(Value value) const {
-    if (!is_carry(value) || index_in(emitted_, value) < emitted_.size()) return value;
-    return joint_->results()[index_in(joint_->inputs(), value) - streams_];
+    if (!is_carry(value) || is_emitted(value)) return value;
+    return joint_->results()[inputs_.index(value) - streams_];
   }
 
   /// Captured values and what is emitted anyway are at hand; constants are made again.
   int64_t price(Value value) const {
     if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
-    const size_t input = index_in(joint_->inputs(), value);
+    const size_t input = inputs_.index(value);
     if (input >= streams_ + carries_ && input < joint_->inputs().size()) return 0;
     if (input < streams_) return stream_is_charged(input) ? cost_of_storing(value.type()) : 0;
-    const bool emitted = index_in(emitted_, source_of(value)) < emitted_.size();
-    return emitted ? 0 : cost_of_storing(value.type());
+    return is_emitted(source_of(value)) ? 0 : cost_of_storing(value.type());
   }
 
   /// A computed stream that nobody else reads: its storage could be overwritten.
   bool stream_is_charged(size_t i) const {
     const Value stream = scan_.streams()[i];
     if (!is_floating(stream.dtype()) || stream.node->operands.empty()) return false;
-    for (const Node& node : graph_.nodes()) {
-      if (&node != &scan_.node() &&
-          std::count(node.operands.begin(), node.operands.end(), stream) > 0)
-        return false;
-    }
-    return true;
+    // The loop itself is one.
+    return users_->of(stream) <= 1;
   }
 
   void emit(Value value) {
-    if (index_in(emitted_, value) == emitted_.size()) emitted_.push_back(value);
+    if (emitted_index_.emplace(key_of(value), emitted_.size()).second) emitted_.push_back(value);
+  }
+  bool is_emitted(Value value) const { return emitted_index_.contains(key_of(value)); }
+  static std::pair<int, int> key_of(Value value) { return {value.node->id, value.index}; }
+
+  /// What the loop emits anyway, the same value twice if it does.
+  void set_emitted() {
+    emitted_ = joint_results(carries_, emits_);
+    emitted_index_.clear();
+    for (size_t i = 0; i < emitted_.size(); ++i) emitted_index_.emplace(key_of(emitted_[i]), i);
   }
 
   const Node& add_forward() {
@@ -242,14 +283,14 @@ class ScanGradient {
 
   /// The stacked steps of a saved value.
   Value saved_stream(Value value, const Node& forward) const {
-    const size_t input = index_in(joint_->inputs(), value);
+    const size_t input = inputs_.index(value);
     if (input < streams_) {
       const Value stream = scan_.streams()[input];
       const bool redrawn = mutated(Mutant::dropout_redrawn_backward) && !is_floating(value.dtype());
       return redrawn ? reverse(stream, {0}) : stream;
     }
     const Value source = source_of(value);
-    const Value steps = forward.result(int(index_in(emitted_, source)));
+    const Value steps = forward.result(int(emitted_index_.at(key_of(source))));
     if (source == value || mutated(Mutant::saved_carry_not_shifted)) return steps;
     return carry_history(scan_.initial()[input - streams_], steps, scan_.reverse());
   }
@@ -261,8 +302,8 @@ class ScanGradient {
     ScanParts parts;
     const Values cotangents = cotangent_inputs();
     for (Value value : saved_) {
-      if (index_in(joint_->inputs(), value) < joint_->inputs().size() &&
-          index_in(joint_->inputs(), value) >= streams_ + carries_)
+      if (inputs_.index(value) < joint_->inputs().size() &&
+          inputs_.index(value) >= streams_ + carries_)
         continue;
       known.set(value, body->input(value.type(), value.name()));
       parts.streams.push_back(saved_stream(value, forward));
@@ -293,7 +334,7 @@ class ScanGradient {
       parts.initial.push_back(splat(graph_, 0, capture.type()));
     }
     for (Value value : saved_) {
-      const size_t input = index_in(joint_->inputs(), value);
+      const size_t input = inputs_.index(value);
       if (!is_capture(input) || input >= active_.size()) continue;
       known.set(value, body->input(value.type(), value.name()));
       parts.captures.push_back(scan_.node().operands[input]);
@@ -334,11 +375,16 @@ class ScanGradient {
   Values dy_;
   std::vector<bool> active_;  // by operand
   size_t streams_, carries_, emits_;
-  std::vector<size_t> backward_carries_;  // carries that have a cotangent
+  UserCounts* users_ = nullptr;
+  bool exchanged_ = false;
+  std::vector<bool> first_carries_;       // carries whose final value has a cotangent
+  std::vector<size_t> backward_carries_;  // carries that have a cotangent, ascending
   std::vector<size_t> gradients_;         // inputs of the body that get a cotangent, ascending
   GraphPtr joint_;
-  Values saved_;    // of the joint, read by the backward scan
-  Values emitted_;  // of the joint, by the forward scan
+  Values saved_;                                         // of the joint, read by the backward scan
+  Values emitted_;                                       // of the joint, by the forward scan
+  ValueSet inputs_;                                      // of the joint
+  std::map<std::pair<int, int>, size_t> emitted_index_;  // the first place of each in `emitted_`
 };
 
 }  // namespace

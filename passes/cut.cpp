@@ -38,26 +38,43 @@ bool FlowNetwork::find_levels(int source, int sink) {
   return level_[size_t(sink)] >= 0;
 }
 
-int64_t FlowNetwork::push(int vertex, int sink, int64_t amount) {
-  if (vertex == sink) return amount;
-  for (size_t& i = next_edge_[size_t(vertex)]; i < edges_of_[size_t(vertex)].size(); ++i) {
+int64_t FlowNetwork::push(int source, int sink) {
+  // The path so far, as edges: as long as a body is deep, so not on the stack.
+  std::vector<int> path;
+  int vertex = source;
+  while (vertex != sink) {
+    size_t& i = next_edge_[size_t(vertex)];
+    if (i == edges_of_[size_t(vertex)].size()) {
+      if (path.empty()) return 0;
+      // A dead end: back by one edge, and on with the next.
+      vertex = edges_[size_t(path.back() ^ 1)].to;
+      path.pop_back();
+      ++next_edge_[size_t(vertex)];
+      continue;
+    }
     const int index = edges_of_[size_t(vertex)][i];
-    Edge& edge = edges_[size_t(index)];
-    if (edge.capacity == 0 || level_[size_t(edge.to)] != level_[size_t(vertex)] + 1) continue;
-    const int64_t pushed = push(edge.to, sink, std::min(amount, edge.capacity));
-    if (pushed == 0) continue;
-    edge.capacity -= pushed;
-    edges_[size_t(index ^ 1)].capacity += pushed;
-    return pushed;
+    const Edge& edge = edges_[size_t(index)];
+    if (edge.capacity == 0 || level_[size_t(edge.to)] != level_[size_t(vertex)] + 1) {
+      ++i;
+      continue;
+    }
+    path.push_back(index);
+    vertex = edge.to;
   }
-  return 0;
+  int64_t amount = infinite;
+  for (int index : path) amount = std::min(amount, edges_[size_t(index)].capacity);
+  for (int index : path) {
+    edges_[size_t(index)].capacity -= amount;
+    edges_[size_t(index ^ 1)].capacity += amount;
+  }
+  return amount;
 }
 
 int64_t FlowNetwork::maximize(int source, int sink) {
   int64_t total = 0;
   while (find_levels(source, sink)) {
     next_edge_.assign(edges_of_.size(), 0);
-    while (const int64_t pushed = push(source, sink, infinite)) {
+    while (const int64_t pushed = push(source, sink)) {
       total += pushed;
       // An infinite path means that something wanted can neither be stored nor computed again.
       GRAPHC_CHECK(total < infinite, "a minimum cut of infinite cost");

@@ -32,7 +32,7 @@ class FlowNetwork {
     int64_t capacity;
   };
   bool find_levels(int source, int sink);
-  int64_t push(int vertex, int sink, int64_t amount);
+  int64_t push(int source, int sink);
 
   std::vector<Edge> edges_;  // edge i ^ 1 is the reverse of edge i
   std::vector<std::vector<int>> edges_of_;

@@ -19,10 +19,16 @@ namespace {
 class HoistAfter {
  public:
   HoistAfter(const Node& node, const Values& operands, Graph& to)
-      : scan_(node), body_(scan_.body()), operands_(operands), to_(to) {
+      : scan_(node),
+        body_(scan_.body()),
+        operands_(operands),
+        to_(to),
+        whole_(body_),
+        inputs_(body_.inputs()) {
     streams_ = scan_.streams().size();
     carries_ = scan_.initial().size();
     emits_ = scan_.emits().size();
+    for (Value carry : scan_.body_carries()) carry_index_.add(carry);
   }
 
   std::optional<Values> run() {
@@ -51,9 +57,15 @@ class HoistAfter {
   /// Carries that only add up products, sums or scatters.
   void find_sums() {
     const std::vector<std::vector<int>> uses = value_uses(body_);
+    const std::vector<bool> live = live_nodes(body_);
+    std::vector<std::vector<const Node*>> users(body_.nodes().size());
+    for (const Node& node : body_.nodes()) {
+      if (!live[size_t(node.id)]) continue;
+      for (Value operand : node.operands) users[size_t(operand.node->id)].push_back(&node);
+    }
     const auto is_moving = [this](Value value) { return moves(value); };
     for (size_t k = 0; k < carries_; ++k) {
-      std::optional<Values> terms = terms_added(carry(k), scan_.next()[k], uses);
+      std::optional<Values> terms = terms_added(carry(k), scan_.next()[k], uses, users);
       for (size_t i = 0; terms && i < terms->size(); ++i) {
         const Value term = (*terms)[i];
         if (!is_scatter_on_carry(term) && !operands_of_sum(term, is_moving)) terms = std::nullopt;
@@ -73,10 +85,7 @@ class HoistAfter {
     }
     return reaches_carry(base);
   }
-  bool reaches_carry(Value value) const {
-    return value.node->is(ops::input) &&
-           std::count(scan_.body_carries().begin(), scan_.body_carries().end(), value) > 0;
-  }
+  bool reaches_carry(Value value) const { return carry_index_.contains(value); }
 
   Values needed_operands(Value term) const {
     if (is_scatter_on_carry(term)) return {term.node->operands[1], term.node->operands[2]};
@@ -101,6 +110,7 @@ class HoistAfter {
       heavy_[n] = batches[n] && moving_[n] && !in_loop[n] && is_heavy(node);
     }
     batches_ = batches;
+    const std::vector<bool> accumulated = only_accumulated();
     for (bool changed = true; changed;) {
       changed = false;
       late_ = heavy_;
@@ -109,20 +119,22 @@ class HoistAfter {
           if (late_[id(operand)]) late_[size_t(node.id)] = true;
         }
       }
+      Values stuck;
       for (const Node& node : body_.nodes()) {
-        if (!late_[size_t(node.id)] || batches[size_t(node.id)] || is_accumulated(node)) continue;
-        const std::vector<bool> before = needed_for(body_, results_of(node));
-        for (size_t n = 0; n < count; ++n) {
-          if (!before[n] || !heavy_[n]) continue;
-          heavy_[n] = false;
-          changed = true;
-        }
+        const size_t n = size_t(node.id);
+        if (late_[n] && !batches[n] && !accumulated[n]) stuck.push_back(node.result());
+      }
+      const std::vector<bool> before = needed_for(body_, stuck);
+      for (size_t n = 0; n < count; ++n) {
+        if (!before[n] || !heavy_[n]) continue;
+        heavy_[n] = false;
+        changed = true;
       }
     }
   }
 
-  /// Whether the node only takes part in sums over steps, which are not computed step by step.
-  bool is_accumulated(const Node& node) const {
+  /// By node: whether it only takes part in sums over steps, which are not computed step by step.
+  std::vector<bool> only_accumulated() const {
     Values others;
     for (size_t k = 0; k < carries_; ++k) {
       if (!sums_[k])
@@ -134,35 +146,32 @@ class HoistAfter {
         }
     }
     others.insert(others.end(), scan_.emits().begin(), scan_.emits().end());
-    return !needed_for(body_, others)[size_t(node.id)];
+    std::vector<bool> result = needed_for(body_, others);
+    result.flip();
+    return result;
   }
 
   void find_kept_emits() {
     for (Value emit : scan_.emits()) {
-      if (late_[id(emit)] || std::count(emitted_.begin(), emitted_.end(), emit) > 0) continue;
-      emitted_.push_back(emit);
+      if (!late_[id(emit)]) emit_value(emit);
+    }
+  }
+
+  void emit_value(Value value) {
+    if (!emitted_.add(value) || !value.node->is(ops::concat)) return;
+    for (Value part : value.node->operands) {
+      if (!whole_.find(part)) whole_.set(part, value);
     }
   }
 
   /// The next of a carry that remains, whose history the carry is.
   Value next_of(Value value) const {
-    for (size_t k = 0; k < carries_; ++k) {
-      if (carry(k) == value) return scan_.next()[k];
-    }
-    return {};
+    const size_t k = carry_index_.index(value);
+    return k < carries_ ? scan_.next()[k] : Value{};
   }
-  bool is_emitted(Value value) const {
-    return std::count(emitted_.begin(), emitted_.end(), value) > 0;
-  }
+  bool is_emitted(Value value) const { return emitted_.contains(value); }
   /// A part of an emitted concatenation can be sliced out of it: the concatenation, or absent.
-  Value emitted_whole(Value value) const {
-    for (Value whole : emitted_) {
-      const Node& node = *whole.node;
-      if (node.is(ops::concat) && std::count(node.operands.begin(), node.operands.end(), value) > 0)
-        return whole;
-    }
-    return {};
-  }
+  Value emitted_whole(Value value) const { return whole_.find(value); }
 
   int64_t price(Value value) const {
     if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
@@ -198,7 +207,7 @@ class HoistAfter {
       const Value next = next_of(value);
       const Value source = next && !is_emitted(value) ? next : value;
       const bool stream = value.node->is(ops::input) && !next;
-      if (!stream && !is_emitted(source) && !emitted_whole(source)) emitted_.push_back(source);
+      if (!stream && !is_emitted(source) && !emitted_whole(source)) emit_value(source);
     }
   }
 
@@ -218,13 +227,14 @@ class HoistAfter {
     }
     Values wanted;
     std::vector<std::string> names;
-    for (Value emit : emitted_) names.push_back(emit.name());
+    const Values& emitted = emitted_.values();
+    for (Value emit : emitted) names.push_back(emit.name());
     for (size_t k = 0; k < carries_; ++k) {
       if (sums_[k]) continue;
       wanted.push_back(scan_.next()[k]);
       names.push_back(scan_.node().names[emits_ + k]);
     }
-    wanted.insert(wanted.end(), emitted_.begin(), emitted_.end());
+    wanted.insert(wanted.end(), emitted.begin(), emitted.end());
     copy->set_results(copy_cone(body_, known, wanted, *copy));
     parts.body = freeze(std::move(copy));
     parts.steps = scan_.steps();
@@ -233,8 +243,7 @@ class HoistAfter {
   }
 
   Value stacked(Value value, const Node& loop) const {
-    const auto emit = std::find(emitted_.begin(), emitted_.end(), value);
-    if (emit != emitted_.end()) return loop.result(int(emit - emitted_.begin()));
+    if (is_emitted(value)) return loop.result(int(emitted_.index(value)));
     if (const Value whole = emitted_whole(value)) {
       const int axis = int(whole.node->attributes.get_int("axis", 0));
       const int positive = axis < 0 ? axis + whole.shape().rank() : axis;
@@ -245,14 +254,12 @@ class HoistAfter {
         start = limit;
       }
     }
-    for (size_t k = 0; k < carries_; ++k) {
-      if (carry(k) != value) continue;
+    if (const size_t k = carry_index_.index(value); k < carries_) {
       const Value steps = stacked(scan_.next()[k], loop);
       if (mutated(Mutant::hoisted_carry_not_shifted)) return steps;
       return carry_history(operands_[streams_ + k], steps, scan_.reverse());
     }
-    const auto stream = std::find(body_.inputs().begin(), body_.inputs().end(), value);
-    return operands_[size_t(stream - body_.inputs().begin())];
+    return operands_[inputs_.index(value)];
   }
 
   Values build() {
@@ -294,7 +301,9 @@ class HoistAfter {
   size_t streams_, carries_, emits_;
   std::vector<bool> moving_, heavy_, late_, batches_;
   std::vector<std::optional<Values>> sums_;  // of each carry, the terms added
-  Values emitted_;                           // of the new loop: what stays emitted, what crosses
+  ValueSet emitted_;                         // of the new loop: what stays emitted, what crosses
+  ValueMap whole_;                           // of parts of emitted concatenations
+  ValueSet inputs_, carry_index_;            // of the body
   Values crossing_;
 };
 

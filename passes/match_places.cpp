@@ -46,34 +46,41 @@ Place Side::operand(const Place& place, size_t index) const {
 }
 
 Terms Side::terms(const Place& place) const {
+  // A sum of as many terms is no pattern; and sums of themselves double with every line.
+  constexpr size_t kMostTerms = 256;
   Terms terms;
-  add_terms(place, terms);
+  std::vector<Place> waiting{place};
+  while (!waiting.empty()) {
+    const Place at = waiting.back();
+    waiting.pop_back();
+    if (!is_sum(at) || terms.sums.size() == kMostTerms) {
+      terms.places.push_back(at);
+      continue;
+    }
+    terms.sums.push_back(at.value.node);
+    const Values& operands = at.value.node->operands;
+    for (auto operand = operands.rbegin(); operand != operands.rend(); ++operand)
+      waiting.push_back(term_of(at, *operand));
+  }
   return terms;
 }
 
-void Side::add_terms(const Place& place, Terms& terms) const {
+bool Side::is_sum(const Place& place) {
   const Node& node = *place.value.node;
-  const int rank = place.value.shape().rank();
+  if (!node.is(ops::add) || place.kind == Place::Kind::invariant) return false;
   // Before the loop an operand of fewer axes is the same in every step; one whose axis of steps is
   // broadcast is neither.
   const auto fits = [&](Value operand) {
-    const int own = operand.shape().rank();
-    return own < rank || operand.shape()[0] == place.value.shape()[0];
+    return operand.shape().rank() < place.value.shape().rank() ||
+           operand.shape()[0] == place.value.shape()[0];
   };
-  const bool outside = place.kind == Place::Kind::stacked;
-  const bool opens = node.is(ops::add) && place.kind != Place::Kind::invariant &&
-                     (!outside || std::ranges::all_of(node.operands, fits));
-  if (!opens) {
-    terms.places.push_back(place);
-    return;
-  }
-  terms.sums.push_back(&node);
-  for (Value operand : node.operands) {
-    const bool same = outside && operand.shape().rank() < rank;
-    add_terms(outside ? Place{operand, same ? Place::Kind::invariant : Place::Kind::stacked}
-                      : this->place(operand),
-              terms);
-  }
+  return place.kind != Place::Kind::stacked || std::ranges::all_of(node.operands, fits);
+}
+
+Place Side::term_of(const Place& sum, Value operand) const {
+  if (sum.kind != Place::Kind::stacked) return place(operand);
+  const bool same = operand.shape().rank() < sum.value.shape().rank();
+  return {operand, same ? Place::Kind::invariant : Place::Kind::stacked};
 }
 
 bool Side::is_carry(Value value) const {

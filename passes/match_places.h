@@ -45,7 +45,9 @@ class Side {
   bool is_carry(Value value) const;
 
  private:
-  void add_terms(const Place& place, Terms& terms) const;
+  static bool is_sum(const Place& place);
+  /// An operand of a sum as a place.
+  Place term_of(const Place& sum, Value operand) const;
 
   std::optional<Scan> loop_;
 };

@@ -31,6 +31,44 @@ Values ValueMap::operator()(const Values& old) const {
   return values;
 }
 
+bool ValueSet::add(Value value) {
+  if (!index_.emplace(value, values_.size()).second) return false;
+  values_.push_back(value);
+  return true;
+}
+
+size_t ValueSet::index(Value value) const {
+  const auto found = index_.find(value);
+  return found == index_.end() ? values_.size() : found->second;
+}
+
+Spread::Spread(const Graph& graph, Along along, const std::vector<const Node*>& roots,
+               const Links& links)
+    : marked_(graph.nodes().size(), false) {
+  std::vector<std::vector<const Node*>> behind(graph.nodes().size());
+  for (const Node& node : graph.nodes()) {
+    for (Value operand : node.operands) {
+      if (along == Along::users)
+        behind[size_t(operand.node->id)].push_back(&node);
+      else
+        behind[size_t(node.id)].push_back(operand.node);
+    }
+  }
+  for (const auto& [first, second] : links) behind[size_t(first->id)].push_back(second);
+  std::vector<const Node*> stack;
+  const auto mark = [&](const Node* node) {
+    if (marked_[size_t(node->id)]) return;
+    marked_[size_t(node->id)] = true;
+    stack.push_back(node);
+  };
+  for (const Node* root : roots) mark(root);
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    for (const Node* next : behind[size_t(node->id)]) mark(next);
+  }
+}
+
 Values copy_cone(const Graph& from, ValueMap& known, const Values& wanted, Graph& to,
                  const RewriteNode& replace) {
   std::vector<bool> needed(from.nodes().size(), false);

@@ -2,6 +2,9 @@
 // Taking graphs apart: copying parts of one into another, and asking what depends on what.
 #pragma once
 
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -22,6 +25,46 @@ class ValueMap {
 
  private:
   std::vector<Values> values_;
+};
+
+/// Distinct values, in the order in which they were added.
+class ValueSet {
+ public:
+  ValueSet() = default;
+  explicit ValueSet(const Values& values) {
+    for (Value value : values) add(value);
+  }
+  /// False if it is there already.
+  bool add(Value value);
+  bool contains(Value value) const { return index_.contains(value); }
+  /// Its place, or size().
+  size_t index(Value value) const;
+  const Values& values() const { return values_; }
+  size_t size() const { return values_.size(); }
+  bool empty() const { return values_.empty(); }
+
+ private:
+  struct Hash {
+    size_t operator()(Value value) const {
+      return std::hash<const Node*>()(value.node) * 31 + size_t(value.index);
+    }
+  };
+  Values values_;
+  std::unordered_map<Value, size_t, Hash> index_;
+};
+
+/// What is behind some nodes of a graph, along users or along operands, and from step to step of a
+/// loop: where the first node of a link is marked, the second is too. In time linear in the graph.
+class Spread {
+ public:
+  enum class Along : uint8_t { users, operands };
+  using Links = std::vector<std::pair<const Node*, const Node*>>;
+  Spread(const Graph& graph, Along along, const std::vector<const Node*>& roots,
+         const Links& links);
+  bool has(const Node& node) const { return marked_[size_t(node.id)]; }
+
+ private:
+  std::vector<bool> marked_;
 };
 
 /// Adds to `to` the nodes that `wanted` (values of `from`) need, stopping at values already known;

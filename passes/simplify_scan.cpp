@@ -22,6 +22,7 @@ class PrunedScan {
     streams_ = scan_.streams().size();
     carries_ = scan_.initial().size();
     emits_ = scan_.emits().size();
+    for (size_t i = 0; i < streams_; ++i) stream_inputs_.add(input(i));
   }
 
   /// The results of the scan without what is not needed; nothing if all is.
@@ -45,44 +46,35 @@ class PrunedScan {
   /// What stands for each input: itself, an earlier equal one, or a constant in the body.
   void classify_inputs() {
     same_as_.resize(operands_.size());
+    ValueSet streams, captures;                 // operands that stand for themselves
+    std::vector<size_t> stream_of, capture_of;  // and the first input of each
     for (size_t i = 0; i < operands_.size(); ++i) {
       same_as_[i] = i;
-      if (is_constant(i)) continue;
-      if (is_carry(i) && !is_own_next(i)) continue;
-      for (size_t j = 0; j < i; ++j) {
-        const bool alike =
-            i < streams_ ? j < streams_ : j >= streams_ && !(is_carry(j) && !is_own_next(j));
-        if (!alike || operands_[i] != operands_[j] || is_constant(j)) continue;
-        same_as_[i] = j;
-        break;
-      }
+      if (is_constant(i) || (is_carry(i) && !is_own_next(i))) continue;
+      ValueSet& known = i < streams_ ? streams : captures;
+      std::vector<size_t>& first = i < streams_ ? stream_of : capture_of;
+      if (known.add(operands_[i]))
+        first.push_back(i);
+      else
+        same_as_[i] = first[known.index(operands_[i])];
     }
   }
 
   void find_needed() {
-    Values roots;
-    std::vector<bool> rooted(carries_, false);
-    const auto need = [&](size_t k) {
-      if (rooted[k]) return;
-      rooted[k] = true;
-      roots.push_back(scan_.next()[k]);
-    };
+    std::vector<const Node*> roots;
+    Spread::Links links;
     for (size_t i = 0; i < emits_; ++i) {
-      if (uses_[i] > 0) roots.push_back(scan_.emits()[i]);
+      if (uses_[i] > 0) roots.push_back(scan_.emits()[i].node);
     }
     for (size_t k = 0; k < carries_; ++k) {
-      if (uses_[emits_ + k] > 0) need(k);
+      const Node* next = scan_.next()[k].node;
+      if (uses_[emits_ + k] > 0) roots.push_back(next);
+      links.emplace_back(input(streams_ + k).node, next);
     }
-    std::vector<bool> needed;
-    for (size_t count = roots.size() + 1; count != roots.size();) {
-      count = roots.size();
-      needed = needed_for(scan_.body(), roots);
-      for (size_t k = 0; k < carries_; ++k) {
-        if (needed[size_t(input(streams_ + k).node->id)]) need(k);
-      }
-    }
+    const Spread needed(scan_.body(), Spread::Along::operands, roots, links);
     for (size_t i = 0; i < operands_.size(); ++i) {
-      const bool read = needed[size_t(input(i).node->id)] || (is_carry(i) && rooted[i - streams_]);
+      const bool final_read = is_carry(i) && uses_[emits_ + i - streams_] > 0;
+      const bool read = final_read || needed.has(*input(i).node);
       needed_.push_back(read);
       kept_[i] = read && same_as_[i] == i && !is_constant(i) && !is_own_next(i);
     }
@@ -91,23 +83,20 @@ class PrunedScan {
       const size_t j = same_as_[i];
       if (needed_[i] && !is_constant(j) && !is_own_next(j)) kept_[j] = true;
     }
+    read_.assign(operands_.size(), false);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (needed_[i]) read_[same_as_[i]] = true;
+    }
   }
 
   /// The stream an emit is, or the number of streams.
-  size_t emitted_stream(Value emit) const {
-    for (size_t i = 0; i < streams_; ++i) {
-      if (input(i) == emit) return i;
-    }
-    return streams_;
-  }
+  size_t emitted_stream(Value emit) const { return stream_inputs_.index(emit); }
 
   void find_emits() {
     for (size_t i = 0; i < emits_; ++i) {
       const Value emit = scan_.emits()[i];
       if (uses_[i] == 0 || splat_value(emit) || emitted_stream(emit) < streams_) continue;
-      const bool earlier = std::any_of(kept_emits_.begin(), kept_emits_.end(),
-                                       [&](size_t j) { return scan_.emits()[j] == emit; });
-      if (!earlier) kept_emits_.push_back(i);
+      if (emitted_values_.add(emit)) kept_emits_.push_back(i);
     }
   }
 
@@ -148,12 +137,7 @@ class PrunedScan {
   }
 
   /// Whether the input, or one that it stands for, is read.
-  bool is_read(size_t i) const {
-    for (size_t j = 0; j < operands_.size(); ++j) {
-      if (same_as_[j] == i && needed_[j]) return true;
-    }
-    return false;
-  }
+  bool is_read(size_t i) const { return read_[i]; }
 
   Values results(Graph& to, ScanParts parts) {
     const size_t kept_carries = parts.initial.size();
@@ -187,11 +171,9 @@ class PrunedScan {
     if (stream < streams_) return operands_[stream];
     if (const std::optional<double> number = splat_value(emit))
       return splat(to, *number, scan_.emitted(i).type());
-    for (size_t j = 0; j < kept_emits_.size(); ++j) {
-      if (scan_.emits()[kept_emits_[j]] == emit) return added[j];
-    }
-    GRAPHC_CHECK(false, "emit %{} is used and not kept", emit.name());
-    return {};
+    const size_t j = emitted_values_.index(emit);
+    GRAPHC_CHECK(j < kept_emits_.size(), "emit %{} is used and not kept", emit.name());
+    return added[j];
   }
 
   Scan scan_;
@@ -199,8 +181,11 @@ class PrunedScan {
   std::vector<int> uses_;  // of each result
   std::vector<bool> kept_;
   std::vector<bool> needed_;
+  std::vector<bool> read_;  // by what stands for the input
   std::vector<size_t> same_as_;
   std::vector<size_t> kept_emits_;
+  ValueSet emitted_values_;  // those of `kept_emits_`
+  ValueSet stream_inputs_;
   size_t streams_ = 0, carries_ = 0, emits_ = 0;
 };
 

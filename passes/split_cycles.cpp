@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ir/scan.h"
+#include "passes/components.h"
 #include "passes/cut.h"
 #include "passes/hoist.h"
 #include "passes/region.h"
@@ -18,7 +19,7 @@ namespace {
 class SplitCycles {
  public:
   SplitCycles(const Node& node, const Values& operands, Graph& to)
-      : scan_(node), body_(scan_.body()), operands_(operands), to_(to) {
+      : scan_(node), body_(scan_.body()), operands_(operands), to_(to), inputs_(body_.inputs()) {
     streams_ = scan_.streams().size();
     carries_ = scan_.initial().size();
     emits_ = scan_.emits().size();
@@ -27,7 +28,7 @@ class SplitCycles {
   std::optional<Values> run() {
     if (carries_ < 2) return std::nullopt;
     find_cycles();
-    if (std::count(heavy_cycle_.begin(), heavy_cycle_.end(), true) < 2) return std::nullopt;
+    if (heavy_roots_.size() < 2) return std::nullopt;
     assign_loops();
     return build();
   }
@@ -35,149 +36,106 @@ class SplitCycles {
  private:
   size_t id(Value value) const { return size_t(value.node->id); }
 
-  /// cycle_[k]: the number of the carry's cycle. A cycle is heavy when a heavy node lies between
-  /// its carries and their next.
+  /// What each node needs, from step to step: its operands, and a carry its next. Nodes that need
+  /// each other are a cycle; it is heavy when it has heavy work.
   void find_cycles() {
-    std::vector<std::vector<bool>> reaches;  // [from][to]
-    std::vector<std::vector<bool>> depends;
+    needs_.resize(body_.nodes().size());
+    for (const Node& node : body_.nodes()) {
+      for (Value operand : node.operands) needs_[size_t(node.id)].push_back(operand.node->id);
+    }
+    std::vector<int> roots;
     for (size_t k = 0; k < carries_; ++k) {
-      depends.push_back(dependents(body_, {scan_.body_carries()[k]}));
-      std::vector<bool> row;
-      for (Value next : scan_.next()) row.push_back(depends[k][id(next)]);
-      reaches.push_back(std::move(row));
+      roots.push_back(scan_.body_carries()[k].node->id);
+      needs_[size_t(roots.back())].push_back(scan_.next()[k].node->id);
     }
-    for (size_t m = 0; m < carries_; ++m) {
-      for (size_t i = 0; i < carries_; ++i) {
-        for (size_t j = 0; j < carries_; ++j) {
-          if (reaches[i][m] && reaches[m][j]) reaches[i][j] = true;
-        }
-      }
+    const std::vector<int> cycle = components(needs_, roots);
+    std::vector<int> members(cycle.size(), 0);
+    std::vector<bool> heavy(cycle.size(), false);
+    for (const Node& node : body_.nodes()) {
+      const int of = cycle[size_t(node.id)];
+      if (of < 0) continue;
+      ++members[size_t(of)];
+      if (is_heavy(node)) heavy[size_t(of)] = true;
     }
-    cycle_.assign(carries_, carries_);
-    for (size_t k = 0; k < carries_; ++k) {
-      if (cycle_[k] < carries_) continue;
-      const size_t number = heavy_cycle_.size();
-      Values carries, next;
-      for (size_t j = k; j < carries_; ++j) {
-        if (j != k && !(reaches[k][j] && reaches[j][k])) continue;
-        cycle_[j] = number;
-        carries.push_back(scan_.body_carries()[j]);
-        next.push_back(scan_.next()[j]);
-      }
-      heavy_cycle_.push_back(reaches[k][k] && has_heavy_between(carries, next));
+    std::vector<bool> counted(cycle.size(), false);
+    for (int root : roots) {
+      const size_t of = size_t(cycle[size_t(root)]);
+      if (members[of] < 2 || !heavy[of] || counted[of]) continue;
+      counted[of] = true;
+      heavy_roots_.push_back(root);
     }
-  }
-
-  bool has_heavy_between(const Values& carries, const Values& next) const {
-    const std::vector<bool> behind = dependents(body_, carries), before = needed_for(body_, next);
-    return std::any_of(body_.nodes().begin(), body_.nodes().end(), [&](const Node& node) {
-      return behind[size_t(node.id)] && before[size_t(node.id)] && is_heavy(node);
-    });
   }
 
   /// loop_[node]: the first loop that has all the node needs. A heavy cycle opens a loop of its own
-  /// behind all that it needs; carries of a cycle are together.
+  /// behind all that it needs, in the order of the carries otherwise; carries of a cycle are
+  /// together.
   void assign_loops() {
+    std::vector<int> roots = heavy_roots_;
+    for (const Node& node : body_.nodes()) roots.push_back(node.id);
+    const std::vector<int> cycle = components(needs_, roots);
+    std::vector<bool> heavy(cycle.size(), false);
+    for (int root : heavy_roots_) heavy[size_t(cycle[size_t(root)])] = true;
+    std::vector<std::vector<int>> nodes(cycle.size());
+    for (const Node& node : body_.nodes()) nodes[size_t(cycle[size_t(node.id)])].push_back(node.id);
     loop_.assign(body_.nodes().size(), 0);
-    std::vector<int> loop_of_cycle(heavy_cycle_.size(), 0);
-    int loops = 0;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const Node& node : body_.nodes()) {
-        int loop = 0;
-        for (Value operand : node.operands) loop = std::max(loop, loop_[id(operand)]);
-        for (size_t k = 0; k < carries_; ++k) {
-          if (&node == scan_.body_carries()[k].node)
-            loop = std::max(loop, loop_of_cycle[cycle_[k]]);
-        }
-        loop_[size_t(node.id)] = loop;
+    for (size_t of = 0; of < nodes.size(); ++of) {
+      int loop = heavy[of] ? loops_++ : 0;
+      for (int node : nodes[of]) {
+        for (int need : needs_[size_t(node)]) loop = std::max(loop, loop_[size_t(need)]);
       }
-      for (size_t k = 0; k < carries_; ++k) {
-        int& loop = loop_of_cycle[cycle_[k]];
-        if (loop >= loop_[id(scan_.next()[k])]) continue;
-        loop = loop_[id(scan_.next()[k])];
-        changed = true;
-      }
-      if (changed) continue;
-      // Heavy cycles that share a loop: all but the first of the lowest such loop move on by one.
-      changed = separate(loop_of_cycle);
+      for (int node : nodes[of]) loop_[size_t(node)] = loop;
     }
-    for (int loop : loop_) loops = std::max(loops, loop);
-    loops_ = loops + 1;
   }
 
-  bool separate(std::vector<int>& loop_of_cycle) const {
-    for (size_t a = 0; a < heavy_cycle_.size(); ++a) {
-      for (size_t b = 0; b < heavy_cycle_.size(); ++b) {
-        if (a == b || !heavy_cycle_[a] || !heavy_cycle_[b]) continue;
-        if (loop_of_cycle[a] != loop_of_cycle[b] || needs(a, b) || (b < a && !needs(b, a)))
-          continue;
-        ++loop_of_cycle[b];
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// Whether cycle a needs cycle b.
-  bool needs(size_t a, size_t b) const {
-    Values carries;
-    for (size_t k = 0; k < carries_; ++k) {
-      if (cycle_[k] == b) carries.push_back(scan_.body_carries()[k]);
-    }
-    const std::vector<bool> behind = dependents(body_, carries);
-    for (size_t k = 0; k < carries_; ++k) {
-      if (cycle_[k] == a && behind[id(scan_.next()[k])]) return true;
-    }
-    return false;
-  }
-
-  bool is_stream(Value value) const {
-    const std::span<const Value> streams = scan_.body_streams();
-    return std::count(streams.begin(), streams.end(), value) > 0;
-  }
+  bool is_stream(Value value) const { return input_index(value) < streams_; }
+  /// The number of the input that the value is, or of all inputs.
+  size_t input_index(Value value) const { return inputs_.index(value); }
+  bool is_carry(size_t input) const { return input >= streams_ && input < streams_ + carries_; }
   bool is_at_hand(Value value) const {
-    const auto input = std::find(body_.inputs().begin(), body_.inputs().end(), value);
-    const size_t i = size_t(input - body_.inputs().begin());
-    if (i < body_.inputs().size()) return i < streams_ || i >= streams_ + carries_;
+    const size_t i = input_index(value);
+    if (i < inputs_.size()) return !is_carry(i);
     return value.node->is(ops::constant) || value.node->is(ops::iota);
   }
 
-  /// Values of earlier loops that nodes of `loop` read.
-  Values crossing_into(int loop) const {
-    Values crossing;
-    const auto read = [&](Value value) {
-      if (is_at_hand(value) || loop_[id(value)] >= loop) return;
-      if (std::count(crossing.begin(), crossing.end(), value) == 0) crossing.push_back(value);
+  /// What each loop reads: streams and captures, and values of earlier loops.
+  void find_read() {
+    read_.resize(size_t(loops_));
+    crossing_.resize(size_t(loops_));
+    const auto read = [&](Value value, int loop) {
+      if (is_at_hand(value)) {
+        read_[size_t(loop)].add(value);
+      } else if (loop_[id(value)] < loop) {
+        crossing_[size_t(loop)].add(value);
+      }
     };
     const std::vector<bool> live = needed_for(body_, body_.results());
     for (const Node& node : body_.nodes()) {
-      if (loop_[size_t(node.id)] != loop || !live[size_t(node.id)] || is_at_hand(node.result()))
-        continue;
-      for (Value operand : node.operands) read(operand);
+      if (!live[size_t(node.id)] || is_at_hand(node.result())) continue;
+      for (Value operand : node.operands) read(operand, loop_[size_t(node.id)]);
     }
-    for (size_t k = 0; k < carries_; ++k) {
-      if (loop_[id(scan_.body_carries()[k])] == loop) read(scan_.next()[k]);
-    }
-    return crossing;
+    for (size_t k = 0; k < carries_; ++k) read(scan_.next()[k], loop_[id(scan_.body_carries()[k])]);
   }
 
   Values build() {
+    find_read();
     Values finals(carries_);
-    std::vector<Values> crossing;
-    for (int loop = 0; loop < loops_; ++loop) crossing.push_back(crossing_into(loop));
-    for (int loop = 0; loop < loops_; ++loop) {
-      Values emits;
-      const auto emit = [&](Value value) {
-        if (!is_stream(value) && loop_[id(value)] == loop &&
-            std::count(emits.begin(), emits.end(), value) == 0)
-          emits.push_back(value);
-      };
-      for (Value value : scan_.emits()) emit(value);
-      for (int later = loop + 1; later < loops_; ++later) {
-        for (Value value : crossing[size_t(later)]) emit(value);
+    std::vector<ValueSet> emits(static_cast<size_t>(loops_));
+    const auto emit = [&](Value value) {
+      if (!is_stream(value)) emits[size_t(loop_[id(value)])].add(value);
+    };
+    for (Value value : scan_.emits()) emit(value);
+    for (const ValueSet& crossing : crossing_) {
+      for (Value value : crossing.values()) emit(value);
+    }
+    carries_of_.resize(size_t(loops_));
+    for (size_t k = 0; k < carries_; ++k)
+      carries_of_[size_t(loop_[id(scan_.body_carries()[k])])].push_back(k);
+    for (size_t loop = 0; loop < emits.size(); ++loop) {
+      // An emit of a capture is an emit of the first loop: it must be there.
+      for (Value value : emits[loop].values()) {
+        if (is_at_hand(value)) read_[loop].add(value);
       }
-      add_loop(loop, crossing[size_t(loop)], emits, finals);
+      add_loop(loop, emits[loop].values(), finals);
     }
     Values results;
     for (Value value : scan_.emits()) results.push_back(stacked(value));
@@ -187,16 +145,13 @@ class SplitCycles {
 
   /// The steps of a value that has been emitted, or is a stream.
   Value stacked(Value value) const {
-    for (const auto& [inner, outer] : stacked_) {
-      if (inner == value) return outer;
-    }
-    const auto input = std::find(body_.inputs().begin(), body_.inputs().end(), value);
-    GRAPHC_CHECK(size_t(input - body_.inputs().begin()) < streams_, "%{} is not emitted",
-                 value.name());
-    return operands_[size_t(input - body_.inputs().begin())];
+    const size_t i = emitted_.index(value);
+    if (i < emitted_.size()) return stacked_[i];
+    GRAPHC_CHECK(is_stream(value), "%{} is not emitted", value.name());
+    return operands_[input_index(value)];
   }
 
-  void add_loop(int loop, const Values& crossing, const Values& emits, Values& finals) {
+  void add_loop(size_t loop, const Values& emits, Values& finals) {
     auto copy = std::make_unique<Graph>(body_.name());
     ValueMap known(body_);
     ScanParts parts;
@@ -204,19 +159,26 @@ class SplitCycles {
       known.set(value, copy->input(value.type(), value.name(), value.node->where));
       list.push_back(outer);
     };
-    for (size_t i = 0; i < streams_; ++i) add_input(body_.inputs()[i], operands_[i], parts.streams);
-    for (Value value : crossing) add_input(value, stacked(value), parts.streams);
     Values wanted;
-    std::vector<size_t> carries;
-    for (size_t k = 0; k < carries_; ++k) {
-      const Value carry = scan_.body_carries()[k];
-      if (loop_[id(carry)] != loop) continue;
-      carries.push_back(k);
-      add_input(carry, operands_[streams_ + k], parts.initial);
-      wanted.push_back(scan_.next()[k]);
+    const std::vector<size_t>& carries = carries_of_[loop];
+    for (size_t k : carries) wanted.push_back(scan_.next()[k]);
+    for (Value value : wanted) {
+      if (is_at_hand(value)) read_[loop].add(value);
     }
-    for (size_t i = streams_ + carries_; i < operands_.size(); ++i)
-      add_input(body_.inputs()[i], operands_[i], parts.captures);
+    std::vector<size_t> inputs;
+    for (Value value : read_[loop].values()) {
+      if (input_index(value) < inputs_.size()) inputs.push_back(input_index(value));
+    }
+    std::sort(inputs.begin(), inputs.end());
+    for (size_t i : inputs) {
+      if (i < streams_) add_input(inputs_.values()[i], operands_[i], parts.streams);
+    }
+    for (Value value : crossing_[loop].values()) add_input(value, stacked(value), parts.streams);
+    for (size_t k : carries)
+      add_input(scan_.body_carries()[k], operands_[streams_ + k], parts.initial);
+    for (size_t i : inputs) {
+      if (i >= streams_) add_input(inputs_.values()[i], operands_[i], parts.captures);
+    }
     wanted.insert(wanted.end(), emits.begin(), emits.end());
     if (wanted.empty()) return;
     copy->set_results(copy_cone(body_, known, wanted, *copy));
@@ -227,7 +189,10 @@ class SplitCycles {
     for (Value value : emits) names.push_back(value.name());
     for (size_t k : carries) names.push_back(scan_.node().names[emits_ + k]);
     const Node& added = add_scan(to_, std::move(parts), scan_.node().where, std::move(names));
-    for (size_t i = 0; i < emits.size(); ++i) stacked_.emplace_back(emits[i], added.result(int(i)));
+    for (size_t i = 0; i < emits.size(); ++i) {
+      emitted_.add(emits[i]);
+      stacked_.push_back(added.result(int(i)));
+    }
     for (size_t i = 0; i < carries.size(); ++i)
       finals[carries[i]] = added.result(int(emits.size() + i));
   }
@@ -237,11 +202,15 @@ class SplitCycles {
   const Values& operands_;
   Graph& to_;
   size_t streams_, carries_, emits_;
-  std::vector<size_t> cycle_;      // of each carry
-  std::vector<bool> heavy_cycle_;  // of each cycle
-  std::vector<int> loop_;          // of each node
+  std::vector<std::vector<int>> needs_;  // of each node
+  std::vector<int> heavy_roots_;         // a carry of each heavy cycle
+  std::vector<int> loop_;                // of each node
   int loops_ = 0;
-  std::vector<std::pair<Value, Value>> stacked_;  // values of the body emitted so far
+  ValueSet inputs_;                              // of the body
+  std::vector<ValueSet> read_, crossing_;        // of each loop
+  std::vector<std::vector<size_t>> carries_of_;  // of each loop
+  ValueSet emitted_;                             // values of the body emitted so far
+  Values stacked_;                               // and their steps
 };
 
 }  // namespace

@@ -62,7 +62,11 @@ Value sum_of_scatters(const Node& node, Batch& batch, Graph& to) {
 
 }  // namespace
 
-std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
+namespace {
+
+/// What must be stacked for a term that is not a sum of others: the operands of what is summed over
+/// all steps. Nothing for others.
+std::optional<Values> stacked_operands(Value term, const Moves& moves) {
   const Node& node = *term.node;
   if (!moves(term)) return Values{term};
   if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
@@ -70,64 +74,103 @@ std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
   if (node.is(ops::sum)) return node.operands;
   if (node.is(ops::scatter_add) && is_splat(node.operands[0], 0))
     return Values{node.operands[1], node.operands[2]};
-  const std::optional<Values> linear = linear_operands(node, moves);
-  if (!linear) return std::nullopt;
-  Values wanted;
-  for (Value operand : node.operands) {
-    if (std::count(linear->begin(), linear->end(), operand) == 0) wanted.push_back(operand);
-  }
-  for (Value operand : *linear) {
-    const std::optional<Values> more = operands_of_sum(operand, moves);
-    if (!more) return std::nullopt;
-    wanted.insert(wanted.end(), more->begin(), more->end());
+  return std::nullopt;
+}
+
+bool contains(const Values& values, Value value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
+
+// Terms are chains of any length, and share what they are made of: both functions go through each
+// value once, on a stack of their own.
+
+std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
+  Values wanted, waiting{term};
+  ValueSet seen(waiting);
+  while (!waiting.empty()) {
+    const Value at = waiting.back();
+    waiting.pop_back();
+    if (const std::optional<Values> stacked = stacked_operands(at, moves)) {
+      wanted.insert(wanted.end(), stacked->begin(), stacked->end());
+      continue;
+    }
+    const std::optional<Values> linear = linear_operands(*at.node, moves);
+    if (!linear) return std::nullopt;
+    for (Value operand : at.node->operands) {
+      if (!contains(*linear, operand)) wanted.push_back(operand);
+    }
+    for (auto operand = linear->rbegin(); operand != linear->rend(); ++operand) {
+      if (seen.add(*operand)) waiting.push_back(*operand);
+    }
   }
   return wanted;
 }
 
 Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, int64_t steps) {
-  const Node& node = *term.node;
-  const WhereScope scope(node.where);
-  if (!moves(term))
-    return batch.get(term).value * (mutated(Mutant::constant_term_summed_once) ? 1 : double(steps));
-  if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
-    return sum_of_products(node, batch);
-  if (node.is(ops::sum)) return sum_of_sums(node, batch);
-  if (node.is(ops::scatter_add)) return sum_of_scatters(node, batch, to);
-  const Values linear = *linear_operands(node, moves);
-  Values operands;
-  for (Value operand : node.operands) {
-    const bool summed = std::count(linear.begin(), linear.end(), operand) > 0;
-    operands.push_back(summed ? sum_over_steps(operand, moves, batch, to, steps)
-                              : batch.get(operand).value);
+  ValueMap sums(*term.node->graph);
+  const auto sum_of = [&](Value at) -> Value {
+    const Node& node = *at.node;
+    if (!moves(at))
+      return batch.get(at).value * (mutated(Mutant::constant_term_summed_once) ? 1 : double(steps));
+    if (is_product_of_rows(node) && moves(node.operands[0]) && moves(node.operands[1]))
+      return sum_of_products(node, batch);
+    if (node.is(ops::sum)) return sum_of_sums(node, batch);
+    if (node.is(ops::scatter_add)) return sum_of_scatters(node, batch, to);
+    const Values linear = *linear_operands(node, moves);
+    Values operands;
+    for (Value operand : node.operands)
+      operands.push_back(contains(linear, operand) ? sums(operand) : batch.get(operand).value);
+    return copy_node(node, std::move(operands), to).result(at.index);
+  };
+  Values waiting{term};
+  while (!waiting.empty()) {
+    const Value at = waiting.back();
+    const size_t before = waiting.size();
+    if (!sums.find(at) && !stacked_operands(at, moves)) {
+      const Values linear = *linear_operands(*at.node, moves);
+      for (auto operand = linear.rbegin(); operand != linear.rend(); ++operand) {
+        if (!sums.find(*operand)) waiting.push_back(*operand);
+      }
+    }
+    if (waiting.size() != before) continue;
+    waiting.pop_back();
+    if (sums.find(at)) continue;
+    const WhereScope scope(at.node->where);
+    sums.set(at, sum_of(at));
   }
-  return copy_node(node, std::move(operands), to).result(term.index);
+  return sums(term);
 }
 
 std::optional<Values> terms_added(Value carry, Value next,
-                                  const std::vector<std::vector<int>>& uses) {
+                                  const std::vector<std::vector<int>>& uses,
+                                  const std::vector<std::vector<const Node*>>& users) {
   const auto used_once = [&](Value value) {
     return uses[size_t(value.node->id)][size_t(value.index)] == 1;
   };
-  if (!used_once(carry)) return std::nullopt;
+  // Forwards: what is used once is used by one node.
   Values terms;
-  Value at = next;
-  while (at != carry) {
-    if (!used_once(at)) return std::nullopt;
-    const Node& node = *at.node;
-    if (node.is(ops::scatter_add)) {
-      terms.push_back(at);
-      at = node.operands[0];
-      continue;
+  Value at = carry;
+  while (at != next) {
+    if (!used_once(at) || at.type() != carry.type()) return std::nullopt;
+    const auto& candidates = users[size_t(at.node->id)];
+    const auto user = std::ranges::find_if(
+        candidates, [&](const Node* node) { return contains(node->operands, at); });
+    if (user == candidates.end()) return std::nullopt;
+    const Node& node = **user;
+    if (node.is(ops::scatter_add) && node.operands[0] == at) {
+      terms.push_back(node.result());
+    } else if (node.is(ops::add)) {
+      terms.push_back(node.operands[node.operands[0] == at ? 1 : 0]);
+    } else {
+      return std::nullopt;
     }
-    if (!node.is(ops::add)) return std::nullopt;
-    std::vector<bool> found = dependents(*node.graph, {carry});
-    const bool left = found[size_t(node.operands[0].node->id)];
-    const bool right = found[size_t(node.operands[1].node->id)];
-    if (left == right) return std::nullopt;
-    terms.push_back(node.operands[left ? 1 : 0]);
-    at = node.operands[left ? 0 : 1];
-    if (at.type() != carry.type()) return std::nullopt;
+    at = node.result();
   }
+  if (!used_once(at)) return std::nullopt;
+  // The last one added first.
+  std::ranges::reverse(terms);
   return terms;
 }
 

@@ -24,8 +24,10 @@ Value sum_over_steps(Value term, const Moves& moves, Batch& batch, Graph& to, in
 
 /// What is added to a carry in each step when its next is itself plus something, and nothing else
 /// reads it: the terms of the sum, and for scatters onto the carry the scatter nodes' results.
-/// Nothing for other carries. `uses` counts the uses of each value of the body.
+/// Nothing for other carries. `uses` counts the uses of each value of the body, `users` has the
+/// live nodes that use each node.
 std::optional<Values> terms_added(Value carry, Value next,
-                                  const std::vector<std::vector<int>>& uses);
+                                  const std::vector<std::vector<int>>& uses,
+                                  const std::vector<std::vector<const Node*>>& users);
 
 }  // namespace graphc
