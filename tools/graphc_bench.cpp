@@ -36,7 +36,8 @@ using Subjects = std::vector<std::unique_ptr<Subject>>;
 /// Every row, so that a mistake in the last one is found before the first is measured.
 Subjects subjects_of(const Options& options) {
   Subjects subjects;
-  const bool file = find_model(options.what) == nullptr;
+  const bool random = options.what == random_graph_name;
+  const bool file = !random && find_model(options.what) == nullptr;
   if (file) commands::check_is_file(options.what);
   if (file && !options.parameters.empty()) {
     throw commands::usage_error("{} is a file: parameters such as '{}' have no meaning",
@@ -50,6 +51,10 @@ Subjects subjects_of(const Options& options) {
     for (const std::string& variant : variants) {
       CompileOptions compile = options.compile;
       compile.variant = variant;
+      if (random) {
+        subjects.push_back(random_graph_subject(assignments, options.target, compile));
+        continue;
+      }
       if (!file) {
         subjects.push_back(model_subject(options.what, assignments, options.target, compile));
         continue;
@@ -117,7 +122,8 @@ int bench(Options& options) {
 void add_options(CLI::App& app, Options& options) {
   app.add_option(
          "MODEL|FILE", options.what,
-         "a model (see `graphc models`), a .graph, .pb, .pbtxt or .json file, or - for stdin")
+         "a model (see `graphc models`), random-graph (nodes=1000 seed=0: a training graph for the "
+         "compiler's times), a .graph, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   app.add_option("PARAMETERS", options.parameters,
                  "of the model: hidden=512,1024 steps=30; a list makes a row for each value");

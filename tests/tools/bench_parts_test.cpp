@@ -2,9 +2,12 @@
 // The parts of graphc-bench by themselves: lists, summaries, fractions, and what a row measures.
 #include <gmock/gmock.h>
 
+#include "ir/op.h"
+#include "ir/text.h"
 #include "tests/testing/expect_error.h"
 #include "tools/bench/peak_meter.h"
 #include "tools/bench/report.h"
+#include "tools/bench/subject.h"
 #include "tools/bench/sweep.h"
 
 namespace graphc::bench {
@@ -27,6 +30,26 @@ TEST(Sweep, TheFirstParameterChangesSlowest) {
   EXPECT_THAT(combinations({}), ElementsAre(ElementsAre()));
   EXPECT_EQ(error_of(ErrorKind::usage, [] { combinations({"a=1,,2"}); }),
             "a: a list is written a,b,c: found '1,,2'");
+}
+
+TEST(RandomGraph, IsAGraphOfAboutSoManyNodesDrawnByTheSeed) {
+  for (int64_t nodes : {50, 500, 5000}) {
+    const std::string text = random_graph_text(nodes, 3);
+    EXPECT_EQ(text, random_graph_text(nodes, 3));
+    EXPECT_NE(text, random_graph_text(nodes, 4));
+    const GraphPtr graph = parse_graph(text);
+    int64_t count = 0, loops = 0;
+    for (const Node& node : graph->nodes()) {
+      ++count;
+      loops += node.is(ops::scan) ? 1 : 0;
+      for (const GraphPtr& region : node.regions) count += int64_t(region->nodes().size());
+    }
+    EXPECT_GT(loops, 0);
+    EXPECT_FALSE(graph->next().empty());
+    // The loss and the updates come on top.
+    EXPECT_GE(count, nodes);
+    EXPECT_LE(count, 3 * nodes + 50);
+  }
 }
 
 TEST(Statistics, TheMedianOfAnEvenNumberIsTheMeanOfTheMiddleTwo) {

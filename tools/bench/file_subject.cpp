@@ -87,7 +87,8 @@ class FileSubject : public Subject {
 std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
-                                                    const CompileOptions& options) {
+                                                    const CompileOptions& options,
+                                                    const GivenParameters& given) {
   const Module module = read();
   verify(module);
   std::vector<std::unique_ptr<Subject>> subjects;
@@ -97,6 +98,10 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                 .given = "graph=" + graph->name(),
                                 .target = target,
                                 .compile = options};
+    if (!given.all.empty()) {
+      configuration.parameters = given.all;
+      configuration.given = given.text;
+    }
     subjects.push_back(std::make_unique<FileSubject>(std::move(configuration), read, graph));
   }
   return subjects;

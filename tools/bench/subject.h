@@ -5,11 +5,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "codegen/target.h"
+#include "models/parameters.h"
 #include "models/program.h"
 
 namespace graphc::bench {
@@ -61,11 +64,30 @@ std::unique_ptr<Subject> model_subject(const std::string& model,
 /// Makes a module of the content of a file, again at every call.
 using GraphReader = std::function<Module()>;
 
+/// The parameters of what is generated, in place of a graph's name.
+struct GivenParameters {
+  std::vector<std::pair<std::string, std::string>> all;
+  std::string text;
+};
+
 /// One subject for each graph of a file, called `name`. A graph that assigns states or takes
 /// gradients is a training step, any other a forward call. A call counts as one example.
 std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
-                                                    const CompileOptions& options);
+                                                    const CompileOptions& options,
+                                                    const GivenParameters& given = {});
+
+/// A training graph of about so many nodes, for the compiler's times: layers drawn by the seed, a
+/// third of them loops, their loss, and a step along the gradient for each weight.
+inline constexpr std::string_view random_graph_name = "random-graph";
+/// Its parameters: nodes, and seed.
+std::span<const ParameterRecord> random_graph_parameters();
+/// The graph as text; the same for the same numbers. Throws nothing.
+std::string random_graph_text(int64_t nodes, uint64_t seed);
+/// The graph as a subject. Throws ErrorKind::usage for an unknown parameter, target, or value.
+std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& assignments,
+                                              const std::string& target,
+                                              const CompileOptions& options);
 
 }  // namespace graphc::bench
