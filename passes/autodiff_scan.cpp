@@ -145,10 +145,9 @@ class ScanGradient {
         links.emplace_back(gradient_of[backward_carries_[i]].node, cotangents[i].node);
     }
     const Spread reached(joint, Spread::Along::users, roots, links);
-    std::vector<size_t> found;
+    std::vector<size_t> found;  // exchanged once, they only grow
     for (size_t k = 0; k < carries_; ++k) {
       const bool has = gradient_of[k] && reached.has(*gradient_of[k].node);
-      // Exchanged once, they only grow.
       const bool kept = exchanged_ && std::ranges::binary_search(backward_carries_, k);
       if (has || kept || first_carries_[k]) found.push_back(k);
     }
@@ -242,8 +241,7 @@ class ScanGradient {
   bool stream_is_charged(size_t i) const {
     const Value stream = scan_.streams()[i];
     if (!is_floating(stream.dtype()) || stream.node->operands.empty()) return false;
-    // The loop itself is one.
-    return users_->of(stream) <= 1;
+    return users_->of(stream) <= 1;  // the loop itself
   }
 
   void emit(Value value) {

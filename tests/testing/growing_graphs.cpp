@@ -33,9 +33,10 @@ std::string chain(int n, std::string& at, std::string_view other) {
 std::string chain_graph(int n, bool gradient) {
   std::string at = "x";
   const std::string text = chain(n, at, "y");
-  const std::string end = gradient ? fmt::format("  %l = sum(%{}) {{axes = [0, 1]}}\n"
-                                                 "  %d = grad(%l, %y)\n  return %d\n",
-                                                 at)
+  const std::string end = gradient ? fmt::format(
+                                         "  %l = sum(%{}) {{axes = [0, 1]}}\n"
+                                         "  %d = grad(%l, %y)\n  return %d\n",
+                                         at)
                                    : fmt::format("  return %{}\n", at);
   return "graph @f(%x: f32[4,8], %y: f32[4,8]) {\n" + text + end + "}\n";
 }
@@ -53,8 +54,8 @@ std::string carries_graph(int n, bool gradient) {
   return fmt::format(
              "graph @f(%x: f32[5,4,8], {}) {{\n  %y, {} = scan %t in %x carry {} {{\n{}"
              "    next {}\n    emit %n0\n  }}\n",
-             list(n, named("%c{}: f32[4,8]")), list(n, named("%e{}")), list(n, named("%k{0} = %c{0}")),
-             lines, list(n, named("%k{0} = %n{0}"))) +
+             list(n, named("%c{}: f32[4,8]")), list(n, named("%e{}")),
+             list(n, named("%k{0} = %c{0}")), lines, list(n, named("%k{0} = %n{0}"))) +
          end;
 }
 
@@ -83,9 +84,10 @@ std::string scans_graph(int n, bool gradient) {
     at = fmt::format("y{}", i);
   }
   if (!gradient) return text + fmt::format("  return %{}\n}}\n", at);
-  return text + fmt::format("  %l = sum(%{}) {{axes = [0, 1, 2]}}\n  %d = grad(%l, %u)\n"
-                            "  return %d\n}}\n",
-                            at);
+  return text + fmt::format(
+                    "  %l = sum(%{}) {{axes = [0, 1, 2]}}\n  %d = grad(%l, %u)\n"
+                    "  return %d\n}}\n",
+                    at);
 }
 
 std::string layers_graph(int n) {
