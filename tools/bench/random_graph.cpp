@@ -111,8 +111,8 @@ std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& as
   const GraphReader read = [nodes, seed] {
     return parse(random_graph_text(nodes, seed), random_graph_name);
   };
-  auto subjects = file_subjects(std::string(random_graph_name), read, target, options,
-                                {parameters.entries(), fmt::format("{}", fmt::join(assignments, " "))});
+  const GivenParameters given{parameters.entries(), fmt::format("{}", fmt::join(assignments, " "))};
+  auto subjects = file_subjects(std::string(random_graph_name), read, target, options, given);
   return std::move(subjects[0]);
 }
 

@@ -67,19 +67,19 @@ void go_through(const std::string& text, const std::string& variant, const std::
 }
 
 TEST(DepthCpu, AChainIsAsDeepAsItIsLong) {
-  on_a_small_stack([] { go_through(growing_graph("chain", 20000), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("chain", 8000), "fused", "auto"); });
 }
 
 TEST(DepthCpu, AChainInALoopIsToo) {
-  on_a_small_stack([] { go_through(growing_graph("body", 2000), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("body", 800), "fused", "auto"); });
 }
 
 TEST(DepthCpu, AGradientIsAsDeepAsItsChain) {
-  on_a_small_stack([] { go_through(growing_graph("chain-gradient", 2000), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("chain-gradient", 800), "fused", "auto"); });
 }
 
 TEST(DepthCpu, ALoopWrittenOutIsAChain) {
-  on_a_small_stack([] { go_through(growing_graph("steps", 3000), "fused", "full"); });
+  on_a_small_stack([] { go_through(growing_graph("steps", 1500), "fused", "full"); });
 }
 
 TEST(DepthCpu, CarriesThatHandAValueOnAreAChain) {
@@ -93,7 +93,7 @@ TEST(DepthCpu, LoopsInOneAnotherAreAllowedAsDeepAsThatStackTakes) {
 TEST(DepthCpu, EveryPassTakesAChain) {
   on_a_small_stack([] {
     for (const char* family : {"chain", "body", "delays"}) {
-      const GraphPtr graph = parse_graph(growing_graph(family, family[0] == 'd' ? 300 : 10000));
+      const GraphPtr graph = parse_graph(growing_graph(family, family[0] == 'd' ? 300 : 20000));
       for (const char* passes : {"outline", "hoist", "pack-matmuls,hoist", "autodiff,chunk,fuse"})
         run_pipeline(graph, parse_pipeline(passes), {});
     }
