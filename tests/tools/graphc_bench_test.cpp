@@ -169,8 +169,8 @@ TEST(GraphcBenchCpu, ARandomGraphIsMeasuredForEachSize) {
   const json rows = results("random-graph nodes=40,80 seed=2 --repeat=1 --threads=1");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["workload"], "random-graph");
-  EXPECT_EQ(rows[1]["parameters"]["nodes"], "80");
-  EXPECT_EQ(rows[1]["parameters"]["seed"], "2");
+  EXPECT_EQ(rows[1]["parameters"]["nodes"], 80);
+  EXPECT_EQ(rows[1]["parameters"]["seed"], 2);
   EXPECT_EQ(bench("random-graph node=40").code, 2);
 }
 
