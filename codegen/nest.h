@@ -14,9 +14,9 @@
 // - columns: for each vector of columns, for each row, the body; sums and maxima over the rows are
 //   stored at the end.
 //
-// Every element is summed in one order, k (or the row) ascending, in pieces whose size is fixed: the
-// terms of a piece go into one accumulator, the sums of pieces into the next, so that long sums are
-// as exact as short ones. Sums along a row have an accumulator for each lane, joined in a fixed
+// Every element is summed in one order, k (or the row) ascending, in pieces whose size is fixed:
+// the terms of a piece go into one accumulator, the sums of pieces into the next, so that long sums
+// are as exact as short ones. Sums along a row have an accumulator for each lane, joined in a fixed
 // tree. Bits depend on the vector width, never on threads.
 #pragma once
 

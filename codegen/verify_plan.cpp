@@ -164,9 +164,10 @@ void verify_places(const Plan& plan) {
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& a = plan.buffers[i];
     if (!is_in_arena(a)) continue;
-    GRAPHC_CHECK(
-        a.offset >= 0 && a.offset % kArenaAlignment == 0 && a.offset + arena_room(a) <= plan.arena_bytes,
-        "%{} at {} lies outside the arena of {} bytes", a.name, a.offset, plan.arena_bytes);
+    GRAPHC_CHECK(a.offset >= 0 && a.offset % kArenaAlignment == 0 &&
+                     a.offset + arena_room(a) <= plan.arena_bytes,
+                 "%{} at {} lies outside the arena of {} bytes", a.name, a.offset,
+                 plan.arena_bytes);
     order.push_back(int(i));
   }
   const auto at = [&](int index) -> const Buffer& { return plan.buffers[size_t(index)]; };
@@ -174,9 +175,9 @@ void verify_places(const Plan& plan) {
   std::set<std::pair<int, int>> ends;       // last phase, buffer
   std::set<std::pair<int64_t, int>> alive;  // offset, buffer
   const auto check = [&](const Buffer& a, const Buffer& b) {
-    GRAPHC_CHECK(
-        !live_together(a, b) || a.offset + arena_room(a) <= b.offset || b.offset + arena_room(b) <= a.offset,
-        "%{} and %{} overlap while both live", a.name, b.name);
+    GRAPHC_CHECK(!live_together(a, b) || a.offset + arena_room(a) <= b.offset ||
+                     b.offset + arena_room(b) <= a.offset,
+                 "%{} and %{} overlap while both live", a.name, b.name);
   };
   for (int index : order) {
     const Buffer& buffer = at(index);

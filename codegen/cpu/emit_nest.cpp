@@ -167,8 +167,8 @@ class NestEmitter {
     if (piece == 1) return loop(begin, end, step, name, initial, body);
     const int64_t stride = step * piece;
     return loop(begin, end, stride, "piece", initial, [&](I64 first, const Values& carried) {
-      Value* last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin,
-                                             b_.CreateAdd(first, number(stride)), end);
+      Value* last =
+          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, number(stride)), end);
       const Values sums =
           reduction_loop(first, last, step, name, reductions, initial, body, piece / kPiece);
       Values joined;
@@ -186,17 +186,16 @@ class NestEmitter {
     for (const Reduction& r : all) initial.push_back(body_.identity(r));
     loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
       body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
-      const Values sums =
-          reduction_loop(column_begin_, column_end_, shape_.lanes, "column", all, initial,
-                         [&](I64 column, const Values& carried) {
-                           body_.set_accumulators(all, carried);
-                           body_.run_level(Level::element, row, column, body_.mask_at(column),
-                                           nullptr);
-                           Values next;
-                           body_.append_accumulators(all, next);
-                           return next;
-                         },
-                         all.empty() ? 1 : kPiece * kPiece);
+      const Values sums = reduction_loop(
+          column_begin_, column_end_, shape_.lanes, "column", all, initial,
+          [&](I64 column, const Values& carried) {
+            body_.set_accumulators(all, carried);
+            body_.run_level(Level::element, row, column, body_.mask_at(column), nullptr);
+            Values next;
+            body_.append_accumulators(all, next);
+            return next;
+          },
+          all.empty() ? 1 : kPiece * kPiece);
       for (size_t i = 0; i < all.size(); ++i) body_.store_row(all[i], row, sums[i]);
     });
   }
@@ -213,17 +212,16 @@ class NestEmitter {
         columns.push_back(b_.CreateAdd(block_column, number(v * shape_.lanes)));
         masks.push_back(body_.mask_at(columns.back()));
       }
-      const Values sums =
-          reduction_loop(row_begin_, row_end_, 1, "row", all, initial,
-                         [&](I64 row, const Values& carried) {
-                           Values next;
-                           for (size_t v = 0; v < columns.size(); ++v) {
-                             body_.set_accumulators(all, carried, v * all.size());
-                             body_.run_level(Level::element, row, columns[v], masks[v], nullptr);
-                             body_.append_accumulators(all, next);
-                           }
-                           return next;
-                         });
+      const Values sums = reduction_loop(
+          row_begin_, row_end_, 1, "row", all, initial, [&](I64 row, const Values& carried) {
+            Values next;
+            for (size_t v = 0; v < columns.size(); ++v) {
+              body_.set_accumulators(all, carried, v * all.size());
+              body_.run_level(Level::element, row, columns[v], masks[v], nullptr);
+              body_.append_accumulators(all, next);
+            }
+            return next;
+          });
       for (size_t v = 0; v < columns.size(); ++v) {
         for (size_t i = 0; i < all.size(); ++i) {
           body_.store_columns(all[i], columns[v], masks[v], sums[v * all.size() + i]);

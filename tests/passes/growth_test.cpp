@@ -158,8 +158,8 @@ TEST(Autodiff, RefusesGradientsOfGradientsThatGrowWithoutBound) {
             std::to_string(i + 1) + " = sum(%g" + std::to_string(i) + ") {axes = [0]}\n";
   const GraphPtr graph = parse_graph(text + "  return %l20\n}\n");
   const Pipeline pipeline = parse_pipeline("autodiff");
-  const std::string message = graphc::testing::error_of(
-      ErrorKind::input, [&] { run_pipeline(graph, pipeline, {}); });
+  const std::string message =
+      graphc::testing::error_of(ErrorKind::input, [&] { run_pipeline(graph, pipeline, {}); });
   EXPECT_NE(message.find("gradients of gradients"), std::string::npos) << message;
 }
 

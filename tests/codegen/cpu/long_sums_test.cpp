@@ -30,12 +30,12 @@ TEST(LongSumsCpu, OfAHundredMillionOnes) {
   Literal ones(Type{DType::u8, {50'000'000, 2}});
   for (uint8_t& one : ones.mutable_data<uint8_t>()) one = 1;
   for (const std::string& level : all_levels()) {
-    const Literals sums = run(
-        "graph (%x: u8[50000000,2]) {"
-        "  %f = cast(%x) {dtype = f32}"
-        "  return sum(%f) {axes = [0,1]}, sum(%f) {axes = [0]},"
-        "         sum(reshape(%f) {shape = [100000000]}) {axes = [0]} }",
-        {ones}, {.cpu = level, .threads = 2});
+    const Literals sums =
+        run("graph (%x: u8[50000000,2]) {"
+            "  %f = cast(%x) {dtype = f32}"
+            "  return sum(%f) {axes = [0,1]}, sum(%f) {axes = [0]},"
+            "         sum(reshape(%f) {shape = [100000000]}) {axes = [0]} }",
+            {ones}, {.cpu = level, .threads = 2});
     EXPECT_EQ(sums[0].element(0), 1e8) << level;
     EXPECT_EQ(sums[1].element(0), 5e7) << level;
     EXPECT_EQ(sums[1].element(1), 5e7) << level;
@@ -64,10 +64,10 @@ TEST(LongSumsCpu, OfAMillionRowsAreRightToAMillionth) {
     }
   }
   for (const std::string& level : all_levels()) {
-    const Literals sums = run(
-        "graph (%x: f32[1000000,3], %y: f32[1000000,2]) {"
-        "  return sum(%x) {axes = [0]}, matmul(%x, %y) {transpose_a = true} }",
-        {x, y}, {.cpu = level, .threads = 2});
+    const Literals sums =
+        run("graph (%x: f32[1000000,3], %y: f32[1000000,2]) {"
+            "  return sum(%x) {axes = [0]}, matmul(%x, %y) {transpose_a = true} }",
+            {x, y}, {.cpu = level, .threads = 2});
     for (int64_t i = 0; i < 3; ++i) {
       EXPECT_NEAR(sums[0].element(i) / columns[i], 1, 1e-6) << level;
       for (int64_t j = 0; j < 2; ++j)
