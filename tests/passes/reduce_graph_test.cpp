@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "ir/op.h"
@@ -100,6 +101,46 @@ TEST(ReduceGraph, StopsAfterAsManyQuestions) {
   const auto fails = [&](const GraphPtr&) { return ++asked > 0; };
   reduce_graph(exact_graph(3, 30, true), fails, 3);
   EXPECT_EQ(asked, 3);
+}
+
+/// A state that another node reads beside its next value, among much else.
+TEST(ReduceGraph, KeepsTheStatesThatMatter) {
+  const auto fails = [](const GraphPtr& graph) {
+    for (const Next& next : graph->next()) {
+      for (Value result : graph->results()) {
+        if (std::ranges::count(result.node->operands, next.state) > 0 && result.node->is(ops::sub))
+          return true;
+      }
+    }
+    return false;
+  };
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,6]) state (%w: f32[4,6], %v: f32[6], %read: f32[4,6], %count: i32[]) {
+      %y = mul(add(%x, %read), %w)
+      %z = tanh(add(%y, %v))
+      next %w = %z, %v = mul(%v, 2.), %count = add(%count, 1)
+      return sub(%z, %w), %y, sum(%read) {axes = [0]}
+    })");
+  ASSERT_TRUE(fails(graph));
+  const GraphPtr small = reduce_graph(graph, fails);
+  EXPECT_TRUE(fails(small));
+  EXPECT_EQ(small->states().size(), 1) << print(*small);
+  EXPECT_EQ(small->next().size(), 1) << print(*small);
+  EXPECT_EQ(small->results().size(), 1) << print(*small);
+  EXPECT_EQ(applications(*small), 1) << print(*small);
+  EXPECT_EQ(small->states()[0].shape().elements(), 1) << print(*small);
+}
+
+/// What only reads a state is as well an input.
+TEST(ReduceGraph, ReadsInputsInThePlaceOfStates) {
+  const GraphPtr graph =
+      parse_graph("graph @f() state (%w: f32[4], %v: f32[4]) { next %v = %w return neg(exp(%w)) }");
+  const auto fails = [](const GraphPtr& candidate) {
+    return any_node(*candidate, [](const Node& node) { return node.is(ops::exp); });
+  };
+  const GraphPtr small = reduce_graph(graph, fails);
+  EXPECT_TRUE(small->states().empty()) << print(*small);
+  EXPECT_EQ(applications(*small), 1) << print(*small);
 }
 
 }  // namespace

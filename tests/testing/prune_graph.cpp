@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/testing/prune_graph.h"
 
+#include <algorithm>
 #include <map>
 
 #include "ir/rewrite.h"
@@ -58,6 +59,11 @@ Values without_unused(const Node& node, const Values& operands, Graph& to) {
   return made;
 }
 
+bool is_assigned(const Graph& graph, const Node& state) {
+  return std::ranges::any_of(graph.next(),
+                             [&](const Next& next) { return next.state.node == &state; });
+}
+
 GraphPtr without_unused_inputs(const Graph& graph) {
   const std::vector<int> uses = use_counts(graph);
   auto result = std::make_unique<Graph>(graph.name());
@@ -67,7 +73,8 @@ GraphPtr without_unused_inputs(const Graph& graph) {
     if (node.is(ops::input)) {
       if (uses[size_t(node.id)] > 0) made[{&node, 0}] = result->input(node.types[0], node.names[0]);
     } else if (node.is(ops::state)) {
-      made[{&node, 0}] = result->state(node.types[0], node.names[0]);
+      if (uses[size_t(node.id)] > 0 || is_assigned(graph, node))
+        made[{&node, 0}] = result->state(node.types[0], node.names[0]);
     } else if (uses[size_t(node.id)] > 0) {
       Values operands;
       for (Value operand : node.operands) operands.push_back(at(operand));

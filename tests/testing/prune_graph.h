@@ -6,8 +6,8 @@
 
 namespace graphc::testing {
 
-/// The graph without nodes, inputs, parts of scans and operands of `grad` that no result and no
-/// `next` needs.
+/// The graph without nodes, inputs, states, parts of scans and operands of `grad` that no result
+/// and no `next` needs.
 GraphPtr pruned(GraphPtr graph);
 
 }  // namespace graphc::testing

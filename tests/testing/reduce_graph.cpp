@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/testing/reduce_graph.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -34,12 +35,10 @@ int64_t sum_of_extents(const Graph& graph) {
 }
 
 int count_on(const Attributes& attributes) {
-  int on = 0;
-  for (const auto& [name, value] : attributes) {
-    const bool* flag = std::get_if<bool>(&value);
-    on += flag != nullptr && *flag;
-  }
-  return on;
+  return int(std::ranges::count_if(attributes, [](const auto& attribute) {
+    const bool* flag = std::get_if<bool>(&attribute.second);
+    return flag != nullptr && *flag;
+  }));
 }
 
 int count_on(const Graph& graph) {
@@ -61,7 +60,7 @@ int leaves(const Graph& graph) {
 }
 
 int results(const Graph& graph) {
-  int sum = int(graph.results().size() + graph.next().size());
+  int sum = int(graph.results().size() + graph.next().size() + graph.states().size());
   for (const Node& node : graph.nodes()) {
     for (const GraphPtr& region : node.regions) sum += results(*region);
   }
@@ -74,23 +73,38 @@ auto size_of(const Graph& graph) {
                     sum_of_extents(graph));
 }
 
-GraphPtr with_results(const Graph& graph, const Values& results) {
+/// What a shorter graph ends with.
+struct Ending {
+  Values results;
+  std::vector<Next> next;
+};
+
+/// The nodes of the graph that the ending needs; states in `as_inputs` become inputs.
+GraphPtr ended(const Graph& graph, const Ending& ending, const Values& as_inputs = {}) {
   auto copy = std::make_unique<Graph>(graph.name());
-  Values inputs;
-  for (Value input : graph.inputs()) inputs.push_back(copy->input(input.type(), input.name()));
   std::map<std::pair<const Node*, int>, Value> made;
-  for (size_t i = 0; i < inputs.size(); ++i) made[{graph.inputs()[i].node, 0}] = inputs[i];
-  const std::vector<bool> needed = needed_nodes(graph, results);
+  const auto at = [&](Value value) { return made.at({value.node, value.index}); };
+  for (Value input : graph.inputs())
+    made[{input.node, 0}] = copy->input(input.type(), input.name());
+  for (Value state : as_inputs) made[{state.node, 0}] = copy->input(state.type(), state.name());
+  Values roots = ending.results;
+  for (const Next& next : ending.next) roots.insert(roots.end(), {next.state, next.value});
+  const std::vector<bool> needed = needed_nodes(graph, roots);
   for (const Node& node : graph.nodes()) {
-    if (node.is(ops::input) || !needed[size_t(node.id)]) continue;
+    if (made.contains({&node, 0}) || !needed[size_t(node.id)]) continue;
+    if (node.is(ops::state)) {
+      made[{&node, 0}] = copy->state(node.types[0], node.names[0]);
+      continue;
+    }
     Values operands;
-    for (Value operand : node.operands) operands.push_back(made.at({operand.node, operand.index}));
+    for (Value operand : node.operands) operands.push_back(at(operand));
     const Node& added = copy_node(node, operands, *copy);
     for (int i = 0; i < added.results(); ++i) made[{&node, i}] = added.result(i);
   }
   Values kept;
-  for (Value result : results) kept.push_back(made.at({result.node, result.index}));
+  for (Value result : ending.results) kept.push_back(at(result));
   copy->set_results(kept);
+  for (const Next& next : ending.next) copy->set_next(at(next.state), at(next.value));
   return freeze(std::move(copy));
 }
 
@@ -104,29 +118,63 @@ GraphPtr with_node(const GraphPtr& graph, const Node* node,
                  });
 }
 
-/// Fewer results, and a graph that ends at any of its nodes.
+template <typename T>
+std::vector<T> without(std::vector<T> all, size_t i) {
+  all.erase(all.begin() + int64_t(i));
+  return all;
+}
+
+/// Fewer results and next values, and a graph that ends at any of its nodes.
 Edits endings(const GraphPtr& graph) {
   Edits edits;
-  if (!graph->states().empty()) return edits;
-  const size_t count = graph->results().size();
-  for (size_t i = 0; i < count && count > 1; ++i)
-    edits.push_back([=] { return with_results(*graph, {graph->results()[i]}); });
+  const Ending all{graph->results(), graph->next()};
+  const size_t count = all.results.size();
+  const auto end = [&](Ending ending) {
+    if (ending.results.size() + ending.next.size() > 0)
+      edits.push_back([=] { return ended(*graph, ending); });
+  };
+  for (const Next& next : all.next) end({{}, {next}});
+  for (size_t i = 0; i < count && count + all.next.size() > 1; ++i) {
+    end({{all.results[i]}, {}});
+    end({{all.results[i]}, all.next});
+  }
+  if (count > 0) end({{}, all.next});
+  if (!all.next.empty()) end({all.results, {}});
   for (const Node& node : graph->nodes()) {
     if (is_leaf(node)) continue;
-    Values all;
-    for (int i = 0; i < node.results(); ++i) all.push_back(node.result(i));
-    edits.push_back([=] { return with_results(*graph, all); });
+    Values made;
+    for (int i = 0; i < node.results(); ++i) made.push_back(node.result(i));
+    end({made, {}});
+    if (!all.next.empty()) end({made, all.next});
   }
-  for (size_t i = 0; i < count && count > 1; ++i) {
-    Values fewer = graph->results();
-    fewer.erase(fewer.begin() + int64_t(i));
-    edits.push_back([=] { return with_results(*graph, fewer); });
+  for (size_t i = 0; i < count; ++i) {
+    end({without(all.results, i), all.next});
     // An operand in the place of a result.
-    for (Value operand : graph->results()[i].node->operands) {
-      Values earlier = graph->results();
-      earlier[i] = operand;
-      edits.push_back([=] { return with_results(*graph, earlier); });
+    for (Value operand : all.results[i].node->operands) {
+      Ending earlier = all;
+      earlier.results[i] = operand;
+      end(earlier);
     }
+  }
+  for (size_t i = 0; i < all.next.size(); ++i) {
+    end({all.results, without(all.next, i)});
+    for (Value operand : all.next[i].value.node->operands) {
+      Ending earlier = all;
+      earlier.next[i].value = operand;
+      if (operand.type() == all.next[i].state.type()) end(earlier);
+    }
+  }
+  return edits;
+}
+
+/// Inputs in the place of states that nothing is assigned to.
+Edits states_read(const GraphPtr& graph) {
+  Edits edits;
+  for (Value state : graph->states()) {
+    const bool assigned =
+        std::ranges::any_of(graph->next(), [&](const Next& next) { return next.state == state; });
+    if (assigned) continue;
+    edits.push_back([=] { return ended(*graph, {graph->results(), graph->next()}, {state}); });
   }
   return edits;
 }
@@ -182,6 +230,10 @@ Edits replacements(const GraphPtr& graph) {
     for (size_t i = 0; i < graph->inputs().size(); ++i) {
       if (graph->inputs()[i].type() == node->types[0])
         by([i](const Values&, Graph& to) { return to.inputs()[i]; });
+    }
+    for (size_t i = 0; i < graph->states().size(); ++i) {
+      if (graph->states()[i].type() == node->types[0])
+        by([i](const Values&, Graph& to) { return to.states()[i]; });
     }
     by([node](const Values&, Graph& to) { return splat(to, 1, node->types[0]); });
   }
@@ -287,7 +339,8 @@ class Reducer {
     attempt([this] { return graph_; });  // what nothing needs
     for (bool more = true; more;) {
       more = false;
-      for (const auto& family : {endings, beginnings, scan_parts, replacements, switches, extents})
+      for (const auto& family :
+           {endings, states_read, beginnings, scan_parts, replacements, switches, extents})
         more |= go_through(family);
     }
     return graph_;
