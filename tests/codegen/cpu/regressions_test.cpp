@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graphs of tests/regressions, each of which was once compiled wrongly: in every variant, for
-// every CPU level, on one thread, two and three, on several inputs. The file's name says of what
-// numbers they are: those that begin with `exact_` of whole ones.
+// every CPU level, on one thread, two and three, on several inputs, each twice with the states that
+// the first call left. The file's name says of what numbers they are: `exact_` of whole ones,
+// `scaled_` of real ones of several sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,13 +42,14 @@ Module module_in(const filesystem::path& path) {
 TEST(RegressionsCpu, StayMended) {
   int64_t graphs = 0;
   for (const filesystem::path& path : files()) {
-    const bool whole = path.filename().string().starts_with("exact_");
+    const std::string name = path.filename().string();
+    const Numbers numbers = name.starts_with("exact_")    ? Numbers::whole
+                            : name.starts_with("scaled_") ? Numbers::scaled
+                                                          : Numbers::real;
     for (const GraphPtr& graph : module_in(path).graphs) {
       ++graphs;
       for (unsigned seed : {1u, 2u}) {
-        EXPECT_EQ(first_difference(graph, seed, whole ? Numbers::whole : Numbers::real,
-                                   all_levels(), {1, 2, 3}),
-                  "")
+        EXPECT_EQ(first_difference(graph, seed, numbers, all_levels(), {1, 2, 3}), "")
             << path << " @" << graph->name() << " seed " << seed;
       }
     }

@@ -2,74 +2,96 @@
 #include "tests/codegen/cpu/variants.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <random>
 
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/target.h"
-#include "ir/evaluate.h"
 #include "ir/text.h"
-#include "passes/pipeline.h"
-#include "tests/testing/exact_graph.h"
 #include "tests/testing/reduce_graph.h"
-#include "tests/testing/rounding_bound.h"
 
 namespace graphc::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
 
-Literals run(const GraphPtr& graph, const Literals& inputs, const CompileOptions& options) {
-  CompileReport report;
-  const auto executable = compile(graph, targets::cpu, options, report);
-  std::vector<Tensor> arguments, outputs;
-  for (const Literal& input : inputs) arguments.emplace_back(input);
-  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
-  executable->run(arguments, {}, outputs);
-  Literals results;
-  for (const Tensor& output : outputs) results.push_back(output.copy());
-  return results;
+/// Tensors that share nothing with the literals.
+std::vector<Tensor> copies(const Literals& literals) {
+  std::vector<Tensor> tensors;
+  for (const Literal& literal : literals) {
+    tensors.emplace_back(literal.type());
+    std::ranges::copy(literal.bytes(), tensors.back().address());
+  }
+  return tensors;
 }
 
-/// What is beyond one tolerance for a whole result: twenty times the largest error that rounding
-/// each value of the graph once makes in it (the evaluator in f32 against f64: the graph's own
-/// conditioning, measured), and 1e-5 of its largest element, for sums in an order of the target's
-/// own. It is for the elements whose error bound is large or not finite: bounds do not see that
-/// errors cancel.
-std::string beyond_rounding(const Literals& found, const Literals& wanted,
-                            const Literals& rounded) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    double largest = 1, error = 0;
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      largest = std::max(largest, std::abs(wanted[i].element(k)));
-      error = std::max(error, std::abs(wanted[i].element(k) - rounded[i].element(k)));
+Literals contents(const std::vector<Tensor>& tensors) {
+  Literals literals;
+  for (const Tensor& tensor : tensors) literals.push_back(tensor.copy());
+  return literals;
+}
+
+/// An executable and its states.
+class Compiled {
+ public:
+  Compiled(const GraphPtr& graph, const CompileOptions& options) {
+    CompileReport report;
+    executable_ = compile(graph, targets::cpu, options, report);
+  }
+
+  /// Runs it on these inputs and states, and gives what it made of them; `fault` says which input
+  /// was written.
+  Outcome run(const Call& call, std::string& fault) {
+    std::vector<Tensor> inputs = copies(call.inputs), states = copies(call.states), outputs;
+    for (const Argument& output : executable_->signature().outputs)
+      outputs.emplace_back(output.type);
+    executable_->run(inputs, states, outputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::span<const std::byte> before = call.inputs[i].bytes();
+      if (std::memcmp(inputs[i].address(), before.data(), before.size()) != 0)
+        fault = fmt::format("input {} was written", i);
     }
-    const double tolerance = 20 * error + 1e-5 * largest;
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      const double difference = std::abs(found[i].element(k) - wanted[i].element(k));
-      if (!(difference <= tolerance)) {
-        return fmt::format("result {} element {}: wanted {}, found {}, tolerance {}", i, k,
-                           wanted[i].element(k), found[i].element(k), tolerance);
+    return {contents(outputs), contents(states)};
+  }
+
+ private:
+  std::unique_ptr<Executable> executable_;
+};
+
+/// The outcomes of one way of compiling, on one number of threads after another.
+class WayOfRunning {
+ public:
+  WayOfRunning(const GraphPtr& graph, Wanted& wanted, const Call& first, const Call& second)
+      : graph_(graph), wanted_(wanted), first_(first), second_(second) {}
+
+  /// What is wrong, or nothing.
+  std::string run(const CompileOptions& options) {
+    Compiled compiled(graph_, options);
+    std::string fault;
+    Call call = first_;
+    for (size_t i = 0; i < 2; ++i) {
+      const Outcome found = compiled.run(call, fault);
+      if (fault.empty()) fault = wanted_.fault(call, found);
+      if (!fault.empty()) return i == 0 ? fault : "second call: " + fault;
+      if (outcomes_.size() == i) outcomes_.push_back(found);
+      for (const auto& [now, before] : {std::pair(&found.results, &outcomes_[i].results),
+                                        {&found.states, &outcomes_[i].states}}) {
+        if (const std::string other = other_number(*now, *before); !other.empty())
+          return "on fewer threads: " + other;
       }
+      call = {second_.inputs, found.states};
     }
+    return {};
   }
-  return {};
-}
 
-/// The first element that is another number, or nothing.
-std::string other_number(const Literals& found, const Literals& wanted) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    for (int64_t k = 0; k < wanted[i].elements(); ++k) {
-      const double x = found[i].element(k), y = wanted[i].element(k);
-      if (x != y && !(std::isnan(x) && std::isnan(y)))
-        return fmt::format("result {} element {}: wanted {}, found {}", i, k, y, x);
-    }
-  }
-  return {};
-}
+ private:
+  const GraphPtr& graph_;
+  Wanted& wanted_;
+  const Call &first_, &second_;
+  std::vector<Outcome> outcomes_;
+};
 
 std::filesystem::path regressions_folder() {
   if (const char* folder = std::getenv("GRAPHC_REGRESSIONS"); folder != nullptr) return folder;
@@ -79,25 +101,13 @@ std::filesystem::path regressions_folder() {
 
 }  // namespace
 
-std::vector<Literal> random_inputs(const Graph& graph, unsigned seed, Numbers numbers) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> real(-1, 1);
-  std::uniform_int_distribution<int> whole(-kExactInput, kExactInput), index(0, 1);
-  Literals inputs;
-  for (Value input : graph.inputs()) {
-    Literal literal(Type{DType::f64, input.shape()});
-    for (double& x : literal.mutable_data<double>()) {
-      if (input.dtype() == DType::boolean) {
-        x = index(random);
-      } else if (numbers == Numbers::whole) {
-        x = whole(random);
-      } else {
-        x = is_floating(input.dtype()) ? double(real(random)) : index(random);
-      }
-    }
-    inputs.push_back(literal.converted(input.dtype()));
-  }
-  return inputs;
+std::vector<Way> ways_of(unsigned seed) {
+  constexpr Way further[] = {
+      {"fused", "full"}, {"fused", "2"}, {"basic", "2"}, {"fused", "loop"}, {"basic", "3"}};
+  return {{"fused", "auto"},
+          {"basic", "auto"},
+          {"unrolled", "auto"},
+          further[seed % std::size(further)]};
 }
 
 std::vector<std::string> all_levels() {
@@ -108,35 +118,27 @@ std::vector<std::string> all_levels() {
 
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
                              const std::vector<std::string>& levels,
-                             const std::vector<int>& threads) {
-  const Literals inputs = random_inputs(*graph, seed, numbers);
-  const GraphPtr plain = run_pipeline(graph, parse_pipeline("autodiff")).graph;
-  const BoundedResults wanted =
-      numbers == Numbers::real
-          ? evaluate_with_bounds(*plain, inputs)
-          : BoundedResults{evaluate(*plain, inputs, {}, Precision::f64).results, {}};
-  const Literals rounded = evaluate(*plain, inputs, {}, Precision::f32).results;
-  const auto fault_of = [&](const Literals& found) {
-    if (numbers == Numbers::whole) return other_number(found, wanted.values);
-    const std::string fault = beyond_bound(found, wanted);
-    return fault.empty() ? beyond_rounding(found, wanted.values, rounded) : fault;
-  };
+                             const std::vector<int>& threads, const std::vector<Way>& ways) {
+  // The second call's scale is that of the first: the remainder by 10 says it.
+  const Call first = random_call(*graph, seed, numbers);
+  const Call second = random_call(*graph, seed + 1000000, numbers);
+  Wanted wanted(graph, numbers);
+  // What the evaluator refuses is no fault of the target's.
+  wanted.call_after(wanted.call_after(first, second.inputs), second.inputs);
   for (const std::string& level : levels) {
-    for (const char* variant : {"fused", "basic", "unrolled"}) {
-      const std::string what = fmt::format("{}, {}", variant, level);
-      try {
-        Literals first;
-        for (int count : threads) {
-          const CompileOptions options{.variant = variant, .cpu = level, .threads = count};
-          const Literals found = run(graph, inputs, options);
-          if (first.empty()) first = found;
-          const std::string wrong = fault_of(found);
-          if (!wrong.empty()) return fmt::format("{}, {} threads: {}", what, count, wrong);
-          if (const std::string other = other_number(found, first); !other.empty())
-            return fmt::format("{}, {} and {} threads: {}", what, threads[0], count, other);
+    for (const Way& way : ways.empty() ? ways_of(seed) : ways) {
+      WayOfRunning runs(graph, wanted, first, second);
+      for (int count : threads) {
+        const CompileOptions options{
+            .variant = way.variant, .unroll = way.unroll, .cpu = level, .threads = count};
+        const std::string what =
+            fmt::format("{}, unroll {}, {}, {} threads", way.variant, way.unroll, level, count);
+        try {
+          const std::string wrong = runs.run(options);
+          if (!wrong.empty()) return fmt::format("{}: {}", what, wrong);
+        } catch (const Error& error) {
+          return fmt::format("{}: {}", what, error.what());
         }
-      } catch (const Error& error) {
-        return fmt::format("{}: {}", what, error.what());
       }
     }
   }
@@ -146,24 +148,34 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
 std::string reduced_failure(const GraphPtr& graph, const std::string& name, unsigned seed,
                             Numbers numbers, const std::vector<std::string>& levels,
                             const std::vector<int>& threads) {
-  const auto wrong = [&](const GraphPtr& candidate) -> std::string {
+  std::vector<Way> ways = ways_of(seed);
+  const auto wrong = [&](const GraphPtr& candidate, const std::vector<int>& counts) -> std::string {
     try {
-      return first_difference(candidate, seed, numbers, levels, threads);
+      return first_difference(candidate, seed, numbers, levels, counts, ways);
     } catch (const Error&) {
       return {};  // the evaluator refuses it: no graph to compare
     }
   };
-  const GraphPtr small =
-      reduce_graph(graph, [&](const GraphPtr& candidate) { return !wrong(candidate).empty(); });
-  const std::string what = wrong(small);
+  for (const Way& way : ways_of(seed)) {
+    ways = {way};
+    if (!wrong(graph, threads).empty()) break;
+  }
+  const std::vector<int> fewest =
+      wrong(graph, {threads[0]}).empty() ? threads : std::vector<int>{threads[0]};
+  const GraphPtr small = reduce_graph(
+      graph, [&](const GraphPtr& candidate) { return !wrong(candidate, fewest).empty(); });
+  const std::string what = wrong(small, fewest);
   const std::filesystem::path folder = regressions_folder();
   std::filesystem::create_directories(folder);
-  const std::filesystem::path path =
-      folder / fmt::format("{}{}.graph", numbers == Numbers::whole ? "exact_" : "", name);
+  const std::filesystem::path path = folder / fmt::format("{}{}.graph", prefix_of(numbers), name);
   std::ofstream(path) << "# SPDX-License-Identifier: Apache-2.0\n# Seed " << seed
                       << ", reduced; found in " << what << "\ntest verify\n\n"
                       << print(*small);
   return fmt::format("{}\nreduced, in {}:\n{}", what, path.string(), print(*small));
+}
+
+std::string prefix_of(Numbers numbers) {
+  return numbers == Numbers::whole ? "exact_" : numbers == Numbers::scaled ? "scaled_" : "";
 }
 
 int64_t number_from(const char* variable, int64_t otherwise) {
