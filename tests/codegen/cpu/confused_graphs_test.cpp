@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs made of confusions (tests/testing/confused_graph.h), compiled in every variant, run twice,
+// on one thread, two and three: of whole numbers, which agree exactly, and of real ones of several
+// sizes. GRAPHC_CONFUSED_GRAPHS says how many, GRAPHC_SEED which is the first. A graph that fails
+// is reduced and written down as tests/codegen/cpu/variants.h says.
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "tests/codegen/cpu/variants.h"
+#include "tests/testing/confused_graph.h"
+#include "tests/testing/counts.h"
+
+namespace graphc::testing {
+namespace {
+
+/// A quarter of the seeds have a gradient; all four kinds meet each level the host can run.
+struct Drawn {
+  GraphPtr graph;
+  std::vector<std::string> level;
+};
+Drawn drawn(unsigned seed, bool real) {
+  const std::vector<std::string> all = all_levels();
+  return {confused_graph(seed, {.real = real, .gradient = seed % 4 == 3}),
+          {all[seed / 4 % all.size()]}};
+}
+
+void check(unsigned seed, Numbers numbers) {
+  const Drawn what = drawn(seed, numbers != Numbers::whole);
+  const std::vector<int> threads{1, 2, 3};
+  const std::string fault = first_difference(what.graph, seed, numbers, what.level, threads);
+  if (fault.empty()) return;
+  ADD_FAILURE() << fault << "\n"
+                << print(*what.graph) << "\n"
+                << reduced_failure(what.graph, "confused_" + std::to_string(seed), seed, numbers,
+                                   what.level, threads);
+}
+
+void go_through(int64_t first, int64_t count, Numbers numbers) {
+  const auto* result = ::testing::UnitTest::GetInstance()->current_test_info()->result();
+  for (int64_t seed = first; seed < first + count && result->total_part_count() <= 3; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    check(unsigned(seed), numbers);
+  }
+  testing::count("confused graphs", count);
+}
+
+TEST(ConfusedGraphsCpu, OfWholeNumbersAreExact) {
+  go_through(number_from("GRAPHC_SEED", 1), number_from("GRAPHC_CONFUSED_GRAPHS", 300),
+             Numbers::whole);
+}
+
+TEST(ConfusedGraphsCpu, OfRealNumbersAgreeAtEverySize) {
+  go_through(number_from("GRAPHC_SEED", 1), number_from("GRAPHC_CONFUSED_GRAPHS", 300) / 3,
+             Numbers::scaled);
+}
+
+/// 20,000 graphs with those of every run, in parts that run side by side.
+class ConfusedGraphsSlow : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(ConfusedGraphsSlow, OfWholeNumbersAreExact) {
+  go_through(301 + 2940 * GetParam(), 2940, Numbers::whole);
+}
+
+TEST_P(ConfusedGraphsSlow, OfRealNumbersAgreeAtEverySize) {
+  go_through(101 + 980 * GetParam(), 980, Numbers::scaled);
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, ConfusedGraphsSlow, ::testing::Range<int64_t>(0, 5));
+
+}  // namespace
+}  // namespace graphc::testing

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The moves that confused graphs are made of: each adds a few nodes that use what is there.
+#pragma once
+
+#include <functional>
+#include <random>
+
+#include "ir/op.h"
+#include "ir/scan.h"
+#include "tests/testing/confused_graph.h"
+
+namespace graphc::testing {
+
+/// A value and what its elements are at most, signs aside.
+struct Sized {
+  Value value;
+  int64_t bound = 0;
+
+  const Shape& shape() const { return value.shape(); }
+  const Type& type() const { return value.type(); }
+  DType dtype() const { return value.dtype(); }
+  int rank() const { return value.shape().rank(); }
+};
+using Pool = std::vector<Sized>;
+
+/// A graph under construction, or the body of a loop in one: what a move may use.
+struct Scope {
+  Graph& graph;
+  Scope* outer = nullptr;
+  Pool pool = {};
+  Pool carries = {};  ///< of the loop whose body it is
+  int depth = 0;
+};
+
+/// Draws a graph. Moves return what they made, and the caller puts it into the scope's pool.
+class Confuser {
+ public:
+  Confuser(unsigned seed, const ConfusedOptions& options);
+
+  GraphPtr run();
+
+ private:
+  using Holds = std::function<bool(const Sized&)>;
+
+  // --- confused_moves.cpp: drawing, choosing, leaves ---
+  int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool chance(int percent) { return draw(1, 100) <= percent; }
+  template <typename T>
+  const T& one_of(const std::vector<T>& all) {
+    return all[size_t(draw(0, int(all.size()) - 1))];
+  }
+  int64_t extent(std::initializer_list<int64_t> usual);
+  Shape themed_shape();
+  DType themed_dtype();
+  /// An axis of the value, which has one.
+  int axis_of(const Sized& x) { return draw(0, x.rank() - 1); }
+  /// All values that the scope and those around it have and for which `holds`, captured by none.
+  Pool visible(const Scope& scope, const Holds& holds) const;
+  /// The same value in the scope.
+  Sized inside(const Scope& scope, const Sized& x) const;
+  /// One of them in the scope, late and inner ones preferred; absent where there is none.
+  Sized pick(const Scope& scope, const Holds& holds);
+  Sized pick(const Scope& scope);
+  /// Values of the scope that nothing has used, leaves aside: without a use they are dead.
+  Pool unused(const Scope& scope) const;
+  /// One of this type that is there, or a new leaf.
+  Sized take(const Scope& scope, const Type& type);
+  /// A new input, state or constant of this type, seen from the scope.
+  Sized leaf(const Scope& scope, const Type& type);
+  Sized list_constant(Graph& graph, const Type& type);
+
+  // --- confused_arithmetic.cpp ---
+  /// Between -bound and bound; of real numbers by tanh.
+  Sized clipped(const Sized& x, int64_t bound);
+  /// The same or, of large numbers, small ones made of them.
+  Sized tamed(const Sized& x);
+  Sized converted(const Sized& x, DType dtype);
+  Sized unary(const Sized& x);
+  Sized combined(const Sized& x, const Sized& y);
+  Sized binary(const Scope& scope, const Sized& x);
+  Sized reduced(const Sized& x);
+  /// An iota of a narrow type, longer than it can count.
+  Sized long_iota(const Scope& scope);
+  /// Constants whose product no f32 holds. For results only.
+  Value beyond_range(const Sized& x);
+  Value compared(Value x, Value y);
+  int64_t held(DType dtype, int64_t bound) const;
+
+  // --- confused_views.cpp ---
+  Sized view(const Sized& x);
+  /// The same elements in the same shape, but in other places.
+  Sized moved(const Sized& x);
+  Sized joined(const Scope& scope, const Sized& x);
+  Sized reshaped(const Sized& x);
+  /// The history of a loop, or anything like it, behind two first steps.
+  Pool histories(const Scope& scope, const Sized& y);
+
+  // --- confused_tables.cpp ---
+  Pool table(const Scope& scope);
+  Sized indices(const Scope& scope, const Sized& table, int64_t count);
+
+  // --- confused_products.cpp ---
+  Pool product(const Scope& scope);
+  /// x [..., k] times some [k, n], or absent.
+  Sized product_with(const Scope& scope, const Sized& x, int64_t n);
+  /// A matrix [k, n], or of that shape transposed: one that is there, a part of one, a new leaf.
+  Sized matrix(const Scope& scope, int64_t k, int64_t n);
+  /// A sum of products and values of the type of a carry.
+  Sized cell(const Scope& scope, const Sized& carry);
+
+  // --- confused_loops.cpp ---
+  /// What a loop is for: anything; cells that share matrices; a loop around such a one, with its
+  /// matrices for streams and carries.
+  enum class Loop { plain, of_cells, around };
+  Pool loop(Scope& scope, Loop kind);
+  Loop kind_of_loop(const Scope& scope);
+  Shape step_shape(Loop kind);
+  void add_streams(Scope& scope, ScanParts& parts, Scope& body, Loop kind);
+  void add_carries(Scope& scope, ScanParts& parts, Scope& body, Loop kind);
+  Sized next_of(const Scope& body, const Sized& carry, const Pool& earlier, Loop kind);
+  Sized emit_of(const Scope& body, const Pool& next);
+
+  // --- confused_states.cpp ---
+  void add_states(Scope& root);
+  void set_next(Scope& root, Values& results);
+  Sized next_state(Scope& root, const Sized& state);
+  void add_gradient(Scope& root, Values& results);
+
+  // --- confused_graph.cpp ---
+  void grow(Scope& scope, int moves);
+  Pool move(Scope& scope);
+
+  const ConfusedOptions options_;
+  std::mt19937 random_;
+  Scope* root_ = nullptr;
+  Pool states_;
+  Values leaves_;   ///< f32, for gradients
+  Values results_;  ///< that are no operands: bounds do not hold for them
+  int64_t steps_ = 3, inner_steps_ = 2, rows_ = 3, columns_ = 8, half_ = 4;
+  std::vector<int> weights_;  ///< of the kinds of moves
+  int integers_ = 10;         ///< percent of leaves
+  int loops_ = 0;
+};
+
+constexpr int64_t kBoundLimit = int64_t{1} << 22;
+/// Of integers that may have wrapped.
+constexpr int64_t kWild = int64_t{1} << 40;
+/// What inputs are at most, and states at first.
+constexpr int64_t kLeafBound = 4;
+/// What the next value of a state may be.
+constexpr int64_t kNextBound = 64;
+
+}  // namespace graphc::testing
