@@ -10,6 +10,7 @@
 #include "passes/pipeline.h"
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
+#include "tests/testing/confused_graph.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
@@ -53,6 +54,16 @@ TEST(ReplayPlan, OfRandomGraphs) {
                              fmt::format("random graph {}", seed));
     plans +=
         expect_replayed(exact_graph(seed, 15, seed % 2 == 1), fmt::format("exact graph {}", seed));
+  }
+  count("plans replayed", plans);
+}
+
+/// With states that are each other's next, loops in loops, values in several places.
+TEST(ReplayPlan, OfConfusedGraphs) {
+  int64_t plans = 0;
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    const ConfusedOptions options{.real = seed % 3 == 0, .gradient = seed % 4 == 3};
+    plans += expect_replayed(confused_graph(seed, options), fmt::format("confused graph {}", seed));
   }
   count("plans replayed", plans);
 }
