@@ -260,10 +260,16 @@ class KernelWriter {
     const auto has_rows = [&](Value value) {
       return value.shape().rank() > 0 && value.shape().without(-1) == rows->lead;
     };
-    for (size_t i = 0; i < scan.body_carries().size() && rows->rows() > 1; ++i) {
+    if (rows->rows() <= 1) return true;
+    for (size_t i = 0; i < scan.body_carries().size(); ++i) {
       const Value carry = scan.body_carries()[i];
       if (has_rows(carry) && has_rows(scan.next()[i])) continue;
       why_not = fmt::format("%{} is carried for all rows together", carry.name());
+      return false;
+    }
+    for (Value emit : scan.emits()) {
+      if (has_rows(emit)) continue;
+      why_not = fmt::format("%{} is emitted for all rows together", emit.name());
       return false;
     }
     return true;

@@ -67,7 +67,7 @@ void ReplayMemory::note_write(Cell& cell, const ReplayPlace& place) {
 }
 
 void ReplayMemory::read(const ReplayPlace& place, int64_t bytes) {
-  if (!fault_.empty()) return;
+  if (!fault_.empty() || bytes == 0) return;
   Cell* cells = planned_cells(place.planned, place.planned_offset, bytes);
   const uint32_t* wanted = lowered_writers(place, bytes);
   if (cells == nullptr || wanted == nullptr) return fail("reads outside", place);
@@ -79,7 +79,7 @@ void ReplayMemory::read(const ReplayPlace& place, int64_t bytes) {
 }
 
 void ReplayMemory::write(const ReplayPlace& place, int64_t bytes) {
-  if (!fault_.empty()) return;
+  if (!fault_.empty() || bytes == 0) return;
   Cell* cells = planned_cells(place.planned, place.planned_offset, bytes);
   uint32_t* writers = lowered_writers(place, bytes);
   if (cells == nullptr || writers == nullptr) return fail("writes outside", place);
@@ -96,7 +96,7 @@ void ReplayMemory::copy(const ReplayPlace& from, const ReplayPlace& to, int64_t 
 }
 
 void ReplayMemory::copy_lowered(const ReplayPlace& from, const ReplayPlace& to, int64_t bytes) {
-  if (!fault_.empty()) return;
+  if (!fault_.empty() || bytes == 0) return;
   const uint32_t* source = lowered_writers(from, bytes);
   uint32_t* target = lowered_writers(to, bytes);
   if (source == nullptr || target == nullptr) return fail("copies outside", from);
@@ -104,7 +104,7 @@ void ReplayMemory::copy_lowered(const ReplayPlace& from, const ReplayPlace& to, 
 }
 
 void ReplayMemory::copy_planned(const ReplayPlace& from, const ReplayPlace& to, int64_t bytes) {
-  if (!fault_.empty()) return;
+  if (!fault_.empty() || bytes == 0) return;
   Cell* source = planned_cells(from.planned, from.planned_offset, bytes);
   Cell* target = planned_cells(to.planned, to.planned_offset, bytes);
   if (source == nullptr || target == nullptr) return fail("copies outside", from);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which products are kept for some rows at a time, and that nothing changes by it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/scan.h"
@@ -123,7 +124,7 @@ TEST(Order, AutodiffAndExpandBeforeChunkLeaveNoLogits) {
 }
 
 TEST(Order, ChunkBeforeFuseDividesWhatKernelsHide) {
-  const std::string start = std::string(kPrepare) + ",reductions,simplify";
+  const std::string start = fmt::format("{},reductions,simplify", kPrepare);
   const std::string chunk = ",chunk{bytes=660,rows=1}";
   EXPECT_EQ(largest(*after(head(), std::string(kPrepare) + chunk + ",reductions,simplify,fuse")),
             5 * 33);
@@ -140,7 +141,7 @@ TEST(Order, ReductionsBeforeSimplifyKeepNoShapeThatIsChangedBack) {
 }
 
 TEST(Order, NoHoistAfterChunk) {
-  const GraphPtr good = after(head(), std::string(kPrepare) + ",hoist,chunk{bytes=660,rows=1}");
+  const GraphPtr good = after(head(), fmt::format("{},hoist,chunk{{bytes=660,rows=1}}", kPrepare));
   EXPECT_EQ(largest(*good), 5 * 33);
   EXPECT_EQ(largest(*after(good, "hoist,simplify")), 15 * 33);
 }

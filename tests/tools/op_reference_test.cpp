@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/ops.md is what `graphc ops --markdown` writes. GRAPHC_BLESS=1 rewrites it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "ir/op.h"
@@ -14,7 +15,7 @@ TEST(OpReference, IsInTheDocuments) {
   const Ran ran = run_bash("graphc ops --markdown", TemporaryFolder());
   ASSERT_EQ(ran.code, 0) << ran.err;
   if (std::getenv("GRAPHC_BLESS") != nullptr)
-    write_file_atomically(std::string(GRAPHC_SOURCE_DIR) + "/docs/ops.md", ran.out);
+    write_file_atomically(fmt::format("{}/docs/ops.md", GRAPHC_SOURCE_DIR), ran.out);
   EXPECT_TRUE(ran.out == document_text("docs/ops.md"))
       << "docs/ops.md is not what `graphc ops --markdown` writes: GRAPHC_BLESS=1 rewrites it";
 }
