@@ -61,7 +61,7 @@ TEST(ReplayPlan, OfRandomGraphs) {
 /// With states that are each other's next, loops in loops, values in several places.
 TEST(ReplayPlan, OfConfusedGraphs) {
   int64_t plans = 0;
-  for (unsigned seed = 1; seed <= 30; ++seed) {
+  for (unsigned seed = 1; seed <= 400; ++seed) {
     const ConfusedOptions options{.real = seed % 3 == 0, .gradient = seed % 4 == 3};
     plans += expect_replayed(confused_graph(seed, options), fmt::format("confused graph {}", seed));
   }
