@@ -184,6 +184,28 @@ class CopyRemoval {
   int kept_ = -1;  ///< the place that both have after the copy that is looked at
 };
 
+/// Takes out programs that no record calls any more: they would be compiled for nothing.
+void drop_programs(Plan& plan) {
+  std::vector<int> index(plan.programs.size(), -1);
+  const auto each = [&](const auto& self, std::vector<Record>& records, const auto& use) -> void {
+    for (Record& record : records) {
+      if (auto* nest = std::get_if<NestCall>(&record.call)) use(nest->program);
+      if (auto* pack = std::get_if<PackCall>(&record.call)) use(pack->program);
+      if (auto* loop = std::get_if<LoopCall>(&record.call)) self(self, loop->body, use);
+      if (auto* block = std::get_if<BlockCall>(&record.call)) self(self, block->body, use);
+    }
+  };
+  each(each, plan.records, [&](int program) { index[size_t(program)] = 0; });
+  size_t kept = 0;
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (index[i] < 0) continue;
+    if (kept != i) plan.programs[kept] = std::move(plan.programs[i]);
+    index[i] = int(kept++);
+  }
+  plan.programs.resize(kept);
+  each(each, plan.records, [&](int& program) { program = index[size_t(program)]; });
+}
+
 /// Every address says which value it means, whatever place that may get.
 void name_values(Plan& plan) {
   for (Record& record : plan.records)
@@ -196,6 +218,7 @@ void share_places(Plan& plan) {
   name_values(plan);
   place_carries(plan);
   CopyRemoval(plan).run();
+  drop_programs(plan);
 }
 
 void overwrite(Plan& plan) {
