@@ -83,7 +83,9 @@ constexpr Case cases[] = {
       })"},
     // --- tables ---
     {"rows_added_to_a_state", 0, R"(
-      graph @f(%i: i32[3], %r: f32[3,4]) state (%w: f32[5,4]) { next %w = scatter_add(%w, %i, %r) })"},
+      graph @f(%i: i32[3], %r: f32[3,4]) state (%w: f32[5,4]) {
+        next %w = scatter_add(%w, %i, %r)
+      })"},
     {"rows_of_a_state_added_to_it", 0, R"(
       graph @f(%i: i32[3]) state (%w: f32[5,4]) {
         next %w = scatter_add(%w, %i, neg(gather(%w, %i)))
