@@ -41,7 +41,7 @@ function(graphc_test name)
 endfunction()
 
 # graphc_define_source_dir(file...): GRAPHC_SOURCE_DIR for those of the sources that use it: objects
-# of the others are the same wherever the tree lies, so that a compiler cache has them for any clone.
+# of the others are the same wherever the tree lies, and a compiler cache has them for any clone.
 function(graphc_define_source_dir)
   foreach(source IN LISTS ARGN)
     file(STRINGS ${source} used REGEX "GRAPHC_SOURCE_DIR" LIMIT_COUNT 1)

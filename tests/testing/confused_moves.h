@@ -144,7 +144,7 @@ class Confuser {
 
 constexpr int64_t kBoundLimit = int64_t{1} << 22;
 /// Of integers that may have wrapped.
-constexpr int64_t kWild = int64_t{1} << 40;
+constexpr int64_t kWild = int64_t{1} << 30;
 /// What inputs are at most, and states at first.
 constexpr int64_t kLeafBound = 4;
 /// What the next value of a state may be.
