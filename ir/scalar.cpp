@@ -52,21 +52,24 @@ Scalar cast(Scalar a, DType dtype) {
   return a.dtype() == dtype ? a : emit(ScalarOp::cast, dtype, a);
 }
 
+bool is_elementary(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::exp:
+    case ScalarOp::log:
+    case ScalarOp::tanh:
+    case ScalarOp::sigmoid:
+    case ScalarOp::sin:
+    case ScalarOp::cos:
+    case ScalarOp::pow:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_exact(const ScalarProgram& program) {
-  return std::ranges::none_of(program.code, [](const ScalarInstruction& in) {
-    switch (in.op) {
-      case ScalarOp::exp:
-      case ScalarOp::log:
-      case ScalarOp::tanh:
-      case ScalarOp::sigmoid:
-      case ScalarOp::sin:
-      case ScalarOp::cos:
-      case ScalarOp::pow:
-        return true;
-      default:
-        return false;
-    }
-  });
+  return std::ranges::none_of(program.code,
+                              [](const ScalarInstruction& in) { return is_elementary(in.op); });
 }
 
 ScalarProgram scalar_program(const Node& node) {

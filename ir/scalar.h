@@ -109,6 +109,9 @@ Scalar cast(Scalar a, DType dtype);
 /// The program of an elementwise node: one argument per operand, of the operand's dtype.
 ScalarProgram scalar_program(const Node& node);
 
+/// Whether it is an elementary function, which targets compute to a few ulp and not exactly.
+bool is_elementary(ScalarOp op);
+
 /// True if every instruction has one right result, to the bit: arithmetic rounded once,
 /// comparisons, integers, bits. Elementary functions have not: targets agree on them to a few ulp
 /// only.

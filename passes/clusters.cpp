@@ -273,21 +273,8 @@ int64_t emitted_instructions(const Node& node) {
   // An elementary function is a polynomial and what goes before and after it.
   constexpr int64_t kElementary = 24;
   int64_t instructions = 0;
-  for (const ScalarInstruction& in : scalar_program(node).code) {
-    switch (in.op) {
-      case ScalarOp::exp:
-      case ScalarOp::log:
-      case ScalarOp::tanh:
-      case ScalarOp::sigmoid:
-      case ScalarOp::sin:
-      case ScalarOp::cos:
-      case ScalarOp::pow:
-        instructions += kElementary;
-        break;
-      default:
-        ++instructions;
-    }
-  }
+  for (const ScalarInstruction& in : scalar_program(node).code)
+    instructions += is_elementary(in.op) ? kElementary : 1;
   return instructions;
 }
 
