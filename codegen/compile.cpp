@@ -18,16 +18,16 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
   return result.graph;
 }
 
-void clear_kernel_caches() {
+void clear_code_caches() {
   for (const Target* target : all_targets()) {
-    if (target->clear_kernel_cache != nullptr) target->clear_kernel_cache();
+    if (target->clear_code_cache != nullptr) target->clear_code_cache();
   }
 }
 
-int64_t kernels_made() {
+int64_t objects_made() {
   int64_t sum = 0;
   for (const Target* target : all_targets()) {
-    if (target->kernels_made != nullptr) sum += target->kernels_made();
+    if (target->objects_made != nullptr) sum += target->objects_made();
   }
   return sum;
 }

@@ -68,10 +68,10 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
 
 /// Empties every target's cache of kernels, so that the next compilation generates all it needs.
 /// What is compiled stays as it is.
-void clear_kernel_caches();
+void clear_code_caches();
 /// Kernels that this process has generated or loaded so far, on every target. It stands still while
 /// executables run.
-int64_t kernels_made();
+int64_t objects_made();
 
 /// The type a tensor of `type` is stored with under a precision: f32 is f64 under "f64", everything
 /// else is itself.

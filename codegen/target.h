@@ -25,9 +25,9 @@ struct Target {
   /// that it knows. Throws ErrorKind::input for a graph it cannot compile, naming the user's line.
   std::unique_ptr<Executable> (*compile)(const GraphPtr& graph, const CompileOptions& options,
                                          CompileReport& report);
-  /// See clear_kernel_caches() and kernels_made(); null where a target generates no code.
-  void (*clear_kernel_cache)() = nullptr;
-  int64_t (*kernels_made)() = nullptr;
+  /// See clear_code_caches() and objects_made(); null where a target generates no code.
+  void (*clear_code_cache)() = nullptr;
+  int64_t (*objects_made)() = nullptr;
   /// Throws ErrorKind::usage for options that no graph can be compiled with, such as a CPU that is
   /// not known; null where there are none.
   void (*check_options)(const CompileOptions& options) = nullptr;

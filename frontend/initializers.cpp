@@ -105,7 +105,7 @@ GraphPtr initial_graph(const Initializer& initializer, const Type& type, Where w
 bool is_exact(const GraphPtr& graph) {
   const GraphPtr expanded = run_pipeline(graph, parse_pipeline("expand"), {.verify = false}).graph;
   return std::ranges::all_of(expanded->nodes(), [](const Node& node) {
-    if (is_elementwise(node.op)) return is_exact(scalar_program(node));
+    if (is_elementwise(node.op)) return is_exact(scalar_code(node));
     return node.is(ops::input) || node.is(ops::constant) || node.is(ops::iota) ||
            node.is(ops::reshape) || node.is(ops::broadcast_to) || node.is(ops::concat) ||
            node.is(ops::transpose) || node.is(ops::slice) || node.is(ops::split);

@@ -23,7 +23,7 @@ struct Plan {
   struct Step {
     const Node* node;
     std::vector<size_t> last_used;  ///< slots that nothing after this node needs
-    ScalarProgram program;          ///< of an elementwise node
+    ScalarCode program;             ///< of an elementwise node
     GraphPtr body;                  ///< of a composite
   };
   std::vector<Step> steps;    ///< live nodes in order, without inputs and states
@@ -45,7 +45,7 @@ std::unique_ptr<Plan> make_plan(const Graph& graph) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
     Plan::Step step{&node, {}, {}, nullptr};
     if (is_elementwise(node.op)) {
-      step.program = scalar_program(node);
+      step.program = scalar_code(node);
     } else if (is_composite(node.op)) {
       step.body = body_of(node);
     }

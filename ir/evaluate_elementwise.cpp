@@ -141,7 +141,7 @@ struct Register {
 
 class Run {
  public:
-  Run(const ScalarProgram& program, Operands operands, const Shape& shape, Precision precision)
+  Run(const ScalarCode& program, Operands operands, const Shape& shape, Precision precision)
       : program_(program),
         precision_(precision),
         registers_(program.code.size()),
@@ -233,7 +233,7 @@ class Run {
     }
   }
 
-  const ScalarProgram& program_;
+  const ScalarCode& program_;
   Precision precision_;
   std::vector<Register> registers_;
   Array storage_;
@@ -243,7 +243,7 @@ class Run {
 
 }  // namespace
 
-Array elementwise(const ScalarProgram& program, Operands operands, const Type& type,
+Array elementwise(const ScalarCode& program, Operands operands, const Type& type,
                   Precision precision) {
   const ScalarInstruction& last = program.code[size_t(program.result)];
   if (last.op == ScalarOp::argument && operands[size_t(last.a)].type() == type) {

@@ -32,7 +32,7 @@ class StridedView {
 };
 
 /// An elementwise node, from its program and its operands; broadcasts to `type`.
-Array elementwise(const ScalarProgram& program, Operands operands, const Type& type,
+Array elementwise(const ScalarCode& program, Operands operands, const Type& type,
                   Precision precision);
 
 Array constant_of(const Node& node, Precision precision);

@@ -21,7 +21,7 @@ std::string_view name_of(ScalarOp op) {
 }
 
 Scalar emit(ScalarOp op, DType dtype, Scalar a, Scalar b, Scalar c) {
-  ScalarProgram* program = a.program();
+  ScalarCode* program = a.program();
   program->code.push_back({op, dtype, a.index(), b.index(), c.index(), 0});
   return {program, int(program->code.size()) - 1};
 }
@@ -67,14 +67,14 @@ bool is_elementary(ScalarOp op) {
   }
 }
 
-bool is_exact(const ScalarProgram& program) {
+bool is_exact(const ScalarCode& program) {
   return std::ranges::none_of(program.code,
                               [](const ScalarInstruction& in) { return is_elementary(in.op); });
 }
 
-ScalarProgram scalar_program(const Node& node) {
+ScalarCode scalar_code(const Node& node) {
   GRAPHC_CHECK(is_elementwise(node.op), "'{}' is not elementwise", node.op.name);
-  ScalarProgram program;
+  ScalarCode program;
   std::vector<Scalar> operands;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     program.code.push_back({ScalarOp::argument, node.operands[i].dtype(), int(i), -1, -1, 0});

@@ -65,7 +65,7 @@ struct ScalarInstruction {
 };
 
 /// Straight-line code: instructions in order; the last one is not necessarily the result.
-struct ScalarProgram {
+struct ScalarCode {
   std::vector<ScalarInstruction> code;
   int result = -1;
 };
@@ -74,14 +74,14 @@ struct ScalarProgram {
 class Scalar {
  public:
   Scalar() = default;
-  Scalar(ScalarProgram* program, int index) : program_(program), index_(index) {}
+  Scalar(ScalarCode* program, int index) : program_(program), index_(index) {}
 
   DType dtype() const { return program_->code[size_t(index_)].dtype; }
   int index() const { return index_; }
-  ScalarProgram* program() const { return program_; }
+  ScalarCode* program() const { return program_; }
 
  private:
-  ScalarProgram* program_ = nullptr;
+  ScalarCode* program_ = nullptr;
   int index_ = -1;
 };
 
@@ -107,7 +107,7 @@ Scalar select(Scalar condition, Scalar a, Scalar b);
 Scalar cast(Scalar a, DType dtype);
 
 /// The program of an elementwise node: one argument per operand, of the operand's dtype.
-ScalarProgram scalar_program(const Node& node);
+ScalarCode scalar_code(const Node& node);
 
 /// Whether it is an elementary function, which targets compute to a few ulp and not exactly.
 bool is_elementary(ScalarOp op);
@@ -115,6 +115,6 @@ bool is_elementary(ScalarOp op);
 /// True if every instruction has one right result, to the bit: arithmetic rounded once,
 /// comparisons, integers, bits. Elementary functions have not: targets agree on them to a few ulp
 /// only.
-bool is_exact(const ScalarProgram& program);
+bool is_exact(const ScalarCode& program);
 
 }  // namespace graphc

@@ -273,7 +273,7 @@ int64_t emitted_instructions(const Node& node) {
   // An elementary function is a polynomial and what goes before and after it.
   constexpr int64_t kElementary = 24;
   int64_t instructions = 0;
-  for (const ScalarInstruction& in : scalar_program(node).code)
+  for (const ScalarInstruction& in : scalar_code(node).code)
     instructions += is_elementary(in.op) ? kElementary : 1;
   return instructions;
 }

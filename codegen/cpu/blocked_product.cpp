@@ -76,7 +76,7 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
     block.base += column * right.column_stride + piece.first * right.k_stride;
     block.k = piece.k;
     block.columns = std::min(right.width, right.columns - column);
-    pack_panel(block, panel);
+    make_panel(block, panel);
     arguments.column_begin = column;
     arguments.column_end = std::min(column + right.width, whole.column_end);
     for (int64_t row = rows.begin; row < rows.end; row += group) {

@@ -12,7 +12,7 @@ namespace graphc::cpu {
 
 using llvm::Value;
 
-BodyEmitter::BodyEmitter(KernelModule& kernel, llvm::IRBuilderBase& builder,
+BodyEmitter::BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder,
                          const NestProgram& program, const TileShape& shape)
     : kernel_(kernel), b_(builder), program_(program), shape_(shape) {
   values_.assign(program_.body.size(), nullptr);
@@ -40,7 +40,7 @@ void BodyEmitter::find_levels() {
       else if (operand.column != ColumnStep::none)
         level = Level::element;
       else if (operand.by_row)
-        level = program_.kind == NestKind::columns ? Level::element : Level::row;
+        level = program_.kind == NestKind::column_wise ? Level::element : Level::row;
     } else if (in.kind != NestOp::scalar) {
       level = Level::element;
     }
@@ -89,8 +89,8 @@ std::vector<BodyEmitter::Reduction> BodyEmitter::reductions() const {
   for (const NestInstruction& in : program_.body) {
     if (in.kind != NestOp::reduce) continue;
     const NestOperand& operand = program_.operands[size_t(in.operand)];
-    const Reduction wanted{in.operand, program_.kind == NestKind::rows ? 0 : in.part, operand.dtype,
-                           operand.kind == OperandKind::reduce_max};
+    const Reduction wanted{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part,
+                           operand.dtype, operand.kind == OperandKind::reduce_max};
     bool known = false;
     for (const Reduction& r : found) known |= r.operand == wanted.operand && r.part == wanted.part;
     if (!known) found.push_back(wanted);
@@ -243,7 +243,7 @@ Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
 }
 
 void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
-  const std::pair<int, int> key{in.operand, program_.kind == NestKind::rows ? 0 : in.part};
+  const std::pair<int, int> key{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part};
   for (const Reduction& r : reductions()) {
     if (r.operand != key.first || r.part != key.second) continue;
     Value* value = b_.CreateSelect(mask, values_[size_t(in.a)], identity(r));

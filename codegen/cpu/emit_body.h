@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codegen/cpu/emit_internal.h"
-#include "codegen/nest.h"
+#include "codegen/nest/program.h"
 
 namespace llvm {
 class IRBuilderBase;
@@ -40,7 +40,7 @@ class BodyEmitter {
   };
 
   /// `builder` and `program` must outlive the emitter.
-  BodyEmitter(KernelModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program,
+  BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program,
               const TileShape& shape);
 
   /// The loaded arguments of all operands, in order, and where the columns end: before anything is
@@ -93,7 +93,7 @@ class BodyEmitter {
   void reduce(const NestInstruction& in, llvm::Value* mask);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
 
-  KernelModule& kernel_;
+  CodeModule& kernel_;
   llvm::IRBuilderBase& b_;
   const NestProgram& program_;
   const TileShape shape_;

@@ -23,12 +23,12 @@ namespace graphc::cpu {
 /// One kernel being emitted: a module in a context of its own, so that kernels can be emitted and
 /// compiled on several threads. A kernel's functions are made by define() and filled by an
 /// llvm::IRBuilder in clean SSA: no optimisation pass runs over them.
-class KernelModule {
+class CodeModule {
  public:
-  KernelModule(const CpuFeatures& cpu, std::string_view name);
-  ~KernelModule();
-  KernelModule(KernelModule&&) noexcept;
-  KernelModule& operator=(KernelModule&&) noexcept;
+  CodeModule(const CpuFeatures& cpu, std::string_view name);
+  ~CodeModule();
+  CodeModule(CodeModule&&) noexcept;
+  CodeModule& operator=(CodeModule&&) noexcept;
 
   const CpuFeatures& cpu() const { return cpu_; }
   llvm::LLVMContext& context() { return *context_; }

@@ -30,7 +30,7 @@ struct ProductValues {
 
 class NestEmitter {
  public:
-  NestEmitter(KernelModule& kernel, const NestProgram& program, const TileShape& shape)
+  NestEmitter(CodeModule& kernel, const NestProgram& program, const TileShape& shape)
       : kernel_(kernel),
         program_(program),
         shape_(shape),
@@ -47,10 +47,10 @@ class NestEmitter {
       case NestKind::tiles:
         emit_tiles();
         break;
-      case NestKind::rows:
+      case NestKind::row_wise:
         emit_rows();
         break;
-      case NestKind::columns:
+      case NestKind::column_wise:
         emit_columns();
         break;
     }
@@ -317,7 +317,7 @@ class NestEmitter {
     b_.SetInsertPoint(done);
   }
 
-  KernelModule& kernel_;
+  CodeModule& kernel_;
   const NestProgram& program_;
   const TileShape shape_;
   llvm::IRBuilder<> b_;
@@ -331,7 +331,7 @@ class NestEmitter {
 
 }  // namespace
 
-void emit_nest(KernelModule& kernel, std::string_view name, const NestProgram& program,
+void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program,
                const TileShape& shape) {
   NestEmitter(kernel, program, shape).emit(name);
 }

@@ -5,14 +5,14 @@
 #include <string_view>
 
 #include "codegen/cpu/emit_internal.h"
-#include "codegen/nest.h"
+#include "codegen/nest/program.h"
 
 namespace graphc::cpu {
 
 /// Adds to `kernel` an exported function `name` of type NestFunction that runs `program` with the
 /// tile `shape`. Throws ErrorKind::input for an operation or a dtype that the CPU target has no
 /// code for, naming it.
-void emit_nest(KernelModule& kernel, std::string_view name, const NestProgram& program,
+void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program,
                const TileShape& shape);
 
 }  // namespace graphc::cpu

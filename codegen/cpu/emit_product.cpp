@@ -18,7 +18,7 @@ using llvm::Value;
 
 class ProductEmitter {
  public:
-  ProductEmitter(KernelModule& kernel, const ProductLoop& loop, llvm::Function* function)
+  ProductEmitter(CodeModule& kernel, const ProductLoop& loop, llvm::Function* function)
       : kernel_(kernel), loop_(loop), function_(function), b_(kernel.context()) {
     vector_ = llvm::FixedVectorType::get(b_.getFloatTy(), unsigned(loop.lanes));
   }
@@ -106,7 +106,7 @@ class ProductEmitter {
     return final;
   }
 
-  KernelModule& kernel_;
+  CodeModule& kernel_;
   const ProductLoop loop_;
   llvm::Function* function_;
   llvm::IRBuilder<> b_;
@@ -116,7 +116,7 @@ class ProductEmitter {
 
 }  // namespace
 
-llvm::Function* define_product_loop(KernelModule& kernel, const ProductLoop& loop) {
+llvm::Function* define_product_loop(CodeModule& kernel, const ProductLoop& loop) {
   const std::string name = fmt::format("product_{}x{}_{}", loop.rows, loop.vectors, loop.k_bytes);
   if (llvm::Function* known = kernel.module().getFunction(name)) return known;
   llvm::LLVMContext& context = kernel.context();

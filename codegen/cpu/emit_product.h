@@ -26,6 +26,6 @@ struct ProductLoop {
 ///
 /// sums[m][v] = (first ? 0 : sums[m][v]) + (sum over k ascending of a[m * a_row + k * a_k] *
 /// panel[k][v]).
-llvm::Function* define_product_loop(KernelModule& kernel, const ProductLoop& loop);
+llvm::Function* define_product_loop(CodeModule& kernel, const ProductLoop& loop);
 
 }  // namespace graphc::cpu

@@ -100,7 +100,7 @@ Jit::~Jit() = default;
 
 const CpuFeatures& Jit::cpu() const { return impl_->cpu; }
 
-ObjectCode Jit::compile(KernelModule&& kernel) {
+ObjectCode Jit::compile(CodeModule&& kernel) {
   GRAPHC_CHECK(kernel.cpu() == impl_->cpu, "a kernel emitted for cpu '{}' is compiled for '{}'",
                kernel.cpu().name, impl_->cpu.name);
   kernel.verify();
@@ -112,11 +112,11 @@ ObjectCode Jit::compile(KernelModule&& kernel) {
   std::lock_guard lock(impl_->mutex);
   impl_->times.emit_s += emit_s;
   impl_->times.codegen_s += watch.seconds();
-  ++impl_->times.kernels_compiled;
+  ++impl_->times.objects_compiled;
   return object;
 }
 
-int64_t kernels_linked() { return linked_so_far; }
+int64_t objects_linked() { return linked_so_far; }
 
 void* Jit::link(const ObjectCode& object, std::string_view symbol) {
   const Stopwatch watch;
@@ -132,16 +132,16 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol) {
                              fmt::format("linking kernel '{}'", symbol));
   std::lock_guard lock(impl_->mutex);
   impl_->times.link_s += watch.seconds();
-  ++impl_->times.kernels_linked;
+  ++impl_->times.objects_linked;
   ++linked_so_far;
   return address.toPtr<void*>();
 }
 
-void* Jit::add(KernelModule&& kernel, std::string_view symbol) {
+void* Jit::add(CodeModule&& kernel, std::string_view symbol) {
   return link(compile(std::move(kernel)), symbol);
 }
 
-std::string Jit::assembly(const KernelModule& kernel) const {
+std::string Jit::assembly(const CodeModule& kernel) const {
   kernel.verify();
   const auto copy = llvm::CloneModule(kernel.module());  // code generation rewrites it
   return generate(*copy, impl_->cpu, llvm::CodeGenFileType::AssemblyFile);

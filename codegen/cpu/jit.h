@@ -11,7 +11,7 @@
 
 namespace graphc::cpu {
 
-class KernelModule;
+class CodeModule;
 
 /// A relocatable object file: what a cache keeps.
 struct ObjectCode {
@@ -22,11 +22,11 @@ struct ObjectCode {
 /// compiled at the same time on several threads overlap.
 struct JitTimes {
   double create_s = 0;   ///< making the Jit
-  double emit_s = 0;     ///< from a KernelModule's construction to compile(), verification included
+  double emit_s = 0;     ///< from a CodeModule's construction to compile(), verification included
   double codegen_s = 0;  ///< IR to object code
   double link_s = 0;     ///< object code to an address
-  int64_t kernels_compiled = 0;
-  int64_t kernels_linked = 0;
+  int64_t objects_compiled = 0;
+  int64_t objects_linked = 0;
 };
 
 /// Compiles and links kernels for one CPU. Safe to call from several threads. Code lives as long
@@ -42,17 +42,17 @@ class Jit {
 
   /// Verifies and compiles a kernel. Code generation rewrites the module: it is used up.
   /// Throws an internal error, with the IR, if the module is malformed.
-  ObjectCode compile(KernelModule&& kernel);
+  ObjectCode compile(CodeModule&& kernel);
 
   /// Loads an object, compiled now or kept from before, and returns the address of `symbol`.
   /// Every object has a namespace of its own, so that symbols never collide.
   void* link(const ObjectCode& object, std::string_view symbol);
 
   /// compile() and link().
-  void* add(KernelModule&& kernel, std::string_view symbol);
+  void* add(CodeModule&& kernel, std::string_view symbol);
 
   /// The assembly text that compile() would make machine code of.
-  std::string assembly(const KernelModule& kernel) const;
+  std::string assembly(const CodeModule& kernel) const;
 
   /// Everything but the IR that object code depends on: LLVM's version, the CPU and its features.
   /// Equal text and equal IR give equal objects, so it belongs in a cache's key.
@@ -66,6 +66,6 @@ class Jit {
 };
 
 /// Kernels linked by every Jit of the process so far.
-int64_t kernels_linked();
+int64_t objects_linked();
 
 }  // namespace graphc::cpu

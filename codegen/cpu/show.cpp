@@ -2,7 +2,7 @@
 // The stages of the CPU target as people read them: kernels, plan, LLVM IR, assembly.
 #include <algorithm>
 
-#include "codegen/cpu/program.h"
+#include "codegen/cpu/compiled_plan.h"
 #include "codegen/cpu/target.h"
 #include "ir/scan.h"
 #include "ir/text.h"

@@ -10,7 +10,7 @@ namespace graphc::cpu {
 namespace {
 
 void check_program(const Node& node) {
-  const ScalarProgram program = scalar_program(node);
+  const ScalarCode program = scalar_code(node);
   for (const ScalarInstruction& instruction : program.code) {
     if (instruction.a < 0 || instruction.op == ScalarOp::argument) continue;
     const DType dtype = program.code[size_t(instruction.a)].dtype;

@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
+#include "codegen/cpu/compiled_plan.h"
 #include "codegen/cpu/jit.h"
-#include "codegen/cpu/program.h"
 #include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
 #include "passes/pipeline.h"
@@ -29,7 +29,7 @@ std::shared_ptr<ThreadTeam> team_of(int threads) {
 
 class CpuExecutable : public Executable {
  public:
-  CpuExecutable(Signature signature, std::unique_ptr<cpu::Program> program)
+  CpuExecutable(Signature signature, std::unique_ptr<cpu::CompiledPlan> program)
       : Executable(std::move(signature)), program_(std::move(program)) {}
 
  private:
@@ -45,7 +45,7 @@ class CpuExecutable : public Executable {
     program_->run(inputs_, states_, outputs_);
   }
 
-  std::unique_ptr<cpu::Program> program_;
+  std::unique_ptr<cpu::CompiledPlan> program_;
   std::vector<void*> inputs_, states_, outputs_;
 };
 
@@ -53,9 +53,10 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
   const int threads = options.threads > 0 ? options.threads : default_thread_count();
-  auto program = std::make_unique<cpu::Program>(*kernels, cpu::cpu_of(options), team_of(threads));
+  auto program =
+      std::make_unique<cpu::CompiledPlan>(*kernels, cpu::cpu_of(options), team_of(threads));
   report.lap(&CompileReport::allocate_s);
-  const cpu::ProgramTimes& times = program->times();
+  const cpu::CompiledPlanTimes& times = program->times();
   report.plan_s += times.plan_s;
   report.emit_s += times.emit_s;
   report.codegen_s += times.codegen_s;
@@ -97,8 +98,8 @@ constinit const Target targets::cpu{
     .options = kOptions,
     .unavailable = [] { return std::string(); },
     .compile = compile_cpu,
-    .clear_kernel_cache = cpu::clear_kernel_cache,
-    .kernels_made = cpu::kernels_linked,
+    .clear_code_cache = cpu::clear_code_cache,
+    .objects_made = cpu::objects_linked,
     .check_options = [](const CompileOptions& options) { cpu::cpu_of(options); },
     .stages = cpu::kStages,
     .show = cpu::show,

@@ -307,9 +307,9 @@ namespace {
 using Apply = std::function<Value*(const VectorMath&, std::span<Value* const>)>;
 
 /// A kernel `name` of `arrays` arrays of operands, one of results, and their length.
-KernelModule emit_loop(const CpuFeatures& cpu, std::string_view name, size_t arrays, int lanes,
-                       const Apply& apply) {
-  KernelModule kernel(cpu, name);
+CodeModule emit_loop(const CpuFeatures& cpu, std::string_view name, size_t arrays, int lanes,
+                     const Apply& apply) {
+  CodeModule kernel(cpu, name);
   llvm::IRBuilder<> builder(kernel.context());
   std::vector<llvm::Type*> arguments(arrays + 1, builder.getPtrTy());
   arguments.push_back(builder.getInt64Ty());
@@ -348,14 +348,14 @@ KernelModule emit_loop(const CpuFeatures& cpu, std::string_view name, size_t arr
 
 }  // namespace
 
-KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes) {
+CodeModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes) {
   return emit_loop(cpu, name_of(function), 1, lanes,
                    [&](const VectorMath& math, std::span<Value* const> x) {
                      return math.apply(function, x[0]);
                    });
 }
 
-KernelModule emit_pow_loop(const CpuFeatures& cpu, int lanes) {
+CodeModule emit_pow_loop(const CpuFeatures& cpu, int lanes) {
   return emit_loop(cpu, "pow", 2, lanes, [](const VectorMath& math, std::span<Value* const> x) {
     return math.pow(x[0], x[1]);
   });

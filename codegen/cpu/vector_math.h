@@ -94,12 +94,12 @@ using MathLoop = void (*)(const float* x, float* y, int64_t count);
 /// A kernel `name_of(function)` of type MathLoop: y[i] = function(x[i]) in vectors of `lanes`.
 /// `count` is a multiple of `lanes`; x and y may be the same array. The smallest example of an
 /// emitter, and what the functions' tests and timings run.
-KernelModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes);
+CodeModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes);
 
 /// The C type of emit_pow_loop()'s kernel.
 using PowLoop = void (*)(const float* x, const float* y, float* z, int64_t count);
 
 /// The same for z[i] = pow(x[i], y[i]): a kernel `pow` of type PowLoop.
-KernelModule emit_pow_loop(const CpuFeatures& cpu, int lanes);
+CodeModule emit_pow_loop(const CpuFeatures& cpu, int lanes);
 
 }  // namespace graphc::cpu

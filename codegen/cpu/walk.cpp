@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "codegen/cpu/blocked_product.h"
-#include "codegen/cpu/pack.h"
-#include "codegen/cpu/rows.h"
+#include "codegen/cpu/panels.h"
 #include "codegen/cpu/share.h"
+#include "codegen/cpu/tables.h"
 #include "ir/error.h"
 #include "ir/mutant.h"
 
@@ -45,12 +45,12 @@ class Walker::Thread {
   void execute(const Record& record) {
     if (auto nest = std::get_if<NestCall>(&record.call)) return run_nest(*nest);
     if (auto loop = std::get_if<LoopCall>(&record.call)) return run_loop(*loop);
-    if (auto pack = std::get_if<PackCall>(&record.call)) return run_pack(*pack);
+    if (auto pack = std::get_if<PanelCall>(&record.call)) return run_panels(*pack);
     if (auto block = std::get_if<BlockCall>(&record.call)) return run_blocks(*block);
-    const RowsCall& rows = std::get<RowsCall>(record.call);
-    const RowsPlaces places{resolve(rows.table), resolve(rows.indices), resolve(rows.rows),
-                            rows.distinct.buffer < 0 ? nullptr : resolve(rows.distinct)};
-    run_rows(rows, places, index_, count_);
+    const TableCall& rows = std::get<TableCall>(record.call);
+    const TablePlaces places{resolve(rows.table), resolve(rows.indices), resolve(rows.rows),
+                             rows.distinct.buffer < 0 ? nullptr : resolve(rows.distinct)};
+    run_table(rows, places, index_, count_);
   }
 
   // --- loops ---
@@ -102,7 +102,7 @@ class Walker::Thread {
       rows = own_rows_;
       return;
     }
-    const int64_t width = kind == NestKind::rows ? nest.shape.lanes : nest.shape.width();
+    const int64_t width = kind == NestKind::row_wise ? nest.shape.lanes : nest.shape.width();
     const int64_t blocks = (call.unit + width - 1) / width;
     bool by_columns = call.split == Split::columns;
     if (call.split == Split::any) {
@@ -172,7 +172,7 @@ class Walker::Thread {
       products_[i] = {resolve(from.a),
                       from.a_row,
                       from.a_k,
-                      from.packed ? resolve(from.b) : nullptr,
+                      from.in_panels ? resolve(from.b) : nullptr,
                       from.k * from.parts * width * 4,
                       dropped ? 0 : from.k};
     }
@@ -200,9 +200,9 @@ class Walker::Thread {
   }
 
   void call_nest(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
-    const bool packed = std::all_of(call.products.begin(), call.products.end(),
-                                    [](const CallProduct& p) { return p.packed; });
-    if (packed) {
+    const bool in_panels = std::all_of(call.products.begin(), call.products.end(),
+                                       [](const CallProduct& p) { return p.in_panels; });
+    if (in_panels) {
       nest.function(&arguments);
     } else if (call.products.size() == 1) {
       product_.run(nest.function, matrix(call, call.products[0], nest), arguments);
@@ -240,7 +240,7 @@ class Walker::Thread {
         PanelSource block = matrix(call, product, nest);
         block.base += column * product.b_column;
         block.columns = std::min(width, call.unit - column);
-        pack_panel(block, panel);
+        make_panel(block, panel);
         products_[i].panels = panel;
         products_[i].block = 0;
         panel += (product.k * product.parts * width + 15) / 16 * 16;
@@ -255,7 +255,7 @@ class Walker::Thread {
 
   // --- the rest ---
 
-  void run_pack(const PackCall& call) {
+  void run_panels(const PanelCall& call) {
     const int64_t width = walker_.nests_[size_t(call.program)].shape.width();
     const int64_t blocks = (call.unit + width - 1) / width;
     const Range own = private_rows_ ? Range{0, blocks} : share(blocks, 1, index_, count_);
@@ -269,7 +269,7 @@ class Walker::Thread {
     for (int64_t block = own.begin; block < own.end; ++block) {
       s.base = resolve(call.from) + block * width * call.from_column;
       s.columns = std::min(width, call.unit - block * width);
-      pack_panel(s,
+      make_panel(s,
                  reinterpret_cast<float*>(resolve(call.to)) + block * call.k * call.parts * width);
     }
   }

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "runtime/thread_team.h"
 
 namespace graphc::cpu {

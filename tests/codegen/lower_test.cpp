@@ -2,7 +2,7 @@
 // What lowering refuses, and where plans put values.
 #include <gtest/gtest.h>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/fuse.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/placement.h"
+#include "codegen/plan/placement.h"
 
 #include <gtest/gtest.h>
 

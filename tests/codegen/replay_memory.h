@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace graphc::testing {
 

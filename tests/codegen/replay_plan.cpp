@@ -104,12 +104,12 @@ class Replay {
     if (auto nest = std::get_if<NestCall>(&b->call)) {
       memory_.set_call(nest->name);
       nest_call(&std::get<NestCall>(a->call), nest);
-    } else if (auto pack = std::get_if<PackCall>(&b->call)) {
+    } else if (auto pack = std::get_if<PanelCall>(&b->call)) {
       memory_.set_call(pack->name);
-      pack_call(std::get<PackCall>(a->call), *pack);
-    } else if (auto rows = std::get_if<RowsCall>(&b->call)) {
+      panel_call(std::get<PanelCall>(a->call), *pack);
+    } else if (auto rows = std::get_if<TableCall>(&b->call)) {
       memory_.set_call(rows->name);
-      rows_call(std::get<RowsCall>(a->call), *rows);
+      rows_call(std::get<TableCall>(a->call), *rows);
     } else if (auto block = std::get_if<BlockCall>(&b->call)) {
       const Range own = share(block->rows, 1, thread_, threads_);
       private_rows_ = true;
@@ -180,7 +180,7 @@ class Replay {
       return;
     }
     const TileShape shape = tile_shape(program, vectors_.lanes, vectors_.registers);
-    const int64_t width = program.kind == NestKind::rows ? shape.lanes : shape.width();
+    const int64_t width = program.kind == NestKind::row_wise ? shape.lanes : shape.width();
     const int64_t blocks = (call.unit + width - 1) / width;
     bool by_columns = call.split == Split::columns;
     if (call.split == Split::any) {
@@ -284,7 +284,7 @@ class Replay {
           memory_.write(x.place.moved(row * x.row + in.part * x.part + c * x.column), x.bytes);
       }
     };
-    if (program.kind == NestKind::columns) {
+    if (program.kind == NestKind::column_wise) {
       for (int64_t c = columns.begin; c < columns.end; c += width) {
         for (int64_t row = rows.begin; row < rows.end; ++row) step(row, c);
         reduce(0, {c, std::min(c + width, columns.end)});
@@ -317,7 +317,7 @@ class Replay {
             const int64_t panel =
                 ((c / width * q.k + k) * q.parts + part) * width * 4 + c % width * 4;
             memory_.read(
-                right.moved(q.packed ? panel : k * q.b_k + c * q.b_column + part * q.b_part), 4);
+                right.moved(q.in_panels ? panel : k * q.b_k + c * q.b_column + part * q.b_part), 4);
           }
         }
       }
@@ -326,7 +326,7 @@ class Replay {
 
   // --- the rest ---
 
-  void pack_call(const PackCall& a, const PackCall& b) {
+  void panel_call(const PanelCall& a, const PanelCall& b) {
     const NestProgram& program = planned_.programs[size_t(b.program)];
     const int64_t width = tile_shape(program, vectors_.lanes, vectors_.registers).width();
     const ReplayPlace from = place(a.from, b.from), to = place(a.to, b.to);
@@ -341,10 +341,10 @@ class Replay {
     for (int64_t i = own.begin; i < own.end; ++i) memory_.write(to.moved(i * block), block);
   }
 
-  void rows_call(const RowsCall& a, const RowsCall& b) {
+  void rows_call(const TableCall& a, const TableCall& b) {
     const ReplayPlace table = place(a.table, b.table), rows = place(a.rows, b.rows);
     memory_.read(place(a.indices, b.indices), b.count * size_of(b.index_dtype));
-    if (b.op == RowsOp::gather) {
+    if (b.op == TableOp::gather) {
       const Range own = share(b.count, 1, thread_, threads_);
       if (!own.empty()) memory_.read(table, b.table_rows * b.row_bytes);
       for (int64_t i = own.begin; i < own.end; ++i)
@@ -352,7 +352,7 @@ class Replay {
       return;
     }
     memory_.read(rows, b.count * b.row_bytes);
-    if (b.op == RowsOp::merge_rows) {
+    if (b.op == TableOp::merge_rows) {
       if (thread_ > 0) return;
       memory_.write(table, b.table_rows * b.row_bytes);
       memory_.write(place(a.distinct, b.distinct), b.table_rows * size_of(b.distinct_dtype));

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 
 namespace graphc::testing {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may stand in the place of what: the cases of the rule of codegen/sharing.h, each with the
-// copies that planning must leave and may not leave, replayed element by element.
-#include "codegen/sharing.h"
+// What may stand in the place of what: the cases of the rule of codegen/plan/sharing.h, each with
+// the copies that planning must leave and may not leave, replayed element by element.
+#include "codegen/plan/sharing.h"
 
 #include <gtest/gtest.h>
 
 #include "codegen/cpu/target.h"
-#include "codegen/plan_visit.h"
+#include "codegen/plan/visit.h"
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
 

@@ -212,7 +212,7 @@ Value rounded(Value value, Value error, double units) {
 
 Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, Graph& to) {
   if (const auto whole = run_whole(node, operands, to)) return *whole;
-  const ScalarProgram program = scalar_program(node);
+  const ScalarCode program = scalar_code(node);
   std::vector<Bounded> done;
   for (const ScalarInstruction& instruction : program.code) {
     done.push_back(instruction.op == ScalarOp::argument ? operands[size_t(instruction.a)]

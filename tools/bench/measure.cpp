@@ -36,11 +36,11 @@ Compilation compile_once(Subject& subject, Call call, const std::vector<Tensor>&
   result.report = subject.compile(call, inputs);
   result.report.lap(&CompileReport::allocate_s);  // graphs on the way were let go
   const double compiled = steady_seconds();
-  const int64_t made = kernels_made();
+  const int64_t made = objects_made();
   const double stepping = steady_seconds();
   subject.run(call, inputs);
   const double ended = steady_seconds();
-  first_step_kernels += kernels_made() - made;
+  first_step_kernels += objects_made() - made;
   result.first_step_s = ended - stepping;
   result.seconds = (compiled - begun) + result.first_step_s;
   return result;
@@ -48,7 +48,7 @@ Compilation compile_once(Subject& subject, Call call, const std::vector<Tensor>&
 
 void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>& inputs,
                          const Settings& settings, Row& row) {
-  clear_kernel_caches();
+  clear_code_caches();
   std::vector<Compilation> all;
   std::vector<double> seconds;
   // Warm caches are those that an earlier compilation left.
@@ -58,7 +58,7 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
          (all.empty() || steady_seconds() - begun < kCompileSeconds)) {
     if (!settings.warm) {
       subject.forget();
-      clear_kernel_caches();
+      clear_code_caches();
     }
     all.push_back(compile_once(subject, call, inputs, row.first_step_kernels));
     seconds.push_back(all.back().seconds);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/cpu/program.h"
+#include "codegen/cpu/compiled_plan.h"
 #include "ir/composite.h"
 #include "ir/evaluate.h"
 #include "ir/op.h"
@@ -66,7 +66,7 @@ Literals run_compiled(const GraphPtr& graph, const Literals& inputs, const Setti
   FuseOptions options;
   options.fuse = setting.fuse;
   const GraphPtr kernels = form_kernels(lower_reductions(graph), options);
-  cpu::Program program(*kernels, setting.cpu, std::make_shared<ThreadTeam>(setting.threads));
+  cpu::CompiledPlan program(*kernels, setting.cpu, std::make_shared<ThreadTeam>(setting.threads));
   std::vector<void*> in, out;
   Literals arguments = inputs, results;
   for (Literal& input : arguments) in.push_back(input.mutable_bytes().data());

@@ -10,7 +10,7 @@
 #include "codegen/cpu/disassemble.h"
 #include "codegen/cpu/emit_nest.h"
 #include "codegen/cpu/target.h"
-#include "codegen/plan.h"
+#include "codegen/plan/plan.h"
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "tests/codegen/cpu/any_cpu.h"
@@ -98,7 +98,7 @@ std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
   Jit jit(cpu);
   std::vector<Instruction> all;
   for (const NestProgram& program : plan.programs) {
-    KernelModule module(cpu, "nest");
+    CodeModule module(cpu, "nest");
     emit_nest(module, "nest", program,
               tile_shape(program, cpu.vector_lanes_f32, cpu.vector_registers));
     for (Instruction& each : disassemble(jit.compile(std::move(module))))
@@ -301,7 +301,7 @@ TEST(InstructionsCpu, NoPageIsWritableAndExecutableOnceProgramsRun) {
   int before = 0, after = 0;
   EXPECT_THAT(writable_code(before), IsEmpty());
   std::vector<std::unique_ptr<Executable>> kept;
-  clear_kernel_caches();
+  clear_code_caches();
   for (const Example& example : kExamples) {
     CompileReport report;
     kept.push_back(compile(parse_graph(example.text), targets::cpu, {.threads = 2}, report));

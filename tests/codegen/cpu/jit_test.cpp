@@ -56,13 +56,13 @@ TEST(JitCpu, CompilesAndRunsOnEveryLevel) {
 TEST(JitCpu, CountsAndTimesItsKernels) {
   Jit jit;
   EXPECT_GT(jit.times().create_s, 0);
-  EXPECT_EQ(jit.times().kernels_compiled, 0);
+  EXPECT_EQ(jit.times().objects_compiled, 0);
   add_loop(jit, MathFunction::exp);
   const ObjectCode object =
       jit.compile(emit_math_loop(jit.cpu(), MathFunction::log, jit.cpu().vector_lanes_f32));
   const JitTimes times = jit.times();
-  EXPECT_EQ(times.kernels_compiled, 2);
-  EXPECT_EQ(times.kernels_linked, 1);
+  EXPECT_EQ(times.objects_compiled, 2);
+  EXPECT_EQ(times.objects_linked, 1);
   EXPECT_GT(times.emit_s, 0);
   EXPECT_GT(times.codegen_s, 0);
   EXPECT_GT(times.link_s, 0);
@@ -106,7 +106,7 @@ TEST(JitCpu, ThreadsCompileAtTheSameTime) {
     threads.emplace_back([&] { expect_roots(add_loop(jit, MathFunction::sqrt)); });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(jit.times().kernels_linked, 4);
+  EXPECT_EQ(jit.times().objects_linked, 4);
 }
 
 TEST(JitCpu, NoPageIsWritableAndExecutable) {
@@ -146,7 +146,7 @@ TEST(Jit, AssemblyKeepsToTheInstructionsOfTheLevel) {
 
 TEST(Jit, AssemblyLeavesTheKernelAsItWas) {
   Jit jit;
-  const KernelModule kernel = emit_math_loop(jit.cpu(), MathFunction::sqrt, 4);
+  const CodeModule kernel = emit_math_loop(jit.cpu(), MathFunction::sqrt, 4);
   const std::string before = kernel.ir_text();
   EXPECT_THAT(before, HasSubstr("define void @sqrt(ptr %0, ptr %1, i64 %2)"));
   EXPECT_THAT(jit.assembly(kernel), HasSubstr("sqrtps"));

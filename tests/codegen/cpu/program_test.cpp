@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled programs agree with the evaluator: fused and kernel by kernel, on every CPU level the
 // host can run, with one thread and two, and bit for bit whatever the number of threads.
-#include "codegen/cpu/program.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "codegen/cpu/compiled_plan.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/cpu/program.h"
+#include "codegen/cpu/compiled_plan.h"
 #include "ir/build.h"
 #include "ir/evaluate.h"
 #include "ir/scan.h"
@@ -183,7 +183,7 @@ void check_gradient(const Graph& graph, const Literals& inputs, const Literals& 
 void check_compiled(const Graph& kernels, const Literals& inputs,
                     const testing::BoundedResults& wanted) {
   for (int threads : {1, 2}) {
-    cpu::Program program(kernels, cpu::host_cpu(), std::make_shared<ThreadTeam>(threads));
+    cpu::CompiledPlan program(kernels, cpu::host_cpu(), std::make_shared<ThreadTeam>(threads));
     Literals arguments, found;
     std::vector<void*> in, out;
     for (size_t i = 0; i < inputs.size(); ++i)

@@ -46,7 +46,7 @@ class Code {
     const TileShape shape = tile_shape(program, vectors.lanes, vectors.registers);
     NestFunction& function = functions_[program.text()];
     if (function == nullptr) {
-      KernelModule module(host_cpu(), "nest");
+      CodeModule module(host_cpu(), "nest");
       emit_nest(module, "nest", program, shape);
       function = reinterpret_cast<NestFunction>(jit_.add(std::move(module), "nest"));
     }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// CodeModule, and the one place that says how LLVM is set up as a code generator.
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <mutex>
+
+#include "codegen/cpu/emit_internal.h"
+#include "ir/error.h"
+
+namespace graphc::cpu {
+namespace {
+
+// LLVM would otherwise abort the process on a fault of its own.
+void throw_fatal(void*, const char* reason, bool) {
+  throw Error(ErrorKind::internal, {}, fmt::format("LLVM failed: {}", reason));
+}
+
+const llvm::Target& host_target() {
+  static const llvm::Target* target = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::install_fatal_error_handler(throw_fatal);
+    std::string reason;
+    const auto* found = llvm::TargetRegistry::lookupTarget(llvm::sys::getProcessTriple(), reason);
+    GRAPHC_CHECK(found != nullptr, "LLVM has no code generator for this machine: {}", reason);
+    return found;
+  }();
+  return *target;
+}
+
+// The data layout depends on the triple alone, not on the CPU.
+const llvm::DataLayout& host_layout() {
+  static const llvm::DataLayout layout = make_target_machine({})->createDataLayout();
+  return layout;
+}
+
+void collect(const llvm::DiagnosticInfo* info, void* text) {
+  if (info->getSeverity() != llvm::DS_Error) return;
+  llvm::raw_string_ostream stream(*static_cast<std::string*>(text));
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu) {
+  // Less: the same spill-free loops as the levels above it, in the least time.
+  std::unique_ptr<llvm::TargetMachine> machine(host_target().createTargetMachine(
+      llvm::sys::getProcessTriple(), cpu.llvm_name, cpu.features, llvm::TargetOptions(),
+      llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, /*JIT=*/true));
+  GRAPHC_CHECK(machine != nullptr, "LLVM makes no code generator for cpu '{}'", cpu.llvm_name);
+  return machine;
+}
+
+CodeModule::CodeModule(const CpuFeatures& cpu, std::string_view name)
+    : cpu_(cpu),
+      begun_(std::chrono::steady_clock::now()),
+      diagnostics_(std::make_unique<std::string>()),
+      context_(std::make_unique<llvm::LLVMContext>()),
+      module_(std::make_unique<llvm::Module>(llvm::StringRef(name), *context_)) {
+  context_->setDiagnosticHandlerCallBack(collect, diagnostics_.get());
+  module_->setTargetTriple(llvm::sys::getProcessTriple());
+  module_->setDataLayout(host_layout());
+}
+
+CodeModule::~CodeModule() = default;
+CodeModule::CodeModule(CodeModule&&) noexcept = default;
+
+CodeModule& CodeModule::operator=(CodeModule&& other) noexcept {
+  module_ = std::move(other.module_);  // first: the module lives in the context
+  context_ = std::move(other.context_);
+  diagnostics_ = std::move(other.diagnostics_);
+  cpu_ = std::move(other.cpu_);
+  begun_ = other.begun_;
+  return *this;
+}
+
+llvm::Function* CodeModule::define(std::string_view name, llvm::FunctionType* type, bool exported) {
+  const auto linkage =
+      exported ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::InternalLinkage;
+  auto* function = llvm::Function::Create(type, linkage, llvm::StringRef(name), module_.get());
+  function->addFnAttr("target-cpu", cpu_.llvm_name);
+  function->addFnAttr("target-features", cpu_.features);
+  // Without both, LLVM narrows 512-bit code to 256 bits on the CPUs it tunes that way.
+  const std::string bits = std::to_string(cpu_.vector_bits());
+  function->addFnAttr("prefer-vector-width", bits);
+  function->addFnAttr("min-legal-vector-width", bits);
+  function->addFnAttr(llvm::Attribute::NoInline);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  return function;
+}
+
+std::string CodeModule::ir_text() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module_->print(stream, nullptr);
+  return text;
+}
+
+void CodeModule::verify() const {
+  std::string problems;
+  llvm::raw_string_ostream stream(problems);
+  const bool broken = llvm::verifyModule(*module_, &stream);
+  GRAPHC_CHECK(!broken, "emitted code that LLVM's verifier rejects: {}\n{}", problems, ir_text());
+}
+
+double CodeModule::age_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+}
+
+}  // namespace graphc::cpu

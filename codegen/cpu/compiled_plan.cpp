@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/compiled_plan.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <numeric>
+
+#include "codegen/cpu/emit_nest.h"
+#include "codegen/cpu/jit.h"
+#include "codegen/cpu/walk.h"
+#include "ir/error.h"
+#include "ir/mutant.h"
+#include "runtime/clock.h"
+
+namespace graphc::cpu {
+namespace {
+
+constexpr const char* kSymbol = "nest";
+
+/// Machine code of one CPU: lives as long as the programs that use it.
+struct CodeCache {
+  explicit CodeCache(const CpuFeatures& cpu) : jit(cpu) {}
+  std::mutex mutex;
+  Jit jit;
+  std::map<std::string, NestFunction> functions;  // by key_of() their programs
+};
+
+std::string key_of(const NestProgram& program) {
+  std::string text = program.text();
+  if (mutated(Mutant::kernel_of_another_body)) std::ranges::sort(text);
+  return text;
+}
+
+std::mutex caches_mutex;
+std::map<std::string, std::shared_ptr<CodeCache>>& caches() {
+  static std::map<std::string, std::shared_ptr<CodeCache>> all;
+  return all;
+}
+
+std::shared_ptr<CodeCache> cache_for(const CpuFeatures& cpu) {
+  std::lock_guard lock(caches_mutex);
+  std::shared_ptr<CodeCache>& cache = caches()[cpu.llvm_name + " " + cpu.features];
+  if (!cache) cache = std::make_shared<CodeCache>(cpu);
+  return cache;
+}
+
+TileShape shape_for(const NestProgram& program, const CpuFeatures& cpu) {
+  return tile_shape(program, cpu.vector_lanes_f32, cpu.vector_registers);
+}
+
+}  // namespace
+
+struct CompiledPlan::Code {
+  std::shared_ptr<CodeCache> cache;
+  std::unique_ptr<Walker> walker;
+};
+
+void clear_code_cache() {
+  std::lock_guard lock(caches_mutex);
+  caches().clear();
+}
+
+CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
+                           std::shared_ptr<ThreadTeam> team)
+    : team_(std::move(team)), code_(std::make_unique<Code>()) {
+  double clock = steady_seconds();
+  const auto lap = [&clock] {
+    const double begun = clock;
+    clock = steady_seconds();
+    return clock - begun;
+  };
+  plan_ = lower(kernels, {cpu.vector_lanes_f32, cpu.vector_registers});
+  plan_memory(plan_);
+  verify_plan(plan_);
+  times_.plan_s = lap();
+
+  code_->cache = cache_for(cpu);
+  times_.link_s += lap();
+  std::lock_guard lock(code_->cache->mutex);
+  compile_missing(cpu);
+  times_.link_s += lap() - times_.emit_s - times_.codegen_s;
+  std::vector<CompiledNest> nests;
+  for (const NestProgram& program : plan_.programs) {
+    nests.push_back({code_->cache->functions.at(key_of(program)), shape_for(program, cpu)});
+  }
+  arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
+  bases_.resize(plan_.buffers.size(), nullptr);
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    Buffer& buffer = plan_.buffers[i];
+    if (buffer.place == Place::arena)
+      bases_[i] = reinterpret_cast<char*>(arena_.data()) + buffer.offset;
+    if (buffer.place == Place::constant) bases_[i] = buffer.data.data();
+  }
+  code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_);
+}
+
+void CompiledPlan::compile_missing(const CpuFeatures& cpu) {
+  std::vector<const NestProgram*> missing;
+  for (const NestProgram& program : plan_.programs) {
+    if (!code_->cache->functions.contains(key_of(program))) missing.push_back(&program);
+  }
+  times_.kernels = int64_t(missing.size());
+  times_.cache_hits = int64_t(plan_.programs.size() - missing.size());
+  if (missing.empty()) return;
+  std::vector<ObjectCode> objects(missing.size());
+  std::vector<double> emit_s(size_t(team_->size()), 0), codegen_s = emit_s;
+  std::atomic<size_t> next{0};
+  const double begun = steady_seconds();
+  team_->run([&](int thread) {
+    for (size_t i = next++; i < missing.size(); i = next++) {
+      const double start = steady_seconds();
+      CodeModule module(cpu, kSymbol);
+      emit_nest(module, kSymbol, *missing[i], shape_for(*missing[i], cpu));
+      const double emitted = steady_seconds();
+      objects[i] = code_->cache->jit.compile(std::move(module));
+      emit_s[size_t(thread)] += emitted - start;
+      codegen_s[size_t(thread)] += steady_seconds() - emitted;
+    }
+  });
+  // The threads' intervals overlap: the one interval of wall-clock time is shared out as they are.
+  const double wall = steady_seconds() - begun;
+  const double emit = std::accumulate(emit_s.begin(), emit_s.end(), 0.0);
+  const double codegen = std::accumulate(codegen_s.begin(), codegen_s.end(), 0.0);
+  times_.emit_s = wall * emit / (emit + codegen);
+  times_.codegen_s = wall - times_.emit_s;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    code_->cache->functions[key_of(*missing[i])] =
+        reinterpret_cast<NestFunction>(code_->cache->jit.link(objects[i], kSymbol));
+  }
+}
+
+CompiledPlan::~CompiledPlan() = default;
+
+void CompiledPlan::run(const std::vector<void*>& inputs, const std::vector<void*>& states,
+                       const std::vector<void*>& outputs) {
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    const auto from = [&](const std::vector<void*>& tensors) {
+      return static_cast<char*>(tensors.at(size_t(buffer.index)));
+    };
+    if (buffer.place == Place::input) bases_[i] = from(inputs);
+    if (buffer.place == Place::state) bases_[i] = from(states);
+    if (buffer.place == Place::output) bases_[i] = from(outputs);
+  }
+  code_->walker->run(bases_);
+}
+
+std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {
+  const TileShape shape = shape_for(program, cpu);
+  const int parts =
+      program.product_parts.empty() ? 1 : *std::ranges::max_element(program.product_parts);
+  switch (program.kind) {
+    case NestKind::tiles:
+      return fmt::format("tiles of {} rows x {} columns{}", shape.rows, shape.width(),
+                         parts > 1 ? fmt::format(" x {} parts", parts) : "");
+    case NestKind::row_wise:
+      return fmt::format("row by row, {} columns at once", shape.width());
+    case NestKind::column_wise:
+      return fmt::format("{} columns at once, over the rows", shape.width());
+  }
+  return {};
+}
+
+namespace {
+
+/// The nest's number, tile and program, and who calls it, as comment lines.
+std::string heading(const Plan& plan, size_t index, const CpuFeatures& cpu,
+                    std::string_view comment) {
+  const NestProgram& program = plan.programs[index];
+  std::string text = fmt::format("{}nest {}, {}\n", comment, index, describe_tile(program, cpu));
+  const std::string lines = program.text();
+  for (size_t begin = 0; begin < lines.size();) {
+    const size_t end = lines.find('\n', begin);
+    text += fmt::format("{}{}\n", comment, lines.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) {
+  const Jit jit(cpu);
+  std::string text;
+  for (size_t i = 0; i < plan.programs.size(); ++i) {
+    CodeModule module(cpu, kSymbol);
+    emit_nest(module, fmt::format("nest_{}", i), plan.programs[i],
+              shape_for(plan.programs[i], cpu));
+    text += heading(plan, i, cpu, stage == CodeText::llvm ? "; " : "# ");
+    text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
+  }
+  return text;
+}
+
+}  // namespace graphc::cpu

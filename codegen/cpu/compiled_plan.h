@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A planned graph as machine code: what the CPU target makes of a graph of kernels.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/cpu/cpu_features.h"
+#include "codegen/plan/plan.h"
+#include "runtime/arena.h"
+#include "runtime/thread_team.h"
+
+namespace graphc::cpu {
+
+/// Seconds and counts of making a program. The `_s` are disjoint intervals; what is left of the
+/// time made threads, the arena and the walker.
+struct CompiledPlanTimes {
+  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0;
+  int64_t kernels = 0;     ///< compiled now
+  int64_t cache_hits = 0;  ///< found already compiled
+};
+
+/// Owns plan and memory; machine code lives in a cache of the process, keyed by nest program, tile
+/// and CPU.
+class CompiledPlan {
+ public:
+  /// `kernels` is a graph of kernels (passes/fuse.h). Throws ErrorKind::input for what the CPU
+  /// target has no kernel for, ErrorKind::resource when there is no memory for the plan.
+  CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team);
+  ~CompiledPlan();
+
+  /// Runs the step over the memory of inputs, states and outputs, in the graph's order.
+  void run(const std::vector<void*>& inputs, const std::vector<void*>& states,
+           const std::vector<void*>& outputs);
+
+  const Plan& plan() const { return plan_; }
+  const CompiledPlanTimes& times() const { return times_; }
+
+ private:
+  /// Emits and compiles the nests that the process has no code for, on all threads of the team.
+  void compile_missing(const CpuFeatures& cpu);
+
+  Plan plan_;
+  CompiledPlanTimes times_;
+  std::shared_ptr<ThreadTeam> team_;
+  Arena arena_;
+  std::vector<char*> bases_;
+  struct Code;
+  std::unique_ptr<Code> code_;
+};
+
+/// Empties the process's cache of machine code, so that the next program is compiled from nothing.
+void clear_code_cache();
+
+/// The tile of a nest in words: "tiles of 6 rows x 16 columns x 4 parts".
+std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu);
+
+/// The text of a plan's nests at `stage`, each under its program as a comment: LLVM IR or assembly.
+enum class CodeText { llvm, assembly };
+std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage);
+
+}  // namespace graphc::cpu

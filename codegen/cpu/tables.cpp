@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/tables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "codegen/cpu/share.h"
+#include "ir/error.h"
+#include "ir/mutant.h"
+
+namespace graphc::cpu {
+namespace {
+
+int64_t index_at(const char* indices, DType dtype, int64_t i) {
+  switch (dtype) {
+    case DType::i64:
+      return reinterpret_cast<const int64_t*>(indices)[i];
+    case DType::u32:
+      return reinterpret_cast<const uint32_t*>(indices)[i];
+    case DType::u8:
+      return reinterpret_cast<const uint8_t*>(indices)[i];
+    default:
+      return reinterpret_cast<const int32_t*>(indices)[i];
+  }
+}
+
+template <typename T>
+void add(const char* from, char* to, int64_t bytes) {
+  const T* x = reinterpret_cast<const T*>(from);
+  T* sum = reinterpret_cast<T*>(to);
+  for (int64_t j = 0; j < bytes / int64_t(sizeof(T)); ++j) sum[j] = T(sum[j] + x[j]);
+}
+
+void add_row(DType dtype, const char* from, char* to, int64_t bytes) {
+  switch (dtype) {
+    case DType::f32:
+      return add<float>(from, to, bytes);
+    case DType::f64:
+      return add<double>(from, to, bytes);
+    case DType::u8:
+      return add<uint8_t>(from, to, bytes);
+    case DType::i64:
+      return add<uint64_t>(from, to, bytes);
+    case DType::i32:
+    case DType::u32:
+      return add<uint32_t>(from, to, bytes);
+    case DType::boolean:  // anything but 0 is true
+      for (int64_t j = 0; j < bytes; ++j) to[j] = char(to[j] | from[j]);
+      return;
+    case DType::bf16:
+      break;
+  }
+  GRAPHC_CHECK(false, "rows of {} are added", name_of(dtype));
+}
+
+/// One call's share: indices are read by all threads, rows belong to one.
+class Rows {
+ public:
+  Rows(const TableCall& call, const TablePlaces& places, int thread, int threads)
+      : call_(call), places_(places), thread_(thread), threads_(threads) {}
+
+  void gather() const {
+    const Range own = share(call_.count, 1, thread_, threads_);
+    for (int64_t i = own.begin; i < own.end; ++i)
+      std::memcpy(row(i), table_row(index(i, 0)), size_t(call_.row_bytes));
+  }
+
+  /// Each thread owns rows of the table and goes through all indices in order. The table may be a
+  /// state in its place: every index is looked at before a row is written.
+  void scatter(bool sums) const {
+    for (int64_t i = 0; i < call_.count; ++i) index(i, sums ? 0 : -1);
+    const Range own = share(call_.table_rows, 1, thread_, threads_);
+    const bool own_order = sums && mutated(Mutant::sum_order_by_thread);
+    const int64_t first = own_order ? call_.count / 2 * thread_ : 0;
+    for (int64_t k = 0; k < call_.count; ++k) {
+      const int64_t i = (first + k) % call_.count;
+      const int64_t target = index(i, sums ? 0 : -1);
+      if (!own.contains(target)) continue;
+      if (sums && !mutated(Mutant::duplicate_rows_lost)) {
+        add_row(call_.dtype, row(i), table_row(target), call_.row_bytes);
+      } else {
+        std::memcpy(table_row(target), row(i), size_t(call_.row_bytes));
+      }
+    }
+  }
+
+  /// All threads sort the indices; each sums the rows of its share of the distinct ones.
+  void merge() const {
+    std::vector<std::pair<int64_t, int64_t>> order;  // index, position
+    for (int64_t i = 0; i < call_.count; ++i) {
+      order.emplace_back(index_at(places_.indices, call_.index_dtype, i), i);
+      if (order.back().first < 0) {
+        throw input_error(call_.where, "merge_rows: index {} at position {} is negative",
+                          order.back().first, i);
+      }
+    }
+    std::ranges::sort(order);
+    if (mutated(Mutant::merged_rows_descend)) std::ranges::reverse(order);
+    const Range own = share(call_.count, 1, thread_, threads_);
+    int64_t place = 0;
+    for (size_t i = 0; i < order.size(); ++place) {
+      const int64_t value = order[i].first;
+      const size_t first = i;
+      for (; i < order.size() && order[i].first == value; ++i) {
+        if (!own.contains(place)) continue;
+        if (i == first) {
+          std::memcpy(table_row(place), row(order[i].second), size_t(call_.row_bytes));
+        } else {
+          add_row(call_.dtype, row(order[i].second), table_row(place), call_.row_bytes);
+        }
+      }
+      if (own.contains(place)) set_distinct(place, value);
+    }
+    for (place = std::max(place, own.begin); place < own.end; ++place) {
+      std::memset(table_row(place), 0, size_t(call_.row_bytes));
+      set_distinct(place, -1);
+    }
+  }
+
+ private:
+  char* row(int64_t i) const { return places_.rows + i * call_.row_bytes; }
+  char* table_row(int64_t i) const { return places_.table + i * call_.row_bytes; }
+
+  int64_t index(int64_t i, int64_t lowest) const {
+    const int64_t row = index_at(places_.indices, call_.index_dtype, i);
+    if (row >= lowest && row < call_.table_rows) return row;
+    throw input_error(call_.where, "{}: index {} at position {} is outside a table of {} rows",
+                      name_of(call_.op), row, i, call_.table_rows);
+  }
+
+  void set_distinct(int64_t place, int64_t value) const {
+    if (call_.distinct_dtype == DType::i64) {
+      reinterpret_cast<int64_t*>(places_.distinct)[place] = value;
+    } else {
+      reinterpret_cast<int32_t*>(places_.distinct)[place] = int32_t(value);
+    }
+  }
+
+  const TableCall& call_;
+  const TablePlaces& places_;
+  const int thread_, threads_;
+};
+
+}  // namespace
+
+void run_table(const TableCall& call, const TablePlaces& places, int thread, int threads) {
+  const Rows rows(call, places, thread, threads);
+  switch (call.op) {
+    case TableOp::gather:
+      return rows.gather();
+    case TableOp::scatter:
+      return rows.scatter(false);
+    case TableOp::scatter_add:
+      return rows.scatter(true);
+    case TableOp::merge_rows:
+      return rows.merge();
+  }
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of tables by index: what the records of family `rows` do.
+#pragma once
+
+#include "codegen/plan/plan.h"
+
+namespace graphc::cpu {
+
+/// The addresses of a TableCall, resolved.
+struct TablePlaces {
+  char* table = nullptr;
+  const char* indices = nullptr;
+  char* rows = nullptr;
+  char* distinct = nullptr;
+};
+
+/// Does one thread's share of the call. Bits do not depend on the number of threads. Throws
+/// ErrorKind::input for an index outside the table.
+void run_table(const TableCall& call, const TablePlaces& places, int thread, int threads);
+
+}  // namespace graphc::cpu

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/lower/rows.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "codegen/nest/builder.h"
+#include "codegen/plan/view.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+
+namespace graphc {
+namespace {
+
+bool is_reduction(const Node& node) { return node.is(ops::sum) || node.is(ops::max); }
+
+/// The position of nests in a step: what is computed with the products of stage s is at 2s, sums
+/// along the row of such values at 2s + 1 where they cannot be formed on the way.
+struct NestPosition {
+  int position;
+  int space;
+  auto operator<=>(const NestPosition&) const = default;
+};
+
+class RowLowering {
+ public:
+  RowLowering(const Graph& body, const RowProgram& rows, const RowBinding& binding)
+      : body_(body), rows_(rows), binding_(binding) {
+    for (const Node& node : body.nodes()) {
+      if (node.is(ops::matmul)) products_[{2 * rows.stage[size_t(node.id)], space_of(node)}] = true;
+    }
+    for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = i;
+    for (size_t i = 0; i < body.results().size(); ++i)
+      result_of_[key_of(body.results()[i])].push_back(i);
+  }
+
+  std::vector<NestCall> run() {
+    for (size_t i = 0; i < body_.results().size(); ++i) store_result(i);
+    std::vector<NestCall> calls;
+    // From the last to the first: a nest finds out what earlier ones must store.
+    while (!roots_.empty()) {
+      const auto last = std::prev(roots_.end());
+      const NestPosition place = last->first;
+      const std::vector<Root> roots = std::move(last->second);
+      roots_.erase(last);
+      if (auto call = build(place, roots)) calls.push_back(std::move(*call));
+    }
+    std::reverse(calls.begin(), calls.end());
+    return calls;
+  }
+
+ private:
+  struct Root {
+    Value value;
+    View view;
+  };
+
+  static std::pair<int, int> key_of(Value value) { return {value.node->id, value.index}; }
+
+  int space_of(const Node& node) const {
+    return is_reduction(node) ? space_of(*node.operands[0].node) : rows_.space[size_t(node.id)];
+  }
+
+  /// Where a value is computed.
+  NestPosition place_of(Value value) const {
+    const Node& node = *value.node;
+    const int stage = rows_.stage[size_t(node.id)];
+    if (!is_reduction(node)) return {2 * stage, space_of(node)};
+    const NestPosition on_the_way{2 * (stage - 1), space_of(node)};
+    return products_.contains(on_the_way) ? NestPosition{on_the_way.position + 1, on_the_way.space}
+                                          : on_the_way;
+  }
+
+  /// A next value that is emitted too lies in the stack of what is emitted: it is stored once.
+  void store_result(size_t i) {
+    const Value value = body_.results()[i];
+    const View& view = binding_.results[i];
+    for (size_t j : result_of_.at(key_of(value))) {
+      if (j < i && same_view(binding_.results[j], view)) return;
+    }
+    store(value, view);
+  }
+
+  void store(Value value, const View& view) { roots_[place_of(value)].push_back({value, view}); }
+
+  /// The view of a value that another nest stores, asking for it to be stored if nobody has.
+  const View& stored(Value value) {
+    const std::pair<int, int> key = key_of(value);
+    const auto found = stored_.find(key);
+    if (found != stored_.end()) return found->second;
+    if (const auto result = result_of_.find(key); result != result_of_.end())
+      return stored_.emplace(key, binding_.results[result->second[0]]).first->second;
+    const View view = binding_.temporary(value.type(), value.name());
+    store(value, view);
+    return stored_.emplace(key, view).first->second;
+  }
+
+  std::optional<NestCall> build(const NestPosition& place, const std::vector<Root>& roots) {
+    NestBuilder builder(rows_.lead);
+    builder_ = &builder;
+    here_ = place;
+    emitted_.clear();
+    product_index_.clear();
+    unit_ = place.space < 0 ? 1 : rows_.spaces[size_t(place.space)].unit;
+    bool reduces = false;
+    for (const Root& root : roots) {
+      if (is_reduction(*root.value.node)) {
+        reduce(root);
+        reduces = true;
+      } else {
+        store_parts(root);
+      }
+    }
+    NestCall& call = builder.call;
+    call.name = binding_.name;
+    builder.program.kind =
+        builder.program.product_parts.empty() ? NestKind::row_wise : NestKind::tiles;
+    call.unit = unit_;
+    call.split = reduces ? Split::rows : Split::any;
+    join_axes(call, builder.program, rows_.lead, binding_.flatten && rows_.stages == 0);
+    call.program = binding_.program(std::move(builder.program));
+    return std::move(call);
+  }
+
+  void store_parts(const Root& root) {
+    const RowKind kind = rows_.kind_of(root.value);
+    const int operand =
+        builder_->operand(OperandKind::store, root.view,
+                          kind == RowKind::row ? RowKind::row : storage_kind(root.view), unit_);
+    if (kind == RowKind::row || root.view.shape.rank() == 0) {
+      builder_->program.operands[size_t(operand)].column = ColumnStep::none;
+    }
+    for (int part = 0; part < rows_.parts_of(root.value); ++part) {
+      const int value = emit(root.value, part);
+      builder_->add(
+          {NestOp::store, ScalarOp::argument, root.value.dtype(), value, -1, -1, operand, part});
+    }
+  }
+
+  RowKind storage_kind(const View& view) const {
+    return view.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
+  }
+
+  void reduce(const Root& root) {
+    const Node& node = *root.value.node;
+    const OperandKind kind = node.is(ops::sum) ? OperandKind::reduce_sum : OperandKind::reduce_max;
+    const int operand = builder_->operand(kind, root.view, RowKind::row, unit_);
+    const Value x = node.operands[0];
+    for (int part = 0; part < rows_.parts_of(x); ++part) {
+      const int value = emit(x, part);
+      builder_->add({NestOp::reduce, ScalarOp::argument, x.dtype(), value, -1, -1, operand, part});
+    }
+  }
+
+  /// One part of a value, in this nest.
+  struct Part {
+    Value value;
+    int part = 0;
+    std::array<int, 3> key() const { return {value.node->id, value.index, part}; }
+  };
+
+  /// The instruction that has `part` of the value in this nest. With a stack of its own: a body may
+  /// be a chain of any length.
+  int emit(Value value, int part) {
+    std::vector<Part> waiting{{value, part}};
+    while (!waiting.empty()) {
+      const Part at = waiting.back();
+      if (emitted_.contains(at.key())) {
+        waiting.pop_back();
+        continue;
+      }
+      const std::vector<Part> needs = needs_of(at);
+      const size_t before = waiting.size();
+      for (auto need = needs.rbegin(); need != needs.rend(); ++need) {
+        if (!emitted_.contains(need->key())) waiting.push_back(*need);
+      }
+      if (waiting.size() != before) continue;
+      emitted_[at.key()] = emit_after(at, needs);
+      waiting.pop_back();
+    }
+    return emitted_.at({value.node->id, value.index, part});
+  }
+
+  /// The parts of operands that a part is computed from in this nest, in the order in which they
+  /// are loaded; nothing for what is loaded itself.
+  std::vector<Part> needs_of(const Part& at) const {
+    const Node& node = *at.value.node;
+    if (is_loaded(node)) return {};
+    if (is_moved(node)) return {moved_from(at)};
+    std::vector<Part> needs;
+    for (Value operand : node.operands) needs.push_back({operand, part_in(operand, at.part)});
+    return needs;
+  }
+
+  /// Inputs, constants, products and sums have no operands in a nest.
+  static bool is_loaded(const Node& node) {
+    return node.is(ops::input) || node.is(ops::constant) || node.is(ops::iota) ||
+           is_row_global(node);
+  }
+  static bool is_moved(const Node& node) {
+    return node.is(ops::split) || node.is(ops::slice) || node.is(ops::broadcast_to) ||
+           node.is(ops::concat);
+  }
+
+  /// The part of an operand that a part of a view or a concatenation is.
+  Part moved_from(const Part& at) const {
+    const Node& node = *at.value.node;
+    const Value from = node.operands[0];
+    if (node.is(ops::split)) return {from, at.value.index * rows_.parts_of(at.value) + at.part};
+    if (node.is(ops::slice))
+      return {from, int(node.attributes.get_int("start", 0) / unit_) + at.part};
+    if (node.is(ops::broadcast_to)) return {from, part_in(from, at.part)};
+    int part = at.part;
+    for (Value operand : node.operands) {
+      if (part < rows_.parts_of(operand)) return {operand, part};
+      part -= rows_.parts_of(operand);
+    }
+    GRAPHC_CHECK(false, "%{} has no part {}", node.names[0], at.part);
+    return {};
+  }
+
+  int emit_after(const Part& at, const std::vector<Part>& needs) {
+    if (is_loaded(*at.value.node)) return emit_loaded(at.value, at.part);
+    if (is_moved(*at.value.node)) return emitted_.at(needs[0].key());
+    return emit_elementwise(*at.value.node, needs);
+  }
+
+  int load(Value value, const View& view, int part) {
+    const RowKind kind = rows_.kind_of(value);
+    const int operand = builder_->operand(OperandKind::load, view, kind, unit_);
+    const bool columns = kind == RowKind::full || kind == RowKind::column;
+    return builder_->add(
+        {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, columns ? part : 0});
+  }
+
+  int emit_loaded(Value value, int part) {
+    const Node& node = *value.node;
+    if (node.is(ops::input)) return load(value, input_view(value), part);
+    if (node.is(ops::constant)) return emit_constant(value, part);
+    if (node.is(ops::iota)) {
+      const int operand = builder_->iota(node, rows_.kind_of(value), unit_);
+      return builder_->add(
+          {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, part});
+    }
+    if (node.is(ops::matmul) && place_of(value) == here_) return emit_product(node, part);
+    // Sums are complete only after their nest; what another space or stage computed whole is read
+    // from there.
+    return load(value, stored(value), part);
+  }
+
+  /// Parts of rows, scalars and narrower columns repeat.
+  int part_in(Value operand, int part) const { return rows_.parts_of(operand) == 1 ? 0 : part; }
+
+  const View& input_view(Value value) const { return binding_.inputs[input_of_.at(value.node)]; }
+
+  int emit_constant(Value value, int part) {
+    const Attribute& number = *value.node->attributes.find("value");
+    int operand = 0;
+    if (auto x = std::get_if<double>(&number))
+      operand = builder_->literal(value.dtype(), *x);
+    else if (auto n = std::get_if<int64_t>(&number))
+      operand = builder_->literal(value.dtype(), *n);
+    else if (auto b = std::get_if<bool>(&number))
+      operand = builder_->literal(value.dtype(), int64_t(*b));
+    else
+      return load(value, binding_.constant(*value.node), part);
+    return builder_->add({NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, 0});
+  }
+
+  int emit_product(const Node& node, int part) {
+    const auto found = product_index_.find(node.id);
+    int index = found == product_index_.end() ? -1 : found->second;
+    if (index < 0) {
+      index = int(builder_->program.product_parts.size());
+      product_index_[node.id] = index;
+      const int parts = rows_.parts_of(node.result());
+      builder_->program.product_parts.push_back(parts);
+      builder_->call.products.push_back(product(node, parts));
+    }
+    return builder_->add(
+        {NestOp::product, ScalarOp::argument, DType::f32, -1, -1, -1, index, part});
+  }
+
+  CallProduct product(const Node& node, int parts) {
+    const Value a = node.operands[0], b = node.operands[1];
+    if (a.dtype() != DType::f32)
+      throw input_error(node.where, "matmul: the CPU target multiplies f32: found {}",
+                        to_string(a.type()));
+    View left = a.node->is(ops::input) ? input_view(a) : stored(a);
+    const View& right = input_view(b);
+    if (node.attributes.get_bool("transpose_a", false)) {
+      if (left.shape.rank() != 2)
+        throw input_error(node.where, "matmul: the CPU target transposes matrices: found {}",
+                          to_string(a.type()));
+      std::swap(left.strides[0], left.strides[1]);
+      left.shape = {left.shape[1], left.shape[0]};
+    }
+    const bool tb = node.attributes.get_bool("transpose_b", false);
+    CallProduct result;
+    result.a = left.address;
+    result.a_k = left.strides[size_t(left.shape.rank() - 1)] * 4;
+    result.outer = lead_strides(left, rows_.lead, true);
+    result.b = right.address;
+    result.b_k = right.strides[tb ? 1 : 0] * 4;
+    result.b_column = right.strides[tb ? 0 : 1] * 4;
+    result.b_part = result.b_column * unit_;
+    result.k = left.shape[-1];
+    result.parts = parts;
+    return result;
+  }
+
+  /// `needs` are the parts of the operands, all of them emitted.
+  int emit_elementwise(const Node& node, const std::vector<Part>& needs) {
+    const ScalarCode program = scalar_code(node);
+    std::vector<int> values(program.code.size(), -1);
+    for (size_t i = 0; i < program.code.size(); ++i) {
+      const ScalarInstruction& in = program.code[i];
+      if (in.op == ScalarOp::argument) {
+        values[i] = emitted_.at(needs[size_t(in.a)].key());
+      } else if (in.op == ScalarOp::constant) {
+        const int operand = builder_->literal(in.dtype, in.constant);
+        values[i] =
+            builder_->add({NestOp::load, ScalarOp::argument, in.dtype, -1, -1, -1, operand, 0});
+      } else {
+        const auto at = [&](int index) { return index < 0 ? -1 : values[size_t(index)]; };
+        values[i] =
+            builder_->add({NestOp::scalar, in.op, in.dtype, at(in.a), at(in.b), at(in.c), -1, 0});
+      }
+    }
+    return values[size_t(program.result)];
+  }
+
+  const Graph& body_;
+  const RowProgram& rows_;
+  const RowBinding& binding_;
+  std::map<NestPosition, bool> products_;
+  std::map<NestPosition, std::vector<Root>> roots_;
+  std::map<std::pair<int, int>, View> stored_;
+  std::unordered_map<const Node*, size_t> input_of_;
+  std::map<std::pair<int, int>, std::vector<size_t>> result_of_;  // of each value, its places
+  NestBuilder* builder_ = nullptr;
+  NestPosition here_{};
+  int64_t unit_ = 1;
+  std::map<std::array<int, 3>, int> emitted_;
+  std::map<int, int> product_index_;
+};
+
+}  // namespace
+
+std::vector<NestCall> lower_rows(const Graph& body, const RowProgram& rows,
+                                 const RowBinding& binding) {
+  return RowLowering(body, rows, binding).run();
+}
+
+NestCall lower_copy(const View& from, const View& to, const RowBinding& binding) {
+  const Shape lead = from.shape.rank() == 0 ? Shape{} : from.shape.without(from.shape.rank() - 1);
+  NestBuilder builder(lead);
+  const RowKind kind = from.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
+  const int64_t unit = from.shape.rank() == 0 ? 1 : from.shape[-1];
+  const int source = builder.operand(OperandKind::load, from, kind, unit);
+  const int target = builder.operand(OperandKind::store, to, kind, unit);
+  const int value =
+      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::store, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+  builder.call.unit = unit;
+  builder.call.name = binding.name;
+  join_axes(builder.call, builder.program, lead, true);
+  builder.call.program = binding.program(std::move(builder.program));
+  return std::move(builder.call);
+}
+
+NestCall lower_column_reduction(const View& from, const View& to, bool maximum,
+                                const RowBinding& binding) {
+  const Shape lead = from.shape.without(1);
+  NestBuilder builder(lead);
+  const int source = builder.operand(OperandKind::load, from, RowKind::full, from.shape[1]);
+  const int target = builder.operand(maximum ? OperandKind::reduce_max : OperandKind::reduce_sum,
+                                     to, RowKind::column, from.shape[1]);
+  const int value =
+      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::reduce, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+  builder.program.kind = NestKind::column_wise;
+  builder.call.unit = from.shape[1];
+  builder.call.name = binding.name;
+  builder.call.split = Split::columns;
+  join_axes(builder.call, builder.program, lead, true);
+  builder.call.program = binding.program(std::move(builder.program));
+  return std::move(builder.call);
+}
+
+}  // namespace graphc

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests: what machine code is made of. One loop nest over rows and columns with a straight-line
+// body.
+//
+// A kernel of any family (map, gemm, recurrent) is a list of nests; a nest is emitted once for its
+// program and called with any extents, strides and literals. The body is flat: it works on vectors
+// of neighbouring columns, one vector per part of the column space (an LSTM's pre-gates are four
+// parts of one unit), so splits and concatenations along columns cost nothing.
+//
+// - tiles: for each block of columns, for each tile of rows, products accumulate in registers
+//   over k; then the body runs row by row on the finished sums.
+// - rows: for each row, for each vector of columns, the body; sums and maxima along the row are
+//   stored at its end.
+// - columns: for each vector of columns, for each row, the body; sums and maxima over the rows are
+//   stored at the end.
+//
+// Every element is summed in one order, k (or the row) ascending, in pieces whose size is fixed:
+// the terms of a piece go into one accumulator, the sums of pieces into the next, so that long sums
+// are as exact as short ones. Sums along a row have an accumulator for each lane, joined in a fixed
+// tree. Bits depend on the vector width, never on threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/scalar.h"
+
+namespace graphc {
+
+enum class NestKind : uint8_t { tiles, row_wise, column_wise };
+
+/// How an operand's address moves with the column.
+enum class ColumnStep : uint8_t {
+  contiguous,  ///< neighbouring elements
+  none,        ///< one element for the whole row (or for everything)
+  strided,     ///< a stride given at the call
+};
+
+enum class OperandKind : uint8_t {
+  load,
+  store,
+  iota,        ///< base + row * row_step + part * part_step + column * column_step, an integer
+  literal,     ///< one number given at the call
+  reduce_sum,  ///< written at the end of the row (NestKind::row_wise) or of the column
+               ///< (NestKind::column_wise)
+  reduce_max,
+};
+
+struct NestOperand {
+  OperandKind kind = OperandKind::load;
+  DType dtype = DType::f32;
+  ColumnStep column = ColumnStep::contiguous;
+  bool by_row = true;  ///< whether the address moves with the row
+};
+
+enum class NestOp : uint8_t {
+  load,     ///< operand, part
+  product,  ///< product, part
+  scalar,   ///< op on a, b, c
+  store,    ///< operand, part; the value is a
+  reduce,   ///< operand (reduce_sum or reduce_max), part; the value is a
+};
+
+struct NestInstruction {
+  NestOp kind = NestOp::scalar;
+  ScalarOp op = ScalarOp::argument;
+  DType dtype = DType::f32;
+  int a = -1, b = -1, c = -1;  ///< earlier instructions
+  int operand = -1;            ///< index of the operand or product
+  int part = 0;
+};
+
+/// The program of a nest: no extents, strides or literals. Equal programs share machine code.
+struct NestProgram {
+  NestKind kind = NestKind::row_wise;
+  std::vector<NestOperand> operands;
+  std::vector<int> product_parts;  ///< for each product how many parts its result has
+  std::vector<NestInstruction> body;
+
+  /// Canonical text: the key of the kernel cache and what `dump --stage=kernels` shows.
+  std::string text() const;
+};
+
+// --- the call: plain C layout, read by emitted code; all strides in bytes except those of iota, in
+// indices ---
+
+struct NestOperandArguments {
+  void* base = nullptr;  ///< at row 0, part 0, column 0; for iota the index there
+  int64_t row = 0;
+  int64_t part = 0;
+  int64_t column = 0;
+};
+
+struct NestProductArguments {
+  const void* a = nullptr;  ///< left operand at row 0, k 0 (f32)
+  int64_t a_row = 0;
+  int64_t a_k = 0;
+  const void* panels = nullptr;  ///< right operand: [blocks][k][parts][width]
+  int64_t block = 0;             ///< bytes from one block to the next
+  int64_t k = 0;                 ///< number of terms
+};
+
+struct NestArguments {
+  const NestOperandArguments* operands = nullptr;
+  const NestProductArguments* products = nullptr;
+  int64_t row_begin = 0, row_end = 0;
+  int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
+  /// Sums over several calls with successive ranges of k, to which each adds that of its range,
+  /// [rows][parts][width] f32; null for one call.
+  void* partial = nullptr;
+  int64_t partial_row = 0;
+  int64_t first = 1;  ///< `partial` holds nothing yet
+  int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
+};
+
+using NestFunction = void (*)(const NestArguments*);
+
+/// The tile of a program for a vector width.
+struct TileShape {
+  int lanes = 16;                                ///< elements of a vector
+  int vectors = 1;                               ///< unit vectors in a block of columns
+  int rows = 6;                                  ///< most rows in a tile
+  int accumulators = 24;                         ///< vectors of sums that fit the registers
+  int width() const { return lanes * vectors; }  ///< units in a block
+};
+
+/// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24 of
+/// 32 registers, 12 of 16.
+TileShape tile_shape(const NestProgram& program, int lanes, int registers);
+
+}  // namespace graphc

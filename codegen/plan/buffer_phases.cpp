@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/plan/buffer_phases.h"
+
+#include "codegen/plan/visit.h"
+
+namespace graphc {
+
+int BufferPhases::run(const Plan& plan) {
+  for (const Record& record : plan.records) visit(plan, record);
+  return phase_;
+}
+
+void BufferPhases::visit(const Plan& plan, const Record& record) {
+  const LoopCall* loop = loop_of_phases(record);
+  if (loop == nullptr) {
+    visit_addresses(record, [&](const Address& address) {
+      in_phase(address.buffer, phase_);
+      note(address.buffer, plan.buffers[size_t(address.buffer)].scope);
+    });
+    ++phase_;
+    return;
+  }
+  const int first = phase_;
+  around_.push_back({loop->id, {}});
+  for (const Record& inner : loop->body) visit(plan, inner);
+  for (int buffer : around_.back().buffers) in_loop(buffer, *loop, first, phase_ - 1);
+  around_.pop_back();
+}
+
+/// The outermost loop in whose steps the buffer is not made anew: the one inside its scope.
+void BufferPhases::note(int buffer, int scope) {
+  size_t depth = around_.size();
+  while (depth > 0 && around_[depth - 1].id != scope) --depth;
+  if (depth < around_.size()) around_[depth].buffers.insert(buffer);
+}
+
+}  // namespace graphc

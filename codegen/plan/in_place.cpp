@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/plan/in_place.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "codegen/plan/view.h"
+#include "ir/mutant.h"
+
+namespace graphc {
+namespace {
+
+/// The nests of a record whose rows, or elements, are private to a thread; empty for others.
+std::vector<const NestCall*> private_nests(const Record& record) {
+  std::vector<const NestCall*> calls;
+  const auto add_body = [&](const std::vector<Record>& body) {
+    for (const Record& inner : body) {
+      const auto* nest = std::get_if<NestCall>(&inner.call);
+      if (nest == nullptr) {
+        calls.clear();
+        return;
+      }
+      calls.push_back(nest);
+    }
+  };
+  if (auto nest = std::get_if<NestCall>(&record.call)) calls.push_back(nest);
+  if (auto block = std::get_if<BlockCall>(&record.call)) add_body(block->body);
+  if (auto loop = std::get_if<LoopCall>(&record.call); loop != nullptr && loop->private_rows)
+    add_body(loop->body);
+  return calls;
+}
+
+/// One operand of one call.
+struct Place {
+  size_t call;
+  size_t operand;
+};
+
+class InPlace {
+ public:
+  InPlace(const Plan& plan, const Record& record, int depth, int result, int operand,
+          const std::function<int(int)>& place_of)
+      : plan_(plan),
+        calls_(private_nests(record)),
+        own_loop_(own_steps(record) > 1 ? depth : -1),
+        result_(result),
+        operand_(operand),
+        place_of_(place_of) {}
+
+  bool legal() {
+    std::vector<Place> loads, stores;
+    for (size_t c = 0; c < calls_.size(); ++c) {
+      if (!scan_call(c, loads, stores)) return false;
+    }
+    if (stores.size() != 1) return false;
+    return std::ranges::all_of(loads, [&](const Place& load) { return before(load, stores[0]); });
+  }
+
+ private:
+  static int64_t own_steps(const Record& record) {
+    const auto* loop = std::get_if<LoopCall>(&record.call);
+    return loop == nullptr ? 1 : loop->steps;
+  }
+
+  const NestProgram& program(size_t call) const {
+    return plan_.programs[size_t(calls_[call]->program)];
+  }
+  const CallOperand& at(const Place& a) const { return calls_[a.call]->operands[a.operand]; }
+
+  bool is(const Address& address, int buffer) const {
+    return address.buffer >= 0 && place_of_(address.buffer) == buffer;
+  }
+  bool touches(const Address& address) const {
+    return is(address, operand_) || (address.at_first && touches(*address.at_first));
+  }
+
+  /// Collects loads of the operand and stores of the result; false for any other use of either.
+  bool scan_call(size_t c, std::vector<Place>& loads, std::vector<Place>& stores) const {
+    for (const CallProduct& product : calls_[c]->products) {
+      if (touches(product.a) || touches(product.b)) return false;
+    }
+    for (size_t i = 0; i < calls_[c]->operands.size(); ++i) {
+      const Address& address = calls_[c]->operands[i].address;
+      const OperandKind kind = program(c).operands[i].kind;
+      if (touches(address)) {
+        if (kind != OperandKind::load || address.at_first) return false;
+        loads.push_back({c, i});
+      }
+      if (is(address, result_) && kind != OperandKind::load) {
+        if (kind != OperandKind::store) return false;
+        stores.push_back({c, i});
+      }
+    }
+    return true;
+  }
+
+  /// Whether the load and the store are of the same elements, and each is read before it is
+  /// written.
+  bool before(const Place& load, const Place& store) const {
+    const CallOperand &x = at(load), &y = at(store);
+    const NestCall &a = *calls_[load.call], &b = *calls_[store.call];
+    const NestOperand& p = program(load.call).operands[load.operand];
+    const NestOperand& q = program(store.call).operands[store.operand];
+    const bool same_place = x.address.offset == y.address.offset && x.row == y.row &&
+                            x.part == y.part && x.column == y.column && x.outer == y.outer &&
+                            x.address.terms == y.address.terms && y.address.at_first == nullptr;
+    const bool same_extent = a.rows == b.rows && a.unit == b.unit && a.outer == b.outer;
+    // What one number stands for in a whole row is written once, and read with every column.
+    const bool same_form = p.column == q.column && p.by_row == q.by_row && p.dtype == q.dtype &&
+                           (p.column != ColumnStep::none || a.unit == 1);
+    if (!same_place || !same_extent || !same_form || !own_elements(store)) return false;
+    if (mutated(Mutant::operand_overwritten_early)) return true;
+    if (own_loop_ >= 0 && !moves_on(y.address) &&
+        !mutated(Mutant::operand_of_all_steps_overwritten))
+      return false;
+    return load.call < store.call || (load.call == store.call && loaded_first(load, store));
+  }
+
+  /// Whether no two rows, and no two indices around them, are stored at one place.
+  bool own_elements(const Place& store) const {
+    const CallOperand& operand = at(store);
+    const NestCall& call = *calls_[store.call];
+    if (call.rows > 1 && (operand.row == 0 || !program(store.call).operands[store.operand].by_row))
+      return false;
+    for (size_t axis = 0; axis < call.outer.size(); ++axis) {
+      if (call.outer[axis] > 1 && operand.outer[axis] == 0) return false;
+    }
+    return true;
+  }
+
+  /// Whether each step of the record's own loop has elements of its own.
+  bool moves_on(const Address& address) const {
+    return std::ranges::any_of(address.terms, [&](const Address::Term& term) {
+      return term.loop == own_loop_ && term.step != 0;
+    });
+  }
+
+  /// In one body: no part is loaded after it has been stored.
+  bool loaded_first(const Place& load, const Place& store) const {
+    std::vector<int> stored;
+    for (const NestInstruction& in : program(load.call).body) {
+      if (in.kind == NestOp::store && size_t(in.operand) == store.operand)
+        stored.push_back(in.part);
+      if (in.kind == NestOp::load && size_t(in.operand) == load.operand &&
+          std::ranges::find(stored, in.part) != stored.end()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  const Plan& plan_;
+  const std::vector<const NestCall*> calls_;
+  const int own_loop_;  ///< depth of the loop that the record is, if it has several steps
+  const int result_, operand_;
+  const std::function<int(int)>& place_of_;
+};
+
+}  // namespace
+
+bool replaces_in_place(const Plan& plan, const Record& record, int depth, int result, int operand,
+                       const std::function<int(int)>& place_of) {
+  return InPlace(plan, record, depth, result, operand, place_of).legal();
+}
+
+}  // namespace graphc

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The half of the rule of codegen/plan/sharing.h that looks into one record.
+#pragma once
+
+#include <functional>
+
+#include "codegen/plan/plan.h"
+
+namespace graphc {
+
+/// Whether `record` may write `result` to the place of `operand`: every element of `operand` that
+/// the record reads is read by the thread that writes the same element of `result`, before it does,
+/// and is not needed again, in a later step of the record's own loop neither. `place_of` says which
+/// buffer another now is; `depth` is how many loops are around the record.
+bool replaces_in_place(const Plan& plan, const Record& record, int depth, int result, int operand,
+                       const std::function<int(int)>& place_of);
+
+}  // namespace graphc

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lifetimes and offsets of a plan's buffers.
+#include <algorithm>
+
+#include "codegen/plan/arena_places.h"
+#include "codegen/plan/buffer_phases.h"
+#include "codegen/plan/placement.h"
+#include "codegen/plan/plan.h"
+#include "codegen/plan/sharing.h"
+#include "ir/mutant.h"
+
+namespace graphc {
+namespace {
+
+void set_lifetimes(Plan& plan) {
+  const auto touch = [&](int index, int first, int last) {
+    Buffer& buffer = plan.buffers[size_t(index)];
+    if (buffer.first_phase < 0 || first < buffer.first_phase) buffer.first_phase = first;
+    buffer.last_phase = std::max(buffer.last_phase, last);
+  };
+  BufferPhases uses;
+  uses.in_phase = [&](int buffer, int phase) { touch(buffer, phase, phase); };
+  uses.in_loop = [&](int buffer, const LoopCall&, int first, int last) {
+    touch(buffer, first, last);
+  };
+  plan.phases = uses.run(plan);
+}
+
+}  // namespace
+
+void plan_memory(Plan& plan) {
+  share_places(plan);
+  set_lifetimes(plan);
+  overwrite(plan);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (is_in_arena(plan.buffers[i])) order.push_back(i);
+  }
+  // The largest first, each in the lowest gap among those it lives with.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return plan.buffers[a].bytes > plan.buffers[b].bytes;
+  });
+  Placement placement(plan.phases);
+  for (size_t index : order) {
+    Buffer& buffer = plan.buffers[index];
+    const int early = mutated(Mutant::buffer_reused_early) ? 1 : 0;
+    const int last = std::max(buffer.first_phase, buffer.last_phase - early);
+    buffer.offset = placement.place(buffer.first_phase, last, arena_room(buffer));
+    plan.arena_bytes = std::max(plan.arena_bytes, buffer.offset + arena_room(buffer));
+  }
+}
+
+}  // namespace graphc

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled step as data: buffers with places and lifetimes, and records that every thread
+// walks.
+//
+// Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
+// do not. A record is a phase: the team meets after each. Inside a loop the team meets after each
+// record too, so that its records are phases of their own, unless the loop is `private_rows`: then
+// each thread runs all steps for its own rows and meets nobody. Phases are numbered in the order of
+// the text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "codegen/nest/program.h"
+#include "ir/graph.h"
+
+namespace graphc {
+
+enum class Place : uint8_t { arena, input, state, output, constant };
+
+/// A stretch of memory that lives for whole phases. What is made and used within one step of a loop
+/// lives for phases of that loop; everything else that a loop touches lives for all of them.
+struct Buffer {
+  std::string name;
+  Place place = Place::arena;
+  int index = 0;  ///< which input, state, output or constant
+  int64_t bytes = 0;
+  int scope = -1;  ///< LoopCall::id of the loop in whose step it lives; -1: none
+  int first_phase = -1, last_phase = -1;
+  int64_t offset = 0;  ///< in the arena; set by plan_memory
+  std::string data;    ///< of a constant
+};
+
+/// Where something begins, possibly depending on the loops around it. `terms` add to the offset;
+/// before the first iteration of loop `first_loop` has passed, the place is `at_first` instead (a
+/// carry's initial value).
+struct Address {
+  struct Term {
+    int loop = 0;        ///< depth of the loop, outermost 0
+    int64_t step = 0;    ///< bytes per step index
+    int64_t parity = 0;  ///< bytes in odd iterations: one of two slots
+    bool operator==(const Term&) const = default;
+  };
+  int buffer = -1;
+  int value = -1;      ///< the buffer as lowered, whose place `buffer` now is; set by plan_memory
+  int64_t offset = 0;  ///< bytes
+  std::vector<Term> terms;
+  int first_loop = -1;
+  std::shared_ptr<const Address> at_first;
+
+  /// Whether two addresses are the same place at every step.
+  bool operator==(const Address& other) const;
+};
+
+/// A value as it is stored: an address and strides in elements.
+struct View {
+  Address address;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::array<int64_t, Shape::kMaxRank> strides{};
+
+  bool contiguous() const;
+};
+
+/// An operand of a nest call. `outer` has the strides of the axes around rows and columns.
+struct CallOperand {
+  Address address;                ///< unless it is an iota or a literal
+  int64_t base = 0;               ///< iota: the index at row 0, part 0, column 0
+  std::array<char, 8> literal{};  ///< literal: the number in its dtype
+  int64_t row = 0, part = 0, column = 0;
+  std::vector<int64_t> outer;
+};
+
+/// A product of a nest call. The right operand is a matrix [k, parts * unit]; it is in panels
+/// already (`packed`), or it is put into panels block by block while the call runs.
+struct CallProduct {
+  Address a;
+  int64_t a_row = 0, a_k = 0;  ///< bytes
+  Address b;
+  bool in_panels = false;
+  int64_t b_k = 0, b_column = 0,
+          b_part = 0;  ///< bytes, of the matrix as it lies; unused when packed
+  int64_t k = 0;
+  int parts = 1;
+  std::vector<int64_t> outer;  ///< bytes, of the left operand
+};
+
+/// Along what a call may be shared out to threads; the walker chooses by the number of threads.
+enum class Split : uint8_t { rows, columns, any };
+
+/// One nest over an extent.
+struct NestCall {
+  std::string name;
+  int program = 0;  ///< index into Plan::programs
+  std::vector<CallOperand> operands;
+  std::vector<CallProduct> products;
+  std::vector<int64_t> outer;  ///< extents around the rows
+  int64_t rows = 0, unit = 0;
+  Split split = Split::any;
+};
+
+/// Puts a matrix [k, parts * unit] into panels [blocks][k][parts][width], padded with zeros.
+struct PanelCall {
+  std::string name;
+  Address from, to;
+  int64_t k = 0, unit = 0, parts = 1;
+  int64_t from_k = 0, from_column = 0, from_part = 0;  ///< bytes
+  int program = 0;  ///< the nest that reads the panels: it fixes the width
+};
+
+enum class TableOp : uint8_t { gather, scatter, scatter_add, merge_rows };
+std::string_view name_of(TableOp op);
+
+/// Rows of a table by index, each `row_bytes` contiguous bytes: gather copies them out, scatter
+/// writes and scatter_add adds rows to them. merge_rows makes a table of the sums of rows with
+/// equal indices, and the distinct indices.
+struct TableCall {
+  std::string name;
+  TableOp op = TableOp::gather;
+  Address table, indices, rows;
+  Address distinct;  ///< merge_rows only
+  DType dtype = DType::f32, index_dtype = DType::i32, distinct_dtype = DType::i32;
+  int64_t table_rows = 0, count = 0, row_bytes = 0;
+  Where where;  ///< for an index outside the table
+};
+
+struct Record;
+
+/// A value that goes from step to step: `now` is what a step finds, `next` what it leaves. As
+/// lowered these are two buffers, and every step begins with `now` as the step before left `next`,
+/// the first with `initial`; plan_memory() gives them one place, or two that change roles.
+struct Carry {
+  int now = -1, next = -1;  ///< buffers as lowered, alike and contiguous
+  Address initial;
+  DType dtype = DType::f32;
+  int64_t elements = 0;
+};
+
+/// Steps 0 .. steps-1, or backwards with `reverse`.
+struct LoopCall {
+  std::string name;
+  int id = -1;  ///< distinct; -1 with private_rows
+  int64_t steps = 0;
+  bool reverse = false;
+  bool private_rows = false;
+  int64_t rows = 0;  ///< split over threads if private_rows
+  std::vector<Carry> carries;
+  std::vector<Record> body;
+};
+
+/// The nests of a row program of several stages: each thread runs them all for a few of its rows at
+/// a time, while those are in its cache, and meets nobody in between.
+struct BlockCall {
+  std::string name;
+  int64_t rows = 0;
+  int64_t block_rows = 1;
+  std::vector<Record> body;  ///< nest calls over `rows` rows
+};
+
+struct Record {
+  std::string family;  ///< of the kernel it comes from
+  std::variant<NestCall, PanelCall, TableCall, LoopCall, BlockCall> call;
+  int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
+};
+
+/// A copy that planning took out, because both values have one place from there on.
+struct RemovedCopy {
+  int from = -1, to = -1;  ///< values
+  int id = -1;             ///< of the record
+  int scope = -1;          ///< LoopCall::id of the loop around it
+};
+
+struct Plan {
+  std::string name;
+  std::vector<NestProgram> programs;  ///< distinct
+  std::vector<Buffer> buffers;
+  std::vector<Record> records;
+  std::vector<RemovedCopy> removed;  ///< by id
+  std::vector<View> results;         ///< of the graph's results, in output buffers
+  int64_t arena_bytes = 0;
+  int phases = 0;
+  int loop_depth = 0;  ///< deepest nesting of loops
+};
+
+/// What lowering must know of the machine: how panels are blocked depends on it.
+struct VectorShape {
+  int lanes = 16;
+  int registers = 32;
+};
+
+/// Lowers a graph of kernels (passes/fuse.h) to a plan without offsets, in which every value has a
+/// place of its own: a state gets its next value by a copy at the end, a scatter works on a copy of
+/// its table. Throws ErrorKind::input, naming the node, for what no family takes.
+Plan lower(const Graph& kernels, const VectorShape& vectors);
+
+/// Lets values share places (codegen/plan/sharing.h), then gives every arena buffer an offset, so
+/// that no two that live at once overlap; sets arena_bytes.
+void plan_memory(Plan& plan);
+
+/// Replays the plan by buffers: throws an internal error if a record reads a value whose place has
+/// been given to another since it was written, if two live buffers overlap, or a record uses a dead
+/// one.
+void verify_plan(const Plan& plan);
+
+/// The plan as a person reads it: buffers with offset, lifetime and phase, records with what they
+/// read and write.
+std::string print(const Plan& plan);
+
+}  // namespace graphc

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/plan/sharing.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "codegen/plan/carries.h"
+#include "codegen/plan/in_place.h"
+#include "codegen/plan/uses.h"
+#include "codegen/plan/visit.h"
+#include "ir/mutant.h"
+
+namespace graphc {
+namespace {
+
+/// Which buffer has the place that another was lowered to: sets of buffers with one place.
+class Places {
+ public:
+  explicit Places(size_t buffers) : into_(buffers) { std::iota(into_.begin(), into_.end(), 0); }
+
+  int of(int buffer) {
+    while (into_[size_t(buffer)] != buffer)
+      buffer = into_[size_t(buffer)] = into_[size_t(into_[size_t(buffer)])];
+    return buffer;
+  }
+  void join(int from, int into) { into_[size_t(of(from))] = of(into); }
+
+  /// Addresses by their places from here on.
+  void apply(Plan& plan) {
+    for (Record& record : plan.records) {
+      change_addresses(record, [&](Address& address) { address.buffer = of(address.buffer); });
+    }
+  }
+
+ private:
+  std::vector<int> into_;
+};
+
+/// A copy of one whole buffer to another, element by element in their order.
+struct WholeCopy {
+  const Address &from, &to;
+};
+
+std::optional<WholeCopy> whole_copy(const Plan& plan, const Record& record) {
+  const auto* call = std::get_if<NestCall>(&record.call);
+  if (call == nullptr || call->operands.size() != 2 || !call->outer.empty()) return std::nullopt;
+  const NestProgram& program = plan.programs[size_t(call->program)];
+  if (program.body.size() != 2 || program.body[0].kind != NestOp::load ||
+      program.body[1].kind != NestOp::store || call->rows != 1)
+    return std::nullopt;
+  const int load = program.body[0].operand, store = program.body[1].operand;
+  for (size_t i = 0; i < 2; ++i) {
+    const Address& address = call->operands[i].address;
+    if (address.buffer < 0 || address.offset != 0 || !address.terms.empty() || address.at_first)
+      return std::nullopt;
+    const int64_t bytes = call->unit * size_of(program.operands[i].dtype);
+    if (plan.buffers[size_t(address.buffer)].bytes != bytes) return std::nullopt;
+    if (call->unit != 1 && program.operands[i].column != ColumnStep::contiguous)
+      return std::nullopt;
+  }
+  return WholeCopy{call->operands[size_t(load)].address, call->operands[size_t(store)].address};
+}
+
+/// Takes out whole copies: by reading on where the copy was made from, or by making the value where
+/// it is copied to.
+class CopyRemoval {
+ public:
+  explicit CopyRemoval(Plan& plan) : plan_(plan), uses_(plan), places_(plan.buffers.size()) {}
+
+  void run() {
+    visit(plan_.records, -1);
+    // By now more copies may have become copies of a place to itself.
+    visit(plan_.records, -1);
+    if (removed_.empty()) return;
+    std::ranges::stable_sort(plan_.removed, {}, &RemovedCopy::id);
+    places_.apply(plan_);
+    erase(plan_.records);
+  }
+
+ private:
+  void visit(const std::vector<Record>& records, int scope) {
+    for (size_t i = 0; i < records.size(); ++i) {
+      const Record& record = records[i];
+      if (const LoopCall* loop = loop_of_phases(record)) {
+        visit(loop->body, loop->id);
+      } else if (const std::optional<WholeCopy> copy = whole_copy(plan_, record);
+                 copy && !removed_.contains(&record)) {
+        const int from = places_.of(copy->from.buffer), to = places_.of(copy->to.buffer);
+        if (from != to && !goes_on_in(from, to, record, scope) && !is_made_in(from, to, record))
+          continue;
+        plan_.removed.push_back({copy->from.value, copy->to.value, id_at(records, i), scope});
+        remove(record, from, to);
+      }
+    }
+  }
+
+  /// Where in the order of ids a record stands; a copy that planning added, just before the next.
+  static int id_at(const std::vector<Record>& records, size_t i) {
+    if (records[i].id >= 0) return records[i].id;
+    while (records[i].id < 0) ++i;
+    return records[i].id - 1;
+  }
+
+  bool is_in_arena(int buffer, int scope) const {
+    const Buffer& b = plan_.buffers[size_t(buffer)];
+    return b.place == Place::arena && b.scope == scope;
+  }
+
+  /// `to` may lie where `from` does: nobody uses `from` after the copy, nor `to` before it.
+  bool goes_on_in(int from, int to, const Record& copy, int scope) {
+    if (!is_in_arena(from, scope) || !is_in_arena(to, scope)) return false;
+    const Use& here = use_by(from, copy);
+    const bool from_dies = std::ranges::all_of(
+        uses_.of(from), [&](const Use& use) { return use.before(here) || use.record == &copy; });
+    const bool to_begins = std::ranges::all_of(
+        uses_.of(to), [&](const Use& use) { return here.before(use) || use.record == &copy; });
+    if (!from_dies || !to_begins) return false;
+    kept_ = from;
+    return true;
+  }
+
+  /// `from` may be made in the state `to`, by the rule.
+  bool is_made_in(int from, int to, const Record& copy) {
+    if (!is_in_arena(from, -1) || plan_.buffers[size_t(to)].place != Place::state) return false;
+    const std::vector<Use>& made = uses_.of(from);
+    const Use& first = made.front();
+    const Use& here = use_by(from, copy);
+    for (const Use& use : made) {
+      if (use.access == Access::write && !use.before(here)) return false;
+    }
+    bool in_record = false;
+    for (const Use& use : uses_.of(to)) {
+      if (use.record == &copy || use.before(first)) continue;
+      if (mutated(Mutant::state_overwritten_early) && use.access == Access::read) continue;
+      if (use.record != first.record || use.access == Access::write) return false;
+      in_record = true;
+    }
+    if (in_record && (loop_of_phases(*first.record) != nullptr || !in_place(first, from, to)))
+      return false;
+    kept_ = to;
+    return true;
+  }
+
+  bool in_place(const Use& use, int result, int operand) {
+    return replaces_in_place(plan_, *use.record, use.depth, result, operand,
+                             [&](int buffer) { return places_.of(buffer); });
+  }
+
+  const Use& use_by(int buffer, const Record& record) const {
+    return *std::ranges::find_if(uses_.of(buffer),
+                                 [&](const Use& use) { return use.record == &record; });
+  }
+
+  void remove(const Record& copy, int from, int to) {
+    removed_.insert(&copy);
+    if (from == to) return;
+    const int gone = kept_ == from ? to : from;
+    places_.join(gone, kept_);
+    uses_.merge(gone, kept_);
+    std::string& name = plan_.buffers[size_t(kept_)].name;
+    if (plan_.buffers[size_t(kept_)].place == Place::arena)
+      name += "/" + plan_.buffers[size_t(gone)].name;
+  }
+
+  void erase(std::vector<Record>& records) {
+    size_t kept = 0;
+    for (size_t i = 0; i < records.size(); ++i) {
+      if (removed_.contains(&records[i])) continue;
+      if (loop_of_phases(records[i]) != nullptr) erase(std::get<LoopCall>(records[i].call).body);
+      if (kept != i) records[kept] = std::move(records[i]);
+      ++kept;
+    }
+    records.resize(kept);
+  }
+
+  Plan& plan_;
+  Uses uses_;
+  Places places_;
+  std::unordered_set<const Record*> removed_;
+  int kept_ = -1;  ///< the place that both have after the copy that is looked at
+};
+
+/// Takes out programs that no record calls any more: they would be compiled for nothing.
+void drop_programs(Plan& plan) {
+  std::vector<int> index(plan.programs.size(), -1);
+  const auto each = [&](const auto& self, std::vector<Record>& records, const auto& use) -> void {
+    for (Record& record : records) {
+      if (auto* nest = std::get_if<NestCall>(&record.call)) use(nest->program);
+      if (auto* pack = std::get_if<PanelCall>(&record.call)) use(pack->program);
+      if (auto* loop = std::get_if<LoopCall>(&record.call)) self(self, loop->body, use);
+      if (auto* block = std::get_if<BlockCall>(&record.call)) self(self, block->body, use);
+    }
+  };
+  each(each, plan.records, [&](int program) { index[size_t(program)] = 0; });
+  size_t kept = 0;
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (index[i] < 0) continue;
+    if (kept != i) plan.programs[kept] = std::move(plan.programs[i]);
+    index[i] = int(kept++);
+  }
+  plan.programs.resize(kept);
+  each(each, plan.records, [&](int& program) { program = index[size_t(program)]; });
+}
+
+/// Every address says which value it means, whatever place that may get.
+void name_values(Plan& plan) {
+  for (Record& record : plan.records)
+    change_addresses(record, [](Address& address) { address.value = address.buffer; });
+}
+
+}  // namespace
+
+void share_places(Plan& plan) {
+  name_values(plan);
+  place_carries(plan);
+  CopyRemoval(plan).run();
+  drop_programs(plan);
+}
+
+void overwrite(Plan& plan) {
+  // Buffers by the phase in which they begin and end, so that a long plan is gone through once.
+  std::vector<std::vector<int>> beginning(size_t(plan.phases)), ending(size_t(plan.phases));
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.place != Place::arena || buffer.first_phase < 0) continue;
+    beginning[size_t(buffer.first_phase)].push_back(int(i));
+    ending[size_t(buffer.last_phase)].push_back(int(i));
+  }
+  Places places(plan.buffers.size());
+  const auto place_of = [&](int buffer) { return places.of(buffer); };
+  const auto take_place = [&](int result, int operand) {
+    Buffer &r = plan.buffers[size_t(result)], &o = plan.buffers[size_t(operand)];
+    places.join(result, operand);
+    ending[size_t(r.last_phase)].push_back(operand);
+    o.last_phase = r.last_phase;
+    o.name += "/" + r.name;
+    r.first_phase = r.last_phase = -1;
+  };
+  int phase = 0;
+  visit_phases(plan.records, [&](const Record& record, int scope, int depth) {
+    for (int result : beginning[size_t(phase)]) {
+      for (int operand : ending[size_t(phase)]) {
+        const Buffer &r = plan.buffers[size_t(result)], &o = plan.buffers[size_t(operand)];
+        // What a loop does not make anew in each step is needed in the next.
+        if (r.scope != scope || o.scope != scope) continue;
+        // Taken by another result, or made in this very phase.
+        if (o.last_phase != phase || o.first_phase == phase || r.bytes != o.bytes) continue;
+        if (!replaces_in_place(plan, record, depth, result, operand, place_of)) continue;
+        take_place(result, operand);
+        break;
+      }
+    }
+    ++phase;
+  });
+  places.apply(plan);
+}
+
+}  // namespace graphc

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Going through the addresses of a plan's records.
+#pragma once
+
+#include <functional>
+
+#include "codegen/plan/plan.h"
+
+namespace graphc {
+
+/// Calls `visit` for every address a record touches, those of first iterations included.
+void visit_addresses(const Record& record, const std::function<void(const Address&)>& visit);
+/// The same, changing them.
+void change_addresses(Record& record, const std::function<void(Address&)>& change);
+/// Changes an address, and those of first iterations behind it.
+void change_address(Address& address, const std::function<void(Address&)>& change);
+
+/// The address, and those of first iterations behind it.
+void visit_reads(const Address& address, const std::function<void(const Address&)>& visit);
+
+/// What a record does with an address. A scatter reads and writes its table: two accesses.
+enum class Access : uint8_t { read, write };
+/// Calls `visit` for every access of a record: of each call what it reads, then what it writes. An
+/// address comes once, with those of first iterations behind it.
+void visit_accesses(const Plan& plan, const Record& record,
+                    const std::function<void(const Address&, Access)>& visit);
+
+/// Calls `visit` for every phase, in order: its record, the id of the loop around it or -1, and how
+/// many loops are around it.
+void visit_phases(const std::vector<Record>& records,
+                  const std::function<void(const Record&, int scope, int depth)>& visit);
+/// The loop whose body is phases, if the record is one.
+const LoopCall* loop_of_phases(const Record& record);
+
+}  // namespace graphc
