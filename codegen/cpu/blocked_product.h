@@ -9,10 +9,10 @@
 //         groups of rows        the nest
 #pragma once
 
+#include "codegen/cpu/nest_abi.h"
 #include "codegen/cpu/panels.h"
 #include "codegen/cpu/scratch.h"
-#include "codegen/cpu/share.h"
-#include "codegen/nest/program.h"
+#include "codegen/plan/schedule.h"
 
 namespace graphc::cpu {
 

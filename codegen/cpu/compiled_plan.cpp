@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/emit_nest.h"
 #include "codegen/cpu/jit.h"
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/walk.h"
 #include "ir/error.h"
 #include "ir/mutant.h"
@@ -47,7 +48,7 @@ std::shared_ptr<CodeCache> cache_for(const CpuFeatures& cpu) {
 }
 
 TileShape shape_for(const NestProgram& program, const CpuFeatures& cpu) {
-  return tile_shape(program, cpu.vector_lanes_f32, cpu.vector_registers);
+  return machine_of(cpu).tile(program);
 }
 
 }  // namespace
@@ -71,9 +72,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
     clock = steady_seconds();
     return clock - begun;
   };
-  plan_ = lower(kernels, {cpu.vector_lanes_f32, cpu.vector_registers});
-  plan_memory(plan_);
-  verify_plan(plan_);
+  plan_ = make_plan(kernels, machine_of(cpu, team_->size()));
   times_.plan_s = lap();
 
   code_->cache = cache_for(cpu);
@@ -83,7 +82,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
   times_.link_s += lap() - times_.emit_s - times_.codegen_s;
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan_.programs) {
-    nests.push_back({code_->cache->functions.at(key_of(program)), shape_for(program, cpu)});
+    nests.push_back({code_->cache->functions.at(key_of(program))});
   }
   arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
   bases_.resize(plan_.buffers.size(), nullptr);
@@ -149,8 +148,8 @@ void CompiledPlan::run(const std::vector<void*>& inputs, const std::vector<void*
 
 std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {
   const TileShape shape = shape_for(program, cpu);
-  const int parts =
-      program.product_parts.empty() ? 1 : *std::ranges::max_element(program.product_parts);
+  int parts = 1;
+  for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
   switch (program.kind) {
     case NestKind::tiles:
       return fmt::format("tiles of {} rows x {} columns{}", shape.rows, shape.width(),

@@ -230,7 +230,7 @@ void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* co
 Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
   int vectors = in.part * shape_.vectors;
   for (int p = 0; p < in.operand; ++p)
-    vectors += program_.product_parts[size_t(p)] * shape_.vectors;
+    vectors += program_.products[size_t(p)].parts * shape_.vectors;
   return b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
                               at(tile, number(int64_t(vectors) * shape_.lanes * 4)),
                               llvm::Align(4));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "codegen/cpu/emit_internal.h"
-#include "codegen/nest/program.h"
+#include "codegen/machine.h"
 
 namespace llvm {
 class IRBuilderBase;

@@ -96,7 +96,7 @@ class NestEmitter {
                         load(b_.getInt64Ty(), at(entry, 24))});
     }
     body_.set_arguments(std::move(loaded), column_end_);
-    for (size_t i = 0; i < program_.product_parts.size(); ++i) {
+    for (size_t i = 0; i < program_.products.size(); ++i) {
       Value* entry = at(products, int64_t(i * sizeof(NestProductArguments)));
       products_.push_back({load(b_.getPtrTy(), entry), load(b_.getInt64Ty(), at(entry, 8)),
                            load(b_.getInt64Ty(), at(entry, 16)), load(b_.getPtrTy(), at(entry, 24)),
@@ -233,7 +233,7 @@ class NestEmitter {
   /// Vectors of sums a row of a tile has, over all products.
   int sum_vectors() const {
     int vectors = 0;
-    for (int parts : program_.product_parts) vectors += parts * shape_.vectors;
+    for (const NestProduct& product : program_.products) vectors += product.parts * shape_.vectors;
     return vectors;
   }
 
@@ -282,7 +282,7 @@ class NestEmitter {
         shape_.accumulators / shape_.rows;  // accumulators of one row that fit the registers
     int offset = 0;
     for (size_t p = 0; p < products_.size(); ++p) {
-      const int parts = program_.product_parts[p];
+      const int parts = program_.products[p].parts;
       const int vectors = parts * shape_.vectors;
       for (int v = 0; v < vectors; v += most) {
         emit_product(p, row, column, count, at(sums, int64_t(offset + v) * shape_.lanes * 4),

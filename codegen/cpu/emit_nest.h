@@ -5,7 +5,8 @@
 #include <string_view>
 
 #include "codegen/cpu/emit_internal.h"
-#include "codegen/nest/program.h"
+#include "codegen/cpu/nest_abi.h"
+#include "codegen/machine.h"
 
 namespace graphc::cpu {
 

@@ -3,20 +3,16 @@
 #include <algorithm>
 
 #include "codegen/cpu/compiled_plan.h"
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
+#include "ir/cases.h"
 #include "ir/scan.h"
 #include "ir/text.h"
 #include "passes/row_program.h"
+#include "runtime/cores.h"
 
 namespace graphc::cpu {
 namespace {
-
-Plan plan_of(const Graph& kernels, const CpuFeatures& cpu) {
-  Plan plan = lower(kernels, {cpu.vector_lanes_f32, cpu.vector_registers});
-  plan_memory(plan);
-  verify_plan(plan);
-  return plan;
-}
 
 std::string show_plan(const Plan& plan) {
   int64_t bytes[5] = {plan.arena_bytes, 0, 0, 0, 0};
@@ -117,13 +113,20 @@ class KernelText {
   /// The nests called by records of a kernel, each once, in order.
   static void find_nests(const Record& record, const std::string& kernel, bool inside,
                          std::vector<int>& nests) {
-    if (auto nest = std::get_if<NestCall>(&record.call)) {
-      if ((inside || nest->name == kernel) && !std::ranges::count(nests, nest->program))
-        nests.push_back(nest->program);
-    } else if (auto loop = std::get_if<LoopCall>(&record.call)) {
-      const bool own = inside || (loop->name == kernel && record.family == "recurrent");
-      for (const Record& inner : loop->body) find_nests(inner, kernel, own, nests);
-    }
+    const auto body = [&](const std::vector<Record>& records, bool own) {
+      for (const Record& inner : records) find_nests(inner, kernel, own, nests);
+    };
+    std::visit(
+        Cases{[&](const NestCall& call) {
+                if ((inside || call.name == kernel) && !std::ranges::count(nests, call.program))
+                  nests.push_back(call.program);
+              },
+              [](const PanelCall&) {}, [](const TableCall&) {},
+              [&](const LoopCall& loop) {
+                body(loop.body, inside || (loop.name == kernel && record.family == "recurrent"));
+              },
+              [&](const BlockCall& block) { body(block.body, inside); }},
+        record.call);
   }
 
   std::string tile_text(size_t nest) const { return describe_tile(plan_.programs[nest], cpu_); }
@@ -139,7 +142,8 @@ std::string show(const GraphPtr& graph, const CompileOptions& options, std::stri
   CompileReport report;
   const GraphPtr kernels = form_cpu_kernels(graph, options, report);
   const CpuFeatures cpu = cpu_of(options);
-  const Plan plan = plan_of(*kernels, cpu);
+  const int threads = options.threads > 0 ? options.threads : default_thread_count();
+  const Plan plan = make_plan(*kernels, machine_of(cpu, threads));
   if (stage == "plan") return show_plan(plan);
   if (stage == "llvm") return code_text(plan, cpu, CodeText::llvm);
   if (stage == "asm") return code_text(plan, cpu, CodeText::assembly);

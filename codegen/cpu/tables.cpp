@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/cpu/share.h"
 #include "ir/error.h"
 #include "ir/mutant.h"
 
@@ -58,12 +57,11 @@ void add_row(DType dtype, const char* from, char* to, int64_t bytes) {
 /// One call's share: indices are read by all threads, rows belong to one.
 class Rows {
  public:
-  Rows(const TableCall& call, const TablePlaces& places, int thread, int threads)
-      : call_(call), places_(places), thread_(thread), threads_(threads) {}
+  Rows(const TableCall& call, const TablePlaces& places, const Range& own)
+      : call_(call), places_(places), own_(own) {}
 
   void gather() const {
-    const Range own = share(call_.count, 1, thread_, threads_);
-    for (int64_t i = own.begin; i < own.end; ++i)
+    for (int64_t i = own_.begin; i < own_.end; ++i)
       std::memcpy(row(i), table_row(index(i, 0)), size_t(call_.row_bytes));
   }
 
@@ -71,13 +69,13 @@ class Rows {
   /// state in its place: every index is looked at before a row is written.
   void scatter(bool sums) const {
     for (int64_t i = 0; i < call_.count; ++i) index(i, sums ? 0 : -1);
-    const Range own = share(call_.table_rows, 1, thread_, threads_);
     const bool own_order = sums && mutated(Mutant::sum_order_by_thread);
-    const int64_t first = own_order ? call_.count / 2 * thread_ : 0;
+    const int64_t first =
+        own_order ? own_.begin * call_.count / std::max<int64_t>(call_.table_rows, 1) : 0;
     for (int64_t k = 0; k < call_.count; ++k) {
       const int64_t i = (first + k) % call_.count;
       const int64_t target = index(i, sums ? 0 : -1);
-      if (!own.contains(target)) continue;
+      if (!own_.contains(target)) continue;
       if (sums && !mutated(Mutant::duplicate_rows_lost)) {
         add_row(call_.dtype, row(i), table_row(target), call_.row_bytes);
       } else {
@@ -86,7 +84,7 @@ class Rows {
     }
   }
 
-  /// All threads sort the indices; each sums the rows of its share of the distinct ones.
+  /// Every thread sorts the indices, and sums the rows of its own of the distinct ones.
   void merge() const {
     std::vector<std::pair<int64_t, int64_t>> order;  // index, position
     for (int64_t i = 0; i < call_.count; ++i) {
@@ -98,22 +96,21 @@ class Rows {
     }
     std::ranges::sort(order);
     if (mutated(Mutant::merged_rows_descend)) std::ranges::reverse(order);
-    const Range own = share(call_.count, 1, thread_, threads_);
     int64_t place = 0;
     for (size_t i = 0; i < order.size(); ++place) {
       const int64_t value = order[i].first;
       const size_t first = i;
       for (; i < order.size() && order[i].first == value; ++i) {
-        if (!own.contains(place)) continue;
+        if (!own_.contains(place)) continue;
         if (i == first) {
           std::memcpy(table_row(place), row(order[i].second), size_t(call_.row_bytes));
         } else {
           add_row(call_.dtype, row(order[i].second), table_row(place), call_.row_bytes);
         }
       }
-      if (own.contains(place)) set_distinct(place, value);
+      if (own_.contains(place)) set_distinct(place, value);
     }
-    for (place = std::max(place, own.begin); place < own.end; ++place) {
+    for (place = std::max(place, own_.begin); place < own_.end; ++place) {
       std::memset(table_row(place), 0, size_t(call_.row_bytes));
       set_distinct(place, -1);
     }
@@ -140,13 +137,13 @@ class Rows {
 
   const TableCall& call_;
   const TablePlaces& places_;
-  const int thread_, threads_;
+  const Range own_;
 };
 
 }  // namespace
 
-void run_table(const TableCall& call, const TablePlaces& places, int thread, int threads) {
-  const Rows rows(call, places, thread, threads);
+void run_table(const TableCall& call, const TablePlaces& places, const Range& own) {
+  const Rows rows(call, places, own);
   switch (call.op) {
     case TableOp::gather:
       return rows.gather();

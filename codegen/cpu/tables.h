@@ -14,8 +14,8 @@ struct TablePlaces {
   char* distinct = nullptr;
 };
 
-/// Does one thread's share of the call. Bits do not depend on the number of threads. Throws
-/// ErrorKind::input for an index outside the table.
-void run_table(const TableCall& call, const TablePlaces& places, int thread, int threads);
+/// Does of the call what is `own` by the schedule: indices, or rows of the table. Bits do not
+/// depend on how it is shared out. Throws ErrorKind::input for an index outside the table.
+void run_table(const TableCall& call, const TablePlaces& places, const Range& own);
 
 }  // namespace graphc::cpu

@@ -2,129 +2,34 @@
 #include "codegen/cpu/walk.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "codegen/cpu/blocked_product.h"
 #include "codegen/cpu/panels.h"
-#include "codegen/cpu/share.h"
 #include "codegen/cpu/tables.h"
-#include "ir/error.h"
+#include "codegen/plan/walk.h"
 #include "ir/mutant.h"
 
 namespace graphc::cpu {
-namespace {}  // namespace
 
+/// What one thread does of each record.
 class Walker::Thread {
  public:
-  Thread(Walker& walker, int index) : walker_(walker), index_(index), count_(walker.team_.size()) {
-    iteration_.assign(size_t(walker.plan_.loop_depth), 0);
-    step_.assign(size_t(walker.plan_.loop_depth), 0);
-  }
+  Thread(Walker& walker, int index)
+      : walker_(walker), index_(index), walk_(walker.plan_, index, *this) {}
 
   void run(const std::vector<char*>& bases) {
     bases_ = bases.data();
-    depth_ = 0;
-    for (const Record& record : walker_.plan_.records) {
-      execute(record);
-      walker_.team_.barrier(index_);
-    }
+    walk_.run();
   }
 
- private:
-  char* resolve(const Address& address) const {
-    if (address.at_first && iteration_[size_t(address.first_loop)] == 0)
-      return resolve(*address.at_first);
-    char* pointer = bases_[address.buffer] + address.offset;
-    for (const Address::Term& term : address.terms) {
-      pointer += term.step * step_[size_t(term.loop)];
-      if (term.parity != 0 && iteration_[size_t(term.loop)] % 2 == 1) pointer += term.parity;
-    }
-    return pointer;
-  }
+  // --- the work of plan/walk.h ---
 
-  void execute(const Record& record) {
-    if (auto nest = std::get_if<NestCall>(&record.call)) return run_nest(*nest);
-    if (auto loop = std::get_if<LoopCall>(&record.call)) return run_loop(*loop);
-    if (auto pack = std::get_if<PanelCall>(&record.call)) return run_panels(*pack);
-    if (auto block = std::get_if<BlockCall>(&record.call)) return run_blocks(*block);
-    const TableCall& rows = std::get<TableCall>(record.call);
-    const TablePlaces places{resolve(rows.table), resolve(rows.indices), resolve(rows.rows),
-                             rows.distinct.buffer < 0 ? nullptr : resolve(rows.distinct)};
-    run_table(rows, places, index_, count_);
-  }
+  void meet() { walker_.team_.barrier(index_); }
 
-  // --- loops ---
-
-  void run_loop(const LoopCall& loop) {
-    const size_t depth = size_t(depth_++);
-    const Range before = own_rows_;
-    const bool private_before = private_rows_;
-    if (loop.private_rows) {
-      private_rows_ = true;
-      own_rows_ = share(loop.rows, 1, index_, count_);
-    }
-    if (!loop.private_rows || !own_rows_.empty()) {
-      for (int64_t i = 0; i < loop.steps; ++i) {
-        iteration_[depth] = i;
-        step_[depth] = loop.reverse ? loop.steps - 1 - i : i;
-        for (const Record& record : loop.body) {
-          execute(record);
-          if (!private_rows_) walker_.team_.barrier(index_);
-        }
-      }
-    }
-    private_rows_ = private_before;
-    own_rows_ = before;
-    --depth_;
-  }
-
-  void run_blocks(const BlockCall& call) {
-    const Range before = own_rows_;
-    const bool private_before = private_rows_;
-    const Range own = share(call.rows, 1, index_, count_);
-    private_rows_ = true;
-    for (int64_t row = own.begin; row < own.end; row += call.block_rows) {
-      own_rows_ = {row, std::min(row + call.block_rows, own.end)};
-      for (const Record& record : call.body) execute(record);
-    }
-    private_rows_ = private_before;
-    own_rows_ = before;
-  }
-
-  // --- nests ---
-
-  /// Rows and columns of a call that are this thread's.
-  void shares(const NestCall& call, const CompiledNest& nest, NestKind kind, Range& rows,
-              Range& columns) const {
-    rows = {0, call.rows};
-    columns = {0, call.unit};
-    if (private_rows_) {
-      rows = own_rows_;
-      return;
-    }
-    const int64_t width = kind == NestKind::row_wise ? nest.shape.lanes : nest.shape.width();
-    const int64_t blocks = (call.unit + width - 1) / width;
-    bool by_columns = call.split == Split::columns;
-    if (call.split == Split::any) {
-      // Panels are made once if columns are shared out; long rows are walked whole if rows are.
-      by_columns = kind == NestKind::tiles ? blocks >= 4 * count_ || blocks * 6 > call.rows
-                                           : call.rows < count_;
-    }
-    if (by_columns) {
-      columns = share(call.unit, width, index_, count_);
-    } else {
-      rows = share(call.rows, 1, index_, count_);
-    }
-  }
-
-  void run_nest(const NestCall& call) {
+  void nest(const NestCall& call, const Range& rows, const Range& columns) {
+    if (std::ranges::count(call.outer, 0) > 0) return;
     const CompiledNest& nest = walker_.nests_[size_t(call.program)];
     const NestProgram& program = walker_.plan_.programs[size_t(call.program)];
-    Range rows, columns;
-    shares(call, nest, program.kind, rows, columns);
-    if (rows.empty() && call.rows > 0) return;
-    // With no columns at all a sum along the row is still to be written: 0.
-    if (columns.empty() && call.unit > 0) return;
     bind(call, program);
     NestArguments arguments;
     arguments.operands = operands_.data();
@@ -133,15 +38,36 @@ class Walker::Thread {
     arguments.row_end = rows.end;
     arguments.column_begin = columns.begin;
     arguments.column_end = columns.end;
-    std::vector<int64_t>& index = outer_index_;
-    index.assign(call.outer.size(), 0);
-    for (int64_t extent : call.outer) {
-      if (extent == 0) return;
-    }
+    outer_index_.assign(call.outer.size(), 0);
     do {
       call_nest(call, nest, arguments);
-    } while (next_outer(call, program, index));
+    } while (next_outer(call, program, outer_index_));
   }
+
+  void panels(const PanelCall& call, const Range& blocks) {
+    const PanelForm& form = call.panels;
+    PanelSource source = panel_source(resolved(call.from), call.from_strides, form);
+    for (int64_t block = blocks.begin; block < blocks.end; ++block) {
+      PanelSource part = source;
+      part.base += block * form.width * source.column_stride;
+      part.columns = std::min(form.width, form.unit - block * form.width);
+      make_panel(part, reinterpret_cast<float*>(resolved(call.to) + block * form.block_bytes()));
+    }
+  }
+
+  void table(const TableCall& call, const Range& own) {
+    const TablePlaces places{resolved(call.table), resolved(call.indices), resolved(call.rows),
+                             call.distinct.buffer < 0 ? nullptr : resolved(call.distinct)};
+    run_table(call, places, own);
+  }
+
+ private:
+  char* resolved(const Address& address) const {
+    const BufferPlace place = resolve(address, walk_.position());
+    return bases_[place.buffer] + place.offset;
+  }
+
+  // --- nests ---
 
   void bind(const NestCall& call, const NestProgram& program) {
     operands_.resize(call.operands.size());
@@ -151,31 +77,36 @@ class Walker::Thread {
       to.row = from.row;
       to.part = from.part;
       to.column = from.column;
-      switch (program.operands[i].kind) {
-        case OperandKind::literal:
-          to.base = const_cast<char*>(from.literal.data());
-          break;
-        case OperandKind::iota:
-          to.base = reinterpret_cast<void*>(from.base);
-          break;
-        default:
-          to.base = resolve(from.address);
-          break;
-      }
+      to.base = base_of(from, program.operands[i].kind);
     }
     products_.resize(call.products.size());
-    const int64_t width = walker_.nests_[size_t(call.program)].shape.width();
-    const bool dropped = mutated(Mutant::first_recurrent_product_dropped) && depth_ > 0 &&
-                         iteration_[size_t(depth_ - 1)] == 0;
+    const int depth = walk_.depth();
+    const bool dropped = mutated(Mutant::first_recurrent_product_dropped) && depth > 0 &&
+                         walk_.position()[size_t(depth - 1)].iteration == 0;
     for (size_t i = 0; i < call.products.size(); ++i) {
       const CallProduct& from = call.products[i];
-      products_[i] = {resolve(from.a),
+      products_[i] = {resolved(from.a),
                       from.a_row,
                       from.a_k,
-                      from.in_panels ? resolve(from.b) : nullptr,
-                      from.k * from.parts * width * 4,
-                      dropped ? 0 : from.k};
+                      from.in_panels ? resolved(from.b) : nullptr,
+                      from.panels.block_bytes(),
+                      dropped ? 0 : from.panels.k};
     }
+  }
+
+  void* base_of(const CallOperand& operand, OperandKind kind) const {
+    switch (kind) {
+      case OperandKind::literal:
+        return const_cast<char*>(operand.literal.data());
+      case OperandKind::iota:
+        return reinterpret_cast<void*>(operand.base);
+      case OperandKind::load:
+      case OperandKind::store:
+      case OperandKind::reduce_sum:
+      case OperandKind::reduce_max:
+        return resolved(operand.address);
+    }
+    return nullptr;
   }
 
   /// Moves the operands to the next index of the axes around the rows; false after the last.
@@ -200,50 +131,56 @@ class Walker::Thread {
   }
 
   void call_nest(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
-    const bool in_panels = std::all_of(call.products.begin(), call.products.end(),
-                                       [](const CallProduct& p) { return p.in_panels; });
+    const bool in_panels = std::ranges::all_of(call.products, &CallProduct::in_panels);
     if (in_panels) {
       nest.function(&arguments);
     } else if (call.products.size() == 1) {
-      product_.run(nest.function, matrix(call, call.products[0], nest), arguments);
+      product_.run(nest.function, matrix(call.products[0]), arguments);
     } else {
       call_whole(call, nest, arguments);
     }
   }
 
-  PanelSource matrix(const NestCall& call, const CallProduct& product,
-                     const CompiledNest& nest) const {
-    PanelSource s;
-    s.width = nest.shape.width();
-    s.base = resolve(product.b);
-    s.k_stride = product.b_k;
-    s.column_stride = product.b_column;
-    s.part_stride = product.b_part;
-    s.k = product.k;
-    s.parts = product.parts;
-    s.columns = call.unit;
-    return s;
+  static PanelSource panel_source(const char* base, const MatrixStrides& strides,
+                                  const PanelForm& form) {
+    PanelSource source;
+    source.base = base;
+    source.k_stride = strides.k;
+    source.column_stride = strides.column;
+    source.part_stride = strides.part;
+    source.k = form.k;
+    source.parts = int(form.parts);
+    source.columns = form.unit;
+    source.width = form.width;
+    return source;
   }
 
-  /// Several products: whole panels of each, block by block.
+  PanelSource matrix(const CallProduct& product) const {
+    return panel_source(resolved(product.b), product.b_strides, product.panels);
+  }
+
+  /// Several products: whole panels of each that is not in panels, block by block.
   void call_whole(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
-    const int64_t width = nest.shape.width();
+    const int64_t width = call.products[0].panels.width;
     int64_t floats = 0;
-    for (const CallProduct& product : call.products)
-      floats += (product.k * product.parts * width + 15) / 16 * 16;
-    float* panels = panels_.get(floats);
+    for (const CallProduct& product : call.products) floats += room_of(product);
+    float* const panels = panels_.get(floats);
     const Range columns{arguments.column_begin, arguments.column_end};
     for (int64_t column = columns.begin; column < columns.end; column += width) {
       float* panel = panels;
       for (size_t i = 0; i < call.products.size(); ++i) {
         const CallProduct& product = call.products[i];
-        PanelSource block = matrix(call, product, nest);
-        block.base += column * product.b_column;
+        products_[i].block = 0;
+        if (product.in_panels) {
+          products_[i].panels = resolved(product.b) + column / width * product.panels.block_bytes();
+          continue;
+        }
+        PanelSource block = matrix(product);
+        block.base += column * product.b_strides.column;
         block.columns = std::min(width, call.unit - column);
         make_panel(block, panel);
         products_[i].panels = panel;
-        products_[i].block = 0;
-        panel += (product.k * product.parts * width + 15) / 16 * 16;
+        panel += room_of(product);
       }
       arguments.column_begin = column;
       arguments.column_end = std::min(column + width, columns.end);
@@ -253,34 +190,15 @@ class Walker::Thread {
     arguments.column_end = columns.end;
   }
 
-  // --- the rest ---
-
-  void run_panels(const PanelCall& call) {
-    const int64_t width = walker_.nests_[size_t(call.program)].shape.width();
-    const int64_t blocks = (call.unit + width - 1) / width;
-    const Range own = private_rows_ ? Range{0, blocks} : share(blocks, 1, index_, count_);
-    PanelSource s;
-    s.k_stride = call.from_k;
-    s.column_stride = call.from_column;
-    s.part_stride = call.from_part;
-    s.k = call.k;
-    s.parts = int(call.parts);
-    s.width = width;
-    for (int64_t block = own.begin; block < own.end; ++block) {
-      s.base = resolve(call.from) + block * width * call.from_column;
-      s.columns = std::min(width, call.unit - block * width);
-      make_panel(s,
-                 reinterpret_cast<float*>(resolve(call.to)) + block * call.k * call.parts * width);
-    }
+  /// Floats of a block, up to the next line of the cache.
+  static int64_t room_of(const CallProduct& product) {
+    return (product.panels.block_bytes() / int64_t(sizeof(float)) + 15) / 16 * 16;
   }
 
   Walker& walker_;
-  const int index_, count_;
+  const int index_;
+  PlanWalk<Thread> walk_;
   char* const* bases_ = nullptr;
-  int depth_ = 0;
-  std::vector<int64_t> iteration_, step_;
-  bool private_rows_ = false;
-  Range own_rows_;
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;
   std::vector<int64_t> outer_index_;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "codegen/cpu/nest_abi.h"
 #include "codegen/plan/plan.h"
 #include "runtime/thread_team.h"
 
@@ -12,7 +13,6 @@ namespace graphc::cpu {
 /// A nest of the plan as machine code.
 struct CompiledNest {
   NestFunction function = nullptr;
-  TileShape shape;
 };
 
 class Walker {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/lower/lowering.h"
+#include "codegen/lower/context.h"
 #include "codegen/plan/view.h"
 #include "ir/build.h"
 #include "ir/op.h"
@@ -26,40 +26,37 @@ GraphPtr product_of_matrices(const Node& batched) {
   return freeze(std::move(body));
 }
 
+/// `body` on every matrix of operands and result: a loop for each axis before the last two.
+void lower_batch(LowerContext& context, const Graph& body, std::vector<View> operands,
+                 const View& result, const std::string& name) {
+  if (result.shape.rank() == 2)
+    return lower_body(context, body, std::move(operands), {result}, name, "gemm");
+  if (result.shape.elements() == 0) return;
+  LowerContext::OpenLoop loop;
+  loop.call.name = name;
+  loop.call.steps = result.shape[0];
+  loop.call.id = context.new_loop_id();
+  context.open(loop);
+  for (View& operand : operands) {
+    // One right matrix serves the whole batch.
+    if (operand.shape.rank() > 2) operand = step_of(operand, loop.depth);
+  }
+  lower_batch(context, body, std::move(operands), step_of(result, loop.depth), name);
+  context.close(loop, "gemm");
+}
+
 }  // namespace
 
-void Lowering::lower_batched_product(const Node& product, const std::vector<View>& inputs,
-                                     const View& result, const std::string& name) {
+void lower_batched_product(LowerContext& context, const Node& product,
+                           const std::vector<View>& inputs, const View& result,
+                           const std::string& name) {
   std::vector<View> operands;
   for (Value operand : product.operands) {
     const Values& parameters = product.graph->inputs();
     const auto at = std::ranges::find(parameters, operand);
     operands.push_back(inputs[size_t(at - parameters.begin())]);
   }
-  lower_batch(*product_of_matrices(product), std::move(operands), result, name);
-}
-
-void Lowering::lower_batch(const Graph& body, std::vector<View> operands, const View& result,
-                           const std::string& name) {
-  if (result.shape.rank() == 2)
-    return lower_body(body, std::move(operands), {result}, name, "gemm");
-  if (result.shape.elements() == 0) return;
-  LoopCall loop;
-  loop.name = name;
-  loop.steps = result.shape[0];
-  loop.id = loops_++;
-  const int depth = depth_++, outer_scope = std::exchange(scope_, loop.id);
-  plan_.loop_depth = std::max(plan_.loop_depth, depth_);
-  for (View& operand : operands) {
-    // One right matrix serves the whole batch.
-    if (operand.shape.rank() > 2) operand = step_of(operand, depth);
-  }
-  std::vector<Record>* outer = std::exchange(records_, &loop.body);
-  lower_batch(body, std::move(operands), step_of(result, depth), name);
-  records_ = outer;
-  scope_ = outer_scope;
-  --depth_;
-  add("gemm", std::move(loop));
+  lower_batch(context, *product_of_matrices(product), std::move(operands), result, name);
 }
 
 }  // namespace graphc

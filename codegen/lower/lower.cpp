@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a graph of kernels to a plan: states, views and kernels. Loops are in lower_scan.cpp.
+// From a graph of kernels to a plan: inputs, states and results, views, and which kernel is lowered
+// by what.
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <variant>
 
-#include "codegen/lower/lowering.h"
+#include "codegen/lower/context.h"
 #include "codegen/lower/stored_part.h"
 #include "codegen/plan/view.h"
+#include "ir/cases.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
@@ -29,15 +31,13 @@ bool in_blocks(const std::vector<NestCall>& calls) {
   });
 }
 
-BlockCall as_block(std::vector<NestCall> calls, const std::string& name) {
-  // What a few streams of so many rows take stays in the second-level cache.
-  constexpr int64_t kBlockElements = int64_t{32} << 10;
+BlockCall as_block(std::vector<NestCall> calls, const std::string& name, const Machine& machine) {
   BlockCall block;
   block.name = name;
   block.rows = calls[0].rows;
   int64_t columns = 1;
   for (const NestCall& call : calls) columns = std::max(columns, call.unit);
-  block.block_rows = std::max<int64_t>(1, kBlockElements / columns);
+  block.block_rows = std::max<int64_t>(1, machine.block_bytes / size_of(DType::f32) / columns);
   for (NestCall& call : calls) block.body.push_back({"map", std::move(call)});
   return block;
 }
@@ -46,8 +46,10 @@ BlockCall as_block(std::vector<NestCall> calls, const std::string& name) {
 void number(std::vector<Record>& records, int& id) {
   for (Record& record : records) {
     record.id = id++;
-    if (auto* loop = std::get_if<LoopCall>(&record.call)) number(loop->body, id);
-    if (auto* block = std::get_if<BlockCall>(&record.call)) number(block->body, id);
+    std::visit(Cases{[](NestCall&) {}, [](PanelCall&) {}, [](TableCall&) {},
+                     [&](LoopCall& loop) { number(loop.body, id); },
+                     [&](BlockCall& block) { number(block.body, id); }},
+               record.call);
   }
 }
 
@@ -58,261 +60,156 @@ bool is_plain_concat(const Node& node) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, const VectorShape& vectors)
-    : graph_(graph), vectors_(vectors) {
-  plan_.name = graph.name();
-  binding_.temporary = [this](const Type& type, const std::string& name) {
-    return temporary(type, name);
-  };
-  binding_.constant = [this](const Node& node) { return constant_data(node); };
-  binding_.program = [this](NestProgram program) { return add_program(std::move(program)); };
+namespace {
+
+void bind(LowerContext& context, ViewMap& views, Value value, Place place, int index) {
+  const int buffer = context.add_buffer(value.name(), place, index, value.type().bytes());
+  views.set(value, contiguous_view(buffer, value.type()));
 }
 
-Plan Lowering::run() {
-  ViewMap views;
-  for (size_t i = 0; i < graph_.inputs().size(); ++i)
-    bind(views, graph_.inputs()[i], Place::input, int(i));
-  for (size_t i = 0; i < graph_.states().size(); ++i)
-    bind(views, graph_.states()[i], Place::state, int(i));
-  ViewMap wanted;
-  for (size_t i = 0; i < graph_.results().size(); ++i) {
-    const Value result = graph_.results()[i];
-    plan_.results.push_back(contiguous_view(
-        add_buffer(result.name(), Place::output, int(i), result.type().bytes()), result.type()));
-    if (wanted.find(result) == nullptr) wanted.set(result, plan_.results.back());
-  }
-  records_ = &plan_.records;
-  lower_nodes(graph_, views, wanted);
-  for (size_t i = 0; i < graph_.results().size(); ++i)
-    copy_unless_there(views.get(graph_.results()[i]), plan_.results[i], "result");
-  assign_states(views);
-  int id = 0;
-  number(plan_.records, id);
-  return std::move(plan_);
-}
-
-int Lowering::add_buffer(const std::string& name, Place place, int index, int64_t bytes) {
-  Buffer buffer;
-  buffer.name = name;
-  buffer.place = place;
-  buffer.index = index;
-  buffer.bytes = bytes;
-  buffer.scope = scope_;
-  plan_.buffers.push_back(std::move(buffer));
-  return int(plan_.buffers.size()) - 1;
-}
-
-void Lowering::bind(ViewMap& views, Value value, Place place, int index) {
-  views.set(value, contiguous_view(add_buffer(value.name(), place, index, value.type().bytes()),
-                                   value.type()));
-}
-
-View Lowering::temporary(const Type& type, const std::string& name) {
-  return contiguous_view(add_buffer(name, Place::arena, 0, type.bytes()), type);
-}
-
-View Lowering::constant_data(const Node& node) {
-  const Type& type = node.types[0];
-  const int index = add_buffer(node.names[0], Place::constant, 0, type.bytes());
-  std::string& data = plan_.buffers[size_t(index)].data;
-  const auto put = [&](auto number) {
-    const auto append = [&](auto value) {
-      data.append(reinterpret_cast<const char*>(&value), sizeof value);
-    };
-    switch (type.dtype) {
-      case DType::f32:
-        append(float(number));
-        break;
-      case DType::f64:
-        append(double(number));
-        break;
-      case DType::i32:
-        append(int32_t(number));
-        break;
-      case DType::u32:
-        append(uint32_t(number));
-        break;
-      case DType::i64:
-        append(int64_t(number));
-        break;
-      case DType::u8:
-        append(uint8_t(number));
-        break;
-      case DType::boolean:
-        append(uint8_t(number != 0));
-        break;
-      case DType::bf16:
-        throw input_error(node.where, "the CPU target does not compute in bf16");
-    }
-  };
-  const Attribute& value = *node.attributes.find("value");
-  if (auto list = std::get_if<std::vector<double>>(&value)) {
-    for (double number : *list) put(number);
-  } else {
-    for (int64_t number : std::get<std::vector<int64_t>>(value)) put(number);
-  }
-  return contiguous_view(index, type);
-}
-
-int Lowering::add_program(NestProgram program) {
-  const std::string text = program.text();
-  const auto [found, added] = program_index_.emplace(text, int(plan_.programs.size()));
-  if (added) plan_.programs.push_back(std::move(program));
-  return found->second;
-}
-
-void Lowering::add(const std::string& family, decltype(Record::call) call) {
-  records_->push_back({family, std::move(call)});
-}
-
-void Lowering::copy(const View& from, const View& to, const std::string& name) {
-  if (from.shape.elements() == 0) return;
-  binding_.name = name;
-  add("map", lower_copy(from, to, binding_));
-}
-
-void Lowering::copy_unless_there(const View& from, const View& to, const std::string& name) {
-  if (!same_view(from, to)) copy(from, to, name);
-}
-
-View Lowering::destination(Value value, const ViewMap& wanted) {
-  const View* place = wanted.find(value);
-  if (place != nullptr) return *place;
-  const auto slot = history_slots_.find({value.node, value.index});
-  if (slot == history_slots_.end()) return temporary(value.type(), value.name());
-  const Type& type = value.type();
-  const View longer = temporary({type.dtype, type.shape.with(0, type.shape[0] + 1)}, value.name());
-  View view = longer;
-  view.shape = type.shape;
-  if (slot->second.front) view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
-  return view;
-}
-
-View Lowering::straight(const View& view, const std::string& name) {
-  if (view.contiguous()) return view;
-  const View result = temporary({view.dtype, view.shape}, name);
-  copy(view, result, name);
-  return result;
-}
-
-void Lowering::assign_states(ViewMap& views) {
+/// All `next` at once: old values of states that are still needed are set aside first.
+void assign_states(LowerContext& context, const Graph& graph, const ViewMap& views) {
   std::vector<std::pair<View, View>> copies;
-  for (const Next& next : graph_.next()) {
+  for (const Next& next : graph.next()) {
     View from = views.get(next.value);
     const View& to = views.get(next.state);
     if (same_view(from, to)) continue;
-    if (plan_.buffers[size_t(from.address.buffer)].place == Place::state &&
+    if (context.plan().buffers[size_t(from.address.buffer)].place == Place::state &&
         !mutated(Mutant::states_assigned_in_turn)) {
-      const View aside = temporary(next.value.type(), next.value.name());
-      copy(from, aside, "next");
+      const View aside = context.temporary(next.value.type(), next.value.name());
+      context.copy(from, aside, "next");
       from = aside;
     }
     copies.emplace_back(from, to);
   }
-  for (const auto& [from, to] : copies) copy(from, to, "next");
+  for (const auto& [from, to] : copies) context.copy(from, to, "next");
 }
 
-void Lowering::lower_nodes(const Graph& graph, ViewMap& views, ViewMap& wanted) {
+View view_or_copy(LowerContext& context, const Node& node, int result, const View& operand) {
+  if (const std::optional<View> view = view_of(node, result, operand)) return *view;
+  const std::string& name = node.names[size_t(result)];
+  const View straight = context.temporary({operand.dtype, operand.shape}, name);
+  context.copy(operand, straight, name);
+  return *view_of(node, result, straight);
+}
+
+/// A constant or iota that stands by itself: as a kernel of one node.
+void fill(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted) {
+  if (node.is(ops::constant) && is_list(node)) {
+    views.set(node.result(), context.constant_data(node));
+    return;
+  }
+  Graph body;
+  const Node& copy_of = copy_node(node, {}, body);
+  body.set_results({copy_of.result()});
+  const View to = context.destination(node.result(), wanted);
+  lower_body(context, body, {}, {to}, node.names[0], "map");
+  views.set(node.result(), to);
+}
+
+void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
+  if (lower_history(context, node, views, wanted)) return;
+  const Graph& body = node.region();
+  const std::string family = node.attributes.get_string("family", "map");
+  const Node& first = *body.results().at(0).node;
+  std::vector<View> inputs;
+  for (Value operand : node.operands) inputs.push_back(views.get(operand));
+  if (family == "recurrent") return lower_recurrent(context, node, inputs, views, wanted);
+  std::vector<View> results;
+  for (int i = 0; i < node.results(); ++i) {
+    results.push_back(context.destination(node.result(i), wanted));
+    views.set(node.result(i), results.back());
+  }
+  const std::string& name = node.names[0];
+  if (family == "rows") {
+    lower_table(context, node, first, inputs, results);
+  } else if ((first.is(ops::sum) || first.is(ops::max)) &&
+             !first.attributes.get_bool("keep", false)) {
+    if (inputs[0].shape.rank() != 2 || first.attributes.get_ints("axes") != std::vector<int64_t>{0})
+      throw input_error({}, "{} over these axes has no kernel before the pass reductions",
+                        first.op.name);
+    context.add(family, column_reduction_nest(inputs[0], results[0], first.is(ops::max), name));
+  } else if (first.is(ops::concat) && body.results().size() == 1 && is_plain_concat(first)) {
+    lower_concat(context, first, inputs, results[0], name);
+  } else if (is_batched_product(first)) {
+    lower_batched_product(context, first, inputs, results[0], name);
+  } else {
+    lower_body(context, body, std::move(inputs), std::move(results), name, family);
+  }
+}
+
+void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
+  if (node.is(ops::constant) || node.is(ops::iota)) {
+    fill(context, node, views, wanted);
+  } else if (is_view(node)) {
+    for (int i = 0; i < node.results(); ++i)
+      views.set(node.result(i), view_or_copy(context, node, i, views.get(node.operands[0])));
+  } else if (node.is(ops::scan)) {
+    lower_loop(context, node, views, wanted);
+  } else if (node.is(ops::kernel)) {
+    lower_kernel(context, node, views, wanted);
+  } else {
+    throw input_error(node.where, "{}: {} has no kernel for it", node.op.name,
+                      context.machine().target);
+  }
+}
+
+}  // namespace
+
+void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, ViewMap& wanted) {
   const std::vector<bool> live = live_nodes(graph);
-  find_histories(graph);
+  find_histories(context, graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
     try {
-      lower_node(node, views, wanted);
+      lower_node(context, node, views, wanted);
     } catch (Error& error) {
       throw error.at(node.where);
     }
   }
 }
 
-void Lowering::lower_node(const Node& node, ViewMap& views, ViewMap& wanted) {
-  if (node.is(ops::constant) || node.is(ops::iota)) {
-    fill(node, views, wanted);
-  } else if (is_view(node)) {
-    for (int i = 0; i < node.results(); ++i)
-      views.set(node.result(i), view_or_copy(node, i, views.get(node.operands[0])));
-  } else if (node.is(ops::scan)) {
-    lower_loop(node, views, wanted);
-  } else if (node.is(ops::kernel)) {
-    lower_kernel(node, views, wanted);
-  } else {
-    throw input_error(node.where, "{}: the CPU target has no kernel for it", node.op.name);
-  }
-}
-
-View Lowering::view_or_copy(const Node& node, int result, const View& operand) {
-  if (const std::optional<View> view = view_of(node, result, operand)) return *view;
-  const View straight = temporary({operand.dtype, operand.shape}, node.names[size_t(result)]);
-  copy(operand, straight, node.names[size_t(result)]);
-  return *view_of(node, result, straight);
-}
-
-void Lowering::fill(const Node& node, ViewMap& views, const ViewMap& wanted) {
-  if (node.is(ops::constant) && is_list(node)) {
-    views.set(node.result(), constant_data(node));
-    return;
-  }
-  Graph body;
-  const Node& copy_of = copy_node(node, {}, body);
-  body.set_results({copy_of.result()});
-  const View to = destination(node.result(), wanted);
-  lower_body(body, {}, {to}, node.names[0], "map");
-  views.set(node.result(), to);
-}
-
-void Lowering::lower_body(const Graph& body, std::vector<View> inputs, std::vector<View> results,
-                          const std::string& name, const std::string& family) {
+void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
+                std::vector<View> results, const std::string& name, const std::string& family) {
   if (const std::optional<StoredPart> part = part_to_store(body, inputs, results)) {
     if (part->results.empty()) return;
-    return lower_body(*part->body, part->inputs, part->results, name, family);
+    return lower_body(context, *part->body, part->inputs, part->results, name, family);
   }
   std::string why_not;
   const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
-  if (!rows) throw input_error({}, "the CPU target has no kernel for {}: {}", name, why_not);
-  binding_.inputs = std::move(inputs);
-  binding_.results = std::move(results);
-  binding_.name = name;
-  std::vector<NestCall> calls = lower_rows(body, *rows, binding_);
+  if (!rows)
+    throw input_error({}, "{} has no kernel for {}: {}", context.machine().target, name, why_not);
+  std::vector<NestCall> calls =
+      lower_rows(context, body, *rows, {std::move(inputs), std::move(results), name, true});
   if (calls.size() > 1 && in_blocks(calls)) {
-    add(family, as_block(std::move(calls), name));
+    context.add(family, as_block(std::move(calls), name, context.machine()));
   } else {
-    for (NestCall& call : calls) add(family, std::move(call));
+    for (NestCall& call : calls) context.add(family, std::move(call));
   }
 }
 
-void Lowering::lower_kernel(const Node& node, ViewMap& views, ViewMap& wanted) {
-  if (lower_history(node, views, wanted)) return;
-  const Graph& body = node.region();
-  const std::string family = node.attributes.get_string("family", "map");
-  const Node& first = *body.results().at(0).node;
-  std::vector<View> inputs;
-  for (Value operand : node.operands) inputs.push_back(views.get(operand));
-  if (family == "recurrent") return lower_recurrent(node, first, inputs, views, wanted);
-  std::vector<View> results;
-  for (int i = 0; i < node.results(); ++i) {
-    results.push_back(destination(node.result(i), wanted));
-    views.set(node.result(i), results.back());
+Plan lower(const Graph& graph, const Machine& machine) {
+  LowerContext context(graph.name(), machine);
+  ViewMap views, wanted;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    bind(context, views, graph.inputs()[i], Place::input, int(i));
+  for (size_t i = 0; i < graph.states().size(); ++i)
+    bind(context, views, graph.states()[i], Place::state, int(i));
+  std::vector<View>& results = context.plan().results;
+  for (size_t i = 0; i < graph.results().size(); ++i) {
+    const Value result = graph.results()[i];
+    const Type& type = result.type();
+    results.push_back(contiguous_view(
+        context.add_buffer(result.name(), Place::output, int(i), type.bytes()), type));
+    if (wanted.find(result) == nullptr) wanted.set(result, results.back());
   }
-  if (family == "rows") {
-    lower_table(node, first, inputs, results);
-  } else if ((first.is(ops::sum) || first.is(ops::max)) &&
-             !first.attributes.get_bool("keep", false)) {
-    if (inputs[0].shape.rank() != 2 || first.attributes.get_ints("axes") != std::vector<int64_t>{0})
-      throw input_error({}, "{} over these axes has no kernel before the pass reductions",
-                        first.op.name);
-    binding_.name = node.names[0];
-    add(family, lower_column_reduction(inputs[0], results[0], first.is(ops::max), binding_));
-  } else if (first.is(ops::concat) && body.results().size() == 1 && is_plain_concat(first)) {
-    lower_concat(first, inputs, results[0], node.names[0]);
-  } else if (is_batched_product(first)) {
-    lower_batched_product(first, inputs, results[0], node.names[0]);
-  } else {
-    lower_body(body, std::move(inputs), std::move(results), node.names[0], family);
-  }
-}
-
-Plan lower(const Graph& kernels, const VectorShape& vectors) {
-  return Lowering(kernels, vectors).run();
+  lower_nodes(context, graph, views, wanted);
+  for (size_t i = 0; i < graph.results().size(); ++i)
+    context.copy_unless_there(views.get(graph.results()[i]), results[i], "result");
+  assign_states(context, graph, views);
+  int id = 0;
+  number(context.plan().records, id);
+  return std::move(context.plan());
 }
 
 }  // namespace graphc

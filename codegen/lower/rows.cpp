@@ -5,7 +5,8 @@
 #include <map>
 #include <unordered_map>
 
-#include "codegen/nest/builder.h"
+#include "codegen/lower/context.h"
+#include "codegen/plan/nest_builder.h"
 #include "codegen/plan/view.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
@@ -25,8 +26,9 @@ struct NestPosition {
 
 class RowLowering {
  public:
-  RowLowering(const Graph& body, const RowProgram& rows, const RowBinding& binding)
-      : body_(body), rows_(rows), binding_(binding) {
+  RowLowering(LowerContext& context, const Graph& body, const RowProgram& rows,
+              const RowBinding& binding)
+      : context_(context), body_(body), rows_(rows), binding_(binding) {
     for (const Node& node : body.nodes()) {
       if (node.is(ops::matmul)) products_[{2 * rows.stage[size_t(node.id)], space_of(node)}] = true;
     }
@@ -91,7 +93,7 @@ class RowLowering {
     if (found != stored_.end()) return found->second;
     if (const auto result = result_of_.find(key); result != result_of_.end())
       return stored_.emplace(key, binding_.results[result->second[0]]).first->second;
-    const View view = binding_.temporary(value.type(), value.name());
+    const View view = context_.temporary(value.type(), value.name());
     store(value, view);
     return stored_.emplace(key, view).first->second;
   }
@@ -112,15 +114,15 @@ class RowLowering {
         store_parts(root);
       }
     }
+    builder.program.kind = builder.program.products.empty() ? NestKind::row_wise : NestKind::tiles;
     NestCall& call = builder.call;
     call.name = binding_.name;
-    builder.program.kind =
-        builder.program.product_parts.empty() ? NestKind::row_wise : NestKind::tiles;
     call.unit = unit_;
     call.split = reduces ? Split::rows : Split::any;
+    const int64_t width = context_.machine().tile(builder.program).width();
+    for (CallProduct& product : call.products) product.panels.width = width;
     join_axes(call, builder.program, rows_.lead, binding_.flatten && rows_.stages == 0);
-    call.program = binding_.program(std::move(builder.program));
-    return std::move(call);
+    return context_.call_of(builder.take());
   }
 
   void store_parts(const Root& root) {
@@ -264,7 +266,7 @@ class RowLowering {
     else if (auto b = std::get_if<bool>(&number))
       operand = builder_->literal(value.dtype(), int64_t(*b));
     else
-      return load(value, binding_.constant(*value.node), part);
+      return load(value, context_.constant_data(*value.node), part);
     return builder_->add({NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, 0});
   }
 
@@ -272,41 +274,48 @@ class RowLowering {
     const auto found = product_index_.find(node.id);
     int index = found == product_index_.end() ? -1 : found->second;
     if (index < 0) {
-      index = int(builder_->program.product_parts.size());
+      index = int(builder_->program.products.size());
       product_index_[node.id] = index;
-      const int parts = rows_.parts_of(node.result());
-      builder_->program.product_parts.push_back(parts);
-      builder_->call.products.push_back(product(node, parts));
+      add_product(node);
     }
     return builder_->add(
-        {NestOp::product, ScalarOp::argument, DType::f32, -1, -1, -1, index, part});
+        {NestOp::product, ScalarOp::argument, node.types[0].dtype, -1, -1, -1, index, part});
   }
 
-  CallProduct product(const Node& node, int parts) {
+  void add_product(const Node& node) {
     const Value a = node.operands[0], b = node.operands[1];
-    if (a.dtype() != DType::f32)
-      throw input_error(node.where, "matmul: the CPU target multiplies f32: found {}",
-                        to_string(a.type()));
+    const ProductForm* form = context_.machine().product(a.dtype(), b.dtype());
+    if (form == nullptr)
+      throw input_error(node.where, "matmul: {} multiplies {}: found {} and {}",
+                        context_.machine().target, context_.machine().product_types(),
+                        to_string(a.type()), to_string(b.type()));
+    const int parts = rows_.parts_of(node.result());
+    builder_->program.products.push_back({form->left, form->right, form->sum, parts});
+    builder_->call.products.push_back(call_product(node, *form, parts));
+  }
+
+  CallProduct call_product(const Node& node, const ProductForm& form, int parts) {
+    const Value a = node.operands[0];
     View left = a.node->is(ops::input) ? input_view(a) : stored(a);
-    const View& right = input_view(b);
+    const View& right = input_view(node.operands[1]);
     if (node.attributes.get_bool("transpose_a", false)) {
       if (left.shape.rank() != 2)
-        throw input_error(node.where, "matmul: the CPU target transposes matrices: found {}",
-                          to_string(a.type()));
+        throw input_error(node.where, "matmul: {} transposes matrices: found {}",
+                          context_.machine().target, to_string(a.type()));
       std::swap(left.strides[0], left.strides[1]);
       left.shape = {left.shape[1], left.shape[0]};
     }
     const bool tb = node.attributes.get_bool("transpose_b", false);
+    const int64_t size = size_of(right.dtype);
     CallProduct result;
     result.a = left.address;
-    result.a_k = left.strides[size_t(left.shape.rank() - 1)] * 4;
+    result.a_k = left.strides[size_t(left.shape.rank() - 1)] * size_of(left.dtype);
     result.outer = lead_strides(left, rows_.lead, true);
     result.b = right.address;
-    result.b_k = right.strides[tb ? 1 : 0] * 4;
-    result.b_column = right.strides[tb ? 0 : 1] * 4;
-    result.b_part = result.b_column * unit_;
-    result.k = left.shape[-1];
-    result.parts = parts;
+    result.b_strides.k = right.strides[tb ? 1 : 0] * size;
+    result.b_strides.column = right.strides[tb ? 0 : 1] * size;
+    result.b_strides.part = result.b_strides.column * unit_;
+    result.panels = {left.shape[-1], unit_, parts, 0, form.right, form.k_group};
     return result;
   }
 
@@ -331,6 +340,7 @@ class RowLowering {
     return values[size_t(program.result)];
   }
 
+  LowerContext& context_;
   const Graph& body_;
   const RowProgram& rows_;
   const RowBinding& binding_;
@@ -348,45 +358,9 @@ class RowLowering {
 
 }  // namespace
 
-std::vector<NestCall> lower_rows(const Graph& body, const RowProgram& rows,
+std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const RowProgram& rows,
                                  const RowBinding& binding) {
-  return RowLowering(body, rows, binding).run();
-}
-
-NestCall lower_copy(const View& from, const View& to, const RowBinding& binding) {
-  const Shape lead = from.shape.rank() == 0 ? Shape{} : from.shape.without(from.shape.rank() - 1);
-  NestBuilder builder(lead);
-  const RowKind kind = from.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
-  const int64_t unit = from.shape.rank() == 0 ? 1 : from.shape[-1];
-  const int source = builder.operand(OperandKind::load, from, kind, unit);
-  const int target = builder.operand(OperandKind::store, to, kind, unit);
-  const int value =
-      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
-  builder.add({NestOp::store, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
-  builder.call.unit = unit;
-  builder.call.name = binding.name;
-  join_axes(builder.call, builder.program, lead, true);
-  builder.call.program = binding.program(std::move(builder.program));
-  return std::move(builder.call);
-}
-
-NestCall lower_column_reduction(const View& from, const View& to, bool maximum,
-                                const RowBinding& binding) {
-  const Shape lead = from.shape.without(1);
-  NestBuilder builder(lead);
-  const int source = builder.operand(OperandKind::load, from, RowKind::full, from.shape[1]);
-  const int target = builder.operand(maximum ? OperandKind::reduce_max : OperandKind::reduce_sum,
-                                     to, RowKind::column, from.shape[1]);
-  const int value =
-      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
-  builder.add({NestOp::reduce, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
-  builder.program.kind = NestKind::column_wise;
-  builder.call.unit = from.shape[1];
-  builder.call.name = binding.name;
-  builder.call.split = Split::columns;
-  join_axes(builder.call, builder.program, lead, true);
-  builder.call.program = binding.program(std::move(builder.program));
-  return std::move(builder.call);
+  return RowLowering(context, body, rows, binding).run();
 }
 
 }  // namespace graphc

@@ -2,14 +2,14 @@
 // Kernels that move rows about: concatenations and rows by index.
 #include <algorithm>
 
-#include "codegen/lower/lowering.h"
+#include "codegen/lower/context.h"
 #include "codegen/plan/view.h"
 #include "ir/op.h"
 
 namespace graphc {
 
-void Lowering::lower_concat(const Node& node, const std::vector<View>& inputs, const View& to,
-                            const std::string& name) {
+void lower_concat(LowerContext& context, const Node& node, const std::vector<View>& inputs,
+                  const View& to, const std::string& name) {
   const int axis = int(node.attributes.get_int("axis", 0));
   int64_t start = 0;
   for (size_t i = 0; i < node.operands.size(); ++i) {
@@ -19,7 +19,7 @@ void Lowering::lower_concat(const Node& node, const std::vector<View>& inputs, c
     View part = to;
     part.shape = inputs[index].shape;
     part.address = moved(to.address, start * to.strides[size_t(axis)] * size_of(to.dtype));
-    copy(inputs[index], part, name);
+    context.copy(inputs[index], part, name);
     start += part.shape[axis];
   }
 }
@@ -34,15 +34,15 @@ TableOp table_op(const Node& op) {
 
 }  // namespace
 
-void Lowering::lower_table(const Node& node, const Node& op, const std::vector<View>& inputs,
-                           const std::vector<View>& results) {
+void lower_table(LowerContext& context, const Node& kernel, const Node& op,
+                 const std::vector<View>& inputs, const std::vector<View>& results) {
   const auto view = [&](size_t i, const char* name) {
     const Values& parameters = op.graph->inputs();
     const auto found = std::find(parameters.begin(), parameters.end(), op.operands[i]);
-    return straight(inputs[size_t(found - parameters.begin())], name);
+    return context.straight(inputs[size_t(found - parameters.begin())], name);
   };
   TableCall call;
-  call.name = node.names[0];
+  call.name = kernel.names[0];
   call.where = op.where;
   call.op = table_op(op);
   const bool merges = call.op == TableOp::merge_rows;
@@ -53,7 +53,7 @@ void Lowering::lower_table(const Node& node, const Node& op, const std::vector<V
   const View table = merges ? results[1] : view(0, "table");
   call.dtype = table.dtype;
   if (call.dtype == DType::bf16 && (merges || call.op == TableOp::scatter_add))
-    throw input_error(op.where, "the CPU target does not compute in bf16");
+    throw input_error(op.where, "{} does not compute in bf16", context.machine().target);
   call.table_rows = table.shape[0];
   call.row_bytes = table.shape.with(0, 1).elements() * size_of(table.dtype);
   if (call.op == TableOp::gather) {
@@ -65,11 +65,11 @@ void Lowering::lower_table(const Node& node, const Node& op, const std::vector<V
     call.distinct = results[0].address;
     call.distinct_dtype = results[0].dtype;
   } else {
-    copy_unless_there(table, results[0], node.names[0]);
+    context.copy_unless_there(table, results[0], kernel.names[0]);
     call.table = results[0].address;
     call.rows = view(2, "rows").address;
   }
-  add("rows", std::move(call));
+  context.add("rows", std::move(call));
 }
 
 }  // namespace graphc

@@ -19,7 +19,8 @@ std::string text_of(const NestInstruction& in, size_t index) {
       return fmt::format("  %{} = load {}.{} : {}\n", index, in.operand, in.part,
                          name_of(in.dtype));
     case NestOp::product:
-      return fmt::format("  %{} = product {}.{} : f32\n", index, in.operand, in.part);
+      return fmt::format("  %{} = product {}.{} : {}\n", index, in.operand, in.part,
+                         name_of(in.dtype));
     case NestOp::store:
       return fmt::format("  store %{}, {}.{}\n", in.a, in.operand, in.part);
     case NestOp::reduce:
@@ -44,27 +45,14 @@ std::string NestProgram::text() const {
                         name_of(operand.dtype), column_names[size_t(operand.column)],
                         operand.by_row ? "" : " all rows");
   }
-  for (size_t i = 0; i < product_parts.size(); ++i) {
-    text += fmt::format("  product {}: {} part{}\n", i, product_parts[i],
-                        product_parts[i] == 1 ? "" : "s");
+  for (size_t i = 0; i < products.size(); ++i) {
+    const NestProduct& product = products[i];
+    text += fmt::format("  product {}: {} x {} -> {}, {} part{}\n", i, name_of(product.left),
+                        name_of(product.right), name_of(product.sum), product.parts,
+                        product.parts == 1 ? "" : "s");
   }
   for (size_t i = 0; i < body.size(); ++i) text += text_of(body[i], i);
   return text + "}\n";
-}
-
-TileShape tile_shape(const NestProgram& program, int lanes, int registers) {
-  TileShape shape;
-  shape.lanes = lanes;
-  int parts = 1;
-  for (int p : program.product_parts) parts = std::max(parts, p);
-  shape.accumulators = registers >= 32 ? 24 : 12;
-  shape.vectors = std::max(1, 4 / parts);
-  if (program.kind == NestKind::tiles) {
-    shape.rows = std::clamp(shape.accumulators / (shape.vectors * std::min(parts, 8)), 1, 8);
-  } else if (program.kind == NestKind::row_wise) {
-    shape.vectors = 1;
-  }
-  return shape;
 }
 
 }  // namespace graphc

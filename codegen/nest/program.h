@@ -47,6 +47,8 @@ enum class OperandKind : uint8_t {
   reduce_max,
 };
 
+/// An operand as it is stored. What is computed with it says the type it is computed in
+/// (NestInstruction::dtype): the two may differ.
 struct NestOperand {
   OperandKind kind = OperandKind::load;
   DType dtype = DType::f32;
@@ -71,62 +73,22 @@ struct NestInstruction {
   int part = 0;
 };
 
+/// A product of a nest: the types of its operands as they are stored, that of its sums and of its
+/// result, and how many parts the result has.
+struct NestProduct {
+  DType left = DType::f32, right = DType::f32, sum = DType::f32;
+  int parts = 1;
+};
+
 /// The program of a nest: no extents, strides or literals. Equal programs share machine code.
 struct NestProgram {
   NestKind kind = NestKind::row_wise;
   std::vector<NestOperand> operands;
-  std::vector<int> product_parts;  ///< for each product how many parts its result has
+  std::vector<NestProduct> products;
   std::vector<NestInstruction> body;
 
   /// Canonical text: the key of the kernel cache and what `dump --stage=kernels` shows.
   std::string text() const;
 };
-
-// --- the call: plain C layout, read by emitted code; all strides in bytes except those of iota, in
-// indices ---
-
-struct NestOperandArguments {
-  void* base = nullptr;  ///< at row 0, part 0, column 0; for iota the index there
-  int64_t row = 0;
-  int64_t part = 0;
-  int64_t column = 0;
-};
-
-struct NestProductArguments {
-  const void* a = nullptr;  ///< left operand at row 0, k 0 (f32)
-  int64_t a_row = 0;
-  int64_t a_k = 0;
-  const void* panels = nullptr;  ///< right operand: [blocks][k][parts][width]
-  int64_t block = 0;             ///< bytes from one block to the next
-  int64_t k = 0;                 ///< number of terms
-};
-
-struct NestArguments {
-  const NestOperandArguments* operands = nullptr;
-  const NestProductArguments* products = nullptr;
-  int64_t row_begin = 0, row_end = 0;
-  int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
-  /// Sums over several calls with successive ranges of k, to which each adds that of its range,
-  /// [rows][parts][width] f32; null for one call.
-  void* partial = nullptr;
-  int64_t partial_row = 0;
-  int64_t first = 1;  ///< `partial` holds nothing yet
-  int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
-};
-
-using NestFunction = void (*)(const NestArguments*);
-
-/// The tile of a program for a vector width.
-struct TileShape {
-  int lanes = 16;                                ///< elements of a vector
-  int vectors = 1;                               ///< unit vectors in a block of columns
-  int rows = 6;                                  ///< most rows in a tile
-  int accumulators = 24;                         ///< vectors of sums that fit the registers
-  int width() const { return lanes * vectors; }  ///< units in a block
-};
-
-/// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24 of
-/// 32 registers, 12 of 16.
-TileShape tile_shape(const NestProgram& program, int lanes, int registers);
 
 }  // namespace graphc

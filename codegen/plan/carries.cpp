@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "codegen/lower/rows.h"
 #include "codegen/plan/in_place.h"
+#include "codegen/plan/moves.h"
 #include "codegen/plan/uses.h"
 #include "codegen/plan/view.h"
 #include "codegen/plan/visit.h"
@@ -130,10 +130,9 @@ class CarryPlaces {
     View from = contiguous_view(carry.now, {carry.dtype, {carry.elements}}), to = from;
     from.address = carry.initial;
     to.address.value = carry.now;
-    RowBinding binding;
-    binding.name = buffer.name;
-    binding.program = [&](NestProgram program) { return index_of(std::move(program)); };
-    return {"map", lower_copy(from, to, binding)};
+    Nest nest = copy_nest(from, to, buffer.name);
+    nest.call.program = index_of(std::move(nest.program));
+    return {"map", std::move(nest.call)};
   }
 
   int index_of(NestProgram program) {

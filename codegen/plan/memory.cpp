@@ -50,4 +50,12 @@ void plan_memory(Plan& plan) {
   }
 }
 
+Plan make_plan(const Graph& kernels, const Machine& machine) {
+  Plan plan = lower(kernels, machine);
+  plan_memory(plan);
+  schedule(plan, machine);
+  verify_plan(plan);
+  return plan;
+}
+
 }  // namespace graphc

@@ -2,6 +2,14 @@
 // The compiled step as data: buffers with places and lifetimes, and records that every thread
 // walks.
 //
+//     lower (codegen/lower)   kernels to records; every value has a place of its own
+//     plan_memory             values share places (plan/sharing.h), buffers get offsets
+//     schedule                every record gets each worker's share (plan/schedule.h)
+//     verify_plan             replays which value lies where
+//
+// All four ask a Machine (codegen/machine.h) and know none. A target walks the plan with
+// plan/walk.h, or turns it into something that does.
+//
 // Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
 // do not. A record is a phase: the team meets after each. Inside a loop the team meets after each
 // record too, so that its records are phases of their own, unless the loop is `private_rows`: then
@@ -15,7 +23,9 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/machine.h"
 #include "codegen/nest/program.h"
+#include "codegen/plan/schedule.h"
 #include "ir/graph.h"
 
 namespace graphc {
@@ -75,21 +85,26 @@ struct CallOperand {
   std::vector<int64_t> outer;
 };
 
-/// A product of a nest call. The right operand is a matrix [k, parts * unit]; it is in panels
-/// already (`packed`), or it is put into panels block by block while the call runs.
+/// Strides in bytes of a matrix [k, parts * unit] as it lies.
+struct MatrixStrides {
+  int64_t k = 0, column = 0, part = 0;
+  bool operator==(const MatrixStrides&) const = default;
+};
+
+/// A product of a nest call. The nest reads its right operand, a matrix [k, parts * unit], in
+/// panels: it lies so already (`in_panels`), or is put into panels block by block while the call
+/// runs.
 struct CallProduct {
   Address a;
   int64_t a_row = 0, a_k = 0;  ///< bytes
   Address b;
   bool in_panels = false;
-  int64_t b_k = 0, b_column = 0,
-          b_part = 0;  ///< bytes, of the matrix as it lies; unused when packed
-  int64_t k = 0;
-  int parts = 1;
+  MatrixStrides b_strides;  ///< unused when in panels
+  PanelForm panels;
   std::vector<int64_t> outer;  ///< bytes, of the left operand
 };
 
-/// Along what a call may be shared out to threads; the walker chooses by the number of threads.
+/// Along what a call may be shared out to workers; schedule() chooses by their number.
 enum class Split : uint8_t { rows, columns, any };
 
 /// One nest over an extent.
@@ -103,13 +118,12 @@ struct NestCall {
   Split split = Split::any;
 };
 
-/// Puts a matrix [k, parts * unit] into panels [blocks][k][parts][width], padded with zeros.
+/// Puts a matrix [k, parts * unit] into panels.
 struct PanelCall {
   std::string name;
   Address from, to;
-  int64_t k = 0, unit = 0, parts = 1;
-  int64_t from_k = 0, from_column = 0, from_part = 0;  ///< bytes
-  int program = 0;  ///< the nest that reads the panels: it fixes the width
+  MatrixStrides from_strides;
+  PanelForm panels;
 };
 
 enum class TableOp : uint8_t { gather, scatter, scatter_add, merge_rows };
@@ -147,7 +161,7 @@ struct LoopCall {
   int64_t steps = 0;
   bool reverse = false;
   bool private_rows = false;
-  int64_t rows = 0;  ///< split over threads if private_rows
+  int64_t rows = 0;  ///< shared out if private_rows
   std::vector<Carry> carries;
   std::vector<Record> body;
 };
@@ -165,6 +179,7 @@ struct Record {
   std::string family;  ///< of the kernel it comes from
   std::variant<NestCall, PanelCall, TableCall, LoopCall, BlockCall> call;
   int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
+  Share share;  ///< set by schedule()
 };
 
 /// A copy that planning took out, because both values have one place from there on.
@@ -176,7 +191,7 @@ struct RemovedCopy {
 
 struct Plan {
   std::string name;
-  std::vector<NestProgram> programs;  ///< distinct
+  std::vector<NestProgram> programs;  ///< distinct: what there is machine code for
   std::vector<Buffer> buffers;
   std::vector<Record> records;
   std::vector<RemovedCopy> removed;  ///< by id
@@ -184,18 +199,13 @@ struct Plan {
   int64_t arena_bytes = 0;
   int phases = 0;
   int loop_depth = 0;  ///< deepest nesting of loops
-};
-
-/// What lowering must know of the machine: how panels are blocked depends on it.
-struct VectorShape {
-  int lanes = 16;
-  int registers = 32;
+  int workers = 1;     ///< among whom the records are shared out
 };
 
 /// Lowers a graph of kernels (passes/fuse.h) to a plan without offsets, in which every value has a
 /// place of its own: a state gets its next value by a copy at the end, a scatter works on a copy of
 /// its table. Throws ErrorKind::input, naming the node, for what no family takes.
-Plan lower(const Graph& kernels, const VectorShape& vectors);
+Plan lower(const Graph& kernels, const Machine& machine);
 
 /// Lets values share places (codegen/plan/sharing.h), then gives every arena buffer an offset, so
 /// that no two that live at once overlap; sets arena_bytes.
@@ -205,6 +215,9 @@ void plan_memory(Plan& plan);
 /// been given to another since it was written, if two live buffers overlap, or a record uses a dead
 /// one.
 void verify_plan(const Plan& plan);
+
+/// The plan that a target walks: all of the above, in order.
+Plan make_plan(const Graph& kernels, const Machine& machine);
 
 /// The plan as a person reads it: buffers with offset, lifetime and phase, records with what they
 /// read and write.

@@ -12,6 +12,7 @@
 #include "codegen/plan/in_place.h"
 #include "codegen/plan/uses.h"
 #include "codegen/plan/visit.h"
+#include "ir/cases.h"
 #include "ir/mutant.h"
 
 namespace graphc {
@@ -189,10 +190,10 @@ void drop_programs(Plan& plan) {
   std::vector<int> index(plan.programs.size(), -1);
   const auto each = [&](const auto& self, std::vector<Record>& records, const auto& use) -> void {
     for (Record& record : records) {
-      if (auto* nest = std::get_if<NestCall>(&record.call)) use(nest->program);
-      if (auto* pack = std::get_if<PanelCall>(&record.call)) use(pack->program);
-      if (auto* loop = std::get_if<LoopCall>(&record.call)) self(self, loop->body, use);
-      if (auto* block = std::get_if<BlockCall>(&record.call)) self(self, block->body, use);
+      std::visit(Cases{[&](NestCall& call) { use(call.program); }, [](PanelCall&) {},
+                       [](TableCall&) {}, [&](LoopCall& loop) { self(self, loop.body, use); },
+                       [&](BlockCall& block) { self(self, block.body, use); }},
+                 record.call);
     }
   };
   each(each, plan.records, [&](int program) { index[size_t(program)] = 0; });

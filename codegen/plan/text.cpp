@@ -17,8 +17,6 @@ bool lives_in_arena(const Buffer& buffer) {
 }
 
 constexpr const char* place_names[] = {"arena", "input", "state", "output", "constant"};
-constexpr const char* split_names[] = {"rows", "columns", "rows or columns"};
-
 std::string text_of(const Plan& plan, const Address& address) {
   std::string text = fmt::format("%{}", plan.buffers[size_t(address.buffer)].name);
   if (address.offset != 0) text += fmt::format("+{}", address.offset);
@@ -51,46 +49,103 @@ void print_phases(const Plan& plan, const std::vector<Record>& records, const st
   }
 }
 
+/// "rows 0..4 | 4..8": what each worker does.
+std::string text_of(const Share& share, int workers) {
+  static constexpr const char* names[] = {"",       "",        "rows",      "columns",
+                                          "blocks", "indices", "table rows"};
+  if (share.along == Along::inside || share.along == Along::around) return "";
+  std::vector<std::string> ranges;
+  for (int worker = 0; worker < workers; ++worker) {
+    const Range own = share_of(share, worker, workers);
+    ranges.push_back(own.empty() ? "none" : fmt::format("{}..{}", own.begin, own.end));
+  }
+  return fmt::format("; {} {}", names[size_t(share.along)], fmt::join(ranges, " | "));
+}
+
+class RecordText {
+ public:
+  RecordText(const Plan& plan, const Record& record, std::string indent, std::string& out)
+      : plan_(plan), record_(record), indent_(std::move(indent)), out_(out) {}
+
+  void operator()(const NestCall& call) const {
+    const NestProgram& program = plan_.programs[size_t(call.program)];
+    out_ += fmt::format("{}{} %{}: nest {} over {} rows x {} columns", indent_, record_.family,
+                        call.name, call.program, call.rows, call.unit);
+    if (!call.outer.empty()) out_ += fmt::format(", {} times", fmt::join(call.outer, " x "));
+    end_line();
+    for (const CallProduct& product : call.products) {
+      const PanelForm& form = product.panels;
+      out_ += fmt::format("{}  product  {} x {}, k {}, {} part{}{}\n", indent_,
+                          text_of(plan_, product.a), text_of(plan_, product.b), form.k, form.parts,
+                          form.parts == 1 ? "" : "s", product.in_panels ? ", in panels" : "");
+    }
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      if (call.operands[i].address.buffer < 0) continue;
+      out_ += fmt::format("{}  {} {}\n", indent_, verb(program.operands[i].kind),
+                          text_of(plan_, call.operands[i].address));
+    }
+  }
+
+  void operator()(const PanelCall& call) const {
+    const PanelForm& form = call.panels;
+    out_ += fmt::format("{}panels {} -> {}: [{}, {} x {}]", indent_, text_of(plan_, call.from),
+                        text_of(plan_, call.to), form.k, form.parts, form.unit);
+    end_line();
+  }
+
+  void operator()(const TableCall& call) const {
+    out_ += fmt::format("{}rows %{}: {}, table {} of {} rows, {} indices {}, rows {}", indent_,
+                        call.name, name_of(call.op), text_of(plan_, call.table), call.table_rows,
+                        call.count, text_of(plan_, call.indices), text_of(plan_, call.rows));
+    end_line();
+  }
+
+  void operator()(const LoopCall& loop) const {
+    out_ += fmt::format("{}{} %{}: {} steps{}, no meeting inside", indent_, record_.family,
+                        loop.name, loop.steps, loop.reverse ? " backwards" : "");
+    end_line();
+    body(loop.body);
+  }
+
+  void operator()(const BlockCall& block) const {
+    out_ += fmt::format("{}{} %{}: {} rows at a time", indent_, record_.family, block.name,
+                        block.block_rows);
+    end_line();
+    body(block.body);
+  }
+
+ private:
+  static const char* verb(OperandKind kind) {
+    switch (kind) {
+      case OperandKind::load:
+        return "reads";
+      case OperandKind::store:
+        return "writes";
+      case OperandKind::reduce_sum:
+      case OperandKind::reduce_max:
+        return "reduces into";
+      case OperandKind::iota:
+      case OperandKind::literal:
+        return "counts";
+    }
+    return "";
+  }
+
+  void end_line() const { out_ += text_of(record_.share, plan_.workers) + "\n"; }
+
+  void body(const std::vector<Record>& records) const {
+    for (const Record& inner : records) print_record(plan_, inner, indent_ + "  ", out_);
+  }
+
+  const Plan& plan_;
+  const Record& record_;
+  const std::string indent_;
+  std::string& out_;
+};
+
 void print_record(const Plan& plan, const Record& record, const std::string& indent,
                   std::string& out) {
-  if (auto nest = std::get_if<NestCall>(&record.call)) {
-    const NestProgram& program = plan.programs[size_t(nest->program)];
-    out += fmt::format("{}{} %{}: nest {} over {} rows x {} columns", indent, record.family,
-                       nest->name, nest->program, nest->rows, nest->unit);
-    if (!nest->outer.empty()) out += fmt::format(", {} times", fmt::join(nest->outer, " x "));
-    out += fmt::format(", shared out by {}\n", split_names[size_t(nest->split)]);
-    for (const CallProduct& product : nest->products) {
-      out +=
-          fmt::format("{}  product  {} x {}, k {}, {} part{}{}\n", indent, text_of(plan, product.a),
-                      text_of(plan, product.b), product.k, product.parts,
-                      product.parts == 1 ? "" : "s", product.in_panels ? ", in panels" : "");
-    }
-    for (size_t i = 0; i < nest->operands.size(); ++i) {
-      const OperandKind kind = program.operands[i].kind;
-      if (nest->operands[i].address.buffer < 0) continue;
-      const char* verb = kind == OperandKind::load    ? "reads"
-                         : kind == OperandKind::store ? "writes"
-                                                      : "reduces into";
-      out += fmt::format("{}  {} {}\n", indent, verb, text_of(plan, nest->operands[i].address));
-    }
-  } else if (auto pack = std::get_if<PanelCall>(&record.call)) {
-    out += fmt::format("{}pack {} -> {}: [{}, {} x {}]\n", indent, text_of(plan, pack->from),
-                       text_of(plan, pack->to), pack->k, pack->parts, pack->unit);
-  } else if (auto rows = std::get_if<TableCall>(&record.call)) {
-    out += fmt::format("{}rows %{}: {}, table {} of {} rows, {} indices {}, rows {}\n", indent,
-                       rows->name, name_of(rows->op), text_of(plan, rows->table), rows->table_rows,
-                       rows->count, text_of(plan, rows->indices), text_of(plan, rows->rows));
-  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
-    out += fmt::format("{}{} %{}: {} rows shared out, {} at a time\n", indent, record.family,
-                       block->name, block->rows, block->block_rows);
-    for (const Record& inner : block->body) print_record(plan, inner, indent + "  ", out);
-  } else {
-    const LoopCall& loop = std::get<LoopCall>(record.call);
-    out += fmt::format("{}{} %{}: {} steps{}, {} rows shared out, no meeting inside\n", indent,
-                       record.family, loop.name, loop.steps, loop.reverse ? " backwards" : "",
-                       loop.rows);
-    for (const Record& inner : loop.body) print_record(plan, inner, indent + "  ", out);
-  }
+  std::visit(RecordText(plan, record, indent, out), record.call);
 }
 
 }  // namespace
@@ -99,8 +154,9 @@ std::string print(const Plan& plan) {
   int64_t sum = 0;
   for (const Buffer& buffer : plan.buffers) sum += lives_in_arena(buffer) ? buffer.bytes : 0;
   std::string out =
-      fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests\n", plan.name,
-                  plan.arena_bytes, sum, plan.phases, plan.programs.size());
+      fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests, {} worker{}\n",
+                  plan.name, plan.arena_bytes, sum, plan.phases, plan.programs.size(), plan.workers,
+                  plan.workers == 1 ? "" : "s");
   for (const Buffer& buffer : plan.buffers) {
     // What has another's place has none of its own.
     if (buffer.place == Place::arena && buffer.first_phase < 0) continue;

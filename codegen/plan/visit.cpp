@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/plan/visit.h"
 
+#include <type_traits>
+
+#include "ir/cases.h"
+
 namespace graphc {
 namespace {
 
@@ -22,25 +26,33 @@ void visit(Address& address, const std::function<void(Address&)>& f) {
 /// Both walks: `AnyRecord` is Record or const Record, and the addresses are const if it is.
 template <typename AnyRecord, typename Visit>
 void walk(AnyRecord& record, const Visit& f) {
-  if (auto nest = std::get_if<NestCall>(&record.call)) {
-    for (auto& operand : nest->operands) visit(operand.address, f);
-    for (auto& product : nest->products) {
+  // The parameters are deduced: calls are const where the record is.
+  const auto nest = [&](auto& call) {
+    for (auto& operand : call.operands) visit(operand.address, f);
+    for (auto& product : call.products) {
       visit(product.a, f);
       visit(product.b, f);
     }
-  } else if (auto pack = std::get_if<PanelCall>(&record.call)) {
-    visit(pack->from, f);
-    visit(pack->to, f);
-  } else if (auto rows = std::get_if<TableCall>(&record.call)) {
-    for (auto* address : {&rows->table, &rows->indices, &rows->rows, &rows->distinct})
-      visit(*address, f);
-  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
-    for (auto& inner : block->body) walk(inner, f);
-  } else {
-    auto& loop = std::get<LoopCall>(record.call);
-    for (auto& carry : loop.carries) visit(carry.initial, f);
-    for (auto& inner : loop.body) walk(inner, f);
-  }
+  };
+  const auto each = [&](auto& call) {
+    using Call = std::remove_const_t<std::remove_reference_t<decltype(call)>>;
+    if constexpr (std::is_same_v<Call, NestCall>) {
+      nest(call);
+    } else if constexpr (std::is_same_v<Call, PanelCall>) {
+      visit(call.from, f);
+      visit(call.to, f);
+    } else if constexpr (std::is_same_v<Call, TableCall>) {
+      for (auto* address : {&call.table, &call.indices, &call.rows, &call.distinct})
+        visit(*address, f);
+    } else if constexpr (std::is_same_v<Call, BlockCall>) {
+      for (auto& inner : call.body) walk(inner, f);
+    } else {
+      static_assert(std::is_same_v<Call, LoopCall>);
+      for (auto& carry : call.carries) visit(carry.initial, f);
+      for (auto& inner : call.body) walk(inner, f);
+    }
+  };
+  std::visit(each, record.call);
 }
 
 }  // namespace
@@ -85,22 +97,25 @@ void table_accesses(const TableCall& call, const VisitAccess& f) {
 }  // namespace
 
 void visit_accesses(const Plan& plan, const Record& record, const VisitAccess& f) {
-  if (auto nest = std::get_if<NestCall>(&record.call)) {
-    nest_accesses(plan.programs[size_t(nest->program)], *nest, f);
-  } else if (auto pack = std::get_if<PanelCall>(&record.call)) {
-    f(pack->from, Access::read);
-    f(pack->to, Access::write);
-  } else if (auto rows = std::get_if<TableCall>(&record.call)) {
-    table_accesses(*rows, f);
-  } else if (auto block = std::get_if<BlockCall>(&record.call)) {
-    for (const Record& inner : block->body) visit_accesses(plan, inner, f);
-  } else {
-    const LoopCall& loop = std::get<LoopCall>(record.call);
-    for (const Carry& carry : loop.carries) {
-      if (carry.initial.buffer >= 0) f(carry.initial, Access::read);
-    }
-    for (const Record& inner : loop.body) visit_accesses(plan, inner, f);
-  }
+  const auto body = [&](const std::vector<Record>& records) {
+    for (const Record& inner : records) visit_accesses(plan, inner, f);
+  };
+  std::visit(Cases{[&](const NestCall& call) {
+                     nest_accesses(plan.programs[size_t(call.program)], call, f);
+                   },
+                   [&](const PanelCall& call) {
+                     f(call.from, Access::read);
+                     f(call.to, Access::write);
+                   },
+                   [&](const TableCall& call) { table_accesses(call, f); },
+                   [&](const BlockCall& block) { body(block.body); },
+                   [&](const LoopCall& loop) {
+                     for (const Carry& carry : loop.carries) {
+                       if (carry.initial.buffer >= 0) f(carry.initial, Access::read);
+                     }
+                     body(loop.body);
+                   }},
+             record.call);
 }
 
 void change_address(Address& address, const std::function<void(Address&)>& change) {

@@ -2,27 +2,22 @@
 #include "tests/codegen/replay_plan.h"
 
 #include <algorithm>
-#include <tuple>
 
-#include "codegen/cpu/share.h"
+#include "codegen/plan/position.h"
+#include "ir/cases.h"
 #include "tests/codegen/replay_memory.h"
 
 namespace graphc::testing {
 namespace {
 
-using cpu::Range;
-using cpu::share;
-
 class Replay {
  public:
-  Replay(const Plan& lowered, const Plan& planned, const VectorShape& vectors, int threads)
+  Replay(const Plan& lowered, const Plan& planned, const Machine& machine)
       : lowered_(lowered),
         planned_(planned),
-        vectors_(vectors),
-        threads_(threads),
+        machine_(machine),
         memory_(lowered, planned),
-        iteration_(size_t(planned.loop_depth)),
-        step_(size_t(planned.loop_depth)) {}
+        position_(size_t(planned.loop_depth)) {}
 
   std::string run() {
     each_pair(lowered_.records, planned_.records,
@@ -61,10 +56,9 @@ class Replay {
       return;
     }
     if (b != nullptr) memory_.next_phase();
-    for (thread_ = 0; thread_ < threads_; ++thread_) {
-      memory_.set_thread(thread_);
+    for (worker_ = 0; worker_ < planned_.workers; ++worker_) {
+      memory_.set_thread(worker_);
       own_rows_ = {};
-      private_rows_ = false;
       call(a, b);
     }
   }
@@ -74,8 +68,7 @@ class Replay {
   void each_step(const LoopCall& loop, const Body& body) {
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < loop.steps; ++i) {
-      iteration_[depth] = i;
-      step_[depth] = loop.reverse ? loop.steps - 1 - i : i;
+      position_[depth] = position_in(loop, i);
       for (const Carry& carry : loop.carries) begin_step(carry, i == 0);
       body();
     }
@@ -85,7 +78,7 @@ class Replay {
   void begin_step(const Carry& carry, bool first) {
     const int64_t bytes = carry.elements * size_of(carry.dtype);
     if (first) {
-      const auto [buffer, offset] = resolve(carry.initial);
+      const auto [buffer, offset] = resolve(carry.initial, position_);
       memory_.copy_lowered({buffer, -1, offset}, {carry.now}, bytes);
     } else {
       memory_.copy_lowered({carry.next}, {carry.now}, bytes);
@@ -99,32 +92,34 @@ class Replay {
       if (nest == nullptr || !is_copy(program_of(*nest, b == nullptr)))
         return memory_.fail("a record that is not a copy is in one plan alone");
       memory_.set_call(nest->name);
-      return nest_call(a == nullptr ? nullptr : nest, b == nullptr ? nullptr : nest);
+      return nest_call(a == nullptr ? nullptr : nest, b == nullptr ? nullptr : nest, copy.share);
     }
-    if (auto nest = std::get_if<NestCall>(&b->call)) {
-      memory_.set_call(nest->name);
-      nest_call(&std::get<NestCall>(a->call), nest);
-    } else if (auto pack = std::get_if<PanelCall>(&b->call)) {
-      memory_.set_call(pack->name);
-      panel_call(std::get<PanelCall>(a->call), *pack);
-    } else if (auto rows = std::get_if<TableCall>(&b->call)) {
-      memory_.set_call(rows->name);
-      rows_call(std::get<TableCall>(a->call), *rows);
-    } else if (auto block = std::get_if<BlockCall>(&b->call)) {
-      const Range own = share(block->rows, 1, thread_, threads_);
-      private_rows_ = true;
-      for (int64_t row = own.begin; row < own.end; row += block->block_rows) {
-        own_rows_ = {row, std::min(row + block->block_rows, own.end)};
-        bodies(std::get<BlockCall>(a->call).body, block->body);
-      }
-    } else {
-      const auto& loop = std::get<LoopCall>(b->call);
-      const auto& before = std::get<LoopCall>(a->call);
-      private_rows_ = true;
-      own_rows_ = share(loop.rows, 1, thread_, threads_);
-      if (own_rows_.empty()) return;
-      each_step(before, [&] { bodies(before.body, loop.body); });
-    }
+    const Range own = share_of(b->share, worker_, planned_.workers);
+    std::visit(Cases{[&](const NestCall& nest) {
+                       memory_.set_call(nest.name);
+                       nest_call(&std::get<NestCall>(a->call), &nest, b->share);
+                     },
+                     [&](const PanelCall& panels) {
+                       memory_.set_call(panels.name);
+                       panel_call(std::get<PanelCall>(a->call), panels, own);
+                     },
+                     [&](const TableCall& table) {
+                       memory_.set_call(table.name);
+                       table_call(std::get<TableCall>(a->call), table, own);
+                     },
+                     [&](const BlockCall& block) {
+                       for (int64_t row = own.begin; row < own.end; row += block.block_rows) {
+                         own_rows_ = {row, std::min(row + block.block_rows, own.end)};
+                         bodies(std::get<BlockCall>(a->call).body, block.body);
+                       }
+                     },
+                     [&](const LoopCall& loop) {
+                       const auto& before = std::get<LoopCall>(a->call);
+                       own_rows_ = own;
+                       if (own.empty()) return;
+                       each_step(before, [&] { bodies(before.body, loop.body); });
+                     }},
+               b->call);
   }
 
   void bodies(const std::vector<Record>& a, const std::vector<Record>& b) {
@@ -143,24 +138,21 @@ class Replay {
 
   // --- where ---
 
-  std::pair<int, int64_t> resolve(const Address& address) const {
-    if (address.at_first && iteration_[size_t(address.first_loop)] == 0)
-      return resolve(*address.at_first);
-    int64_t offset = address.offset;
-    for (const Address::Term& term : address.terms) {
-      offset += term.step * step_[size_t(term.loop)];
-      if (iteration_[size_t(term.loop)] % 2 == 1) offset += term.parity;
-    }
-    return {address.buffer, offset};
-  }
-
   ReplayPlace place(const Address& a, const Address& b) const { return place(&a, &b); }
 
   /// Of an address that one plan alone has, the other half stays absent.
   ReplayPlace place(const Address* a, const Address* b) const {
     ReplayPlace made;
-    if (a != nullptr) std::tie(made.lowered, made.offset) = resolve(*a);
-    if (b != nullptr) std::tie(made.planned, made.planned_offset) = resolve(*b);
+    if (a != nullptr) {
+      const BufferPlace place = resolve(*a, position_);
+      made.lowered = place.buffer;
+      made.offset = place.offset;
+    }
+    if (b != nullptr) {
+      const BufferPlace place = resolve(*b, position_);
+      made.planned = place.buffer;
+      made.planned_offset = place.offset;
+    }
     return made;
   }
 
@@ -171,33 +163,18 @@ class Replay {
     int64_t row = 0, part = 0, column = 0, bytes = 0;
   };
 
-  /// As Walker shares a call out.
-  void shares(const NestCall& call, const NestProgram& program, Range& rows, Range& columns) const {
-    rows = {0, call.rows};
-    columns = {0, call.unit};
-    if (private_rows_) {
-      rows = own_rows_;
-      return;
-    }
-    const TileShape shape = tile_shape(program, vectors_.lanes, vectors_.registers);
-    const int64_t width = program.kind == NestKind::row_wise ? shape.lanes : shape.width();
-    const int64_t blocks = (call.unit + width - 1) / width;
-    bool by_columns = call.split == Split::columns;
-    if (call.split == Split::any) {
-      by_columns = program.kind == NestKind::tiles
-                       ? blocks >= 4 * threads_ || blocks * 6 > call.rows
-                       : call.rows < threads_;
-    }
-    (by_columns ? columns : rows) = by_columns ? share(call.unit, width, thread_, threads_)
-                                               : share(call.rows, 1, thread_, threads_);
-  }
-
-  /// A call in both plans, or in one alone (the other is null).
-  void nest_call(const NestCall* a, const NestCall* b) {
+  /// A call in both plans, or in one alone (the other is null). The memory of the lowered plan
+  /// knows no threads: what is there alone the first worker does.
+  void nest_call(const NestCall* a, const NestCall* b, const Share& share) {
     const NestCall& call = b == nullptr ? *a : *b;
     const NestProgram& program = program_of(call, b == nullptr);
-    Range rows, columns;
-    shares(call, program, rows, columns);
+    if (b == nullptr && worker_ > 0) return;
+    Range rows{0, call.rows}, columns{0, call.unit};
+    if (b != nullptr && share.along == Along::around) {
+      rows = own_rows_;
+    } else if (b != nullptr) {
+      (share.along == Along::columns ? columns : rows) = share_of(share, worker_, planned_.workers);
+    }
     if (rows.empty() && call.rows > 0) return;
     if (columns.empty() && call.unit > 0) return;
     if (std::ranges::count(call.outer, 0) > 0) return;
@@ -262,7 +239,7 @@ class Replay {
   void one_nest(const NestCall& a, const NestCall& b, const NestProgram& program,
                 const std::vector<Operand>& operands, const std::vector<int64_t>& index,
                 const Range& rows, const Range& columns) {
-    const int64_t width = vectors_.lanes;
+    const int64_t width = machine_.lanes;
     const auto step = [&](int64_t row, int64_t column) {
       const Range vector{column, std::min(column + width, columns.end)};
       if (program.kind == NestKind::tiles) products(a, b, index, row, rows, vector, columns);
@@ -302,22 +279,22 @@ class Replay {
   /// of the two reads finds it.
   void products(const NestCall& a, const NestCall& b, const std::vector<int64_t>& index,
                 int64_t row, const Range& rows, const Range& vector, const Range& columns) {
-    const NestProgram& program = planned_.programs[size_t(b.program)];
-    const int64_t width = tile_shape(program, vectors_.lanes, vectors_.registers).width();
     for (size_t i = 0; i < b.products.size(); ++i) {
       const CallProduct &p = a.products[i], &q = b.products[i];
+      const PanelForm& form = q.panels;
       const ReplayPlace left = place(p.a, q.a).moved(along(q.outer, index) + row * q.a_row);
       const ReplayPlace right = place(p.b, q.b);
       const bool read_left = vector.begin == columns.begin || vector.end == columns.end;
       const bool read_right = row == rows.begin || row + 1 == rows.end;
-      for (int64_t k = 0; k < q.k; ++k) {
+      for (int64_t k = 0; k < form.k; ++k) {
         if (read_left) memory_.read(left.moved(k * q.a_k), 4);
         for (int64_t c = vector.begin; read_right && c < vector.end; ++c) {
-          for (int64_t part = 0; part < q.parts; ++part) {
-            const int64_t panel =
-                ((c / width * q.k + k) * q.parts + part) * width * 4 + c % width * 4;
-            memory_.read(
-                right.moved(q.in_panels ? panel : k * q.b_k + c * q.b_column + part * q.b_part), 4);
+          for (int64_t part = 0; part < form.parts; ++part) {
+            const int64_t panel = c / form.width * form.block_bytes() +
+                                  ((k * form.parts + part) * form.width + c % form.width) * 4;
+            const MatrixStrides& lies = q.b_strides;
+            const int64_t plain = k * lies.k + c * lies.column + part * lies.part;
+            memory_.read(right.moved(q.in_panels ? panel : plain), 4);
           }
         }
       }
@@ -326,68 +303,66 @@ class Replay {
 
   // --- the rest ---
 
-  void panel_call(const PanelCall& a, const PanelCall& b) {
-    const NestProgram& program = planned_.programs[size_t(b.program)];
-    const int64_t width = tile_shape(program, vectors_.lanes, vectors_.registers).width();
+  void panel_call(const PanelCall& a, const PanelCall& b, const Range& own) {
+    const PanelForm& form = b.panels;
+    const MatrixStrides& lies = b.from_strides;
     const ReplayPlace from = place(a.from, b.from), to = place(a.to, b.to);
-    const Range own = share((b.unit + width - 1) / width, 1, thread_, threads_);
-    for (int64_t c = own.begin * width; c < std::min(own.end * width, b.unit); ++c) {
-      for (int64_t k = 0; k < b.k; ++k) {
-        for (int64_t part = 0; part < b.parts; ++part)
-          memory_.read(from.moved(k * b.from_k + c * b.from_column + part * b.from_part), 4);
+    for (int64_t c = own.begin * form.width; c < std::min(own.end * form.width, form.unit); ++c) {
+      for (int64_t k = 0; k < form.k; ++k) {
+        for (int64_t part = 0; part < form.parts; ++part)
+          memory_.read(from.moved(k * lies.k + c * lies.column + part * lies.part), 4);
       }
     }
-    const int64_t block = b.k * b.parts * width * 4;
-    for (int64_t i = own.begin; i < own.end; ++i) memory_.write(to.moved(i * block), block);
+    for (int64_t i = own.begin; i < own.end; ++i)
+      memory_.write(to.moved(i * form.block_bytes()), form.block_bytes());
   }
 
-  void rows_call(const TableCall& a, const TableCall& b) {
+  void table_call(const TableCall& a, const TableCall& b, const Range& own) {
     const ReplayPlace table = place(a.table, b.table), rows = place(a.rows, b.rows);
     memory_.read(place(a.indices, b.indices), b.count * size_of(b.index_dtype));
+    const auto each_own = [&](const auto& visit) {
+      for (int64_t i = own.begin; i < own.end; ++i) visit(i * b.row_bytes);
+    };
     if (b.op == TableOp::gather) {
-      const Range own = share(b.count, 1, thread_, threads_);
       if (!own.empty()) memory_.read(table, b.table_rows * b.row_bytes);
-      for (int64_t i = own.begin; i < own.end; ++i)
-        memory_.write(rows.moved(i * b.row_bytes), b.row_bytes);
+      each_own([&](int64_t at) { memory_.write(rows.moved(at), b.row_bytes); });
       return;
     }
     memory_.read(rows, b.count * b.row_bytes);
     if (b.op == TableOp::merge_rows) {
-      if (thread_ > 0) return;
-      memory_.write(table, b.table_rows * b.row_bytes);
-      memory_.write(place(a.distinct, b.distinct), b.table_rows * size_of(b.distinct_dtype));
+      const int64_t size = size_of(b.distinct_dtype);
+      each_own([&](int64_t at) { memory_.write(table.moved(at), b.row_bytes); });
+      memory_.write(place(a.distinct, b.distinct).moved(own.begin * size),
+                    (own.end - own.begin) * size);
       return;
     }
-    const Range own = share(b.table_rows, 1, thread_, threads_);
-    for (int64_t i = own.begin; i < own.end; ++i) {
-      memory_.read(table.moved(i * b.row_bytes), b.row_bytes);
-      memory_.write(table.moved(i * b.row_bytes), b.row_bytes);
-    }
+    each_own([&](int64_t at) {
+      memory_.read(table.moved(at), b.row_bytes);
+      memory_.write(table.moved(at), b.row_bytes);
+    });
   }
 
   const Plan& lowered_;
   const Plan& planned_;
-  const VectorShape vectors_;
-  const int threads_;
+  const Machine& machine_;
   ReplayMemory memory_;
-  int depth_ = 0, thread_ = 0;
-  std::vector<int64_t> iteration_, step_;
-  bool private_rows_ = false;
+  int depth_ = 0, worker_ = 0;
+  Position position_;
   Range own_rows_;
 };
 
 }  // namespace
 
-std::string replay(const Plan& lowered, const Plan& planned, const VectorShape& vectors,
-                   int threads) {
-  return Replay(lowered, planned, vectors, threads).run();
+std::string replay(const Plan& lowered, const Plan& planned, const Machine& machine) {
+  return Replay(lowered, planned, machine).run();
 }
 
-std::string replay(const Graph& kernels, const VectorShape& vectors, int threads) {
-  const Plan lowered = lower(kernels, vectors);
+std::string replay(const Graph& kernels, const Machine& machine) {
+  const Plan lowered = lower(kernels, machine);
   Plan planned = lowered;
   plan_memory(planned);
-  return replay(lowered, planned, vectors, threads);
+  schedule(planned, machine);
+  return replay(lowered, planned, machine);
 }
 
 }  // namespace graphc::testing

@@ -19,8 +19,6 @@
 namespace graphc::testing {
 namespace {
 
-constexpr VectorShape shapes[] = {{16, 32}, {8, 16}, {4, 16}};
-
 GraphPtr kernels_of(const GraphPtr& graph, const char* variant) {
   CompileReport report;
   return cpu::form_cpu_kernels(graph, {.variant = variant}, report);
@@ -34,14 +32,14 @@ int64_t expect_replayed(const GraphPtr& graph, const std::string& name) {
     const GraphPtr kernels = kernels_of(graph, variant);
     ++turn;
     for (int threads = 1; threads <= 3; ++threads) {
-      const VectorShape& shape = shapes[(turn + size_t(threads)) % std::size(shapes)];
-      seen.emplace(threads, shape.lanes);
-      EXPECT_EQ(replay(*kernels, shape, threads), "")
-          << name << ", " << variant << ", " << threads << " threads, " << shape.lanes << " lanes";
+      const Machine machine = machine_like(turn + size_t(threads), threads);
+      seen.emplace(threads, machine.lanes);
+      EXPECT_EQ(replay(*kernels, machine), "") << name << ", " << variant << ", " << threads
+                                               << " threads, " << machine.lanes << " lanes";
       ++plans;
     }
   }
-  EXPECT_EQ(seen.size(), 3 * std::size(shapes)) << "not every number of threads met every shape";
+  EXPECT_EQ(seen.size(), 9u) << "not every number of threads met every shape";
   return plans;
 }
 
@@ -83,16 +81,18 @@ TEST(ReplayPlan, OfCellsAndTheirGradients) {
 struct Plans {
   Plans() {
     const GraphPtr kernels = kernels_of(with_gradients(parse_cell(all_cells()[0])), "fused");
-    lowered = lower(*kernels, shapes[0]);
+    lowered = lower(*kernels, machine);
     planned = lowered;
     plan_memory(planned);
+    schedule(planned, machine);
   }
+  const Machine machine = machine_like(0, 2);
   Plan lowered, planned;
 };
 
 TEST(ReplayPlan, FindsBuffersThatShareMemoryWhileBothAreNeeded) {
   const Plans plans;
-  ASSERT_EQ(replay(plans.lowered, plans.planned, shapes[0], 2), "");
+  ASSERT_EQ(replay(plans.lowered, plans.planned, plans.machine), "");
   // Every buffer of the arena in the place of each other that it lives with. No fault are those of
   // which one has been read for the last time when the same element of the other is written.
   int tried = 0, found = 0;
@@ -106,7 +106,7 @@ TEST(ReplayPlan, FindsBuffersThatShareMemoryWhileBothAreNeeded) {
       broken.buffers[i].offset = b.offset;
       broken.arena_bytes += a.bytes;
       ++tried;
-      found += !replay(plans.lowered, broken, shapes[0], 2).empty();
+      found += !replay(plans.lowered, broken, plans.machine).empty();
     }
   }
   EXPECT_GT(tried, 5);
@@ -116,10 +116,12 @@ TEST(ReplayPlan, FindsBuffersThatShareMemoryWhileBothAreNeeded) {
 TEST(ReplayPlan, FindsThreadsThatMeet) {
   // All rows written to the place of the first.
   const GraphPtr rows = parse_graph("graph @f(%x: f32[8,4], %y: f32[4]) { return mul(%x, %y) }");
-  Plan plan = lower(*kernels_of(rows, "fused"), shapes[0]);
+  const Machine machine = machine_like(0, 3);
+  Plan plan = lower(*kernels_of(rows, "fused"), machine);
   Plan planned = plan;
   plan_memory(planned);
-  ASSERT_EQ(replay(plan, planned, shapes[0], 3), "");
+  schedule(planned, machine);
+  ASSERT_EQ(replay(plan, planned, machine), "");
   for (Plan* p : {&plan, &planned}) {
     for (Record& record : p->records) {
       auto& call = std::get<NestCall>(record.call);
@@ -129,16 +131,17 @@ TEST(ReplayPlan, FindsThreadsThatMeet) {
       }
     }
   }
-  EXPECT_NE(replay(plan, planned, shapes[0], 3).find("two threads write"), std::string::npos);
+  EXPECT_NE(replay(plan, planned, machine).find("two threads write"), std::string::npos);
 }
 
 TEST(ReplayPlan, FindsWhatNobodyWrote) {
+  const Machine machine = machine_like(0, 1);
   Plan plan = lower(*kernels_of(parse_graph("graph @f(%x: f32[8,4]) { return neg(%x) }"), "fused"),
-                    shapes[0]);
+                    machine);
   Plan planned = plan;
   plan_memory(planned);
   for (Plan* p : {&plan, &planned}) p->records.clear();
-  EXPECT_NE(replay(plan, planned, shapes[0], 1).find("nobody has written"), std::string::npos);
+  EXPECT_NE(replay(plan, planned, machine).find("nobody has written"), std::string::npos);
 }
 
 }  // namespace

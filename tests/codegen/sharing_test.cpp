@@ -168,8 +168,6 @@ constexpr Case cases[] = {
       })"},
 };
 
-constexpr VectorShape vectors{16, 32};
-
 GraphPtr kernels_of(const Case& c) {
   CompileReport report;
   return cpu::form_cpu_kernels(parse_graph(c.graph), {.variant = "fused"}, report);
@@ -191,7 +189,7 @@ int copies_of(const Plan& plan, const std::vector<Record>& records) {
 class Sharing : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Sharing, CopiesNoMoreThanNeeded) {
-  Plan plan = lower(*kernels_of(GetParam()), vectors);
+  Plan plan = lower(*kernels_of(GetParam()), machine_like(0, 1));
   plan_memory(plan);
   EXPECT_EQ(copies_of(plan, plan.records), GetParam().copies) << print(plan);
   EXPECT_NO_THROW(verify_plan(plan));
@@ -200,7 +198,7 @@ TEST_P(Sharing, CopiesNoMoreThanNeeded) {
 TEST_P(Sharing, KeepsEveryElement) {
   const GraphPtr kernels = kernels_of(GetParam());
   for (int threads = 1; threads <= 3; ++threads)
-    EXPECT_EQ(replay(*kernels, vectors, threads), "") << threads << " threads";
+    EXPECT_EQ(replay(*kernels, machine_like(0, threads)), "") << threads << " threads";
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Sharing, ::testing::ValuesIn(cases),
@@ -210,10 +208,12 @@ INSTANTIATE_TEST_SUITE_P(Cases, Sharing, ::testing::ValuesIn(cases),
 /// the replay of elements let pass must be few.
 TEST(SharingFaults, AreFoundByTheVerifier) {
   int tried = 0, found = 0;
+  const Machine machine = machine_like(0, 2);
   for (const Case& c : cases) {
-    const Plan lowered = lower(*kernels_of(c), vectors);
+    const Plan lowered = lower(*kernels_of(c), machine);
     Plan planned = lowered;
     plan_memory(planned);
+    schedule(planned, machine);
     for (size_t i = 0; i < planned.buffers.size(); ++i) {
       for (size_t j = 0; j < planned.buffers.size(); ++j) {
         const Buffer &a = planned.buffers[i], &b = planned.buffers[j];
@@ -231,7 +231,7 @@ TEST(SharingFaults, AreFoundByTheVerifier) {
         broken.buffers[j].last_phase = broken.phases - 1;
         broken.arena_bytes += 1 << 20;
         broken.buffers[j].offset = b.place == Place::arena ? planned.arena_bytes : 0;
-        if (replay(lowered, broken, vectors, 2).empty()) continue;
+        if (replay(lowered, broken, machine).empty()) continue;
         ++tried;
         try {
           verify_plan(broken);

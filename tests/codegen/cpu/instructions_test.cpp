@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/disassemble.h"
 #include "codegen/cpu/emit_nest.h"
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
 #include "codegen/plan/plan.h"
 #include "codegen/target.h"
@@ -92,15 +93,13 @@ const Example kExamples[] = {
 std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
                                  const CompileOptions& options) {
   CompileReport report;
-  Plan plan = lower(*form_cpu_kernels(graph, options, report),
-                    {cpu.vector_lanes_f32, cpu.vector_registers});
+  Plan plan = lower(*form_cpu_kernels(graph, options, report), machine_of(cpu));
   plan_memory(plan);
   Jit jit(cpu);
   std::vector<Instruction> all;
   for (const NestProgram& program : plan.programs) {
     CodeModule module(cpu, "nest");
-    emit_nest(module, "nest", program,
-              tile_shape(program, cpu.vector_lanes_f32, cpu.vector_registers));
+    emit_nest(module, "nest", program, machine_of(cpu).tile(program));
     for (Instruction& each : disassemble(jit.compile(std::move(module))))
       all.push_back(std::move(each));
   }

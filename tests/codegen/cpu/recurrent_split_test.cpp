@@ -10,6 +10,7 @@
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/cpu/emit_nest.h"
 #include "codegen/cpu/jit.h"
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/walk.h"
 #include "runtime/arena.h"
@@ -34,23 +35,17 @@ int walked_by_the_team(Plan& plan) {
   return changed;
 }
 
-VectorShape vectors_of(const CpuFeatures& cpu) {
-  return {cpu.vector_lanes_f32, cpu.vector_registers};
-}
-
 /// Machine code of nests, made once.
 class Code {
  public:
   CompiledNest of(const NestProgram& program) {
-    const VectorShape vectors = vectors_of(host_cpu());
-    const TileShape shape = tile_shape(program, vectors.lanes, vectors.registers);
     NestFunction& function = functions_[program.text()];
     if (function == nullptr) {
       CodeModule module(host_cpu(), "nest");
-      emit_nest(module, "nest", program, shape);
+      emit_nest(module, "nest", program, machine_of(host_cpu()).tile(program));
       function = reinterpret_cast<NestFunction>(jit_.add(std::move(module), "nest"));
     }
-    return {function, shape};
+    return {function};
   }
 
  private:
@@ -62,6 +57,7 @@ class Code {
 std::vector<Literal> run(Code& code, Plan plan, const Graph& graph, std::vector<Literal> inputs,
                          int threads) {
   plan_memory(plan);
+  schedule(plan, machine_of(host_cpu(), threads));
   verify_plan(plan);
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan.programs) nests.push_back(code.of(program));
@@ -95,13 +91,15 @@ TEST_P(RecurrentSplitCpu, RowsOfOnesOwnAndSharesOfTheTeamGiveTheSameBits) {
     CompileReport report;
     const GraphPtr graph =
         form_cpu_kernels(testing::wide_layer(c, testing::Derivatives::with), {}, report);
-    const Plan own = lower(*graph, vectors_of(host_cpu()));
+    const Machine machine = machine_of(host_cpu(), 3);
+    const Plan own = lower(*graph, machine);
     Plan team = own;
     ASSERT_GE(walked_by_the_team(team), 2) << "a kernel forward and one backward";
     for (const Plan* lowered : {&own, static_cast<const Plan*>(&team)}) {
       Plan planned = *lowered;
       plan_memory(planned);
-      EXPECT_EQ(testing::replay(*lowered, planned, vectors_of(host_cpu()), 3), "") << c.name();
+      schedule(planned, machine);
+      EXPECT_EQ(testing::replay(*lowered, planned, machine), "") << c.name();
     }
     const std::vector<Literal> inputs = testing::wide_inputs(c);
     const std::vector<Literal> wanted = run(code, own, *graph, inputs, 1);

@@ -17,6 +17,12 @@ namespace graphc {
 /// axis is that of the columns.
 std::vector<int64_t> lead_strides(const View& view, const Shape& lead, bool drop_column);
 
+/// A nest and its call; the call's program is set when a plan takes them.
+struct Nest {
+  NestProgram program;
+  NestCall call;
+};
+
 /// Builds the program and the call of one nest over rows of shape `lead`. Units are columns.
 class NestBuilder {
  public:
@@ -24,6 +30,9 @@ class NestBuilder {
 
   NestProgram program;
   NestCall call;  ///< with strides along all axes of `lead`, until join_axes()
+
+  /// What was built; the builder is used up.
+  Nest take() { return {std::move(program), std::move(call)}; }
 
   /// Appends an instruction to the body; returns its index.
   int add(NestInstruction in);

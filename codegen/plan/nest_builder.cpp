@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/nest/builder.h"
+#include "codegen/plan/nest_builder.h"
 
 #include <algorithm>
 #include <cstring>

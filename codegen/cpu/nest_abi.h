@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the walker calls the machine code of a nest: plain C layout, read by emitted code. Strides
+// are in bytes, except those of iota, which are in indices.
+#pragma once
+
+#include <cstdint>
+
+namespace graphc::cpu {
+
+struct NestOperandArguments {
+  void* base = nullptr;  ///< at row 0, part 0, column 0; for iota the index there
+  int64_t row = 0;
+  int64_t part = 0;
+  int64_t column = 0;
+};
+
+struct NestProductArguments {
+  const void* a = nullptr;  ///< left operand at row 0, k 0 (f32)
+  int64_t a_row = 0;
+  int64_t a_k = 0;
+  const void* panels = nullptr;  ///< right operand: [blocks][k][parts][width]
+  int64_t block = 0;             ///< bytes from one block to the next
+  int64_t k = 0;                 ///< number of terms
+};
+
+struct NestArguments {
+  const NestOperandArguments* operands = nullptr;
+  const NestProductArguments* products = nullptr;
+  int64_t row_begin = 0, row_end = 0;
+  int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
+  /// Sums over several calls with successive ranges of k, to which each adds that of its range,
+  /// [rows][parts][width] f32; null for one call.
+  void* partial = nullptr;
+  int64_t partial_row = 0;
+  int64_t first = 1;  ///< `partial` holds nothing yet
+  int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
+};
+
+using NestFunction = void (*)(const NestArguments*);
+
+}  // namespace graphc::cpu

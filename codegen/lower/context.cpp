@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/lower/context.h"
+
+#include <algorithm>
+
+#include "codegen/plan/view.h"
+#include "ir/op.h"
+
+namespace graphc {
+
+LowerContext::LowerContext(std::string name, const Machine& machine)
+    : machine_(machine), records_(&plan_.records) {
+  plan_.name = std::move(name);
+}
+
+int LowerContext::add_buffer(const std::string& name, Place place, int index, int64_t bytes) {
+  Buffer buffer;
+  buffer.name = name;
+  buffer.place = place;
+  buffer.index = index;
+  buffer.bytes = bytes;
+  buffer.scope = scope_;
+  plan_.buffers.push_back(std::move(buffer));
+  return int(plan_.buffers.size()) - 1;
+}
+
+View LowerContext::temporary(const Type& type, const std::string& name) {
+  return contiguous_view(add_buffer(name, Place::arena, 0, type.bytes()), type);
+}
+
+namespace {
+
+/// Appends a number as it is stored.
+template <typename Number>
+void append(std::string& data, const Node& node, DType dtype, Number number,
+            const Machine& machine) {
+  const auto put = [&](auto value) {
+    data.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  switch (dtype) {
+    case DType::f32:
+      return put(float(number));
+    case DType::f64:
+      return put(double(number));
+    case DType::i32:
+      return put(int32_t(number));
+    case DType::u32:
+      return put(uint32_t(number));
+    case DType::i64:
+      return put(int64_t(number));
+    case DType::u8:
+      return put(uint8_t(number));
+    case DType::boolean:
+      return put(uint8_t(number != 0));
+    case DType::bf16:
+      throw input_error(node.where, "{} does not compute in bf16", machine.target);
+  }
+}
+
+}  // namespace
+
+View LowerContext::constant_data(const Node& node) {
+  const Type& type = node.types[0];
+  const int index = add_buffer(node.names[0], Place::constant, 0, type.bytes());
+  std::string& data = plan_.buffers[size_t(index)].data;
+  const Attribute& value = *node.attributes.find("value");
+  if (auto list = std::get_if<std::vector<double>>(&value)) {
+    for (double number : *list) append(data, node, type.dtype, number, machine_);
+  } else {
+    for (int64_t number : std::get<std::vector<int64_t>>(value))
+      append(data, node, type.dtype, number, machine_);
+  }
+  return contiguous_view(index, type);
+}
+
+View LowerContext::destination(Value value, const ViewMap& wanted) {
+  const View* place = wanted.find(value);
+  if (place != nullptr) return *place;
+  const auto slot = history_slots.find({value.node, value.index});
+  if (slot == history_slots.end()) return temporary(value.type(), value.name());
+  const Type& type = value.type();
+  const View longer = temporary({type.dtype, type.shape.with(0, type.shape[0] + 1)}, value.name());
+  View view = longer;
+  view.shape = type.shape;
+  if (slot->second.front) view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
+  return view;
+}
+
+void LowerContext::add(const std::string& family, decltype(Record::call) call) {
+  records_->push_back({family, std::move(call)});
+}
+
+NestCall LowerContext::call_of(Nest nest) {
+  const std::string text = nest.program.text();
+  const auto [found, added] = program_index_.emplace(text, int(plan_.programs.size()));
+  if (added) plan_.programs.push_back(std::move(nest.program));
+  nest.call.program = found->second;
+  return std::move(nest.call);
+}
+
+void LowerContext::copy(const View& from, const View& to, const std::string& name) {
+  if (from.shape.elements() == 0) return;
+  add("map", copy_nest(from, to, name));
+}
+
+void LowerContext::copy_unless_there(const View& from, const View& to, const std::string& name) {
+  if (!same_view(from, to)) copy(from, to, name);
+}
+
+View LowerContext::straight(const View& view, const std::string& name) {
+  if (view.contiguous()) return view;
+  const View result = temporary({view.dtype, view.shape}, name);
+  copy(view, result, name);
+  return result;
+}
+
+void LowerContext::open(OpenLoop& loop) {
+  loop.outer = std::exchange(records_, &loop.call.body);
+  loop.outer_scope = std::exchange(scope_, loop.call.id);
+  note_loop();
+  loop.depth = depth_++;
+}
+
+void LowerContext::close(OpenLoop& loop, const std::string& family) {
+  --depth_;
+  records_ = loop.outer;
+  scope_ = loop.outer_scope;
+  add(family, std::move(loop.call));
+}
+
+}  // namespace graphc

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the functions that lower a graph to a plan have in common: the plan so far, the machine, and
+// where in loops they are. Internal to codegen/lower.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/lower/history.h"
+#include "codegen/lower/rows.h"
+#include "codegen/plan/moves.h"
+#include "codegen/plan/plan.h"
+#include "ir/graph.h"
+
+namespace graphc {
+
+/// Values to views within one graph or loop body.
+class ViewMap {
+ public:
+  void set(Value value, View view) { views_[{value.node, value.index}] = std::move(view); }
+  const View& get(Value value) const { return views_.at({value.node, value.index}); }
+  const View* find(Value value) const {
+    const auto found = views_.find({value.node, value.index});
+    return found == views_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<std::pair<const Node*, int>, View> views_;
+};
+
+class LowerContext {
+ public:
+  /// The machine must outlive the context.
+  LowerContext(std::string name, const Machine& machine);
+
+  const Machine& machine() const { return machine_; }
+  Plan& plan() { return plan_; }
+  const Plan& plan() const { return plan_; }
+
+  // --- buffers ---
+
+  int add_buffer(const std::string& name, Place place, int index, int64_t bytes);
+  /// A new buffer of the arena, that lives in the steps of the loop around.
+  View temporary(const Type& type, const std::string& name);
+  /// A constant that is a list, in a buffer of its own. Throws ErrorKind::input for bf16.
+  View constant_data(const Node& node);
+  /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer.
+  View destination(Value value, const ViewMap& wanted);
+
+  // --- records ---
+
+  /// Appends a record to the phases, or to the loop that is open.
+  void add(const std::string& family, decltype(Record::call) call);
+  void add(const std::string& family, Nest nest) { add(family, call_of(std::move(nest))); }
+  /// The call of a nest, whose program the plan now has; equal programs are one.
+  NestCall call_of(Nest nest);
+  void copy(const View& from, const View& to, const std::string& name);
+  void copy_unless_there(const View& from, const View& to, const std::string& name);
+  /// The view, or a copy of it that is contiguous.
+  View straight(const View& view, const std::string& name);
+
+  // --- loops ---
+
+  /// A loop that is open: what is added goes into its body. Ends with close().
+  struct OpenLoop {
+    LoopCall call;
+    int depth = 0;
+    std::vector<Record>* outer = nullptr;
+    int outer_scope = -1;
+  };
+  /// The id of the next loop, for one whose carries are made before it is opened.
+  int new_loop_id() { return loops_++; }
+  /// Opens a loop whose addresses count steps at the present depth; `loop` stays where it is until
+  /// it is closed.
+  void open(OpenLoop& loop);
+  void close(OpenLoop& loop, const std::string& family);
+  int depth() const { return depth_; }
+  /// Notes that a loop without phases of its own is at the present depth.
+  void note_loop() { plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1); }
+  /// Makes buffers in the steps of loop `id` while `make` runs.
+  template <typename Make>
+  void in_scope(int id, const Make& make) {
+    const int outer = std::exchange(scope_, id);
+    make();
+    scope_ = outer;
+  }
+
+  /// Emitted values that get a slot more, for their shifted history (codegen/lower/history.h).
+  std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots;
+
+ private:
+  const Machine& machine_;
+  Plan plan_;
+  std::vector<Record>* records_;              // where add() appends
+  std::map<std::string, int> program_index_;  // by text
+  int depth_ = 0;                             // of the loop being lowered
+  int scope_ = -1;                            // its id
+  int loops_ = 0;                             // ids given so far
+};
+
+// --- what lowers what ---
+
+/// The live nodes of a graph or loop body, in order; errors name the node's line.
+void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, ViewMap& wanted);
+/// A scan of family `loop`: its body's records, run for every step (lower/loops.cpp).
+void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted);
+/// A scan in a recurrent kernel: one nest a stage, matrices in panels (lower/recurrent.cpp).
+void lower_recurrent(LowerContext& context, const Node& kernel, const std::vector<View>& inputs,
+                     ViewMap& views, ViewMap& wanted);
+/// A body that is a row program.
+void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
+                std::vector<View> results, const std::string& name, const std::string& family);
+/// A kernel of one batched product (passes/row_program.h), whose operands are inputs of the
+/// kernel's body: loops over the batch around the product of two matrices.
+void lower_batched_product(LowerContext& context, const Node& product,
+                           const std::vector<View>& inputs, const View& result,
+                           const std::string& name);
+/// A kernel of one concatenation of its inputs.
+void lower_concat(LowerContext& context, const Node& node, const std::vector<View>& inputs,
+                  const View& to, const std::string& name);
+/// A kernel of one op on rows by index.
+void lower_table(LowerContext& context, const Node& kernel, const Node& op,
+                 const std::vector<View>& inputs, const std::vector<View>& results);
+/// Notes which emitted values of the graph get a slot more.
+void find_histories(LowerContext& context, const Graph& graph);
+/// If the kernel forms a shifted history whose slot was made: writes the slot, and sets the view.
+bool lower_history(LowerContext& context, const Node& kernel, ViewMap& views,
+                   const ViewMap& wanted);
+
+}  // namespace graphc

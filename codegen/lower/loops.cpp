@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// From scans to loops of a plan: what their bodies read and write at each step.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "codegen/lower/context.h"
+#include "codegen/lower/scan_views.h"
+#include "codegen/plan/view.h"
+#include "ir/mutant.h"
+#include "ir/op.h"
+
+namespace graphc {
+namespace {
+
+/// A carry whose next value is emitted: each step finds it in the stack of what was emitted.
+void bind_history(const Scan& scan, const View& initial, int depth, const View& emit_step,
+                  const View& emitted, ScanViews& bound) {
+  View read = emit_step;
+  const int64_t step = read.address.terms.back().step;
+  read.address = moved(read.address, scan.reverse() ? step : -step);
+  read.address.first_loop = depth;
+  read.address.at_first = std::make_shared<const Address>(initial.address);
+  const bool first = scan.reverse() != mutated(Mutant::final_carry_of_first_step);
+  bound.inputs.push_back(read);
+  bound.results.push_back(emit_step);
+  bound.final.push_back(scan.steps() == 0 ? initial
+                                          : at_index(emitted, first ? 0 : scan.steps() - 1));
+}
+
+/// Any other carry.
+void bind_carry(LowerContext& context, const Scan& scan, size_t index, const View& initial, int id,
+                ScanViews& bound) {
+  const Type type{initial.dtype, initial.shape};
+  const std::string& name = scan.body_carries()[index].name();
+  View now, next;
+  context.in_scope(id, [&] {
+    now = context.temporary(type, name);
+    next = context.temporary(type, scan.next()[index].name());
+  });
+  bound.carries.push_back({now.address.buffer, next.address.buffer, initial.address, type.dtype,
+                           type.shape.elements()});
+  bound.inputs.push_back(now);
+  bound.results.push_back(next);
+  bound.final.push_back(scan.steps() == 0 ? initial : next);
+}
+
+}  // namespace
+
+ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<View>& operands,
+                    const Node& node, const ViewMap& wanted, int id) {
+  ScanViews bound;
+  const int depth = context.depth();
+  const size_t streams = scan.streams().size(), carries = scan.initial().size();
+  for (size_t i = 0; i < streams; ++i) bound.inputs.push_back(step_of(operands[i], depth));
+  // Emits first: a carry whose next value is emitted reads its own history.
+  std::vector<View> emit_steps;
+  for (size_t e = 0; e < scan.emits().size(); ++e) {
+    size_t same = e;
+    for (size_t other = 0; other < e; ++other) {
+      if (scan.emits()[other] == scan.emits()[e] && wanted.find(node.result(int(e))) == nullptr)
+        same = other;
+    }
+    bound.emitted.push_back(same != e ? bound.emitted[same]
+                                      : context.destination(node.result(int(e)), wanted));
+    emit_steps.push_back(step_of(bound.emitted.back(), depth));
+  }
+  for (size_t c = 0; c < carries; ++c) {
+    const View initial = context.straight(operands[streams + c], scan.body_carries()[c].name());
+    const auto history = std::ranges::find(scan.emits(), scan.next()[c]);
+    if (history == scan.emits().end()) {
+      bind_carry(context, scan, c, initial, id, bound);
+    } else {
+      const size_t e = size_t(history - scan.emits().begin());
+      bind_history(scan, initial, depth, emit_steps[e], bound.emitted[e], bound);
+    }
+  }
+  bound.inputs.insert(bound.inputs.end(), operands.begin() + long(streams + carries),
+                      operands.end());
+  bound.results.insert(bound.results.end(), emit_steps.begin(), emit_steps.end());
+  return bound;
+}
+
+void publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views) {
+  const size_t emits = scan.emits().size();
+  for (size_t i = 0; i < emits; ++i) views.set(node.result(int(i)), bound.emitted[i]);
+  for (size_t c = 0; c < bound.final.size(); ++c)
+    views.set(node.result(int(emits + c)), bound.final[c]);
+}
+
+void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
+  const Scan scan(node);
+  std::vector<View> operands;
+  for (Value operand : node.operands) operands.push_back(views.get(operand));
+  LowerContext::OpenLoop loop;
+  loop.call.id = context.new_loop_id();
+  ScanViews bound = bind_scan(context, scan, operands, node, wanted, loop.call.id);
+  publish(scan, bound, node, views);
+  if (scan.steps() == 0) return;
+  loop.call.carries = std::move(bound.carries);
+  loop.call.name = node.names.empty() ? "loop" : node.names[0];
+  loop.call.steps = scan.steps();
+  loop.call.reverse = scan.reverse();
+  context.open(loop);
+  ViewMap inner, inner_wanted;
+  for (size_t i = 0; i < bound.inputs.size(); ++i)
+    inner.set(scan.body().inputs()[i], bound.inputs[i]);
+  for (size_t i = 0; i < bound.results.size(); ++i) {
+    const Value result = scan.body().results()[i];
+    if (inner_wanted.find(result) == nullptr) inner_wanted.set(result, bound.results[i]);
+  }
+  lower_nodes(context, scan.body(), inner, inner_wanted);
+  for (size_t i = 0; i < bound.results.size(); ++i) {
+    const Value result = scan.body().results()[i];
+    context.copy_unless_there(inner.get(result), bound.results[i], result.name());
+  }
+  context.close(loop, "loop");
+}
+
+}  // namespace graphc

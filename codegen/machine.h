@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowering and planning ask of the machine that a plan is for. They know no other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/nest/program.h"
+
+namespace graphc {
+
+/// A kind of product that a machine has: the types of its operands, the type its sums are kept in,
+/// and how many rows of k one row of a panel joins (pairs of bf16: 2).
+struct ProductForm {
+  DType left = DType::f32, right = DType::f32, sum = DType::f32;
+  int k_group = 1;
+  bool operator==(const ProductForm&) const = default;
+};
+
+/// The tile of a nest: how many columns of each part are computed at once, and how many rows.
+struct TileShape {
+  int lanes = 16;                                ///< elements of a vector
+  int vectors = 1;                               ///< unit vectors in a block of columns
+  int rows = 6;                                  ///< most rows in a tile
+  int accumulators = 24;                         ///< vectors of sums that fit the registers
+  int width() const { return lanes * vectors; }  ///< units in a block
+};
+
+/// A machine as a plan sees it. A target fills one in for each compilation; plans for two machines
+/// differ in panels, blocks and shares, never in what is computed from what.
+struct Machine {
+  std::string target = "the CPU target";  ///< what messages call it
+  int lanes = 16;                         ///< f32 elements of a vector
+  int registers = 32;                     ///< vectors that a tile's sums and operands may take
+  int workers = 1;  ///< threads, blocks or streams among which each phase is shared out
+  int64_t block_bytes = 128 << 10;  ///< what a worker's second-level cache keeps of one stream
+  std::vector<ProductForm> products{ProductForm{}};
+
+  /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24
+  /// of 32 registers, 12 of 16.
+  TileShape tile(const NestProgram& program) const;
+  /// The form that multiplies these types, or null.
+  const ProductForm* product(DType left, DType right) const;
+  /// What it multiplies, in words: "f32".
+  std::string product_types() const;
+};
+
+/// A matrix [k, parts * unit] in panels: [blocks][k / k_group][parts][width][k_group], padded with
+/// zeros where units or k end. A tile reads one block from front to back.
+struct PanelForm {
+  int64_t k = 0, unit = 0, parts = 1;
+  int64_t width = 16;  ///< units in a block
+  DType dtype = DType::f32;
+  int64_t k_group = 1;
+
+  int64_t blocks() const { return (unit + width - 1) / width; }
+  int64_t block_bytes() const {
+    return (k + k_group - 1) / k_group * k_group * parts * width * size_of(dtype);
+  }
+  int64_t bytes() const { return blocks() * block_bytes(); }
+  bool operator==(const PanelForm&) const = default;
+};
+
+}  // namespace graphc

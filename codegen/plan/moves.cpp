@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests that move or reduce whole values.
+#include "codegen/plan/moves.h"
+
+namespace graphc {
+
+Nest copy_nest(const View& from, const View& to, const std::string& name) {
+  const Shape lead = from.shape.rank() == 0 ? Shape{} : from.shape.without(from.shape.rank() - 1);
+  NestBuilder builder(lead);
+  const RowKind kind = from.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
+  const int64_t unit = from.shape.rank() == 0 ? 1 : from.shape[-1];
+  const int source = builder.operand(OperandKind::load, from, kind, unit);
+  const int target = builder.operand(OperandKind::store, to, kind, unit);
+  const int value =
+      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::store, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+  builder.call.unit = unit;
+  builder.call.name = name;
+  join_axes(builder.call, builder.program, lead, true);
+  return builder.take();
+}
+
+Nest column_reduction_nest(const View& from, const View& to, bool maximum,
+                           const std::string& name) {
+  const Shape lead = from.shape.without(1);
+  NestBuilder builder(lead);
+  const int source = builder.operand(OperandKind::load, from, RowKind::full, from.shape[1]);
+  const int target = builder.operand(maximum ? OperandKind::reduce_max : OperandKind::reduce_sum,
+                                     to, RowKind::column, from.shape[1]);
+  const int value =
+      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::reduce, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+  builder.program.kind = NestKind::column_wise;
+  builder.call.unit = from.shape[1];
+  builder.call.name = name;
+  builder.call.split = Split::columns;
+  join_axes(builder.call, builder.program, lead, true);
+  return builder.take();
+}
+
+}  // namespace graphc

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests that move or reduce whole values.
+#pragma once
+
+#include <string>
+
+#include "codegen/plan/nest_builder.h"
+
+namespace graphc {
+
+/// A nest that copies one view to another of equal shape and dtype.
+Nest copy_nest(const View& from, const View& to, const std::string& name);
+
+/// A nest that sums (or takes the maximum of) a matrix over its leading axis: [rows, columns] to
+/// [columns].
+Nest column_reduction_nest(const View& from, const View& to, bool maximum, const std::string& name);
+
+}  // namespace graphc

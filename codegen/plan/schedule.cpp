@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/plan/schedule.h"
+
+#include "codegen/machine.h"
+#include "codegen/plan/plan.h"
+#include "ir/cases.h"
+#include "ir/mutant.h"
+
+namespace graphc {
+namespace {
+
+class Scheduler {
+ public:
+  Scheduler(Plan& plan, const Machine& machine) : plan_(plan), machine_(machine) {}
+
+  void run(std::vector<Record>& records) {
+    for (Record& record : records) {
+      record.share = std::visit(
+          Cases{[&](const NestCall& call) { return of_nest(call); },
+                [](const PanelCall& call) { return Share{Along::panels, call.panels.blocks(), 1}; },
+                [](const TableCall& call) { return of_table(call); },
+                [&](LoopCall& loop) { return of_loop(loop); },
+                [&](BlockCall& block) {
+                  around(block.body);
+                  return Share{Along::rows, block.rows, 1};
+                }},
+          record.call);
+    }
+  }
+
+ private:
+  Share of_nest(const NestCall& call) const {
+    const NestProgram& program = plan_.programs[size_t(call.program)];
+    const int64_t width = machine_.tile(program).width();
+    const int64_t blocks = (call.unit + width - 1) / width;
+    bool by_columns = call.split == Split::columns;
+    if (call.split == Split::any) {
+      // Panels are made once if columns are shared out; long rows are walked whole if rows are.
+      by_columns = program.kind == NestKind::tiles
+                       ? blocks >= 4 * machine_.workers || blocks * 6 > call.rows
+                       : call.rows < machine_.workers;
+    }
+    if (mutated(Mutant::sums_of_columns_shared_by_rows) && call.split == Split::columns)
+      by_columns = false;
+    return by_columns ? Share{Along::columns, call.unit, width} : Share{Along::rows, call.rows, 1};
+  }
+
+  static Share of_table(const TableCall& call) {
+    const bool by_index = call.op == TableOp::gather || call.op == TableOp::merge_rows;
+    return by_index ? Share{Along::indices, call.count, 1}
+                    : Share{Along::table, call.table_rows, 1};
+  }
+
+  Share of_loop(LoopCall& loop) {
+    if (!loop.private_rows) {
+      run(loop.body);
+      return {};
+    }
+    around(loop.body);
+    return {Along::rows, loop.rows, 1};
+  }
+
+  /// Records whose rows are those of the worker in the loop or block around them.
+  static void around(std::vector<Record>& body) {
+    for (Record& record : body) record.share = {Along::around, 0, 1};
+  }
+
+  Plan& plan_;
+  const Machine& machine_;
+};
+
+}  // namespace
+
+void schedule(Plan& plan, const Machine& machine) {
+  plan.workers = machine.workers;
+  Scheduler(plan, machine).run(plan.records);
+}
+
+}  // namespace graphc

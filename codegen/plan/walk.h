@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker's way through a plan: every record in order, of each its share.
+#pragma once
+
+#include "codegen/plan/plan.h"
+#include "codegen/plan/position.h"
+#include "ir/cases.h"
+
+namespace graphc {
+
+/// Goes through a plan for one worker. `Work` does the work:
+///
+///     void nest(const NestCall&, Range rows, Range columns);
+///     void panels(const PanelCall&, Range blocks);
+///     void table(const TableCall&, Range indices_or_rows);
+///     void meet();  // all workers, after each phase
+template <typename Work>
+class PlanWalk {
+ public:
+  /// `plan` and `work` outlive the walk.
+  PlanWalk(const Plan& plan, int worker, Work& work)
+      : plan_(plan), worker_(worker), work_(work), position_(size_t(plan.loop_depth)) {}
+
+  void run() {
+    depth_ = 0;
+    own_rows_ = {};
+    for (const Record& record : plan_.records) phase(record);
+  }
+
+  /// Where the walk is: for resolve().
+  const Position& position() const { return position_; }
+  /// How many loops are around the present record.
+  int depth() const { return depth_; }
+
+ private:
+  void phase(const Record& record) {
+    execute(record);
+    work_.meet();
+  }
+
+  Range own(const Record& record) const { return share_of(record.share, worker_, plan_.workers); }
+
+  void execute(const Record& record) {
+    std::visit(Cases{[&](const NestCall& call) { nest(record, call); },
+                     [&](const PanelCall& call) { work_.panels(call, own(record)); },
+                     [&](const TableCall& call) { work_.table(call, own(record)); },
+                     [&](const LoopCall& loop) { run_loop(record, loop); },
+                     [&](const BlockCall& block) { run_block(record, block); }},
+               record.call);
+  }
+
+  void nest(const Record& record, const NestCall& call) {
+    Range rows{0, call.rows}, columns{0, call.unit};
+    if (record.share.along == Along::around) {
+      rows = own_rows_;
+    } else {
+      (record.share.along == Along::columns ? columns : rows) = own(record);
+    }
+    // With no columns at all a sum along the row is still to be written: 0.
+    if ((rows.empty() && call.rows > 0) || (columns.empty() && call.unit > 0)) return;
+    work_.nest(call, rows, columns);
+  }
+
+  void run_loop(const Record& record, const LoopCall& loop) {
+    const size_t depth = size_t(depth_++);
+    if (loop.private_rows) own_rows_ = own(record);
+    if (!loop.private_rows || !own_rows_.empty()) {
+      for (int64_t i = 0; i < loop.steps; ++i) {
+        position_[depth] = position_in(loop, i);
+        for (const Record& inner : loop.body) loop.private_rows ? execute(inner) : phase(inner);
+      }
+    }
+    --depth_;
+  }
+
+  void run_block(const Record& record, const BlockCall& block) {
+    const Range all = own(record);
+    for (int64_t row = all.begin; row < all.end; row += block.block_rows) {
+      own_rows_ = {row, std::min(row + block.block_rows, all.end)};
+      for (const Record& inner : block.body) execute(inner);
+    }
+  }
+
+  const Plan& plan_;
+  const int worker_;
+  Work& work_;
+  Position position_;
+  int depth_ = 0;
+  Range own_rows_;
+};
+
+}  // namespace graphc
