@@ -2,7 +2,6 @@
 #include "frontend/session.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "frontend/initializers.h"
 #include "ir/evaluate.h"
@@ -18,8 +17,8 @@ struct Session::Compiled {
   Extents extents;
   std::vector<std::string> result_names;
   std::unique_ptr<Executable> executable;
-  std::vector<Tensor> states;   ///< views of the session's
-  std::vector<Tensor> outputs;  ///< of the last run; used again when nobody else holds them
+  std::vector<StoredState*> states;  ///< the session's
+  std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
   CompileReport report;
 };
 
@@ -90,7 +89,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
   now.report.lap(&CompileReport::trace_s);
   now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
   const Signature& signature = now.executable->signature();
-  for (const Argument& state : signature.states) now.states.push_back(stored(state.name).tensor);
+  for (const Argument& state : signature.states) now.states.push_back(&stored(state.name));
   for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
   now.report.lap(&CompileReport::allocate_s);
   if (!kept.empty()) announce(kept.front(), now);
@@ -109,19 +108,20 @@ void Session::announce(const Compiled& before, const Compiled& now) const {
   options_.announce(fmt::format("compiled again: {}: {}", now.graph, changes));
 }
 
-Session::Stored& Session::stored(std::string_view name) {
+StoredState& Session::stored(std::string_view name) {
   const auto known = states_.find(name);
   if (known != states_.end()) return known->second;
-  const std::shared_ptr<StateCell>& cell = model_.state_cell(name);
-  const Type type = stored_type(cell->type, options_.compile.precision);
-  Stored& result = states_.emplace(std::string(name), Stored{cell, Tensor(type)}).first->second;
-  reset(name);
-  return result;
+  const StateCell& cell = *model_.state_cell(name);
+  const Type type = stored_type(cell.type, options_.compile.precision);
+  // What throws here leaves no state behind that nobody has drawn.
+  Tensor initial(draw(cell).converted(type.dtype));
+  initial.make_unique();
+  return states_.try_emplace(std::string(name), std::move(initial)).first->second;
 }
 
-void Session::write(Stored& stored, const Literal& value) {
-  const Literal converted = value.converted(stored.tensor.dtype());
-  std::memcpy(stored.tensor.address(), converted.bytes().data(), converted.bytes().size());
+void Session::write(StoredState& state, const Literal& value) {
+  const Literal converted = value.converted(state.type().dtype);
+  std::ranges::copy(converted.bytes(), state.change().address());
 }
 
 void Session::check_type(const StateCell& cell, const Literal& value) const {
@@ -131,12 +131,11 @@ void Session::check_type(const StateCell& cell, const Literal& value) const {
                     to_string(value.type()));
 }
 
-Literal Session::state(std::string_view name) { return stored(name).tensor.copy(); }
+Literal Session::state(std::string_view name) { return stored(name).home().copy(); }
 
 void Session::set_state(std::string_view name, const Literal& value) {
-  Stored& state = stored(name);
-  check_type(*state.cell, value);
-  write(state, value);
+  check_type(*model_.state_cell(name), value);
+  write(stored(name), value);
 }
 
 Literal Session::draw(const StateCell& cell) const {
@@ -151,14 +150,13 @@ Literal Session::draw(const StateCell& cell) const {
       graphc::compile(graph, *target_, options_.compile, unused);
   const Tensor inputs[] = {Tensor(key)};
   Tensor outputs[] = {Tensor(cell.type)};
-  executable->run(inputs, {}, outputs);
+  executable->run(inputs, outputs);
   return outputs[0].literal();
 }
 
 void Session::reset(std::string_view name) {
-  Stored& state = stored(name);
-  const StateCell& cell = *state.cell;
-  write(state, draw(cell));
+  const Literal initial = draw(*model_.state_cell(name));
+  write(stored(name), initial);
 }
 
 }  // namespace graphc

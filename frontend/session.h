@@ -13,6 +13,7 @@
 #include "codegen/target.h"
 #include "frontend/load_report.h"
 #include "frontend/model.h"
+#include "runtime/state_store.h"
 
 namespace graphc {
 
@@ -90,14 +91,11 @@ class Session {
 
  private:
   struct Compiled;
-  struct Stored {
-    std::shared_ptr<StateCell> cell;
-    Tensor tensor;
-  };
   Compiled& compiled(std::string_view graph, const std::vector<Type>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
-  Stored& stored(std::string_view name);
-  void write(Stored& stored, const Literal& value);
+  /// The state; drawn when it is first asked for.
+  StoredState& stored(std::string_view name);
+  static void write(StoredState& state, const Literal& value);
   /// The initial value of a state: the evaluator's bits, whoever computes them.
   Literal draw(const StateCell& cell) const;
   void check_type(const StateCell& cell, const Literal& value) const;
@@ -105,7 +103,7 @@ class Session {
   Model& model_;
   SessionOptions options_;
   const Target* target_;
-  std::map<std::string, Stored, std::less<>> states_;
+  StateStore states_;
   std::map<std::string, std::list<Compiled>, std::less<>> graphs_;  ///< most recently used first
 };
 

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executable.h"
 
+#include <unordered_set>
+
+#include "ir/mutant.h"
+
 namespace graphc {
 namespace {
+
+const Type& type_of(const Tensor& tensor) { return tensor.type(); }
+const Type& type_of(const StoredState* state) { return state->type(); }
 
 template <typename Tensors>
 void check_arguments(const std::string& graph, std::string_view what,
@@ -12,9 +19,9 @@ void check_arguments(const std::string& graph, std::string_view what,
                       wanted.size() == 1 ? "" : "s", found.size());
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (found[i].type() == wanted[i].type) continue;
+    if (type_of(found[i]) == wanted[i].type) continue;
     throw input_error({}, "graph '{}': {} '{}' is {}: found {}", graph, what, wanted[i].name,
-                      to_string(wanted[i].type), to_string(found[i].type()));
+                      to_string(wanted[i].type), to_string(type_of(found[i])));
   }
 }
 
@@ -24,19 +31,72 @@ std::vector<Argument> arguments_of(const Values& values) {
   return arguments;
 }
 
+/// Gives the states that a graph writes a new version when the call ends, however it ends.
+class NewVersions {
+ public:
+  NewVersions(const std::vector<Argument>& arguments, std::span<StoredState* const> states)
+      : arguments_(arguments), states_(states) {}
+  NewVersions(const NewVersions&) = delete;
+  ~NewVersions() {
+    for (size_t i = 0; i < states_.size(); ++i) {
+      if (arguments_[i].written && !mutated(Mutant::written_state_keeps_version))
+        states_[i]->change();
+    }
+  }
+
+ private:
+  const std::vector<Argument>& arguments_;
+  std::span<StoredState* const> states_;
+};
+
+/// Tensors as the home forms of states, for the time of a call.
+class Lent {
+ public:
+  Lent(std::span<StoredState* const> states, std::span<const Tensor> tensors) : states_(states) {
+    for (size_t i = 0; i < states.size(); ++i) states[i]->adopt(tensors[i]);
+  }
+  Lent(const Lent&) = delete;
+  ~Lent() {
+    for (StoredState* state : states_) state->release();
+  }
+
+ private:
+  std::span<StoredState* const> states_;
+};
+
 }  // namespace
 
 Signature signature_of(const Graph& graph) {
-  return {graph.name(), arguments_of(graph.inputs()), arguments_of(graph.states()),
-          arguments_of(graph.results())};
+  Signature signature{graph.name(), arguments_of(graph.inputs()), arguments_of(graph.states()),
+                      arguments_of(graph.results())};
+  std::unordered_set<std::string> written;
+  for (const Next& next : graph.next()) written.insert(next.state.name());
+  for (Argument& state : signature.states) state.written = written.contains(state.name);
+  return signature;
 }
 
-void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> states,
+void Executable::run(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                      std::span<Tensor> outputs) {
   check_arguments(signature_.graph, "input", signature_.inputs, inputs);
   check_arguments(signature_.graph, "state", signature_.states, states);
   check_arguments(signature_.graph, "output", signature_.outputs, outputs);
+  const NewVersions after(signature_.states, states);
   execute(inputs, states, outputs);
+}
+
+void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> states,
+                     std::span<Tensor> outputs) {
+  check_arguments(signature_.graph, "state", signature_.states, states);
+  while (borrowers_.size() < states.size()) {  // the first call
+    const Tensor none(signature_.states[borrowers_.size()].type, nullptr);
+    borrowers_.push_back(&borrowing_.emplace_back(none));
+  }
+  const Lent lent(borrowers_, states);
+  run(inputs, borrowers_, outputs);
+}
+
+void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  run(inputs, std::span<StoredState* const>(), outputs);
 }
 
 }  // namespace graphc

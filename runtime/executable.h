@@ -2,12 +2,13 @@
 // Executables: compiled graphs. What a target makes and a session runs.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
-#include "runtime/tensor.h"
+#include "runtime/state_store.h"
 
 namespace graphc {
 
@@ -15,6 +16,7 @@ namespace graphc {
 struct Argument {
   std::string name;
   Type type;
+  bool written = false;  ///< a state for which the graph has a `next`
 };
 
 /// What an executable takes and gives, in the order of the graph it was compiled from. The types
@@ -27,7 +29,7 @@ struct Signature {
 /// The signature of a graph as it stands.
 Signature signature_of(const Graph& graph);
 
-/// A compiled graph. One call at a time; the caller owns every tensor.
+/// A compiled graph. One call at a time; the caller owns every tensor and state.
 class Executable {
  public:
   virtual ~Executable() = default;
@@ -37,19 +39,34 @@ class Executable {
   const Signature& signature() const { return signature_; }
 
   /// Computes `outputs` (allocated by the caller, distinct from all else) from inputs and states,
-  /// and writes the new values of states in place, after every read of the old ones. Throws
+  /// and writes the new values of states in place, after every read of the old ones. What it needs
+  /// of the states in other forms stays with it from call to call, and is made again when the
+  /// state's version says so: a state is written through StoredState::change() and no other way.
+  /// States that the graph writes have a new version afterwards, also after an error. Throws
   /// ErrorKind::input, before anything is written, when a tensor is missing or has another type.
   /// A fault found while computing (an index outside its table) is ErrorKind::input too; states may
   /// then hold some of their new values.
+  void run(std::span<const Tensor> inputs, std::span<StoredState* const> states,
+           std::span<Tensor> outputs);
+  /// The same for states that are plain tensors, whose owner may write them between calls: every
+  /// call makes the forms it needs.
   void run(std::span<const Tensor> inputs, std::span<Tensor> states, std::span<Tensor> outputs);
+  /// The same for a graph without states.
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
  protected:
   explicit Executable(Signature signature) : signature_(std::move(signature)) {}
-  virtual void execute(std::span<const Tensor> inputs, std::span<Tensor> states,
+  /// What run() does, when everything has the type of the signature. Writes states where they are,
+  /// at home().address(); run() sees to their versions. Derived forms of states that this reads are
+  /// brought up to date first (runtime/state_store.h).
+  virtual void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                        std::span<Tensor> outputs) = 0;
 
  private:
   Signature signature_;
+  // These hold plain tensors, each for the time of a call.
+  std::deque<StoredState> borrowing_;
+  std::vector<StoredState*> borrowers_;
 };
 
 }  // namespace graphc

@@ -33,14 +33,14 @@ class CpuExecutable : public Executable {
       : Executable(std::move(signature)), program_(std::move(program)) {}
 
  private:
-  void execute(std::span<const Tensor> inputs, std::span<Tensor> states,
+  void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                std::span<Tensor> outputs) override {
     inputs_.clear();
     states_.clear();
     outputs_.clear();
     // Emitted code only reads inputs.
     for (const Tensor& input : inputs) inputs_.push_back(const_cast<std::byte*>(input.address()));
-    for (Tensor& state : states) states_.push_back(state.address());
+    for (const StoredState* state : states) states_.push_back(state->home().address());
     for (Tensor& output : outputs) outputs_.push_back(output.address());
     program_->run(inputs_, states_, outputs_);
   }

@@ -20,7 +20,7 @@ Signature stored_signature(const Graph& graph, std::string_view precision) {
   return signature;
 }
 
-void store(const Literal& value, Tensor& to) {
+void store(const Literal& value, const Tensor& to) {
   GRAPHC_CHECK(value.type() == to.type(), "the evaluator gives {} for {}", to_string(value.type()),
                to_string(to.type()));
   std::memcpy(to.address(), value.bytes().data(), value.bytes().size());
@@ -34,13 +34,13 @@ class ReferenceExecutable : public Executable {
         precision_(precision == "f64" ? Precision::f64 : Precision::f32) {}
 
  private:
-  void execute(std::span<const Tensor> inputs, std::span<Tensor> states,
+  void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                std::span<Tensor> outputs) override {
     std::vector<Literal> arguments;
     for (const Tensor& input : inputs) arguments.push_back(input.literal());
     std::map<std::string, Literal> values;
     for (size_t i = 0; i < states.size(); ++i)
-      values.emplace(signature().states[i].name, states[i].literal());
+      values.emplace(signature().states[i].name, states[i]->home().literal());
     const Evaluation evaluation = evaluate(*graph_, arguments, values, precision_);
     // Results may share a buffer with a state's old value: they are copied before it changes.
     for (size_t i = 0; i < outputs.size(); ++i) store(evaluation.results[i], outputs[i]);
@@ -52,7 +52,8 @@ class ReferenceExecutable : public Executable {
     }
     size_t assigned = 0;
     for (size_t i = 0; i < states.size(); ++i) {
-      if (evaluation.next.contains(signature().states[i].name)) store(next[assigned++], states[i]);
+      if (evaluation.next.contains(signature().states[i].name))
+        store(next[assigned++], states[i]->home());
     }
   }
 

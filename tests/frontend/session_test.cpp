@@ -139,6 +139,18 @@ TEST(SessionCpu, AnIndexOutsideATableLeavesTheTableAsItWas) {
   EXPECT_EQ(session.state("table").element(6), rows.literal().element(0));
 }
 
+TEST(SessionCpu, AStateThatCouldNotBeDrawnIsNotThere) {
+  Counted counted;
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.target = "cpu";
+  options.compile.variant = "abacus";
+  Session session(counted.model, options);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(error_of(ErrorKind::usage, [&] { session.state("w"); }), HasSubstr("abacus"));
+  }
+}
+
 TEST(Session, StatesAreSetReadAndReset) {
   Counted counted;
   std::vector<std::string> lines;

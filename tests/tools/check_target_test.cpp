@@ -37,14 +37,14 @@ class WrongExecutable : public Executable {
       : Executable(right->signature()), right_(std::move(right)), options_(options) {}
 
  private:
-  void execute(std::span<const Tensor> inputs, std::span<Tensor> states,
+  void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                std::span<Tensor> outputs) override {
     ++runs_;
     const Literal before = outputs[0].copy();
     right_->run(inputs, states, outputs);
     float* result = outputs[0].mutable_data<float>().data();
-    float* state = states[0].mutable_data<float>().data();
-    float* constant = states[1].mutable_data<float>().data();
+    float* state = states[0]->change().mutable_data<float>().data();
+    float* constant = states[1]->change().mutable_data<float>().data();
     const bool faulty = options_.variant == "basic";
     switch (g_fault) {
       case Fault::none:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graphs of a file as subjects of a benchmark.
 #include <algorithm>
+#include <deque>
 
 #include "ir/verify.h"
 #include "models/random_inputs.h"
@@ -50,6 +51,7 @@ class FileSubject : public Subject {
   void forget() override {
     executable_.reset();
     states_.clear();
+    stored_.clear();
     outputs_.clear();
   }
 
@@ -59,7 +61,8 @@ class FileSubject : public Subject {
     report.lap(&CompileReport::trace_s);
     executable_ =
         graphc::compile(graph, target(configuration().target), configuration().compile, report);
-    for (const Tensor& state : initial_) states_.emplace_back(state.copy());
+    for (const Tensor& state : initial_)
+      states_.push_back(&stored_.emplace_back(Tensor(state.copy())));
     for (const Argument& output : executable_->signature().outputs)
       outputs_.emplace_back(output.type);
     report.lap(&CompileReport::allocate_s);
@@ -79,7 +82,9 @@ class FileSubject : public Subject {
   Call call_;
   std::vector<Tensor> initial_;
   std::unique_ptr<Executable> executable_;
-  std::vector<Tensor> states_, outputs_;
+  std::deque<StoredState> stored_;  ///< so that forms are kept between calls, as in a session
+  std::vector<StoredState*> states_;
+  std::vector<Tensor> outputs_;
 };
 
 }  // namespace

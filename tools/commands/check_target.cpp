@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "passes/passes.h"
 #include "passes/pipeline.h"
@@ -29,7 +30,8 @@ std::string threads_text(const std::vector<int>& threads) {
   return fmt::format("{} thread{}", fmt::join(threads, " and "), threads.back() > 1 ? "s" : "");
 }
 
-/// One executable and the tensors it works on.
+/// One executable, and the states and results it works on. The states are written by nobody else,
+/// so that forms the executable keeps of them stand from run to run, as in a session.
 class Runner {
  public:
   Runner(const GraphPtr& graph, const Target& on, const CompileOptions& options,
@@ -37,15 +39,16 @@ class Runner {
     CompileReport report;
     executable_ = compile(graph, on, options, report);
     for (const Argument& state : signature().states) {
-      states_.push_back(wanted.first_states().at(state.name).converted(state.type.dtype));
-      states_.back().make_unique();
+      Tensor first = wanted.first_states().at(state.name).converted(state.type.dtype);
+      first.make_unique();
+      states_.push_back(&stored_.emplace_back(std::move(first)));
     }
     for (const Argument& output : signature().outputs) outputs_.emplace_back(output.type);
   }
 
   const Signature& signature() const { return executable_->signature(); }
   const std::vector<Tensor>& outputs() const { return outputs_; }
-  const std::vector<Tensor>& states() const { return states_; }
+  const std::vector<StoredState*>& states() const { return states_; }
 
   /// Runs with these inputs. What became of the inputs, as a sentence; empty when they are as
   /// before.
@@ -69,13 +72,15 @@ class Runner {
   std::vector<Literal> bits() const {
     std::vector<Literal> all;
     for (const Tensor& output : outputs_) all.push_back(output.copy());
-    for (const Tensor& state : states_) all.push_back(state.copy());
+    for (const StoredState* state : states_) all.push_back(state->home().copy());
     return all;
   }
 
  private:
   std::unique_ptr<Executable> executable_;
-  std::vector<Tensor> states_, outputs_;
+  std::deque<StoredState> stored_;
+  std::vector<StoredState*> states_;
+  std::vector<Tensor> outputs_;
 };
 
 /// A target in one variant.
@@ -119,7 +124,7 @@ class VariantCheck {
     for (size_t i = 0; i < runner.states().size(); ++i) {
       const std::string& name = runner.signature().states[i].name;
       const std::string text =
-          compare_with(runner.states()[i].literal(), wanted.states.at(name), run,
+          compare_with(runner.states()[i]->home().literal(), wanted.states.at(name), run,
                        [&](const AfterRun& form) { return form.states.at(name); });
       if (!text.empty()) return fmt::format("next %{}: {}", name, text);
     }

@@ -53,7 +53,7 @@ Literals run_guarded(Executable& executable, const Literals& arguments, Guard gu
   for (const Literal& argument : arguments) inputs.push_back(guarded_tensor(argument, guard));
   for (const Argument& output : executable.signature().outputs)
     outputs.push_back(guarded_tensor(output.type, guard));
-  executable.run(inputs, {}, outputs);
+  executable.run(inputs, outputs);
   Literals results;
   for (const Tensor& output : outputs) {
     EXPECT_TRUE(intact_around(output));

@@ -307,7 +307,7 @@ TEST(InstructionsCpu, NoPageIsWritableAndExecutableOnceProgramsRun) {
     std::vector<Tensor> inputs, outputs;
     for (const Argument& input : kept.back()->signature().inputs) inputs.emplace_back(input.type);
     for (const Argument& out : kept.back()->signature().outputs) outputs.emplace_back(out.type);
-    kept.back()->run(inputs, {}, outputs);
+    kept.back()->run(inputs, outputs);
     EXPECT_THAT(writable_code(after), IsEmpty()) << example.name;
   }
   EXPECT_GT(after, before) << "no code was loaded";

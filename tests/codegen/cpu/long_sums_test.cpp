@@ -20,7 +20,7 @@ Literals run(std::string_view text, const Literals& inputs, const CompileOptions
   std::vector<Tensor> arguments, outputs;
   for (const Literal& input : inputs) arguments.emplace_back(input);
   for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
-  executable->run(arguments, {}, outputs);
+  executable->run(arguments, outputs);
   Literals results;
   for (const Tensor& output : outputs) results.push_back(output.copy());
   return results;

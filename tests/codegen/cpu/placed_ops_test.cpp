@@ -26,7 +26,7 @@ Literals run(const OpCase& c, const Literals& arguments, const CompileOptions& o
   std::vector<Tensor> inputs, outputs;
   for (const Literal& argument : arguments) inputs.emplace_back(argument);
   for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
-  executable->run(inputs, {}, outputs);
+  executable->run(inputs, outputs);
   Literals results;
   for (const Tensor& output : outputs) results.push_back(output.copy());
   return results;

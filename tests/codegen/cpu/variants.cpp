@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 
@@ -33,31 +34,38 @@ Literals contents(const std::vector<Tensor>& tensors) {
   return literals;
 }
 
-/// An executable and its states.
+/// An executable and its states, which stay where they are from call to call: what the executable
+/// keeps of them in other forms is trusted as in a session.
 class Compiled {
  public:
-  Compiled(const GraphPtr& graph, const CompileOptions& options) {
+  Compiled(const GraphPtr& graph, const CompileOptions& options,
+           const std::vector<Literal>& states) {
     CompileReport report;
     executable_ = compile(graph, targets::cpu, options, report);
+    for (Tensor& state : copies(states)) states_.push_back(&stored_.emplace_back(std::move(state)));
   }
 
-  /// Runs it on these inputs and states, and gives what it made of them; `fault` says which input
-  /// was written.
+  /// Runs it on these inputs and the states as they are, and gives what it made of them; `fault`
+  /// says which input was written.
   Outcome run(const Call& call, std::string& fault) {
-    std::vector<Tensor> inputs = copies(call.inputs), states = copies(call.states), outputs;
+    std::vector<Tensor> inputs = copies(call.inputs), outputs;
     for (const Argument& output : executable_->signature().outputs)
       outputs.emplace_back(output.type);
-    executable_->run(inputs, states, outputs);
+    executable_->run(inputs, states_, outputs);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::span<const std::byte> before = call.inputs[i].bytes();
       if (std::memcmp(inputs[i].address(), before.data(), before.size()) != 0)
         fault = fmt::format("input {} was written", i);
     }
-    return {contents(outputs), contents(states)};
+    Outcome outcome{contents(outputs), {}};
+    for (const StoredState* state : states_) outcome.states.push_back(state->home().copy());
+    return outcome;
   }
 
  private:
   std::unique_ptr<Executable> executable_;
+  std::deque<StoredState> stored_;
+  std::vector<StoredState*> states_;
 };
 
 /// The outcomes of one way of compiling, on one number of threads after another.
@@ -68,7 +76,7 @@ class WayOfRunning {
 
   /// What is wrong, or nothing.
   std::string run(const CompileOptions& options) {
-    Compiled compiled(graph_, options);
+    Compiled compiled(graph_, options, first_.states);
     std::string fault;
     Call call = first_;
     for (size_t i = 0; i < 2; ++i) {

@@ -55,7 +55,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     for (const Literal& input : wide_inputs(c)) inputs.emplace_back(input);
     for (const Argument& output : executable->signature().outputs)
       outputs.emplace_back(output.type);
-    executable->run(inputs, {}, outputs);
+    executable->run(inputs, outputs);
     std::vector<Literal> results;
     for (const Tensor& output : outputs) results.push_back(output.copy());
     for (const WideDifference& d : compare(c, results, arrays)) {
