@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "frontend/graphc.h"
@@ -19,6 +20,8 @@ namespace {
 
 using graphc::testing::error_of;
 using graphc::testing::TemporaryFolder;
+
+using Literals = std::vector<Literal>;
 
 SessionOptions quiet(std::string target, int threads, int kept = 8) {
   SessionOptions options{
@@ -54,15 +57,16 @@ class Watched {
         session(program->model(), options_) {}
 
   /// Calls a graph; all its results and states have the bits that a fresh session gives, and are
-  /// near what the evaluator gives in f64. Returns the first result.
-  Literal call(const std::string& graph, const std::vector<Tensor>& inputs) {
+  /// near what the evaluator gives in f64. Returns the results, and the states that are the
+  /// graph's own.
+  Literals call(const std::string& graph, const std::vector<Tensor>& inputs) {
     const std::string path = file("before");
     session.save(path, true);
-    const std::vector<Literal> found = results_of(session, graph, inputs);
+    const Literals found = results_of(session, graph, inputs);
     const auto states = states_of(session);
     Session fresh(program->model(), options_);
     fresh.load(path);
-    const std::vector<Literal> same = results_of(fresh, graph, inputs);
+    const Literals same = results_of(fresh, graph, inputs);
     for (size_t i = 0; i < found.size(); ++i)
       EXPECT_TRUE(found[i] == same[i]) << graph << ": bits of result " << i << " differ";
     for (const auto& [name, value] : states_of(fresh))
@@ -71,12 +75,16 @@ class Watched {
     exact.compile.precision = "f64";
     Session evaluator(program->model(), exact);
     evaluator.load(path);
-    const std::vector<Literal> wanted = results_of(evaluator, graph, inputs);
+    const Literals wanted = results_of(evaluator, graph, inputs);
     for (size_t i = 0; i < found.size(); ++i) expect_near(found[i], wanted[i]);
-    return found[0];
+    Literals all = found;
+    for (const auto& [name, value] : states) {
+      if (name.starts_with(graph + ".")) all.push_back(value);
+    }
+    return all;
   }
 
-  Literal call(const std::string& graph, uint64_t seed) {
+  Literals call(const std::string& graph, uint64_t seed) {
     return call(graph, program->random_inputs(graph, seed));
   }
 
@@ -87,9 +95,9 @@ class Watched {
   std::unique_ptr<Program> program;
 
  private:
-  static std::vector<Literal> results_of(Session& session, const std::string& graph,
-                                         const std::vector<Tensor>& inputs) {
-    std::vector<Literal> results;
+  static Literals results_of(Session& session, const std::string& graph,
+                             const std::vector<Tensor>& inputs) {
+    Literals results;
     for (const Tensor& tensor : session.run(graph, inputs)) results.push_back(tensor.copy());
     return results;
   }
@@ -108,18 +116,17 @@ class Watched {
   Session session;
 };
 
-/// Each change of the parameters, and `forward` on the same inputs before and after: `evaluate` is
-/// whatever reads the parameters, with states of its own set back, so that equal parameters give
-/// equal results.
-void change_in_every_way(Watched& watched, const std::function<Literal()>& evaluate) {
+/// Each way of changing parameters, with `evaluate` before and after: calls that read them, on the
+/// same inputs and from the same other states, so that equal parameters give equal values.
+void change_in_every_way(Watched& watched, const std::function<Literals()>& evaluate) {
   Session& session = watched.session;
-  const Literal first = evaluate();
+  const Literals first = evaluate();
   session.save(watched.file("first"));
-  std::vector<Literal> seen{first};
+  std::vector<Literals> seen{first};
   const auto expect_another = [&](const char* after) {
     SCOPED_TRACE(after);
-    const Literal now = evaluate();
-    for (const Literal& before : seen) EXPECT_FALSE(now == before);
+    const Literals now = evaluate();
+    for (const Literals& before : seen) EXPECT_FALSE(now == before);
     seen.push_back(now);
   };
   watched.call("train", 1);
@@ -132,7 +139,7 @@ void change_in_every_way(Watched& watched, const std::function<Literal()>& evalu
   for (const Param& param : params) {
     const Literal before = session.state(param.name());
     session.set_state(param.name(), halved(before));
-    if (!(before == session.state(param.name()))) expect_another("set_state");
+    if (!(before == session.state(param.name()))) expect_another(param.name().c_str());
   }
   session.load(watched.file("first"));
   EXPECT_TRUE(evaluate() == first);
