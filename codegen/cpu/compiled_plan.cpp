@@ -132,18 +132,45 @@ void CompiledPlan::compile_missing(const CpuFeatures& cpu) {
 
 CompiledPlan::~CompiledPlan() = default;
 
-void CompiledPlan::run(const std::vector<void*>& inputs, const std::vector<void*>& states,
+void CompiledPlan::run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
                        const std::vector<void*>& outputs) {
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
     const Buffer& buffer = plan_.buffers[i];
-    const auto from = [&](const std::vector<void*>& tensors) {
-      return static_cast<char*>(tensors.at(size_t(buffer.index)));
-    };
-    if (buffer.place == Place::input) bases_[i] = from(inputs);
-    if (buffer.place == Place::state) bases_[i] = from(states);
-    if (buffer.place == Place::output) bases_[i] = from(outputs);
+    const size_t index = size_t(buffer.index);
+    switch (buffer.place) {
+      case Place::input:
+        bases_[i] = static_cast<char*>(inputs.at(index));
+        break;
+      case Place::output:
+        bases_[i] = static_cast<char*>(outputs.at(index));
+        break;
+      case Place::state:
+        bases_[i] = reinterpret_cast<char*>(states[index]->home().address());
+        break;
+      case Place::arena:
+      case Place::constant:
+      case Place::form:
+        break;
+    }
   }
+  refresh_forms(states);
   code_->walker->run(bases_);
+}
+
+void CompiledPlan::refresh_forms(std::span<StoredState* const> states) {
+  forms_.resize(plan_.forms.size());
+  std::vector<size_t> stale;
+  for (size_t i = 0; i < forms_.size(); ++i) {
+    const PlanForm& form = plan_.forms[i];
+    StoredState& state = *states[size_t(form.state(plan_.buffers))];
+    if (forms_[i].state != &state) forms_[i] = {&state, state.form(form.key(), form.bytes())};
+    const DerivedForm& held = *forms_[i].form;
+    bases_[size_t(form.make.to.buffer)] = reinterpret_cast<char*>(held.data());
+    if (held.is_stale(state)) stale.push_back(i);
+  }
+  if (stale.empty()) return;
+  code_->walker->make_forms(bases_, stale);
+  for (size_t i : stale) forms_[i].form->made_from = forms_[i].state->version();
 }
 
 std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/plan/plan.h"
 #include "runtime/arena.h"
+#include "runtime/state_store.h"
 #include "runtime/thread_team.h"
 
 namespace graphc::cpu {
@@ -30,14 +32,22 @@ class CompiledPlan {
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team);
   ~CompiledPlan();
 
-  /// Runs the step over the memory of inputs, states and outputs, in the graph's order.
-  void run(const std::vector<void*>& inputs, const std::vector<void*>& states,
+  /// Runs the step over the memory of inputs, states and outputs, in the graph's order. Makes the
+  /// derived forms of states that are stale first.
+  void run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
            const std::vector<void*>& outputs);
 
   const Plan& plan() const { return plan_; }
   const CompiledPlanTimes& times() const { return times_; }
 
  private:
+  /// A derived form that the plan reads, and of which state it is.
+  struct HeldForm {
+    const StoredState* state = nullptr;
+    std::shared_ptr<DerivedForm> form;
+  };
+
+  void refresh_forms(std::span<StoredState* const> states);
   /// Emits and compiles the nests that the process has no code for, on all threads of the team.
   void compile_missing(const CpuFeatures& cpu);
 
@@ -46,6 +56,7 @@ class CompiledPlan {
   std::shared_ptr<ThreadTeam> team_;
   Arena arena_;
   std::vector<char*> bases_;
+  std::vector<HeldForm> forms_;  ///< of plan().forms
   struct Code;
   std::unique_ptr<Code> code_;
 };

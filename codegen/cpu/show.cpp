@@ -15,13 +15,14 @@ namespace graphc::cpu {
 namespace {
 
 std::string show_plan(const Plan& plan) {
-  int64_t bytes[5] = {plan.arena_bytes, 0, 0, 0, 0};
+  int64_t bytes[6] = {plan.arena_bytes, 0, 0, 0, 0, 0};
   for (const Buffer& buffer : plan.buffers) {
     if (buffer.place != Place::arena) bytes[size_t(buffer.place)] += buffer.bytes;
   }
   return print(plan) +
-         fmt::format("peak: arena {} bytes, inputs {}, states {}, outputs {}, constants {}\n",
-                     bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]);
+         fmt::format(
+             "peak: arena {} bytes, inputs {}, states {}, outputs {}, constants {}, forms {}\n",
+             bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]);
 }
 
 const char* kind_name(RowKind kind) {

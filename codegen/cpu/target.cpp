@@ -36,17 +36,15 @@ class CpuExecutable : public Executable {
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                std::span<Tensor> outputs) override {
     inputs_.clear();
-    states_.clear();
     outputs_.clear();
     // Emitted code only reads inputs.
     for (const Tensor& input : inputs) inputs_.push_back(const_cast<std::byte*>(input.address()));
-    for (const StoredState* state : states) states_.push_back(state->home().address());
     for (Tensor& output : outputs) outputs_.push_back(output.address());
-    program_->run(inputs_, states_, outputs_);
+    program_->run(inputs_, states, outputs_);
   }
 
   std::unique_ptr<cpu::CompiledPlan> program_;
-  std::vector<void*> inputs_, states_, outputs_;
+  std::vector<void*> inputs_, outputs_;
 };
 
 std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOptions& options,

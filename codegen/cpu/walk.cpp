@@ -22,6 +22,14 @@ class Walker::Thread {
     walk_.run();
   }
 
+  void make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms) {
+    bases_ = bases.data();
+    for (size_t i : forms) {
+      const PlanForm& form = walker_.plan_.forms[i];
+      panels(form.make, share_of(form.share, index_, walker_.plan_.workers));
+    }
+  }
+
   // --- the work of plan/walk.h ---
 
   void meet() { walker_.team_.barrier(index_); }
@@ -211,6 +219,10 @@ Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& te
   for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(*this, i));
 }
 Walker::~Walker() = default;
+
+void Walker::make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms) {
+  team_.run([&](int thread) { threads_[size_t(thread)]->make_forms(bases, forms); });
+}
 
 void Walker::run(const std::vector<char*>& bases) {
   team_.run([&](int thread) { threads_[size_t(thread)]->run(bases); });

@@ -21,7 +21,9 @@ class Walker {
   Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team);
   ~Walker();
 
-  /// Runs the step. `bases` has the address of every buffer of the plan.
+  /// Makes these of the plan's forms. `bases` has the address of every buffer of the plan.
+  void make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms);
+  /// Runs the step.
   void run(const std::vector<char*>& bases);
 
  private:

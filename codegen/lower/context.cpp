@@ -24,6 +24,13 @@ int LowerContext::add_buffer(const std::string& name, Place place, int index, in
   return int(plan_.buffers.size()) - 1;
 }
 
+int LowerContext::add_form(const std::string& name, int64_t bytes) {
+  const int index = int(plan_.forms.size());
+  int buffer = -1;
+  in_scope(-1, [&] { buffer = add_buffer(name, Place::form, index, bytes); });
+  return buffer;
+}
+
 View LowerContext::temporary(const Type& type, const std::string& name) {
   return contiguous_view(add_buffer(name, Place::arena, 0, type.bytes()), type);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,17 @@ class ViewMap {
   std::map<std::pair<const Node*, int>, View> views_;
 };
 
+/// What panels are made of, and their form: equal ones are made once.
+struct PanelKey {
+  Address from;
+  MatrixStrides strides;
+  PanelForm form;
+
+  bool operator==(const PanelKey&) const = default;
+};
+
+using MadePanels = std::vector<std::pair<PanelKey, Address>>;
+
 class LowerContext {
  public:
   /// The machine must outlive the context.
@@ -44,6 +56,11 @@ class LowerContext {
   int add_buffer(const std::string& name, Place place, int index, int64_t bytes);
   /// A new buffer of the arena, that lives in the steps of the loop around.
   View temporary(const Type& type, const std::string& name);
+  /// A new buffer for a derived form of a state.
+  int add_form(const std::string& name, int64_t bytes);
+  /// Whether the graph writes a state, by its buffer.
+  bool is_written(int buffer) const { return written_.contains(buffer); }
+  void note_written(int buffer) { written_.insert(buffer); }
   /// A constant that is a list, in a buffer of its own. Throws ErrorKind::input for bf16.
   View constant_data(const Node& node);
   /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer.
@@ -89,12 +106,15 @@ class LowerContext {
 
   /// Emitted values that get a slot more, for their shifted history (codegen/lower/history.h).
   std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots;
+  /// The derived forms that the plan has so far.
+  MadePanels forms;
 
  private:
   const Machine& machine_;
   Plan plan_;
   std::vector<Record>* records_;              // where add() appends
   std::map<std::string, int> program_index_;  // by text
+  std::set<int> written_;                     // states
   int depth_ = 0;                             // of the loop being lowered
   int scope_ = -1;                            // its id
   int loops_ = 0;                             // ids given so far

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "codegen/lower/context.h"
+#include "codegen/lower/panels.h"
 #include "codegen/lower/stored_part.h"
 #include "codegen/plan/view.h"
 #include "ir/cases.h"
@@ -181,6 +182,7 @@ void lower_body(LowerContext& context, const Graph& body, std::vector<View> inpu
     throw input_error({}, "{} has no kernel for {}: {}", context.machine().target, name, why_not);
   std::vector<NestCall> calls =
       lower_rows(context, body, *rows, {std::move(inputs), std::move(results), name, true});
+  read_forms(context, calls);
   if (calls.size() > 1 && in_blocks(calls)) {
     context.add(family, as_block(std::move(calls), name, context.machine()));
   } else {
@@ -195,6 +197,7 @@ Plan lower(const Graph& graph, const Machine& machine) {
     bind(context, views, graph.inputs()[i], Place::input, int(i));
   for (size_t i = 0; i < graph.states().size(); ++i)
     bind(context, views, graph.states()[i], Place::state, int(i));
+  for (const Next& next : graph.next()) context.note_written(views.get(next.state).address.buffer);
   std::vector<View>& results = context.plan().results;
   for (size_t i = 0; i < graph.results().size(); ++i) {
     const Value result = graph.results()[i];

@@ -5,54 +5,29 @@
 #include <utility>
 
 #include "codegen/lower/context.h"
+#include "codegen/lower/panels.h"
 #include "codegen/lower/scan_views.h"
-#include "ir/mutant.h"
 #include "ir/op.h"
 
 namespace graphc {
 namespace {
 
-/// What panels are made of, and their form: equal ones are made once.
-struct PanelKey {
-  Address from;
-  MatrixStrides strides;
-  PanelForm form;
-
-  bool operator==(const PanelKey&) const = default;
-};
-
-using MadePanels = std::vector<std::pair<PanelKey, Address>>;
-
-/// The panels that were made of the same matrix in the same form.
-MadePanels::iterator find_panels(MadePanels& made, PanelKey key) {
-  if (mutated(Mutant::panels_of_another_matrix) && !made.empty()) return made.begin();
-  if (mutated(Mutant::panels_of_another_length)) {
-    return std::ranges::find_if(made, [&](const auto& other) {
-      key.form.k = other.first.form.k;
-      return other.first == key;
-    });
+/// Whether each step's columns are shared out, with a meeting after every stage, and not the rows,
+/// which meet nobody: where a worker's rows would not fill a tile, all of them read all panels for
+/// a few rows each. Worth a meeting if what one worker no longer reads takes longer.
+bool shares_columns(const LowerContext& context, const std::vector<NestCall>& calls, int64_t rows) {
+  constexpr int64_t kBytesOfMeeting = int64_t{64} << 10;
+  const int64_t workers = context.machine().workers;
+  int64_t bytes = 0, tile_rows = 0, stages = 0;
+  for (const NestCall& call : calls) {
+    const NestProgram& program = context.plan().programs[size_t(call.program)];
+    for (const CallProduct& product : call.products) bytes += product.panels.bytes();
+    if (!call.products.empty())
+      tile_rows = std::max<int64_t>(tile_rows, context.machine().tile(program).rows);
+    ++stages;
   }
-  return std::ranges::find(made, key, &MadePanels::value_type::first);
-}
-
-/// Records that put the matrices of `calls` into panels; the calls then read those.
-void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
-  MadePanels made;
-  for (NestCall& call : calls) {
-    for (CallProduct& product : call.products) {
-      const PanelKey key{product.b, product.b_strides, product.panels};
-      auto found = find_panels(made, key);
-      if (found == made.end()) {
-        PanelCall panels{call.name, product.b, {}, product.b_strides, product.panels};
-        panels.to.buffer =
-            context.add_buffer(call.name + ".panels", Place::arena, 0, product.panels.bytes());
-        found = made.emplace(made.end(), key, panels.to);
-        context.add("panels", std::move(panels));
-      }
-      product.b = found->second;
-      product.in_panels = true;
-    }
-  }
+  return workers > 1 && rows < workers * tile_rows &&
+         bytes - bytes / workers >= stages * kBytesOfMeeting;
 }
 
 }  // namespace
@@ -80,6 +55,7 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
   // What repeats along some axes of the rows only keeps them apart: rows cannot be shared out.
   loop.private_rows = std::ranges::all_of(
       calls, [&](const NestCall& call) { return call.outer.empty() && call.rows == loop.rows; });
+  if (shares_columns(context, calls, loop.rows)) loop.private_rows = false;
   loop.id = loop.private_rows ? -1 : id;
   for (NestCall& call : calls) loop.body.push_back({"recurrent", std::move(call)});
   context.note_loop();

@@ -50,6 +50,13 @@ void plan_memory(Plan& plan) {
   }
 }
 
+std::vector<int64_t> PlanForm::key() const {
+  const PanelForm& form = make.panels;
+  const MatrixStrides& strides = make.from_strides;
+  return {make.from.offset, strides.k,  strides.column, strides.part,        form.k,
+          form.unit,        form.parts, form.width,     int64_t(form.dtype), form.k_group};
+}
+
 Plan make_plan(const Graph& kernels, const Machine& machine) {
   Plan plan = lower(kernels, machine);
   plan_memory(plan);

@@ -30,14 +30,16 @@
 
 namespace graphc {
 
-enum class Place : uint8_t { arena, input, state, output, constant };
+/// Where a buffer lies. `form`: a derived form of a state (runtime/state_store.h), which outlives
+/// the call.
+enum class Place : uint8_t { arena, input, state, output, constant, form };
 
 /// A stretch of memory that lives for whole phases. What is made and used within one step of a loop
 /// lives for phases of that loop; everything else that a loop touches lives for all of them.
 struct Buffer {
   std::string name;
   Place place = Place::arena;
-  int index = 0;  ///< which input, state, output or constant
+  int index = 0;  ///< which input, state, output, constant or form
   int64_t bytes = 0;
   int scope = -1;  ///< LoopCall::id of the loop in whose step it lives; -1: none
   int first_phase = -1, last_phase = -1;
@@ -182,6 +184,23 @@ struct Record {
   Share share;  ///< set by schedule()
 };
 
+/// A derived form of a state that the plan reads: panels of a weight. Before the records, `make`
+/// puts the state as the call finds it into panels, if it has been written since that was done
+/// last; so calls that change no weights put nothing into panels. Plans with equal keys share the
+/// memory.
+struct PlanForm {
+  PanelCall make;  ///< from a state's buffer to the form's
+  Share share;     ///< of each worker; set by schedule()
+
+  /// Which state of the graph it is made from.
+  int state(const std::vector<Buffer>& buffers) const {
+    return buffers[size_t(make.from.buffer)].index;
+  }
+  int64_t bytes() const { return make.panels.bytes(); }
+  /// All that decides its bytes, besides the state's.
+  std::vector<int64_t> key() const;
+};
+
 /// A copy that planning took out, because both values have one place from there on.
 struct RemovedCopy {
   int from = -1, to = -1;  ///< values
@@ -193,6 +212,7 @@ struct Plan {
   std::string name;
   std::vector<NestProgram> programs;  ///< distinct: what there is machine code for
   std::vector<Buffer> buffers;
+  std::vector<PlanForm> forms;  ///< made before the records, each if it is stale
   std::vector<Record> records;
   std::vector<RemovedCopy> removed;  ///< by id
   std::vector<View> results;         ///< of the graph's results, in output buffers

@@ -9,22 +9,23 @@
 namespace graphc {
 namespace {
 
+Share of_panels(const PanelCall& call) { return {Along::panels, call.panels.blocks(), 1}; }
+
 class Scheduler {
  public:
   Scheduler(Plan& plan, const Machine& machine) : plan_(plan), machine_(machine) {}
 
   void run(std::vector<Record>& records) {
     for (Record& record : records) {
-      record.share = std::visit(
-          Cases{[&](const NestCall& call) { return of_nest(call); },
-                [](const PanelCall& call) { return Share{Along::panels, call.panels.blocks(), 1}; },
-                [](const TableCall& call) { return of_table(call); },
-                [&](LoopCall& loop) { return of_loop(loop); },
-                [&](BlockCall& block) {
-                  around(block.body);
-                  return Share{Along::rows, block.rows, 1};
-                }},
-          record.call);
+      record.share = std::visit(Cases{[&](const NestCall& call) { return of_nest(call); },
+                                      [](const PanelCall& call) { return of_panels(call); },
+                                      [](const TableCall& call) { return of_table(call); },
+                                      [&](LoopCall& loop) { return of_loop(loop); },
+                                      [&](BlockCall& block) {
+                                        around(block.body);
+                                        return Share{Along::rows, block.rows, 1};
+                                      }},
+                                record.call);
     }
   }
 
@@ -73,6 +74,7 @@ class Scheduler {
 
 void schedule(Plan& plan, const Machine& machine) {
   plan.workers = machine.workers;
+  for (PlanForm& form : plan.forms) form.share = of_panels(form.make);
   Scheduler(plan, machine).run(plan.records);
 }
 

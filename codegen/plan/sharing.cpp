@@ -209,8 +209,12 @@ void drop_programs(Plan& plan) {
 
 /// Every address says which value it means, whatever place that may get.
 void name_values(Plan& plan) {
-  for (Record& record : plan.records)
-    change_addresses(record, [](Address& address) { address.value = address.buffer; });
+  const auto name = [](Address& address) { address.value = address.buffer; };
+  for (Record& record : plan.records) change_addresses(record, name);
+  for (PlanForm& form : plan.forms) {
+    name(form.make.from);
+    name(form.make.to);
+  }
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ bool lives_in_arena(const Buffer& buffer) {
   return buffer.place == Place::arena && buffer.first_phase >= 0;
 }
 
-constexpr const char* place_names[] = {"arena", "input", "state", "output", "constant"};
+constexpr const char* place_names[] = {"arena", "input", "state", "output", "constant", "form"};
 std::string text_of(const Plan& plan, const Address& address) {
   std::string text = fmt::format("%{}", plan.buffers[size_t(address.buffer)].name);
   if (address.offset != 0) text += fmt::format("+{}", address.offset);
@@ -166,6 +166,13 @@ std::string print(const Plan& plan) {
       out += fmt::format(" at {}, phases {}..{}", buffer.offset, buffer.first_phase,
                          buffer.last_phase);
     out += "\n";
+  }
+  for (const PlanForm& form : plan.forms) {
+    const PanelForm& panels = form.make.panels;
+    out +=
+        fmt::format("when %{} has changed: panels -> {}: [{}, {} x {}]{}\n",
+                    plan.buffers[size_t(form.make.from.buffer)].name, text_of(plan, form.make.to),
+                    panels.k, panels.parts, panels.unit, text_of(form.share, plan.workers));
   }
   int phase = 0;
   print_phases(plan, plan.records, "", phase, out);

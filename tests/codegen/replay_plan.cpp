@@ -20,6 +20,7 @@ class Replay {
         position_(size_t(planned.loop_depth)) {}
 
   std::string run() {
+    make_forms();
     each_pair(lowered_.records, planned_.records,
               [&](const Record* a, const Record* b) { phase(a, b); });
     memory_.expect_results();
@@ -28,6 +29,18 @@ class Replay {
 
  private:
   // --- who does what when ---
+
+  void make_forms() {
+    memory_.next_phase();
+    for (worker_ = 0; worker_ < planned_.workers; ++worker_) {
+      memory_.set_thread(worker_);
+      for (size_t i = 0; i < planned_.forms.size(); ++i) {
+        const PlanForm &a = lowered_.forms[i], &b = planned_.forms[i];
+        memory_.set_call(b.make.name);
+        panel_call(a.make, b.make, share_of(b.share, worker_, planned_.workers));
+      }
+    }
+  }
 
   /// Records with the same id, in their order; null for a copy that is in one of the plans alone.
   template <typename Body>

@@ -53,6 +53,14 @@ TEST(DumpStages, ThePlanHasPhasesAndPeak) {
                                   "640, constants "));
 }
 
+TEST(DumpStages, ACallThatChangesNoWeightPutsNothingIntoPanels) {
+  const std::string forward = shown("plan");
+  EXPECT_THAT(forward, AllOf(HasSubstr("when %w has changed: panels -> %w.panels"),
+                             HasSubstr("when %u has changed: panels -> %u.panels")));
+  EXPECT_THAT(forward, ContainsRegex("phase [0-9]+: recurrent"));
+  EXPECT_THAT(forward, Not(ContainsRegex("phase [0-9]+: panels")));
+}
+
 TEST(DumpStages, CodeStandsUnderItsNest) {
   EXPECT_THAT(shown("llvm"), AllOf(HasSubstr("; nest 0, "), HasSubstr("define void @nest_0(")));
   EXPECT_THAT(shown("asm"), AllOf(HasSubstr("# nest 0, "), HasSubstr("\nnest_0:")));

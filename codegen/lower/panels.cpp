@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/lower/panels.h"
+
+#include <algorithm>
+
+#include "ir/mutant.h"
+
+namespace graphc {
+namespace {
+
+/// The panels that were made of the same matrix in the same form.
+MadePanels::iterator find_panels(MadePanels& made, PanelKey key) {
+  if (mutated(Mutant::panels_of_another_matrix) && !made.empty()) return made.begin();
+  if (mutated(Mutant::panels_of_another_length)) {
+    return std::ranges::find_if(made, [&](const auto& other) {
+      key.form.k = other.first.form.k;
+      return other.first == key;
+    });
+  }
+  return std::ranges::find(made, key, &MadePanels::value_type::first);
+}
+
+/// Gives the product a derived form of the state that its matrix is, if it is one and does not move
+/// with a loop; false if it is not.
+bool read_form(LowerContext& context, CallProduct& product, const std::string& name) {
+  const Address& from = product.b;
+  if (context.plan().buffers[size_t(from.buffer)].place != Place::state || !from.terms.empty() ||
+      from.at_first)
+    return false;
+  const PanelKey key{from, product.b_strides, product.panels};
+  auto found = find_panels(context.forms, key);
+  if (found == context.forms.end()) {
+    const std::string state = context.plan().buffers[size_t(from.buffer)].name;
+    PlanForm form{{name, from, {}, product.b_strides, product.panels}, {}};
+    form.make.to.buffer = context.add_form(state + ".panels", product.panels.bytes());
+    found = context.forms.emplace(context.forms.end(), key, form.make.to);
+    context.plan().forms.push_back(std::move(form));
+  }
+  product.b = found->second;
+  product.in_panels = true;
+  return true;
+}
+
+}  // namespace
+
+void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
+  MadePanels made;
+  for (NestCall& call : calls) {
+    for (CallProduct& product : call.products) {
+      if (read_form(context, product, call.name)) continue;
+      const PanelKey key{product.b, product.b_strides, product.panels};
+      auto found = find_panels(made, key);
+      if (found == made.end()) {
+        PanelCall panels{call.name, product.b, {}, product.b_strides, product.panels};
+        panels.to.buffer =
+            context.add_buffer(call.name + ".panels", Place::arena, 0, product.panels.bytes());
+        found = made.emplace(made.end(), key, panels.to);
+        context.add("panels", std::move(panels));
+      }
+      product.b = found->second;
+      product.in_panels = true;
+    }
+  }
+}
+
+void read_forms(LowerContext& context, std::vector<NestCall>& calls) {
+  for (NestCall& call : calls) {
+    for (CallProduct& product : call.products) {
+      if (context.depth() > 0 || !context.is_written(product.b.buffer))
+        read_form(context, product, call.name);
+    }
+  }
+}
+
+}  // namespace graphc
