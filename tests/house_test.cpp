@@ -23,20 +23,33 @@ size_t columns_of(const std::string& line) {
   return size_t(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Lines of the longest function at namespace scope, from the line of its name to its brace. Relies
-/// on the formatter: such a function starts in column 0 and ends with a lone brace.
+/// Lines of the longest function, methods inside classes among them, from the line of its name to
+/// its brace. Relies on the formatter: what is declared in a scope stands at the scope's
+/// indentation, and a function ends there with a lone brace, a class with a brace and a semicolon.
 size_t longest_function(const SourceFile& file) {
   static const std::regex scope(
       R"((namespace|struct|class|enum|union|extern|const|constexpr)\b.*)");
+  static const std::regex opens_class(R"((struct|class|union)\b[^(]*\{)");
+  std::vector<size_t> indents{0};  // of what is declared in the scopes around
   size_t longest = 0, start = 0;
   bool inside = false;
   for (size_t i = 0; i < file.lines.size(); ++i) {
-    const std::string& line = file.lines[i];
-    if (line.empty()) continue;
-    if (line == "}" && inside) {
+    const size_t indent = file.lines[i].find_first_not_of(' ');
+    if (indent == std::string::npos) continue;
+    const std::string line = file.lines[i].substr(indent);
+    if (line[0] == '#' || line.starts_with("//")) continue;
+    if (indents.size() > 1 && indent + 2 == indents.back() && line[0] == '}') {
+      indents.pop_back();
+      inside = false;
+    } else if (indent != indents.back()) {
+      continue;
+    } else if (line == "}" && inside) {
       longest = std::max(longest, i - start + 1);
       inside = false;
-    } else if (line[0] != ' ' && line[0] != '}' && line[0] != '#' && line[0] != '/') {
+    } else if (std::regex_match(line, opens_class)) {
+      indents.push_back(indent + 2);
+      inside = false;
+    } else if (line[0] != '}') {
       start = i;
       inside = !std::regex_match(line, scope) || line.find('(') != std::string::npos;
     }
@@ -242,6 +255,10 @@ TEST(House, SizesAreMeasured) {
   EXPECT_EQ(small.at("lines"), 9u);
   EXPECT_EQ(small.at("columns"), 14u);
   EXPECT_EQ(measures(source_file("ir/a.h", "struct A {\n  int a;\n};\n")).at("function"), 0u);
+  const std::string methods =
+      "class A {\n public:\n  void f() const {\n    g();\n  }\n\n  struct B {\n    int f(int a)\n"
+      "        const {\n      return a;\n    }\n  };\n  int h();\n};\n";
+  EXPECT_EQ(measures(source_file("ir/a.h", methods)).at("function"), 4u);
   EXPECT_EQ(measures(source_file("ir/a.h", "// \u00e9\u2192\n")).at("columns"), 5u);
 }
 
