@@ -152,7 +152,6 @@ class Evaluator {
       auto [distinct, sums] = merge_rows_of(node, x[0], x[1], precision_);
       return {std::move(distinct), std::move(sums)};
     }
-    if (node.is(ops::pack)) return {pack_of(node, x[0])};
     if (node.is(ops::grad)) {
       throw input_error(node.where,
                         "grad: the evaluator does not differentiate: the pass autodiff replaces "

@@ -230,23 +230,4 @@ Array matmul_of(const Node& node, const Array& a, const Array& b, Precision prec
   return result;
 }
 
-Array pack_of(const Node& node, const Array& x) {
-  Array result(node.types[0]);
-  std::memset(result.bytes(), 0, size_t(result.elements() * kElementBytes));
-  const bool transpose = node.attributes.get_bool("transpose", false);
-  const int64_t k = x.shape()[transpose ? 1 : 0], n = x.shape()[transpose ? 0 : 1];
-  const int64_t parts = result.shape()[2], width = result.shape()[3], unit = n / parts;
-  // Column part * unit + block * width + lane lies at [block][row][part][lane].
-  for (int64_t column = 0; column < n; ++column) {
-    const int64_t part = column / unit, block = column % unit / width, lane = column % unit % width;
-    for (int64_t row = 0; row < k; ++row) {
-      const int64_t from = transpose ? column * k + row : row * n + column;
-      const int64_t to = ((block * k + row) * parts + part) * width + lane;
-      std::memcpy(result.bytes() + to * kElementBytes, x.bytes() + from * kElementBytes,
-                  size_t(kElementBytes));
-    }
-  }
-  return result;
-}
-
 }  // namespace graphc::evaluation

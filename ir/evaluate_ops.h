@@ -60,6 +60,5 @@ Array scatter_of(const Node& node, const Array& base, const Array& indices, cons
 /// The distinct indices and the sums of their rows.
 std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, const Array& rows,
                                       Precision precision);
-Array pack_of(const Node& node, const Array& x);
 
 }  // namespace graphc::evaluation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types: an element type and a static shape, row-major and logical. A type never says how a value
-// is stored; storage is said by `pack` and `unpack` nodes and chosen by the `layout` pass.
+// is stored: plans do (codegen/plan/plan.h).
 #pragma once
 
 #include <array>

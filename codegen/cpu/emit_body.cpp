@@ -16,7 +16,7 @@ BodyEmitter::BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder,
                          const NestProgram& program, const TileShape& shape)
     : kernel_(kernel), b_(builder), program_(program), shape_(shape) {
   values_.assign(program_.body.size(), nullptr);
-  find_levels();
+  levels_ = levels_of(program_);
 }
 
 void BodyEmitter::set_arguments(std::vector<OperandValues> operands, Value* column_end) {
@@ -28,27 +28,6 @@ Value* BodyEmitter::number(int64_t value) { return b_.getInt64(uint64_t(value));
 
 Value* BodyEmitter::at(Value* pointer, Value* bytes) {
   return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes);
-}
-
-void BodyEmitter::find_levels() {
-  for (const NestInstruction& in : program_.body) {
-    Level level = Level::once;
-    if (in.kind == NestOp::load) {
-      const NestOperand& operand = program_.operands[size_t(in.operand)];
-      if (operand.kind == OperandKind::literal)
-        level = Level::once;
-      else if (operand.column != ColumnStep::none)
-        level = Level::element;
-      else if (operand.by_row)
-        level = program_.kind == NestKind::column_wise ? Level::element : Level::row;
-    } else if (in.kind != NestOp::scalar) {
-      level = Level::element;
-    }
-    for (int operand : {in.a, in.b, in.c}) {
-      if (operand >= 0) level = std::max(level, levels_[size_t(operand)]);
-    }
-    levels_.push_back(level);
-  }
 }
 
 void BodyEmitter::run_level(Level level, Value* row, Value* column, Value* mask, Value* tile) {

@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/machine.h"
+#include "codegen/nest/levels.h"
 
 namespace llvm {
 class IRBuilderBase;
@@ -28,9 +29,6 @@ struct OperandValues {
 class BodyEmitter {
  public:
   using Values = std::vector<llvm::Value*>;
-
-  /// How often an instruction must run: once, once a row, or for every vector.
-  enum class Level { once, row, element };
 
   /// One accumulator: a vector that a reduction adds to, or takes the maximum with.
   struct Reduction {
@@ -75,7 +73,6 @@ class BodyEmitter {
  private:
   llvm::Value* number(int64_t value);
   llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
-  void find_levels();
   llvm::Value* scalar(const NestInstruction& in);
 
   /// Where an operand's element is; row and column may be null at the levels that have none.

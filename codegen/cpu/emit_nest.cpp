@@ -17,7 +17,6 @@ using llvm::BasicBlock;
 using llvm::PHINode;
 using llvm::Value;
 using Values = BodyEmitter::Values;
-using Level = BodyEmitter::Level;
 using Reduction = BodyEmitter::Reduction;
 
 /// How many terms an accumulator of a reduction takes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of scan, grad, kernel and pack.
+// The records of scan, grad and kernel.
 #include "ir/ops/infer.h"
 #include "ir/scan.h"
 
@@ -99,23 +99,6 @@ std::vector<Type> infer_kernel(const Node& node) {
   return types;
 }
 
-/// [k, n] with n = parts * unit is stored as [ceil(unit / width)][k][parts][width]: for each block
-/// of `width` units the rows of the parts of that block side by side, zero where the unit ends.
-std::vector<Type> infer_pack(const Node& node) {
-  expect(node, 1, {"parts", "width", "transpose"});
-  const Type& x = type_of(node, 0);
-  if (x.shape.rank() != 2) throw input_error({}, "pack: takes a matrix: found {}", to_string(x));
-  const bool transpose = node.attributes.get_bool("transpose", false);
-  const int64_t k = x.shape[transpose ? 1 : 0], n = x.shape[transpose ? 0 : 1];
-  const int64_t parts = node.attributes.get_int("parts", 1),
-                width = node.attributes.get_int("width", 16);
-  if (parts < 1 || width < 1 || width > 65536 || n % parts != 0) {
-    throw input_error({}, "pack: {} columns have no {} equal parts of blocks of {}", n, parts,
-                      width);
-  }
-  return {{x.dtype, {(n / parts + width - 1) / width, k, parts, width}}};
-}
-
 }  // namespace
 
 constinit const Op ops::scan{
@@ -139,21 +122,6 @@ constinit const Op ops::kernel{
     .name = "kernel",
     .doc = "A region compiled as one kernel of {family}; it computes what its body computes.",
     .infer = infer_kernel,
-};
-
-constinit const Op ops::pack{
-    .name = "pack",
-    .doc =
-        "A matrix [k, n] of {parts} equal column parts stored in panels [blocks, k, parts, "
-        "{width}], padded with "
-        "zeros; {transpose} takes [n, k].",
-    .infer = infer_pack,
-    .samples =
-        [] {
-          return Samples{{{{DType::f32, {5, 40}}}, {{"parts", int64_t{2}}, {"width", int64_t{16}}}},
-                         {{{DType::f32, {40, 5}}},
-                          {{"parts", int64_t{2}}, {"width", int64_t{16}}, {"transpose", true}}}};
-        },
 };
 
 }  // namespace graphc

@@ -202,19 +202,6 @@ TEST(EvaluateTables, IndicesOutsideAreErrorsAtTheUsersLine) {
   EXPECT_EQ(message, "scatter_add: index 3 (element 0 of i64[1]) is outside the 3 rows of f32[3]");
 }
 
-TEST(EvaluateStructure, Pack) {
-  // Two parts of three units in blocks of two: the second block holds one unit and a zero.
-  const Literal x = f32({2, 6}, count(1, 12));
-  const Literal panels = f32({2, 2, 2, 2}, {1, 2, 4, 5, 7, 8, 10, 11, 3, 0, 6, 0, 9, 0, 12, 0});
-  const Attributes attributes{{"parts", int64_t{2}}, {"width", int64_t{2}}};
-  EXPECT_TRUE(is(run({x}, [&](auto& v) { return apply1(ops::pack, {v[0]}, attributes); }), panels));
-  Attributes transposed = attributes;
-  transposed.set("transpose", true);
-  EXPECT_TRUE(is(run({f32({6, 2}, {1, 7, 2, 8, 3, 9, 4, 10, 5, 11, 6, 12})},
-                     [&](auto& v) { return apply1(ops::pack, {v[0]}, transposed); }),
-                 panels));
-}
-
 /// s' = 2 s + x w, emitting s' and x: with streams x [steps], a carry s and a capture w.
 GraphPtr accumulate() {
   auto body = std::make_unique<Graph>("accumulate");

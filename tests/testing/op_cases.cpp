@@ -41,7 +41,7 @@ GraphPtr changed(const Graph& graph, int64_t from, int64_t to) {
 std::vector<const Op*> sampled_ops() {
   std::vector<const Op*> ops;
   for (const Op* op : all_ops()) {
-    if (op->samples != nullptr && op != &ops::pack) ops.push_back(op);
+    if (op->samples != nullptr) ops.push_back(op);
   }
   return ops;
 }

@@ -18,8 +18,7 @@ struct OpCase {
   bool whole = false;       ///< integers stand where the sample has floats: none is 0
 };
 
-/// The ops that have samples, but `pack`, which a pass writes and products alone read. The others
-/// are what graphs are made of, and are in every test of graphs.
+/// The ops that have samples: what graphs are made of, and in every test of graphs.
 std::vector<const Op*> sampled_ops();
 
 /// The samples of the op, and each with every extent in turn changed to 0, to 1, and to 16 more
