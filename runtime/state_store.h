@@ -9,19 +9,16 @@
 // at every call: a weight in the panels that a product reads, in another element type, or as the
 // blob that a library wants. It is a copy, never the truth: nobody writes a result into it.
 //
-//   who makes it   The executable that wants it asks `form()` for memory under a key, which says
-//                  everything that decides the bytes beside the state's content. Executables that
-//                  were compiled at different times (other shapes of a graph, another graph) and
-//                  ask one state for equal keys share one form.
-//   whose memory   The holders': the form lives as long as an executable holds it, and goes with
-//   the
-//                  last. The state only knows where it is; a form may outlive its state.
-//   its version    `made_from` is the version of the home form it was made of; 0 before it was
-//   made. when rewritten By an executable that reads it, at the beginning of a call and before
-//   anything
-//                  else, if it is stale; then `made_from` becomes the state's version. Between
-//                  calls nobody works on it, so a form that no call asks for may stay stale for
-//                  ever.
+// - Who makes it: the executable that wants it asks `form()` for memory under a key, which says
+//   everything that decides the bytes beside the state's content. Executables that were compiled at
+//   different times (other shapes of a graph, another graph) and ask one state for equal keys share
+//   one form.
+// - Whose memory it is: the holders'. The form lives as long as an executable holds it, and goes
+//   with the last. The state only knows where it is; a form may outlive its state.
+// - Its version: `made_from` is the version of the home form it was made of; 0 before that.
+// - When it is rewritten: by an executable that reads it, at the beginning of a call and before
+//   anything else, if it is stale; then `made_from` becomes the state's version. Between calls
+//   nobody works on it, so a form that no call asks for may stay stale for ever.
 //
 // Whatever writes a state gives it a new version, which makes all its forms stale at once. Versions
 // are never used twice, not even by two states: a form cannot be taken for that of another state.
