@@ -10,7 +10,7 @@
 #include "ir/build.h"
 #include "ir/mutant.h"
 #include "ir/rewrite.h"
-#include "passes/fuse.h"
+#include "passes/kernels/fuse.h"
 #include "passes/passes.h"
 #include "passes/simplify_rules.h"
 

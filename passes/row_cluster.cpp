@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/chunk.h"
+#include "passes/kernels/row_model.h"
 
 namespace graphc {
 namespace {
@@ -22,10 +23,6 @@ bool same_lead(const Shape& a, const Shape& b, int axes) {
     if (a[axis] != b[axis]) return false;
   }
   return true;
-}
-
-bool is_column_move(const Node& node) {
-  return node.is(ops::split) || node.is(ops::slice) || node.is(ops::concat);
 }
 
 class Growth {
@@ -134,16 +131,14 @@ class Growth {
     const std::optional<int> axes = row_axes(node);
     if (!axes) return std::nullopt;
     const RowMember local{RowRole::local, *axes};
-    if (is_elementwise(node.op) || node.is(ops::broadcast_to)) return keeps_rows(node, local);
+    if (keeps_rows(node, *axes)) return with_same_rows(node, local);
     if (node.is(ops::sum) || node.is(ops::max)) return classify_reduction(node, *axes);
     if (node.is(ops::matmul)) return classify_product(node, *axes);
     if (node.is(ops::reshape)) return classify_reshape(node, *axes);
-    if (is_column_move(node) && node.attributes.get_int("axis", 0) >= *axes)
-      return keeps_rows(node, local);
     return std::nullopt;
   }
 
-  std::optional<RowMember> keeps_rows(const Node& node, const RowMember& member) const {
+  std::optional<RowMember> with_same_rows(const Node& node, const RowMember& member) const {
     for (Value operand : node.operands) {
       if (!cluster_.has(*operand.node)) continue;
       if (operand.shape().rank() != node.types[0].shape.rank() ||

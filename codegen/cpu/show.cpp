@@ -8,7 +8,7 @@
 #include "ir/cases.h"
 #include "ir/scan.h"
 #include "ir/text.h"
-#include "passes/row_program.h"
+#include "passes/kernels/row_model.h"
 #include "runtime/cores.h"
 
 namespace graphc::cpu {
@@ -41,7 +41,7 @@ const char* kind_name(RowKind kind) {
 
 /// The lines of a body, each with what the analysis says of it.
 std::string body_text(const Graph& body, const std::string& indent) {
-  const std::optional<RowProgram> rows = analyse_row_program(body);
+  const std::optional<RowModel> rows = analyse_rows(body);
   std::string text;
   if (rows) text += fmt::format("{}{} rows, stages 0..{}\n", indent, rows->rows(), rows->stages);
   for (const Node& node : body.nodes()) {

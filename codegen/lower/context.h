@@ -129,10 +129,10 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
 /// A scan in a recurrent kernel: one nest a stage, matrices in panels (lower/recurrent.cpp).
 void lower_recurrent(LowerContext& context, const Node& kernel, const std::vector<View>& inputs,
                      ViewMap& views, ViewMap& wanted);
-/// A body that is a row program.
+/// A body that has a model of rows.
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
                 std::vector<View> results, const std::string& name, const std::string& family);
-/// A kernel of one batched product (passes/row_program.h), whose operands are inputs of the
+/// A kernel of one batched product (passes/kernels/row_model.h), whose operands are inputs of the
 /// kernel's body: loops over the batch around the product of two matrices.
 void lower_batched_product(LowerContext& context, const Node& product,
                            const std::vector<View>& inputs, const View& result,

@@ -14,7 +14,7 @@
 #include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
-#include "passes/fuse.h"
+#include "passes/kernels/fuse.h"
 
 namespace graphc {
 namespace {
@@ -177,7 +177,7 @@ void lower_body(LowerContext& context, const Graph& body, std::vector<View> inpu
     return lower_body(context, *part->body, part->inputs, part->results, name, family);
   }
   std::string why_not;
-  const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
+  const std::optional<RowModel> rows = analyse_rows(body, &why_not);
   if (!rows)
     throw input_error({}, "{} has no kernel for {}: {}", context.machine().target, name, why_not);
   std::vector<NestCall> calls =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent kernels: a scan whose body is a row program, its matrices in panels.
+// Recurrent kernels: a scan whose step has a model of rows, its matrices in panels.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -37,8 +37,8 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
   const Scan scan(*kernel.region().results().at(0).node);
   const Graph& body = scan.body();
   std::string why_not;
-  const std::optional<RowProgram> rows = analyse_row_program(body, &why_not);
-  if (!rows) throw input_error({}, "a recurrent kernel that is no row program: {}", why_not);
+  const std::optional<RowModel> rows = analyse_rows(body, &why_not);
+  if (!rows) throw input_error({}, "a recurrent kernel whose step has no model of rows: {}", why_not);
   LoopCall loop;
   const int id = context.new_loop_id();
   ScanViews bound = bind_scan(context, scan, inputs, kernel, wanted, id);

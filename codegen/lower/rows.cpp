@@ -26,7 +26,7 @@ struct NestPosition {
 
 class RowLowering {
  public:
-  RowLowering(LowerContext& context, const Graph& body, const RowProgram& rows,
+  RowLowering(LowerContext& context, const Graph& body, const RowModel& rows,
               const RowBinding& binding)
       : context_(context), body_(body), rows_(rows), binding_(binding) {
     for (const Node& node : body.nodes()) {
@@ -342,7 +342,7 @@ class RowLowering {
 
   LowerContext& context_;
   const Graph& body_;
-  const RowProgram& rows_;
+  const RowModel& rows_;
   const RowBinding& binding_;
   std::map<NestPosition, bool> products_;
   std::map<NestPosition, std::vector<Root>> roots_;
@@ -358,7 +358,7 @@ class RowLowering {
 
 }  // namespace
 
-std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const RowProgram& rows,
+std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const RowModel& rows,
                                  const RowBinding& binding) {
   return RowLowering(context, body, rows, binding).run();
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a row program to nests: one nest for each stage and column space.
+// From a model of rows to nests: one nest for each stage and column space.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "codegen/plan/plan.h"
-#include "passes/row_program.h"
+#include "passes/kernels/row_model.h"
 
 namespace graphc {
 
 class LowerContext;
 
-/// Where the values of a row program lie.
+/// Where the values of a body lie.
 struct RowBinding {
   std::vector<View> inputs;   ///< of the body's inputs, in order
   std::vector<View> results;  ///< where each result goes
@@ -24,7 +24,7 @@ struct RowBinding {
 
 /// The nests of a body, in order; what it needs on the way goes into new buffers of the plan.
 /// Products have their matrices as they lie: `in_panels` is false.
-std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const RowProgram& rows,
+std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const RowModel& rows,
                                  const RowBinding& binding);
 
 }  // namespace graphc

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codegen/plan/plan.h"
-#include "passes/row_program.h"
+#include "passes/kernels/row_model.h"
 
 namespace graphc {
 

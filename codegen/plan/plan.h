@@ -168,7 +168,7 @@ struct LoopCall {
   std::vector<Record> body;
 };
 
-/// The nests of a row program of several stages: each thread runs them all for a few of its rows at
+/// The nests of a body of several stages: each thread runs them all for a few of its rows at
 /// a time, while those are in its cache, and meets nobody in between.
 struct BlockCall {
   std::string name;
@@ -222,7 +222,7 @@ struct Plan {
   int workers = 1;     ///< among whom the records are shared out
 };
 
-/// Lowers a graph of kernels (passes/fuse.h) to a plan without offsets, in which every value has a
+/// Lowers a graph of kernels (passes/kernels/fuse.h) to a plan without offsets, in which every value has a
 /// place of its own: a state gets its next value by a copy at the end, a scatter works on a copy of
 /// its table. Throws ErrorKind::input, naming the node, for what no family takes.
 Plan lower(const Graph& kernels, const Machine& machine);

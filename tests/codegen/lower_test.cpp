@@ -5,7 +5,7 @@
 #include "codegen/plan/plan.h"
 #include "ir/op.h"
 #include "ir/text.h"
-#include "passes/fuse.h"
+#include "passes/kernels/fuse.h"
 
 namespace graphc {
 namespace {

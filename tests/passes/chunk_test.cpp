@@ -117,7 +117,8 @@ TEST(Order, AutodiffAndExpandBeforeChunkLeaveNoLogits) {
     })");
   const std::string chunk = ",chunk{bytes=660,rows=1}";
   EXPECT_EQ(largest(*after(graph, "autodiff,expand,simplify,cse" + chunk)), 5 * 33);
-  // A composite is no row program, and the gradient of a scan reads what the scan has saved.
+  // A composite is nothing a kernel of rows has, and the gradient of a scan reads what the scan has
+  // saved.
   EXPECT_EQ(largest(*after(graph, "autodiff,simplify,cse" + chunk + ",expand")), 15 * 33);
   EXPECT_EQ(largest(*after(graph, "simplify,cse" + chunk + ",autodiff,expand,simplify,cse")),
             15 * 33);

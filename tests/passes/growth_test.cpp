@@ -10,9 +10,9 @@
 
 #include "ir/op.h"
 #include "ir/text.h"
-#include "passes/cluster_order.h"
-#include "passes/clusters.h"
 #include "passes/components.h"
+#include "passes/kernels/cluster_order.h"
+#include "passes/kernels/clusters.h"
 #include "passes/pipeline.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/growing_graphs.h"

@@ -13,7 +13,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
-#include "passes/fuse.h"
+#include "passes/kernels/fuse.h"
 
 namespace graphc::testing {
 namespace {

@@ -12,8 +12,9 @@
 #include "ir/evaluate.h"
 #include "ir/scan.h"
 #include "ir/text.h"
+#include "passes/kernels/kernel.h"
+#include "passes/kernels/row_model.h"
 #include "passes/pipeline.h"
-#include "passes/row_program.h"
 #include "tests/testing/rounding_bound.h"
 
 namespace graphc {
@@ -141,15 +142,14 @@ std::vector<const Node*> recurrent_kernels(const Graph& kernels) {
   std::vector<const Node*> found;
   for (const Node& node : kernels.nodes()) {
     EXPECT_FALSE(node.is(ops::scan)) << "a loop: %" << node.names[0];
-    if (node.is(ops::kernel) && node.attributes.get_string("family", "") == "recurrent")
-      found.push_back(&node);
+    if (is_kernel_of(node, Family::recurrent)) found.push_back(&node);
   }
   return found;
 }
 
 int stages_of(const Node& kernel) {
   const Node& scan = *kernel.region().results()[0].node;
-  const auto rows = analyse_row_program(scan.region());
+  const auto rows = analyse_rows(scan.region());
   return rows ? rows->stages : -1;
 }
 

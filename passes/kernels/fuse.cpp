@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms kernels: clusters of nodes become `kernel` nodes, scans that are row programs become
+// Forms kernels: clusters of nodes become `kernel` nodes, scans of rows become
 // `recurrent` kernels.
-#include "passes/fuse.h"
+#include "passes/kernels/fuse.h"
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "ir/rewrite.h"
 #include "ir/scan.h"
-#include "passes/clusters.h"
+#include "passes/kernels/clusters.h"
+#include "passes/kernels/kernel.h"
+#include "passes/kernels/row_model.h"
 #include "passes/passes.h"
 #include "passes/region.h"
-#include "passes/row_program.h"
 #include "passes/variation.h"
 
 namespace graphc {
@@ -57,11 +58,11 @@ Value without_elements(const Graph& body) {
   return {};
 }
 
-std::string family_of(const Cluster& cluster) {
+Family family_of(const Cluster& cluster) {
   const Node& first = *cluster.members.front();
-  if (cluster.product) return "gemm";
-  if (is_rows_op(first)) return "rows";
-  return "map";
+  if (cluster.product) return Family::gemm;
+  if (is_rows_op(first)) return Family::rows;
+  return Family::map;
 }
 
 /// Writes the graph again with its clusters as kernels.
@@ -203,8 +204,8 @@ class KernelWriter {
     }
     body->set_results(std::move(results));
     const Node& kernel =
-        to_->add(ops::kernel, std::move(operands), {{"family", family_of(cluster)}},
-                 {freeze(std::move(body))}, cluster.members.front()->where, names);
+        add_kernel(*to_, family_of(cluster), std::move(operands), freeze(std::move(body)),
+                   cluster.members.front()->where, std::move(names));
     for (size_t i = 0; i < old_results.size(); ++i) set(old_results[i], kernel.result(int(i)));
     // Members that nobody outside reads count as made: nothing will ask for their values.
     for (const Node* member : cluster.members) {
@@ -213,11 +214,8 @@ class KernelWriter {
   }
 
   void write_scan(const Node& node) {
-    std::string why_not = "one kernel per op was asked for";
-    const Scan scan(node);
-    const bool row_program = options_.fuse && options_.recurrent &&
-                             scan.body_carries().size() > 0 && carries_rows(scan, why_not);
-    if (!row_program) {
+    const std::string why_not = why_no_kernel(Scan(node));
+    if (!why_not.empty()) {
       if (options_.remark && options_.fuse)
         options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
       GraphPtr body = form_kernels(node.regions[0], options_);
@@ -232,47 +230,47 @@ class KernelWriter {
     Values results;
     for (int i = 0; i < node.results(); ++i) results.push_back(copy.result(i));
     body->set_results(std::move(results));
-    write_results(node,
-                  to_->add(ops::kernel, operands_of(node), {{"family", std::string("recurrent")}},
-                           {freeze(std::move(body))}, node.where, node.names));
+    write_results(node, add_kernel(*to_, Family::recurrent, operands_of(node),
+                                   freeze(std::move(body)), node.where, node.names));
   }
 
-  /// Whether the body is a row program whose matrices do not change and that carries nothing but
-  /// rows: a thread goes through all steps of its rows by itself, and may not write what the others
-  /// read.
-  static bool carries_rows(const Scan& scan, std::string& why_not) {
-    if (const Value empty = without_elements(scan.body())) {
-      why_not = fmt::format("%{} has no elements", empty.name());
-      return false;
-    }
-    why_not = changing_matrix(scan);
-    if (!why_not.empty()) return false;
-    const std::optional<RowProgram> rows = analyse_row_program(scan.body(), &why_not);
-    if (!rows) return false;
+  /// Why a scan is no recurrent kernel, or nothing. It is one if its body has a model of rows, its
+  /// matrices do not change and it carries nothing but rows: a thread goes through all steps of its
+  /// rows by itself, and may not write what the others read.
+  std::string why_no_kernel(const Scan& scan) const {
+    if (!options_.fuse || !options_.recurrent) return "loops were asked for";
+    if (scan.body_carries().empty()) return "it carries nothing from step to step";
+    if (const Value empty = without_elements(scan.body()))
+      return fmt::format("%{} has no elements", empty.name());
+    std::string why_not = changing_matrix(scan);
+    if (!why_not.empty()) return why_not;
+    const std::optional<RowModel> rows = analyse_rows(scan.body(), &why_not);
+    if (!rows) return why_not;
     int64_t instructions = 0;
     for (const Node& node : scan.body().nodes())
       instructions += emitted_instructions(node) * rows->parts_of(node.result());
-    if (instructions > kMostInstructions) {
-      why_not = fmt::format("its step has {} instructions, more than {}", instructions,
-                            kMostInstructions);
-      return false;
-    }
+    if (instructions > kMostInstructions)
+      return fmt::format("its step has {} instructions, more than {}", instructions,
+                         kMostInstructions);
+    return carried_together(scan, *rows);
+  }
+
+  /// What a scan of several rows carries or emits for all of them together, as a reason, or
+  /// nothing.
+  static std::string carried_together(const Scan& scan, const RowModel& rows) {
     const auto has_rows = [&](Value value) {
-      return value.shape().rank() > 0 && value.shape().without(-1) == rows->lead;
+      return value.shape().rank() > 0 && rows_of(value.shape()) == rows.lead;
     };
-    if (rows->rows() <= 1) return true;
+    if (rows.rows() <= 1) return {};
     for (size_t i = 0; i < scan.body_carries().size(); ++i) {
       const Value carry = scan.body_carries()[i];
-      if (has_rows(carry) && has_rows(scan.next()[i])) continue;
-      why_not = fmt::format("%{} is carried for all rows together", carry.name());
-      return false;
+      if (!has_rows(carry) || !has_rows(scan.next()[i]))
+        return fmt::format("%{} is carried for all rows together", carry.name());
     }
     for (Value emit : scan.emits()) {
-      if (has_rows(emit)) continue;
-      why_not = fmt::format("%{} is emitted for all rows together", emit.name());
-      return false;
+      if (!has_rows(emit)) return fmt::format("%{} is emitted for all rows together", emit.name());
     }
-    return true;
+    return {};
   }
 
   const Graph& from_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/row_program.h"
+#include "passes/kernels/row_model.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/op.h"
 #include "ir/rewrite.h"
@@ -24,17 +23,6 @@ void require(bool condition, const Node& node, fmt::format_string<Args...> forma
 
 bool is_leaf(const Node& node) { return node.is(ops::constant) || node.is(ops::iota); }
 
-bool is_local(const Node& node) {
-  return is_elementwise(node.op) || node.is(ops::split) || node.is(ops::concat) ||
-         node.is(ops::slice) || node.is(ops::broadcast_to);
-}
-
-int64_t width_of(Value value) { return value.shape().rank() == 0 ? 1 : value.shape()[-1]; }
-
-Shape leading(const Shape& shape) {
-  return shape.rank() == 0 ? shape : shape.without(shape.rank() - 1);
-}
-
 /// Whether a value with rows `from` has one for each of `to`: as they are, or repeated along axes
 /// that it lacks or has once.
 bool covers(const Shape& from, const Shape& to) {
@@ -52,12 +40,11 @@ class Analysis {
     result_.kind.assign(n, RowKind::scalar);
     result_.stage.assign(n, 0);
     result_.space.assign(n, -1);
-    parent_.resize(n);
-    std::iota(parent_.begin(), parent_.end(), 0);
+    for (const Node& node : body.nodes()) spaces_.add(width_of(node.types[0].shape));
     matrix_.assign(n, false);
   }
 
-  RowProgram run() {
+  RowModel run() {
     find_matrices();
     find_lead();
     for (const Node& node : body_.nodes()) {
@@ -114,7 +101,7 @@ class Analysis {
         const bool first = type.shape.rank() > rank;
         rank = type.shape.rank();
         if (rank == 0) continue;
-        const Shape lead = leading(type.shape);
+        const Shape lead = rows_of(type.shape);
         const std::optional<Shape> joined = first ? lead : broadcast(result_.lead, lead);
         require(joined.has_value(), node, "its rows [{}] differ from [{}]", to_string(lead),
                 to_string(result_.lead));
@@ -128,8 +115,8 @@ class Analysis {
         node.is(ops::input) || is_leaf(node) || is_local(node) || is_row_global(node);
     require(known, node, "it is neither local nor row-global");
     const Shape& shape = node.types[0].shape;
-    const int64_t width = width_of({&node, 0});
-    const Shape lead = leading(shape);
+    const int64_t width = width_of(node.types[0].shape);
+    const Shape lead = rows_of(shape);
     const bool one_row = lead.elements() == 1;
     const bool all_rows =
         shape.rank() > 0 && (lead == result_.lead || (one_row && result_.rows() == 1));
@@ -155,12 +142,8 @@ class Analysis {
     if (is_row_global(node)) ++stage;
     if (node.is(ops::matmul))
       require(kind == RowKind::full || width == 1 || result_.rows() == 1, node, "its rows differ");
-    if (node.is(ops::sum) || node.is(ops::max)) {
-      const std::vector<int64_t> axes = node.attributes.get_ints("axes");
-      require(axes.size() == 1 && axes[0] == node.operands[0].shape().rank() - 1 &&
-                  node.attributes.get_bool("keep", false),
-              node, "it mixes rows");
-    }
+    if (node.is(ops::sum) || node.is(ops::max))
+      require(is_row_reduction(node), node, "it mixes rows");
     result_.stage[size_t(node.id)] = stage;
     result_.stages = std::max(result_.stages, stage);
   }
@@ -170,21 +153,11 @@ class Analysis {
     return kind == RowKind::full || kind == RowKind::column;
   }
 
-  int find(int id) {
-    while (parent_[size_t(id)] != id)
-      id = parent_[size_t(id)] = parent_[size_t(parent_[size_t(id)])];
-    return id;
-  }
-
   void join(const Node& node) {
     if (is_row_global(node) || node.is(ops::input) || is_leaf(node)) return;
-    const int axis = node.types[0].shape.rank() - 1;
-    if (node.is(ops::split) || node.is(ops::concat) || node.is(ops::slice)) {
-      require(node.attributes.get_int("axis", 0) == axis, node, "it cuts along the rows");
-    }
+    require(keeps_rows(node, node.types[0].shape.rank() - 1), node, "it cuts along the rows");
     for (Value operand : node.operands) {
-      if (has_columns(node) && has_columns(*operand.node))
-        parent_[size_t(find(operand.node->id))] = find(node.id);
+      if (has_columns(node) && has_columns(*operand.node)) spaces_.join(operand.node->id, node.id);
     }
   }
 
@@ -192,30 +165,28 @@ class Analysis {
     std::vector<int> index(body_.nodes().size(), -1);
     for (const Node& node : body_.nodes()) {
       if (!live_[size_t(node.id)] || matrix_[size_t(node.id)] || !has_columns(node)) continue;
-      int& space = index[size_t(find(node.id))];
+      int& space = index[size_t(spaces_.find(node.id))];
       if (space < 0) {
         space = int(result_.spaces.size());
-        result_.spaces.emplace_back();
+        result_.spaces.push_back(spaces_.columns_of(node.id));
       }
       result_.space[size_t(node.id)] = space;
-      int64_t& unit = result_.spaces[size_t(space)].unit;
-      const int64_t width = width_of({&node, 0});
-      unit = unit == 0 ? width : std::min(unit, width);
     }
     for (const Node& node : body_.nodes()) {
       const int space = result_.space[size_t(node.id)];
       if (space < 0) continue;
-      const int64_t unit = result_.spaces[size_t(space)].unit, width = width_of({&node, 0});
-      require(unit == 0 || width % unit == 0, node, "its width {} is no multiple of {}", width,
-              unit);
-      require(unit == 0 || width / unit <= 64, node, "its width {} has more than 64 parts of {}",
-              width, unit);
+      const int64_t unit = result_.spaces[size_t(space)].unit;
+      const int64_t width = width_of(node.types[0].shape);
+      const bool whole = is_whole_parts(width, unit);
+      require(whole || width % unit == 0, node, "its width {} is no multiple of {}", width, unit);
+      require(whole, node, "its width {} has more than {} parts of {}", width, kMostParts, unit);
     }
   }
 
   void check_cuts(const Node& node) {
     if ((node.is(ops::slice) || node.is(ops::split)) && has_columns(*node.operands[0].node))
-      require(has_columns(node), node, "it takes one column out of {}", width_of(node.operands[0]));
+      require(has_columns(node), node, "it takes one column out of {}",
+              width_of(node.operands[0].shape()));
     if (result_.space[size_t(node.id)] < 0) return;
     const int64_t unit = result_.spaces[size_t(result_.space[size_t(node.id)])].unit;
     if (unit == 0) return;
@@ -225,22 +196,47 @@ class Analysis {
     }
     if (!node.is(ops::concat)) return;
     for (Value operand : node.operands) {
-      require(width_of(operand) % unit == 0 && has_columns(*operand.node), node,
+      require(width_of(operand.shape()) % unit == 0 && has_columns(*operand.node), node,
               "it joins inside a unit of {} columns", unit);
     }
   }
 
   const Graph& body_;
   const std::vector<bool> live_;
-  RowProgram result_;
-  std::vector<int> parent_;
+  RowModel result_;
+  ColumnSpaces spaces_;
   std::vector<bool> matrix_;
 };
 
 }  // namespace
 
+Shape rows_of(const Shape& shape) {
+  return shape.rank() == 0 ? shape : shape.without(shape.rank() - 1);
+}
+
+int64_t width_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[-1]; }
+
+bool is_cut(const Node& node) {
+  return node.is(ops::split) || node.is(ops::slice) || node.is(ops::concat);
+}
+
+bool is_local(const Node& node) {
+  return is_elementwise(node.op) || node.is(ops::broadcast_to) || is_cut(node);
+}
+
+bool keeps_rows(const Node& node, int axes) {
+  return is_local(node) && (!is_cut(node) || node.attributes.get_int("axis", 0) >= axes);
+}
+
 bool is_row_global(const Node& node) {
   return node.is(ops::matmul) || node.is(ops::sum) || node.is(ops::max);
+}
+
+bool is_row_reduction(const Node& node) {
+  if (!node.is(ops::sum) && !node.is(ops::max)) return false;
+  const std::vector<int64_t> axes = node.attributes.get_ints("axes");
+  return axes.size() == 1 && axes[0] == node.operands[0].shape().rank() - 1 &&
+         node.attributes.get_bool("keep", false);
 }
 
 bool is_batched_product(const Node& node) {
@@ -249,17 +245,55 @@ bool is_batched_product(const Node& node) {
          (node.operands[0].shape().rank() > 2 && node.attributes.get_bool("transpose_a", false));
 }
 
-int64_t RowProgram::unit_of(Value value) const {
+bool is_column_view(const Node& node) {
+  if (node.is(ops::broadcast_to)) return true;
+  if (!node.is(ops::split) && !node.is(ops::slice)) return false;
+  const Shape& from = node.operands[0].shape();
+  const int64_t width = node.types[0].shape[-1];
+  return keeps_rows(node, from.rank() - 1) && width > 1 && from[-1] % width == 0 &&
+         node.attributes.get_int("start", 0) % width == 0;
+}
+
+bool is_concat_of_units(const Node& node) {
+  if (!node.is(ops::concat) || !keeps_rows(node, node.types[0].shape.rank() - 1)) return false;
+  const ColumnUnit columns = columns_of(node);
+  // One column is a number for each row, not a unit of wider values.
+  return std::ranges::all_of(node.operands,
+                             [&](Value operand) {
+                               const int64_t width = width_of(operand.shape());
+                               return width > 1 && is_whole_parts(width, columns.unit);
+                             }) &&
+         is_whole_parts(columns.widest, columns.unit);
+}
+
+const Shape& domain_of(const Node& node) {
+  return is_row_reduction(node) ? node.operands[0].shape() : node.types[0].shape;
+}
+
+ColumnUnit columns_of(const Node& node) {
+  ColumnUnit columns;
+  const auto add = [&](const Shape& shape) {
+    if (width_of(shape) > 1) columns.add(width_of(shape));
+  };
+  add(domain_of(node));
+  for (const Type& type : node.types) add(type.shape);
+  if (node.is(ops::concat) && keeps_rows(node, node.types[0].shape.rank() - 1)) {
+    for (Value operand : node.operands) add(operand.shape());
+  }
+  return columns;
+}
+
+int64_t RowModel::unit_of(Value value) const {
   const int index = space[size_t(value.node->id)];
   return index < 0 ? 1 : spaces[size_t(index)].unit;
 }
 
-int RowProgram::parts_of(Value value) const {
+int RowModel::parts_of(Value value) const {
   const int64_t unit = unit_of(value);
-  return space[size_t(value.node->id)] < 0 || unit == 0 ? 1 : int(width_of(value) / unit);
+  return space[size_t(value.node->id)] < 0 || unit == 0 ? 1 : int(width_of(value.shape()) / unit);
 }
 
-std::optional<RowProgram> analyse_row_program(const Graph& body, std::string* why_not) {
+std::optional<RowModel> analyse_rows(const Graph& body, std::string* why_not) {
   try {
     return Analysis(body).run();
   } catch (const Mismatch& mismatch) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/cluster_order.h"
+#include "passes/kernels/cluster_order.h"
 
 #include <algorithm>
 #include <numeric>

@@ -2,10 +2,11 @@
 // Which nodes of a graph go into one kernel.
 #pragma once
 
-#include <memory>
+#include <algorithm>
 #include <vector>
 
 #include "ir/graph.h"
+#include "passes/kernels/column_spaces.h"
 
 namespace graphc {
 
@@ -13,15 +14,14 @@ namespace graphc {
 struct Cluster {
   std::vector<const Node*> members;
   Shape lead;            ///< the rows' axes
-  int64_t unit = 0;      ///< the smallest width; every width is a multiple
-  int64_t widest = 1;    ///< the largest
+  ColumnUnit columns;    ///< of all members; every width is a multiple of the unit
   bool product = false;  ///< holds a matmul: a gemm
   bool closed = false;   ///< nothing may join: a kernel of its own
   /// Instructions of the members of one column, and those of the others times their columns.
   int64_t narrow = 0, wide = 0;
 
   /// What one vector of each part takes, about.
-  int64_t instructions() const { return narrow + wide / (unit > 1 ? unit : 1); }
+  int64_t instructions() const { return narrow + wide / std::max(columns.unit, int64_t{1}); }
 };
 
 /// A kernel has no more instructions for one vector than this. Measured, LLVM takes twice the time
@@ -40,10 +40,6 @@ struct Clusters {
   std::vector<Cluster> list;
   std::vector<int> of;
 };
-/// A sum or maximum along the row that keeps its axis.
-bool is_row_reduction(const Node& node);
-/// A concatenation along the columns whose parts are all multiples of the narrowest.
-bool is_concat_of_units(const Node& node);
 Clusters find_clusters(const Graph& graph, bool fuse);
 
 }  // namespace graphc

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The column spaces that the bodies of growing clusters would have.
+//
+// All widths of a cluster agree about one unit, and that is not enough: a body's spaces are smaller
+// than the cluster, and their units larger. Widths 4, 6 and 12 have the unit 2 where a value of two
+// columns is in the cluster, and none where that value is in a space of its own. So each cluster
+// knows the spaces of its members and of what they read, as passes/kernels/row_model.h will find
+// them.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+#include "passes/kernels/column_spaces.h"
+
+namespace graphc {
+
+class ClusterSpaces {
+ public:
+  /// Whether the spaces that the node would join in the cluster have one unit.
+  bool take(int cluster, const Node& node);
+  /// Joins them.
+  void add(int cluster, const Node& node);
+  /// Whether the spaces that both clusters have parts of have one unit each.
+  bool take_all(int into, int from);
+  /// Moves the spaces of cluster `from` into `into`.
+  void add_all(int into, int from);
+
+ private:
+  /// Elements by value.
+  using Elements = std::unordered_map<uint64_t, int>;
+
+  Elements& elements_of(int cluster);
+  int element(Elements& elements, Value value);
+
+  ColumnSpaces spaces_;
+  std::vector<Elements> elements_;  // by cluster
+};
+
+}  // namespace graphc
