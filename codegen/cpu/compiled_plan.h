@@ -27,8 +27,8 @@ struct CompiledPlanTimes {
 /// and CPU.
 class CompiledPlan {
  public:
-  /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for what the CPU
-  /// target has no kernel for, ErrorKind::resource when there is no memory for the plan.
+  /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for what the
+  /// CPU target has no kernel for, ErrorKind::resource when there is no memory for the plan.
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team);
   ~CompiledPlan();
 

@@ -8,6 +8,7 @@
 #include "ir/cases.h"
 #include "ir/scan.h"
 #include "ir/text.h"
+#include "passes/kernels/kernel.h"
 #include "passes/kernels/row_model.h"
 #include "runtime/cores.h"
 
@@ -93,12 +94,12 @@ class KernelText {
   void add_kernel(const Node& node, const std::string& indent) {
     std::vector<std::string> types;
     for (const Type& type : node.types) types.push_back(to_string(type));
-    const std::string family = node.attributes.get_string("family", "");
+    const Kernel kernel(node);
     text_ += fmt::format("{}kernel %{}: {}, family {}\n", indent, name_of_node(node),
-                         fmt::join(types, ", "), family);
+                         fmt::join(types, ", "), name_of(kernel.family()));
     const Graph* body = &node.region();
     for (const Node& inner : body->nodes()) {
-      if (family != "recurrent" || !inner.is(ops::scan)) continue;
+      if (kernel.family() != Family::recurrent || !inner.is(ops::scan)) continue;
       const Scan scan(inner);
       text_ += fmt::format("{}  {} steps{}\n", indent, scan.steps(),
                            scan.reverse() ? ", backwards" : "");
@@ -124,7 +125,8 @@ class KernelText {
               },
               [](const PanelCall&) {}, [](const TableCall&) {},
               [&](const LoopCall& loop) {
-                body(loop.body, inside || (loop.name == kernel && record.family == "recurrent"));
+                body(loop.body,
+                     inside || (loop.name == kernel && record.family == Family::recurrent));
               },
               [&](const BlockCall& block) { body(block.body, inside); }},
         record.call);

@@ -93,7 +93,7 @@ View LowerContext::destination(Value value, const ViewMap& wanted) {
   return view;
 }
 
-void LowerContext::add(const std::string& family, decltype(Record::call) call) {
+void LowerContext::add(std::optional<Family> family, decltype(Record::call) call) {
   records_->push_back({family, std::move(call)});
 }
 
@@ -107,7 +107,7 @@ NestCall LowerContext::call_of(Nest nest) {
 
 void LowerContext::copy(const View& from, const View& to, const std::string& name) {
   if (from.shape.elements() == 0) return;
-  add("map", copy_nest(from, to, name));
+  add(Family::map, copy_nest(from, to, name));
 }
 
 void LowerContext::copy_unless_there(const View& from, const View& to, const std::string& name) {
@@ -128,7 +128,7 @@ void LowerContext::open(OpenLoop& loop) {
   loop.depth = depth_++;
 }
 
-void LowerContext::close(OpenLoop& loop, const std::string& family) {
+void LowerContext::close(OpenLoop& loop, std::optional<Family> family) {
   --depth_;
   records_ = loop.outer;
   scope_ = loop.outer_scope;

@@ -69,8 +69,8 @@ class LowerContext {
   // --- records ---
 
   /// Appends a record to the phases, or to the loop that is open.
-  void add(const std::string& family, decltype(Record::call) call);
-  void add(const std::string& family, Nest nest) { add(family, call_of(std::move(nest))); }
+  void add(std::optional<Family> family, decltype(Record::call) call);
+  void add(std::optional<Family> family, Nest nest) { add(family, call_of(std::move(nest))); }
   /// The call of a nest, whose program the plan now has; equal programs are one.
   NestCall call_of(Nest nest);
   void copy(const View& from, const View& to, const std::string& name);
@@ -92,7 +92,7 @@ class LowerContext {
   /// Opens a loop whose addresses count steps at the present depth; `loop` stays where it is until
   /// it is closed.
   void open(OpenLoop& loop);
-  void close(OpenLoop& loop, const std::string& family);
+  void close(OpenLoop& loop, std::optional<Family> family);
   int depth() const { return depth_; }
   /// Notes that a loop without phases of its own is at the present depth.
   void note_loop() { plan_.loop_depth = std::max(plan_.loop_depth, depth_ + 1); }
@@ -124,14 +124,14 @@ class LowerContext {
 
 /// The live nodes of a graph or loop body, in order; errors name the node's line.
 void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, ViewMap& wanted);
-/// A scan of family `loop`: its body's records, run for every step (lower/loops.cpp).
+/// A scan outside kernels: its body's records, run for every step (lower/loops.cpp).
 void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted);
 /// A scan in a recurrent kernel: one nest a stage, matrices in panels (lower/recurrent.cpp).
 void lower_recurrent(LowerContext& context, const Node& kernel, const std::vector<View>& inputs,
                      ViewMap& views, ViewMap& wanted);
 /// A body that has a model of rows.
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
-                std::vector<View> results, const std::string& name, const std::string& family);
+                std::vector<View> results, const std::string& name, Family family);
 /// A kernel of one batched product (passes/kernels/row_model.h), whose operands are inputs of the
 /// kernel's body: loops over the batch around the product of two matrices.
 void lower_batched_product(LowerContext& context, const Node& product,

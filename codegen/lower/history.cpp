@@ -7,14 +7,14 @@
 #include "codegen/plan/view.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
+#include "passes/kernels/kernel.h"
 
 namespace graphc {
 namespace {
 
 bool is_emitted(Value value) {
   if (value.node->is(ops::scan)) return true;
-  return value.node->is(ops::kernel) &&
-         value.node->attributes.get_string("family", "") == "recurrent";
+  return is_kernel_of(*value.node, Family::recurrent);
 }
 
 /// The history of which `value` is all but one step: without its last step, or without its first.

@@ -114,7 +114,7 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
     const Value result = scan.body().results()[i];
     context.copy_unless_there(inner.get(result), bound.results[i], result.name());
   }
-  context.close(loop, "loop");
+  context.close(loop, std::nullopt);
 }
 
 }  // namespace graphc

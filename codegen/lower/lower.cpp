@@ -15,6 +15,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/kernels/fuse.h"
+#include "passes/kernels/kernel.h"
 
 namespace graphc {
 namespace {
@@ -39,7 +40,7 @@ BlockCall as_block(std::vector<NestCall> calls, const std::string& name, const M
   int64_t columns = 1;
   for (const NestCall& call : calls) columns = std::max(columns, call.unit);
   block.block_rows = std::max<int64_t>(1, machine.block_bytes / size_of(DType::f32) / columns);
-  for (NestCall& call : calls) block.body.push_back({"map", std::move(call)});
+  for (NestCall& call : calls) block.body.push_back({Family::map, std::move(call)});
   return block;
 }
 
@@ -53,15 +54,6 @@ void number(std::vector<Record>& records, int& id) {
                record.call);
   }
 }
-
-bool is_plain_concat(const Node& node) {
-  return std::all_of(node.operands.begin(), node.operands.end(),
-                     [](Value v) { return v.node->is(ops::input); });
-}
-
-}  // namespace
-
-namespace {
 
 void bind(LowerContext& context, ViewMap& views, Value value, Place place, int index) {
   const int buffer = context.add_buffer(value.name(), place, index, value.type().bytes());
@@ -104,38 +96,47 @@ void fill(LowerContext& context, const Node& node, ViewMap& views, const ViewMap
   const Node& copy_of = copy_node(node, {}, body);
   body.set_results({copy_of.result()});
   const View to = context.destination(node.result(), wanted);
-  lower_body(context, body, {}, {to}, node.names[0], "map");
+  lower_body(context, body, {}, {to}, node.names[0], Family::map);
   views.set(node.result(), to);
+}
+
+/// A sum or maximum over the rows of a matrix.
+void lower_column_reduction(LowerContext& context, const Node& kernel, const Node& op,
+                            const View& from, const View& to) {
+  if (from.shape.rank() != 2 || op.attributes.get_ints("axes") != std::vector<int64_t>{0})
+    throw input_error({}, "{} over these axes has no kernel before the pass reductions",
+                      op.op.name);
+  context.add(Family::map, column_reduction_nest(from, to, op.is(ops::max), kernel.names[0]));
 }
 
 void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
   if (lower_history(context, node, views, wanted)) return;
-  const Graph& body = node.region();
-  const std::string family = node.attributes.get_string("family", "map");
-  const Node& first = *body.results().at(0).node;
+  const Kernel kernel(node);
+  const BodyForm form = form_of(kernel);
+  const Node& first = kernel.first();
   std::vector<View> inputs;
   for (Value operand : node.operands) inputs.push_back(views.get(operand));
-  if (family == "recurrent") return lower_recurrent(context, node, inputs, views, wanted);
+  if (form == BodyForm::loop) return lower_recurrent(context, node, inputs, views, wanted);
   std::vector<View> results;
   for (int i = 0; i < node.results(); ++i) {
     results.push_back(context.destination(node.result(i), wanted));
     views.set(node.result(i), results.back());
   }
   const std::string& name = node.names[0];
-  if (family == "rows") {
-    lower_table(context, node, first, inputs, results);
-  } else if ((first.is(ops::sum) || first.is(ops::max)) &&
-             !first.attributes.get_bool("keep", false)) {
-    if (inputs[0].shape.rank() != 2 || first.attributes.get_ints("axes") != std::vector<int64_t>{0})
-      throw input_error({}, "{} over these axes has no kernel before the pass reductions",
-                        first.op.name);
-    context.add(family, column_reduction_nest(inputs[0], results[0], first.is(ops::max), name));
-  } else if (first.is(ops::concat) && body.results().size() == 1 && is_plain_concat(first)) {
-    lower_concat(context, first, inputs, results[0], name);
-  } else if (is_batched_product(first)) {
-    lower_batched_product(context, first, inputs, results[0], name);
-  } else {
-    lower_body(context, body, std::move(inputs), std::move(results), name, family);
+  switch (form) {
+    case BodyForm::loop:
+      return;
+    case BodyForm::table:
+      return lower_table(context, node, first, inputs, results);
+    case BodyForm::column_reduction:
+      return lower_column_reduction(context, node, first, inputs[0], results[0]);
+    case BodyForm::concatenation:
+      return lower_concat(context, first, inputs, results[0], name);
+    case BodyForm::batched_product:
+      return lower_batched_product(context, first, inputs, results[0], name);
+    case BodyForm::rows:
+      return lower_body(context, kernel.body(), std::move(inputs), std::move(results), name,
+                        kernel.family());
   }
 }
 
@@ -171,7 +172,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
 }
 
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,
-                std::vector<View> results, const std::string& name, const std::string& family) {
+                std::vector<View> results, const std::string& name, Family family) {
   if (const std::optional<StoredPart> part = part_to_store(body, inputs, results)) {
     if (part->results.empty()) return;
     return lower_body(context, *part->body, part->inputs, part->results, name, family);

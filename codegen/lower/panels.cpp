@@ -55,7 +55,7 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls) {
         panels.to.buffer =
             context.add_buffer(call.name + ".panels", Place::arena, 0, product.panels.bytes());
         found = made.emplace(made.end(), key, panels.to);
-        context.add("panels", std::move(panels));
+        context.add(Family::recurrent, std::move(panels));
       }
       product.b = found->second;
       product.in_panels = true;

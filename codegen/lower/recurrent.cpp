@@ -38,7 +38,8 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
   const Graph& body = scan.body();
   std::string why_not;
   const std::optional<RowModel> rows = analyse_rows(body, &why_not);
-  if (!rows) throw input_error({}, "a recurrent kernel whose step has no model of rows: {}", why_not);
+  if (!rows)
+    throw input_error({}, "a recurrent kernel whose step has no model of rows: {}", why_not);
   LoopCall loop;
   const int id = context.new_loop_id();
   ScanViews bound = bind_scan(context, scan, inputs, kernel, wanted, id);
@@ -57,9 +58,9 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
       calls, [&](const NestCall& call) { return call.outer.empty() && call.rows == loop.rows; });
   if (shares_columns(context, calls, loop.rows)) loop.private_rows = false;
   loop.id = loop.private_rows ? -1 : id;
-  for (NestCall& call : calls) loop.body.push_back({"recurrent", std::move(call)});
+  for (NestCall& call : calls) loop.body.push_back({Family::recurrent, std::move(call)});
   context.note_loop();
-  context.add("recurrent", std::move(loop));
+  context.add(Family::recurrent, std::move(loop));
 }
 
 }  // namespace graphc

@@ -69,7 +69,7 @@ void lower_table(LowerContext& context, const Node& kernel, const Node& op,
     call.table = results[0].address;
     call.rows = view(2, "rows").address;
   }
-  context.add("rows", std::move(call));
+  context.add(Family::rows, std::move(call));
 }
 
 }  // namespace graphc

@@ -132,7 +132,7 @@ class CarryPlaces {
     to.address.value = carry.now;
     Nest nest = copy_nest(from, to, buffer.name);
     nest.call.program = index_of(std::move(nest.program));
-    return {"map", std::move(nest.call)};
+    return {Family::map, std::move(nest.call)};
   }
 
   int index_of(NestProgram program) {

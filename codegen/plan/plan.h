@@ -18,6 +18,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,6 +28,7 @@
 #include "codegen/nest/program.h"
 #include "codegen/plan/schedule.h"
 #include "ir/graph.h"
+#include "passes/kernels/kernel.h"
 
 namespace graphc {
 
@@ -178,7 +180,7 @@ struct BlockCall {
 };
 
 struct Record {
-  std::string family;  ///< of the kernel it comes from
+  std::optional<Family> family;  ///< of the kernel it comes from; none: a loop around kernels
   std::variant<NestCall, PanelCall, TableCall, LoopCall, BlockCall> call;
   int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
   Share share;  ///< set by schedule()
@@ -222,9 +224,9 @@ struct Plan {
   int workers = 1;     ///< among whom the records are shared out
 };
 
-/// Lowers a graph of kernels (passes/kernels/fuse.h) to a plan without offsets, in which every value has a
-/// place of its own: a state gets its next value by a copy at the end, a scatter works on a copy of
-/// its table. Throws ErrorKind::input, naming the node, for what no family takes.
+/// Lowers a graph of kernels (passes/kernels/fuse.h) to a plan without offsets, in which every
+/// value has a place of its own: a state gets its next value by a copy at the end, a scatter works
+/// on a copy of its table. Throws ErrorKind::input, naming the node, for what no family takes.
 Plan lower(const Graph& kernels, const Machine& machine);
 
 /// Lets values share places (codegen/plan/sharing.h), then gives every arena buffer an offset, so

@@ -28,6 +28,10 @@ std::string text_of(const Plan& plan, const Address& address) {
   return text;
 }
 
+std::string_view family_text(const Record& record) {
+  return record.family ? name_of(*record.family) : "loop";
+}
+
 void print_record(const Plan& plan, const Record& record, const std::string& indent,
                   std::string& out);
 
@@ -44,7 +48,8 @@ void print_phases(const Plan& plan, const std::vector<Record>& records, const st
     const int begin = phase;
     print_phases(plan, loop->body, indent + "  ", phase, body);
     out += fmt::format("{}phases {}..{}: {} %{}: {} steps{}\n", indent, begin, phase - 1,
-                       record.family, loop->name, loop->steps, loop->reverse ? " backwards" : "");
+                       family_text(record), loop->name, loop->steps,
+                       loop->reverse ? " backwards" : "");
     out += body;
   }
 }
@@ -69,8 +74,8 @@ class RecordText {
 
   void operator()(const NestCall& call) const {
     const NestProgram& program = plan_.programs[size_t(call.program)];
-    out_ += fmt::format("{}{} %{}: nest {} over {} rows x {} columns", indent_, record_.family,
-                        call.name, call.program, call.rows, call.unit);
+    out_ += fmt::format("{}{} %{}: nest {} over {} rows x {} columns", indent_,
+                        family_text(record_), call.name, call.program, call.rows, call.unit);
     if (!call.outer.empty()) out_ += fmt::format(", {} times", fmt::join(call.outer, " x "));
     end_line();
     for (const CallProduct& product : call.products) {
@@ -101,14 +106,14 @@ class RecordText {
   }
 
   void operator()(const LoopCall& loop) const {
-    out_ += fmt::format("{}{} %{}: {} steps{}, no meeting inside", indent_, record_.family,
+    out_ += fmt::format("{}{} %{}: {} steps{}, no meeting inside", indent_, family_text(record_),
                         loop.name, loop.steps, loop.reverse ? " backwards" : "");
     end_line();
     body(loop.body);
   }
 
   void operator()(const BlockCall& block) const {
-    out_ += fmt::format("{}{} %{}: {} rows at a time", indent_, record_.family, block.name,
+    out_ += fmt::format("{}{} %{}: {} rows at a time", indent_, family_text(record_), block.name,
                         block.block_rows);
     end_line();
     body(block.body);

@@ -12,7 +12,8 @@ namespace graphc {
 View contiguous_view(int buffer, const Type& type);
 
 /// The view of a node's result given that of its operand, for ops that only rearrange
-/// (passes/kernels/fuse.h, is_view). Nothing for a reshape that the strides do not allow: it needs a copy.
+/// (passes/kernels/fuse.h, is_view). Nothing for a reshape that the strides do not allow: it needs
+/// a copy.
 std::optional<View> view_of(const Node& node, int result, const View& operand);
 
 /// One step of a stream: axis 0 removed, its stride a term of loop `depth`.
