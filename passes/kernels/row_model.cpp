@@ -66,7 +66,7 @@ class Analysis {
     for (const Node& node : body_.nodes()) {
       if (!live_[size_t(node.id)] || !node.is(ops::matmul)) continue;
       const Node& right = *node.operands[1].node;
-      require(right.is(ops::input), node, "its right operand changes inside the kernel");
+      require(right.is(ops::input), node, "its right operand is made inside the kernel");
       require(right.types[0].shape.rank() == 2, node, "its right operand is not one matrix");
       require(
           !node.attributes.get_bool("transpose_a", false) || node.operands[0].node->is(ops::input),
