@@ -9,7 +9,9 @@
 #include "ir/composite.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
+#include "passes/outline.h"
 #include "passes/passes.h"
+#include "passes/pipeline.h"
 #include "passes/region.h"
 #include "passes/simplify.h"
 
@@ -45,18 +47,31 @@ GraphPtr graph_of(const Op& op, const std::vector<Type>& operands, const Attribu
   return freeze(std::move(graph));
 }
 
-GraphPtr after(GraphPtr graph, std::initializer_list<const Pass*> list) {
+GraphPtr expanded(const GraphPtr& graph) {
   Remarks remarks;
-  for (const Pass* pass : list) graph = pass->run(graph, {}, remarks);
-  return graph;
+  return passes::expand.run(graph, {}, remarks);
 }
 
-/// The passes before `outline` in the standard pipeline.
+/// The passes before `outline` in the standard pipeline. Those that only change loops, and the
+/// clean-up behind them, do nothing where there is none.
+Pipeline passes_before_outline(bool has_loop) {
+  Pipeline pipeline = before_outline(standard_pipeline("fused"));
+  const auto first = std::ranges::find_if(pipeline, [](const PassUse& use) {
+    return use.pass == &passes::pack_matmuls || use.pass == &passes::hoist;
+  });
+  if (!has_loop) pipeline.erase(first, pipeline.end());
+  return pipeline;
+}
+
+/// The form in which those passes leave equations.
 GraphPtr normal_form(const GraphPtr& body, bool expand) {
-  using namespace passes;
-  const GraphPtr from = expand ? after(body, {&passes::expand}) : body;
-  if (!contains(*from, ops::scan)) return after(from, {&simplify, &cse});
-  return after(from, {&simplify, &cse, &pack_matmuls, &simplify, &cse, &hoist, &simplify, &cse});
+  static const Pipeline straight = passes_before_outline(false),
+                        loops = passes_before_outline(true);
+  GraphPtr graph = expand ? expanded(body) : body;
+  Remarks remarks;
+  for (const PassUse& use : contains(*graph, ops::scan) ? loops : straight)
+    graph = use.pass->run(graph, use.options, remarks);
+  return graph;
 }
 
 GraphPtr body_for(const Op& op, const std::vector<Type>& operands, const Attributes& attributes) {
@@ -163,7 +178,7 @@ const std::vector<PatternFacts>& facts_of(const Op& op) {
   const Sample sample = op.samples()[0];
   const GraphPtr body = body_for(op, sample.operands, sample.attributes);
   note_facts(*body, facts.emplace_back());
-  if (has_composites(*body)) note_facts(*after(body, {&passes::expand}), facts.emplace_back());
+  if (has_composites(*body)) note_facts(*expanded(body), facts.emplace_back());
   return facts;
 }
 

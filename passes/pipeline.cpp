@@ -11,38 +11,7 @@
 namespace graphc {
 namespace {
 
-// Why the standard order is as it is. `A < B`: some A runs before B, and the two may not be
-// exchanged. `!` marks what would be wrong, or not compile; the rest would be slower. Each line has
-// a test that exchanges the two and sees it (suites Order and OrderCpu). simplify, cse and hoist
-// come several times, because what one pass writes is what the next cleans up.
-//
-// simplify, cse < autodiff   Also inside bodies. Two equal values would be saved twice, or one of
-//                            them computed again through a product in the backward loop. Sound,
-//                            because a gradient is taken at leaves: inputs, states and results of
-//                            `watch`, which no pass merges or removes.
-// pack-matmuls < hoist       The concatenation of weights becomes invariant and leaves the loop; a
-//                            split contraction exposes the product of the input.
-// hoist < autodiff           The gradient of a product over all steps is one; else two products
-//                            enter the backward loop.
-// hoist < outline            A loop that still has its input's product in it takes x and h for each
-//                            other; the patterns are distributed loops.
-// outline < autodiff         Only an unexpanded composite can use its record's derivative or a
-//                            library's pair; saved values would escape the pattern.
-// autodiff < expand          Only an unexpanded composite can use the derivative in its record
-//                            (ir/op.h); the others are differentiated through their bodies.
-// expand < simplify cse hoist   What it writes meets the clean-up that users' equations met.
-// hoist < unroll             An unrolled loop has no product over all steps and no accumulator
-//                            (`fused` with --unroll).
-// unroll < simplify          Only then does unrolling buy anything: an initial carry of zeros is
-//                            then folded.
-// hoist < sparse-rows        The rows of a table's gradient are one scatter_add over all the steps.
-// autodiff < sparse-rows     It looks at everything that is done with a gradient.
-// autodiff, expand < chunk   A chunk holds the loss of its rows, and the gradients of rows and
-//                            weights.
-// hoist < chunk, no hoist after   Hoist does over all rows at once what chunk has divided.
-// chunk < fuse               The values of a chunk fuse inside its loop.
-// reductions < simplify      A sum whose shape is changed back is the sum that keeps its axis.
-// reductions < fuse !        A kernel sums along its rows or its columns, nothing else.
+// Why the standard order is as it is stands in passes/order.cpp.
 struct Variant {
   std::string_view name;
   std::string_view passes;   ///< to an optimized graph, for every target

@@ -108,45 +108,6 @@ TEST(Chunk, LeavesWhatFitsAlone) {
   EXPECT_EQ(after(graph, "chunk{bytes=1980}"), graph);
 }
 
-TEST(Order, AutodiffAndExpandBeforeChunkLeaveNoLogits) {
-  const GraphPtr graph = parse_graph(R"(
-    graph @head(%x: f32[15,4], %targets: i32[15], %w: f32[4,33]) {
-      %losses = cross_entropy matmul(%x, %w), %targets
-      %dx, %dw = grad sum(%losses) {axes = [0]}, %x, %w
-      return %losses, %dx, %dw
-    })");
-  const std::string chunk = ",chunk{bytes=660,rows=1}";
-  EXPECT_EQ(largest(*after(graph, "autodiff,expand,simplify,cse" + chunk)), 5 * 33);
-  // A composite is nothing a kernel of rows has, and the gradient of a scan reads what the scan has
-  // saved.
-  EXPECT_EQ(largest(*after(graph, "autodiff,simplify,cse" + chunk + ",expand")), 15 * 33);
-  EXPECT_EQ(largest(*after(graph, "simplify,cse" + chunk + ",autodiff,expand,simplify,cse")),
-            15 * 33);
-}
-
-TEST(Order, ChunkBeforeFuseDividesWhatKernelsHide) {
-  const std::string start = fmt::format("{},reductions,simplify", kPrepare);
-  const std::string chunk = ",chunk{bytes=660,rows=1}";
-  EXPECT_EQ(largest(*after(head(), std::string(kPrepare) + chunk + ",reductions,simplify,fuse")),
-            5 * 33);
-  EXPECT_EQ(largest(*after(head(), start + ",fuse" + chunk)), 15 * 33);
-}
-
-TEST(Order, ReductionsBeforeSimplifyKeepNoShapeThatIsChangedBack) {
-  const GraphPtr graph = parse_graph(R"(
-    graph @f(%x: f32[3,4]) {
-      return div(%x, reshape(sum(%x) {axes = [1]}) {shape = [3,1]})
-    })");
-  EXPECT_EQ(count(*after(graph, "reductions,simplify"), "reshape"), 0);
-  EXPECT_GT(count(*after(graph, "simplify,reductions"), "reshape"), 0);
-}
-
-TEST(Order, NoHoistAfterChunk) {
-  const GraphPtr good = after(head(), fmt::format("{},hoist,chunk{{bytes=660,rows=1}}", kPrepare));
-  EXPECT_EQ(largest(*good), 5 * 33);
-  EXPECT_EQ(largest(*after(good, "hoist,simplify")), 15 * 33);
-}
-
 TEST(Chunk, MakesNoChunksOfFewerRowsThanAsked) {
   const GraphPtr graph = after(head(), kPrepare);
   const PipelineResult result = chunked(graph, "bytes=500,rows=20");

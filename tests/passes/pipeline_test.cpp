@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner, the lists, and the order of the standard pipeline: each pair that passes/pipeline.cpp
-// gives a reason for is swapped here, and something measurable gets worse.
+// The runner and the lists; order_test.cpp has the order of the standard pipelines.
 #include "passes/pipeline.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +8,6 @@
 #include <fstream>
 
 #include "ir/build.h"
-#include "ir/scan.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "tests/passes/cells.h"
@@ -124,111 +122,6 @@ TEST(Pipeline, CollectsRemarksAndDumpsGraphs) {
     text << file.rdbuf();
     EXPECT_NE(parse_graph(text.str()), nullptr) << name;
   }
-}
-
-// --- the order
-
-int products_in_loops(const Graph& graph) {
-  int products = 0;
-  for (const Node& node : graph.nodes()) {
-    if (node.is(ops::scan)) products += count(node.region(), "matmul");
-  }
-  return products;
-}
-
-GraphPtr training(size_t cell, std::string_view passes) {
-  return after(with_gradients(parse_cell(all_cells()[cell])), passes);
-}
-
-TEST(Order, SimplifyAndCseBeforeAutodiffSaveNoValueTwice) {
-  // Two equal products: before, one is left; after, both have been differentiated.
-  const GraphPtr graph = parse_graph(R"(
-    graph @f(%x: f32[4,3,5], %h0: f32[3,5], %u: f32[5,5]) {
-      %h.e = scan %x.t in %x carry %h = %h0 with %u {
-        next %h = mul(tanh(matmul(%h, %u)), sigmoid(matmul(%h, %u)))
-      }
-      return %h.e
-    })");
-  const auto emitted = [&](std::string_view passes) {
-    const GraphPtr result = after(with_gradients(graph), passes);
-    EXPECT_GT(count(*result, "scan"), 1);
-    return products_in_loops(*result);
-  };
-  EXPECT_LT(emitted("simplify,cse,autodiff"), emitted("autodiff,simplify"));
-}
-
-TEST(Order, PackMatmulsBeforeHoistLetsTheInputProductLeave) {
-  constexpr size_t lstm_gates = 2;
-  const GraphPtr good = training(lstm_gates, "simplify,cse,pack-matmuls,hoist,autodiff");
-  const GraphPtr swapped = training(lstm_gates, "simplify,cse,hoist,pack-matmuls,autodiff");
-  EXPECT_LT(products_in_loops(*good), products_in_loops(*swapped));
-}
-
-TEST(Order, HoistBeforeAutodiffKeepsTheInputProductOutOfTheBackwardLoop) {
-  constexpr size_t lstm = 0;
-  const GraphPtr good = training(lstm, "simplify,cse,hoist,autodiff,simplify,cse");
-  const GraphPtr swapped = training(lstm, "simplify,cse,autodiff,simplify,cse");
-  EXPECT_LT(products_in_loops(*good), products_in_loops(*swapped));
-}
-
-TEST(Order, HoistBeforeOutlineMakesOfALoopWhatThePatternIs) {
-  constexpr size_t lstm = 0;
-  const auto found = [&](std::string_view passes) {
-    return count(*after(parse_cell(all_cells()[lstm]), passes), "lstm");
-  };
-  EXPECT_EQ(found("simplify,cse,pack-matmuls,hoist,simplify,cse,outline{lstm}"), 1);
-  EXPECT_EQ(found("simplify,cse,pack-matmuls,outline{lstm},hoist,simplify,cse"), 0);
-}
-
-TEST(Order, OutlineBeforeAutodiffUsesTheDerivativesOfRecords) {
-  const GraphPtr graph = parse_graph(R"(
-    graph @f(%x: f32[4,7]) {
-      %e = exp(sub(%x, max(%x) {axes = [1], keep = true}))
-      return div(%e, sum(%e) {axes = [1], keep = true})
-    })");
-  const GraphPtr good = after(with_gradients(graph), "outline,autodiff,expand,simplify,cse");
-  const GraphPtr swapped = after(with_gradients(graph), "autodiff,outline,expand,simplify,cse");
-  EXPECT_LT(good->nodes().size(), swapped->nodes().size());
-  // The equations' derivative goes through the maximum, which adds up to nothing.
-  EXPECT_EQ(count(*good, "equal"), 0);
-  EXPECT_GT(count(*swapped, "equal"), 0);
-}
-
-TEST(Order, AutodiffBeforeExpandUsesTheDerivativesOfRecords) {
-  const GraphPtr graph = parse_graph(R"(
-    graph @f(%x: f32[4,7], %t: i32[4]) { return cross_entropy(%x, %t) })");
-  const GraphPtr good = after(with_gradients(graph), "autodiff,expand,simplify,cse");
-  const GraphPtr swapped = after(with_gradients(graph), "expand,autodiff,simplify,cse");
-  // The body's derivative goes through the maximum, which adds up to nothing.
-  EXPECT_LT(good->nodes().size(), swapped->nodes().size());
-  EXPECT_LT(count(*good, "equal"), count(*swapped, "equal"));
-}
-
-TEST(Order, ExpandBeforeCleaningUpLeavesNothingToDo) {
-  const GraphPtr graph = with_gradients(parse_graph(R"(
-    graph @f(%x: f32[4,7], %t: i32[4]) { return mean(cross_entropy(%x, %t)) {axes = [0]} })"));
-  const GraphPtr good = after(graph, "autodiff,expand,simplify,cse");
-  const GraphPtr swapped = after(graph, "autodiff,simplify,cse,expand");
-  EXPECT_EQ(count(*good, "size"), 0);
-  EXPECT_EQ(after(good, "simplify,cse")->nodes().size(), good->nodes().size());
-  EXPECT_LT(after(swapped, "simplify,cse")->nodes().size(), swapped->nodes().size());
-}
-
-TEST(Order, HoistBeforeUnrollKeepsOneProductOverAllSteps) {
-  constexpr size_t lstm = 0;
-  const GraphPtr good =
-      training(lstm, "simplify,cse,hoist,autodiff,hoist,unroll{full=true},simplify,cse");
-  const GraphPtr swapped =
-      training(lstm, "simplify,cse,autodiff,unroll{full=true},hoist,simplify,cse");
-  EXPECT_LT(count(*good, "matmul"), count(*swapped, "matmul"));
-}
-
-TEST(Order, UnrollBeforeSimplifyFoldsTheZeroState) {
-  constexpr size_t last_output = 1;
-  const auto products = [&](std::string_view passes) {
-    return count(*after(parse_cell(all_cells()[last_output]), passes), "matmul");
-  };
-  EXPECT_LT(products("unroll{full=true},simplify,cse"), products("simplify,cse,unroll{full=true}"));
 }
 
 }  // namespace

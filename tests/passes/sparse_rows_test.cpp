@@ -108,26 +108,5 @@ TEST(SparseRows, LeaveATableThatIsSmallerThanItsIndicesAlone) {
   EXPECT_EQ(after(graph, "sparse-rows"), graph);
 }
 
-TEST(Order, AutodiffAndHoistBeforeSparseRowsLeaveOneUpdateByRows) {
-  const GraphPtr graph = parse_graph(R"(
-    graph @train(%i: i32[5,2], %h0: f32[2,3]) state (%table: f32[40,3]) {
-      %h.e = scan %i.t in %i carry %h = %h0 with %table {
-        next %h = tanh(add(%h, gather(%table, %i.t)))
-      }
-      %loss = sum(%h.e) {axes = [0,1]}
-      %g = grad %loss, %table
-      next %table = sub(%table, %g)
-      return %loss
-    })");
-  const std::string end = ",simplify,cse";
-  const GraphPtr good =
-      after(graph, "hoist,autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows");
-  EXPECT_EQ(count(*good, "merge_rows"), 1) << print(*good);
-  for (const char* swapped : {"hoist,sparse-rows,autodiff,expand,simplify,cse,hoist,simplify,cse",
-                              "autodiff,expand,simplify,cse,sparse-rows,hoist,simplify,cse"}) {
-    EXPECT_EQ(count(*after(graph, swapped), "merge_rows"), 0) << swapped;
-  }
-}
-
 }  // namespace
 }  // namespace graphc::testing
