@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into one kernel and what does not: a graph for each decision of
+// passes/kernels/clusters.cpp.
+#include "passes/kernels/clusters.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/op.h"
+#include "ir/text.h"
+#include "passes/kernels/kernel.h"
+#include "tests/passes/values.h"
+
+namespace graphc::testing {
+namespace {
+
+/// The graph's kernels: their family and ops, and what stays outside in brackets.
+std::string kernels_of(const std::string& text, const std::string& passes = "fuse") {
+  const GraphPtr graph = after(parse_graph("graph @f" + text), passes);
+  std::vector<std::string> parts;
+  for (const Node& node : graph->nodes()) {
+    if (node.is(ops::input) || node.is(ops::constant)) continue;
+    if (!node.is(ops::kernel)) {
+      parts.push_back(fmt::format("[{}]", node.op.name));
+      continue;
+    }
+    std::vector<std::string_view> ops;
+    for (const Node& inner : node.region().nodes()) {
+      if (!inner.is(ops::input)) ops.push_back(inner.op.name);
+    }
+    parts.push_back(fmt::format("{}: {}", name_of(Kernel(node).family()), fmt::join(ops, " ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+struct Case {
+  const char* decision;
+  const char* graph;
+  const char* kernels;
+};
+
+const Case kCases[] = {
+    // --- what joins
+    {"elementwise nodes of the same rows and columns", "(%x: f32[3,4]) { return tanh(sin(%x)) }",
+     "map: sin tanh"},
+    {"numbers are cloned into the kernels that compute with them",
+     "(%x: f32[3,4]) { return mul(sin(%x), 2.) }", "map: sin constant mul"},
+    {"a sum along the row with what it sums and what reads it",
+     "(%x: f32[3,4]) { %e = exp(%x) return div(%e, sum(%e) {axes = [1], keep = true}) }",
+     "map: exp sum div"},
+    {"what follows a product element by element",
+     "(%x: f32[3,4], %u: f32[4,5], %b: f32[5]) { return tanh(add(matmul(%x, %u), %b)) }",
+     "gemm: matmul add tanh"},
+    {"parts of a product and their concatenation",
+     "(%x: f32[3,4], %u: f32[4,8]) { %a, %b = split(matmul(%x, %u)) {axis = 1, parts = 2} "
+     "return concat(tanh(%a), sin(%b)) {axis = 1} }",
+     "gemm: matmul split tanh sin concat"},
+    {"clusters that a node reads become one",
+     "(%x: f32[3,4], %y: f32[3,4]) { return mul(sin(%x), cos(%y)) }", "map: sin cos mul"},
+    // --- what does not
+    {"rows that differ", "(%x: f32[3,4], %y: f32[5,4]) { return sin(%x), sin(%y) }",
+     "map: sin; map: sin"},
+    {"a value of fewer rows is read from memory",
+     "(%x: f32[3,4], %y: f32[4]) { return mul(%x, sin(%y)) }", "map: sin; map: mul"},
+    {"a sum along the row behind a product",
+     "(%x: f32[3,4], %u: f32[4,5]) { %y = matmul(%x, %u) "
+     "return sub(%y, sum(%y) {axes = [1], keep = true}) }",
+     "gemm: matmul; map: sum sub"},
+    {"what is only summed belongs to the sum, not behind the product",
+     "(%x: f32[3,4], %u: f32[4,5]) { return sum(square(matmul(%x, %u))) {axes = [1], keep = true} "
+     "}",
+     "gemm: matmul; map: square sum"},
+    {"two products", "(%x: f32[3,4], %u: f32[4,4]) { return matmul(matmul(%x, %u), %u) }",
+     "gemm: matmul; gemm: matmul"},
+    {"what reads the product's matrix",
+     "(%x: f32[4,4], %u: f32[4,4]) { return add(matmul(%x, %u), %u) }", "gemm: matmul; map: add"},
+    {"what reads the transposed left operand",
+     "(%x: f32[4,4], %u: f32[4,4]) { return add(matmul(%x, %u) {transpose_a = true}, %x) }",
+     "gemm: matmul; map: add"},
+    {"a batched product", "(%x: f32[2,3,4], %u: f32[2,4,5]) { return tanh(matmul(%x, %u)) }",
+     "gemm: matmul; map: tanh"},
+    {"rows of a table", "(%x: f32[3,4], %i: i32[2]) { return tanh(gather(%x, %i)) }",
+     "rows: gather; map: tanh"},
+    {"a concatenation of parts that are no multiples of the narrowest",
+     "(%x: f32[3,4], %y: f32[3,6]) { return concat(sin(%x), %y) {axis = 1} }",
+     "map: sin; map: concat"},
+    {"one column is a number for each row, not a part",
+     "(%x: f32[3,1], %y: f32[3,6]) { return concat(sin(%x), %y) {axis = 1} }",
+     "map: sin; map: concat"},
+    {"more than 64 parts",
+     "(%x: f32[3,2], %y: f32[3,128]) { return concat(sin(%x), %y) {axis = 1} }",
+     "map: sin; map: concat"},
+    {"64 parts", "(%x: f32[3,2], %y: f32[3,126]) { return concat(sin(%x), %y) {axis = 1} }",
+     "map: sin concat"},
+    {"a view that begins inside a part",
+     "(%x: f32[3,8]) { return tanh(slice(sin(%x)) {axis = 1, start = 2, limit = 6}) }",
+     "map: sin; [slice]; map: tanh"},
+    {"a view that nobody in the kernel reads",
+     "(%x: f32[3,8]) { return slice(sin(%x)) {axis = 1, start = 0, limit = 4} }",
+     "map: sin; [slice]"},
+    {"a path that leaves and comes back",
+     "(%x: f32[3,4]) { %a = sin(%x) return mul(%a, transpose(cos(transpose(%a) {permutation = "
+     "[1,0]})) "
+     "{permutation = [1,0]}) }",
+     "map: sin; [transpose]; map: cos; [transpose]; map: mul"},
+    {"values of no elements", "(%x: f32[0,4]) { return tanh(sin(%x)) }", "map: sin; map: tanh"},
+};
+
+TEST(Clusters, AreWhatTheDecisionsSay) {
+  for (const Case& each : kCases) EXPECT_EQ(kernels_of(each.graph), each.kernels) << each.decision;
+}
+
+TEST(Clusters, AreSingleNodesWhereThatIsAskedFor) {
+  EXPECT_EQ(kernels_of("(%x: f32[3,4]) { return tanh(sin(%x)) }", "fuse{single=true}"),
+            "map: sin; map: tanh");
+}
+
+}  // namespace
+}  // namespace graphc::testing
