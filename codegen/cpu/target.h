@@ -14,10 +14,15 @@ namespace graphc::cpu {
 /// The CPU that options ask for. Throws ErrorKind::usage as cpu_named() does.
 CpuFeatures cpu_of(const CompileOptions& options);
 
-/// The graph of kernels that the CPU target plans and emits: the variant's passes, then `fuse`.
-/// Throws ErrorKind::input for what it has no code for (codegen/cpu/support.h).
+/// The graph of kernels that the CPU target plans and emits: the variant's passes, then `fuse`. Of
+/// the options it depends on `variant` and `unroll` alone, so that one serves every CPU and number
+/// of threads. Throws ErrorKind::input for what it has no code for (codegen/cpu/support.h).
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
+
+/// The rest of compile(): an executable of `graph` from its kernels.
+std::unique_ptr<Executable> compile_formed(const Graph& graph, const Graph& kernels,
+                                           const CompileOptions& options, CompileReport& report);
 
 /// What show() shows: the kernels with their analysis, the plan of memory and calls, LLVM IR,
 /// assembly.

@@ -117,23 +117,33 @@ std::optional<ErrorKind> error_of(const std::function<void()>& run) {
   }
 }
 
-/// Runs the case for one range of arguments on one executable.
-void expect_values(const OpCase& c, Executable& executable, double low, double high, Guard guard) {
-  const Literals arguments = random_arguments(c, 7, low, high);
-  Literals wanted, rounded;
-  const auto refused = error_of([&] {
-    wanted = evaluate(*c.graph, arguments, {}, Precision::f64).results;
-    rounded = evaluate(*c.graph, arguments, {}, Precision::f32).results;
+/// What the evaluator says of a case for one range of arguments: the same on every target.
+struct Expected {
+  Literals arguments, wanted, rounded;
+  double high = 0;
+  std::optional<ErrorKind> refused;
+};
+
+Expected expected(const OpCase& c, double low, double high) {
+  Expected result{.arguments = random_arguments(c, 7, low, high), .high = high};
+  result.refused = error_of([&] {
+    result.wanted = evaluate(*c.graph, result.arguments, {}, Precision::f64).results;
+    result.rounded = evaluate(*c.graph, result.arguments, {}, Precision::f32).results;
   });
-  if (refused) {
+  return result;
+}
+
+/// Runs the case on one executable.
+void expect_values(const OpCase& c, const Expected& all, Executable& executable, Guard guard) {
+  if (all.refused) {
     // An index into a table that has become empty: the same error everywhere.
-    EXPECT_EQ(refused, ErrorKind::input);
-    EXPECT_EQ(error_of([&] { run_guarded(executable, arguments, guard); }), ErrorKind::input);
+    EXPECT_EQ(all.refused, ErrorKind::input);
+    EXPECT_EQ(error_of([&] { run_guarded(executable, all.arguments, guard); }), ErrorKind::input);
     return;
   }
-  const Literals found = run_guarded(executable, arguments, guard);
+  const Literals found = run_guarded(executable, all.arguments, guard);
   for (size_t i = 0; i < found.size(); ++i) {
-    const std::string wrong = beyond_rounding(found[i], wanted[i], rounded[i], high);
+    const std::string wrong = beyond_rounding(found[i], all.wanted[i], all.rounded[i], all.high);
     EXPECT_EQ(wrong, "") << "result " << i << "\n" << print(*c.graph);
   }
 }
@@ -145,6 +155,9 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
   int64_t cases = 0;
   std::map<std::string_view, std::string> refused;
   for (const OpCase& c : cases_of(GetParam())) {
+    // Recurrences of large weights are chaotic: rounding alone would change their values.
+    const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
+    const Expected small = expected(c, 0.2, 1.3), wide = expected(c, -high, high);
     for (const Setting& setting : all) {
       SCOPED_TRACE(c.name + " on " + setting.text());
       std::unique_ptr<Executable> executable;
@@ -156,10 +169,8 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
         continue;
       }
       for (Guard guard : {Guard::before, Guard::behind}) {
-        expect_values(c, *executable, 0.2, 1.3, guard);
-        // Recurrences of large weights are chaotic: rounding alone would change their values.
-        const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
-        expect_values(c, *executable, -high, high, guard);
+        expect_values(c, small, *executable, guard);
+        expect_values(c, wide, *executable, guard);
         cases += 2;
       }
     }
@@ -231,8 +242,8 @@ TEST_P(ConformanceCpu, OtherElementTypesAreRightOrRefusedByName) {
       // Rows of bf16 may be moved.
       EXPECT_TRUE(!bf16 || op == &ops::gather || op == &ops::one_hot || op == &ops::scatter);
       EXPECT_FALSE(f64 && f32_only.contains(op->name)) << "is compiled: take it off the list";
-      expect_values(c, *executable, 0.2, 1.3, Guard::behind);
-      expect_values(c, *executable, -2.5, 2.5, Guard::before);
+      expect_values(c, expected(c, 0.2, 1.3), *executable, Guard::behind);
+      expect_values(c, expected(c, -2.5, 2.5), *executable, Guard::before);
       cases += 2;
     }
   }
@@ -324,11 +335,10 @@ void expect_derivatives(const OpCase& c, double low, double high, Looked& looked
   const Literals exact = evaluate(*plain, arguments, {}, Precision::f64).results;
   const Literals rounded = evaluate(*plain, arguments, {}, Precision::f32).results;
   std::vector<Literals> found;
+  FormedKernels formed(traced, {"fused", "auto"});
   for (const std::string& level : all_levels()) {
-    const Setting setting{&targets::cpu, {.cpu = level, .threads = 1}};
-    SCOPED_TRACE(setting.text());
-    CompileReport report;
-    const auto executable = compile(traced, *setting.target, setting.options, report);
+    SCOPED_TRACE(level);
+    const auto executable = formed.compile(level, 1);
     found.push_back(run_guarded(*executable, arguments, Guard::behind));
     for (size_t i = 0; i < exact.size(); ++i)
       EXPECT_EQ(beyond_rounding(found.back()[i], exact[i], rounded[i], high), "") << "result " << i;

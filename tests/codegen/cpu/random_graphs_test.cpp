@@ -78,13 +78,27 @@ void check_whole(Seeds seeds) {
   });
 }
 
-TEST(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  check_real(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 500}));
+constexpr int64_t kParts = 4;
+
+/// The graphs of every run, in parts that run side by side.
+class RandomGraphsCpu : public ::testing::TestWithParam<int64_t> {
+ protected:
+  Seeds part_of(Seeds all) const {
+    const int64_t begin = all.count * GetParam() / kParts;
+    const int64_t end = all.count * (GetParam() + 1) / kParts;
+    return {all.first + begin, end - begin};
+  }
+};
+
+TEST_P(RandomGraphsCpu, AgreeWithTheEvaluator) {
+  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 500})));
 }
 
-TEST(RandomGraphsCpu, OfWholeNumbersAreExact) {
-  check_whole(asked_for("GRAPHC_EXACT_GRAPHS", {1, 200}));
+TEST_P(RandomGraphsCpu, OfWholeNumbersAreExact) {
+  check_whole(part_of(asked_for("GRAPHC_EXACT_GRAPHS", {1, 200})));
 }
+
+INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsCpu, ::testing::Range<int64_t>(0, kParts));
 
 /// 20,000 graphs with the 500 of every run, in parts that run side by side.
 class RandomGraphsSlow : public ::testing::TestWithParam<int64_t> {};

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "codegen/cpu/cpu_features.h"
-#include "codegen/target.h"
+#include "codegen/cpu/target.h"
 #include "ir/text.h"
 #include "tests/testing/reduce_graph.h"
 
@@ -38,10 +38,8 @@ Literals contents(const std::vector<Tensor>& tensors) {
 /// keeps of them in other forms is trusted as in a session.
 class Compiled {
  public:
-  Compiled(const GraphPtr& graph, const CompileOptions& options,
-           const std::vector<Literal>& states) {
-    CompileReport report;
-    executable_ = compile(graph, targets::cpu, options, report);
+  Compiled(std::unique_ptr<Executable> executable, const std::vector<Literal>& states)
+      : executable_(std::move(executable)) {
     for (Tensor& state : copies(states)) states_.push_back(&stored_.emplace_back(std::move(state)));
   }
 
@@ -71,12 +69,12 @@ class Compiled {
 /// The outcomes of one way of compiling, on one number of threads after another.
 class WayOfRunning {
  public:
-  WayOfRunning(const GraphPtr& graph, Wanted& wanted, const Call& first, const Call& second)
-      : graph_(graph), wanted_(wanted), first_(first), second_(second) {}
+  WayOfRunning(FormedKernels& formed, Wanted& wanted, const Call& first, const Call& second)
+      : formed_(formed), wanted_(wanted), first_(first), second_(second) {}
 
   /// What is wrong, or nothing.
-  std::string run(const CompileOptions& options) {
-    Compiled compiled(graph_, options, first_.states);
+  std::string run(const std::string& level, int threads) {
+    Compiled compiled(formed_.compile(level, threads), first_.states);
     std::string fault;
     Call call = first_;
     for (size_t i = 0; i < 2; ++i) {
@@ -95,7 +93,7 @@ class WayOfRunning {
   }
 
  private:
-  const GraphPtr& graph_;
+  FormedKernels& formed_;
   Wanted& wanted_;
   const Call &first_, &second_;
   std::vector<Outcome> outcomes_;
@@ -108,6 +106,14 @@ std::filesystem::path regressions_folder() {
 }
 
 }  // namespace
+
+std::unique_ptr<Executable> FormedKernels::compile(const std::string& level, int threads) {
+  const CompileOptions options{
+      .variant = way_.variant, .unroll = way_.unroll, .cpu = level, .threads = threads};
+  CompileReport report;
+  if (!kernels_) kernels_ = cpu::form_cpu_kernels(graph_, options, report);
+  return cpu::compile_formed(*graph_, *kernels_, options, report);
+}
 
 std::vector<Way> ways_of(unsigned seed) {
   constexpr Way further[] = {
@@ -133,16 +139,15 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
   Wanted wanted(graph, numbers);
   // What the evaluator refuses is no fault of the target's.
   wanted.call_after(wanted.call_after(first, second.inputs), second.inputs);
-  for (const std::string& level : levels) {
-    for (const Way& way : ways.empty() ? ways_of(seed) : ways) {
-      WayOfRunning runs(graph, wanted, first, second);
+  for (const Way& way : ways.empty() ? ways_of(seed) : ways) {
+    FormedKernels formed(graph, way);
+    for (const std::string& level : levels) {
+      WayOfRunning runs(formed, wanted, first, second);
       for (int count : threads) {
-        const CompileOptions options{
-            .variant = way.variant, .unroll = way.unroll, .cpu = level, .threads = count};
         const std::string what =
             fmt::format("{}, unroll {}, {}, {} threads", way.variant, way.unroll, level, count);
         try {
-          const std::string wrong = runs.run(options);
+          const std::string wrong = runs.run(level, count);
           if (!wrong.empty()) return fmt::format("{}: {}", what, wrong);
         } catch (const Error& error) {
           return fmt::format("{}: {}", what, error.what());

@@ -2,9 +2,11 @@
 // A graph compiled in every variant, against the evaluator.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/executable.h"
 #include "tests/codegen/cpu/wanted.h"
 
 namespace graphc::testing {
@@ -13,6 +15,21 @@ namespace graphc::testing {
 struct Way {
   const char* variant;
   const char* unroll;
+};
+
+/// The kernels of a graph in one way of compiling, which serve every CPU and number of threads:
+/// they are formed once, as compile() does for each. The graph outlives this.
+class FormedKernels {
+ public:
+  FormedKernels(const GraphPtr& graph, const Way& way) : graph_(graph), way_(way) {}
+
+  /// An executable for a CPU. Throws as compile() does.
+  std::unique_ptr<Executable> compile(const std::string& level, int threads);
+
+ private:
+  const GraphPtr& graph_;
+  const Way way_;
+  GraphPtr kernels_;
 };
 
 /// The variants fused, basic and unrolled, and one more way of writing loops out.
