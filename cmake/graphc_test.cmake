@@ -27,11 +27,11 @@ function(graphc_test name)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE
     graphc_settings ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
-  graphc_precompile(tests ${target} <gmock/gmock.h> <gtest/gtest.h>)
-  if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # The same checks as calls: a test is compiled more often than its loops are worth.
-    target_compile_options(${target} PRIVATE --param=asan-instrumentation-with-call-threshold=0)
+  if(GRAPHC_SANITIZE STREQUAL "address")
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:graphc_sanitizer_options>)
   endif()
+  graphc_precompile(tests ${target} <gmock/gmock.h> <gtest/gtest.h>)
+  graphc_compile_quickly(${target})
   graphc_define_source_dir(${ARG_SOURCES})
 
   graphc_discover_(${target} "-*Cpu.*:*Cuda.*:*Slow.*" "${ARG_LABELS}")
