@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc check: a target against the evaluator, and gradients against finite differences.
+#include <CLI/CLI.hpp>
+
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 #include "tools/commands/check_gradient.h"

@@ -2,11 +2,15 @@
 // The verbs of `graphc`: each adds itself to the command line and says what to do when it is used.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "ir/graph.h"
+
+// CLI11 has objects of its own in every source that includes it: only those that use it do.
+namespace CLI {
+class App;
+}
 
 namespace graphc::commands {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc completion | man: the command line, for shells and for readers.
+#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "ir/spelling.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc dump: a model or a file at a stage of its compilation.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 

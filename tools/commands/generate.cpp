@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc generate: text drawn from a trained model, on stdout as it is drawn.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "models/checkpoint.h"

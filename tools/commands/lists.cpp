@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc models | ops | targets | passes | version: what there is.
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "codegen/target.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc opt: text in, passes, text out.
+#include <CLI/CLI.hpp>
+
 #include "ir/text.h"
 #include "ir/utf8.h"
 #include "ir/verify.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc run: a graph on given inputs.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>

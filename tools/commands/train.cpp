@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc train: trains a model, with progress on stderr and a log of JSON lines.
+#include <CLI/CLI.hpp>
+
 #include "ir/utf8.h"
 #include "models/checkpoint.h"
 #include "models/registry.h"
