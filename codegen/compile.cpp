@@ -5,6 +5,7 @@
 
 #include "codegen/target.h"
 #include "ir/verify.h"
+#include "passes/pipeline.h"
 
 namespace graphc {
 
@@ -16,6 +17,13 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
   report.remarks.insert(report.remarks.end(), remarks.begin(), remarks.end());
   report.lap(&CompileReport::passes_s);
   return result.graph;
+}
+
+GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
+                          CompileReport& report) {
+  Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
+  for (PassUse& use : kernel_pipeline(options.variant)) pipeline.push_back(std::move(use));
+  return run_passes(graph, pipeline, options, report);
 }
 
 void clear_code_caches() {

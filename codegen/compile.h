@@ -66,6 +66,11 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
                     CompileReport& report);
 
+/// The graph of kernels that targets plan (codegen/plan/plan.h): the passes of the variant, then
+/// `fuse`.
+GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
+                          CompileReport& report);
+
 /// Empties every target's cache of kernels, so that the next compilation generates all it needs.
 /// What is compiled stays as it is.
 void clear_code_caches();

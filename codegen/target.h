@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/compile.h"
 
@@ -19,6 +20,9 @@ struct Target {
   std::span<const std::string_view> precisions;
   /// What else of CompileOptions has a meaning for it: "threads", "variant", "unroll", "cpu".
   std::span<const std::string_view> options;
+  /// The values of CompileOptions::cpu whose code can run here, where it takes that option; else
+  /// null.
+  std::vector<std::string> (*cpus)() = nullptr;
   /// Why it cannot run here; empty when it can.
   std::string (*unavailable)();
   /// Runs the passes the target wants, and makes something that runs. Fills in the report's parts

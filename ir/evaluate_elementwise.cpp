@@ -126,17 +126,22 @@ bool is_comparison(ScalarOp op) {
   return op == ScalarOp::equal || op == ScalarOp::less || op == ScalarOp::less_equal;
 }
 
+void convert(const ScalarElements& a, DType to, std::byte* y, int64_t n) {
+  auto* floats = reinterpret_cast<double*>(y);
+  auto* integers = reinterpret_cast<int64_t*>(y);
+  if (to == DType::boolean && a.floating())
+    return map(a.floats(), integers, n, [](double v) { return int64_t(v != 0); });
+  const bool floating = is_floating(to);
+  if (a.floating() && floating) std::copy_n(a.floats(), n, floats);
+  if (a.floating() && !floating) map(a.floats(), integers, n, truncated);
+  if (!a.floating() && !floating) std::copy_n(a.integers(), n, integers);
+  if (!a.floating() && floating) map(a.integers(), floats, n, [](int64_t v) { return double(v); });
+}
+
 /// The values of one instruction over the current block.
 struct Register {
-  DType dtype = DType::f32;
-  std::byte* storage = nullptr;       ///< a block of elements, where it has its own
-  const std::byte* values = nullptr;  ///< this block's elements: `storage`, or an operand's
-
-  const double* floats() const { return reinterpret_cast<const double*>(values); }
-  const int64_t* integers() const { return reinterpret_cast<const int64_t*>(values); }
-  double* own_floats() const { return reinterpret_cast<double*>(storage); }
-  int64_t* own_integers() const { return reinterpret_cast<int64_t*>(storage); }
-  bool floating() const { return is_floating(dtype); }
+  ScalarElements elements;       ///< this block's: in `storage`, or an operand's
+  std::byte* storage = nullptr;  ///< a block of elements, where it has its own
 };
 
 class Run {
@@ -151,9 +156,8 @@ class Run {
       views_.push_back(StridedView::broadcast(operand, shape));
     }
     for (size_t i = 0; i < registers_.size(); ++i) {
-      registers_[i].dtype = program.code[i].dtype;
       registers_[i].storage = storage_.bytes() + int64_t(i) * kBlock * kElementBytes;
-      registers_[i].values = registers_[i].storage;
+      registers_[i].elements = {program.code[i].dtype, registers_[i].storage};
       if (program.code[i].op == ScalarOp::constant) fill(program.code[i], registers_[i]);
     }
   }
@@ -169,68 +173,38 @@ class Run {
         execute(instruction, registers_[i], count);
       }
     }
-    std::memcpy(result + start * kElementBytes, registers_[size_t(program_.result)].values,
+    std::memcpy(result + start * kElementBytes, registers_[size_t(program_.result)].elements.values,
                 size_t(count * kElementBytes));
   }
 
  private:
   void fill(const ScalarInstruction& instruction, const Register& y) const {
-    if (y.floating()) {
-      std::fill_n(y.own_floats(), kBlock, instruction.constant);
-      round_floats(y.dtype, precision_, y.own_floats(), kBlock);
+    if (y.elements.floating()) {
+      auto* floats = reinterpret_cast<double*>(y.storage);
+      std::fill_n(floats, kBlock, instruction.constant);
+      round_floats(instruction.dtype, precision_, floats, kBlock);
     } else {
-      std::fill_n(y.own_integers(), kBlock, truncated(instruction.constant));
-      wrap_integers(y.dtype, y.own_integers(), kBlock);
+      auto* integers = reinterpret_cast<int64_t*>(y.storage);
+      std::fill_n(integers, kBlock, truncated(instruction.constant));
+      wrap_integers(instruction.dtype, integers, kBlock);
     }
   }
 
   void load(int operand, int64_t start, int64_t count, Register& y) const {
     if (direct_[size_t(operand)] != nullptr) {
-      y.values = direct_[size_t(operand)] + start * kElementBytes;
+      y.elements.values = direct_[size_t(operand)] + start * kElementBytes;
     } else {
       views_[size_t(operand)].read(start, count, y.storage);
     }
   }
 
   void execute(const ScalarInstruction& instruction, const Register& y, int64_t n) const {
-    const auto operand = [&](int index) -> const Register& {
-      return registers_[size_t(std::max(index, 0))];
+    const auto operand = [&](int index) -> const ScalarElements& {
+      return registers_[size_t(std::max(index, 0))].elements;
     };
-    const Register &a = operand(instruction.a), &b = operand(instruction.b);
-    if (is_comparison(instruction.op)) {
-      if (a.floating()) return compare(instruction.op, a.floats(), b.floats(), y.own_integers(), n);
-      return compare(instruction.op, a.integers(), b.integers(), y.own_integers(), n);
-    }
-    if (instruction.op == ScalarOp::select) {
-      const Register& c = operand(instruction.c);
-      if (y.floating()) return choose(a.integers(), b.floats(), c.floats(), y.own_floats(), n);
-      return choose(a.integers(), b.integers(), c.integers(), y.own_integers(), n);
-    }
-    if (instruction.op == ScalarOp::cast) {
-      convert(a, y, n);
-    } else if (y.floating()) {
-      compute(instruction.op, a.floats(), b.floats(), y.own_floats(), n);
-    } else {
-      const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size_of(y.dtype));
-      compute(instruction.op, a.integers(), b.integers(), y.own_integers(), n, mask);
-    }
-    if (y.floating()) {
-      round_floats(y.dtype, precision_, y.own_floats(), n);
-    } else {
-      wrap_integers(y.dtype, y.own_integers(), n);
-    }
-  }
-
-  static void convert(const Register& a, const Register& y, int64_t n) {
-    if (y.dtype == DType::boolean && a.floating()) {
-      return map(a.floats(), y.own_integers(), n, [](double v) { return int64_t(v != 0); });
-    }
-    if (a.floating() && y.floating()) std::copy_n(a.floats(), n, y.own_floats());
-    if (a.floating() && !y.floating()) map(a.floats(), y.own_integers(), n, truncated);
-    if (!a.floating() && !y.floating()) std::copy_n(a.integers(), n, y.own_integers());
-    if (!a.floating() && y.floating()) {
-      map(a.integers(), y.own_floats(), n, [](int64_t v) { return double(v); });
-    }
+    run_scalar(instruction.op, instruction.dtype,
+               {operand(instruction.a), operand(instruction.b), operand(instruction.c)}, n,
+               precision_, y.storage);
   }
 
   const ScalarCode& program_;
@@ -242,6 +216,35 @@ class Run {
 };
 
 }  // namespace
+
+void run_scalar(ScalarOp op, DType dtype, const std::array<ScalarElements, 3>& x, int64_t n,
+                Precision precision, std::byte* y) {
+  const ScalarElements &a = x[0], &b = x[1], &c = x[2];
+  auto* floats = reinterpret_cast<double*>(y);
+  auto* integers = reinterpret_cast<int64_t*>(y);
+  const bool floating = is_floating(dtype);
+  if (is_comparison(op)) {
+    if (a.floating()) return compare(op, a.floats(), b.floats(), integers, n);
+    return compare(op, a.integers(), b.integers(), integers, n);
+  }
+  if (op == ScalarOp::select) {
+    if (floating) return choose(a.integers(), b.floats(), c.floats(), floats, n);
+    return choose(a.integers(), b.integers(), c.integers(), integers, n);
+  }
+  if (op == ScalarOp::cast) {
+    convert(a, dtype, y, n);
+  } else if (floating) {
+    compute(op, a.floats(), b.floats(), floats, n);
+  } else {
+    const uint64_t mask = ~uint64_t{0} >> (64 - 8 * size_of(dtype));
+    compute(op, a.integers(), b.integers(), integers, n, mask);
+  }
+  if (floating) {
+    round_floats(dtype, precision, floats, n);
+  } else {
+    wrap_integers(dtype, integers, n);
+  }
+}
 
 Array elementwise(const ScalarCode& program, Operands operands, const Type& type,
                   Precision precision) {

@@ -31,6 +31,22 @@ class StridedView {
   std::array<int64_t, Shape::kMaxRank> extents_{}, strides_{};
 };
 
+/// Elements that an instruction of a scalar program reads, as an Array of `dtype` holds them.
+struct ScalarElements {
+  DType dtype = DType::f32;
+  const std::byte* values = nullptr;
+
+  bool floating() const { return is_floating(dtype); }
+  const double* floats() const { return reinterpret_cast<const double*>(values); }
+  const int64_t* integers() const { return reinterpret_cast<const int64_t*>(values); }
+};
+
+/// What `op`, which is no argument and no constant, makes of `count` elements of each of its
+/// operands: the meaning of every ScalarOp. Writes elements of `dtype`, rounded or wrapped to it,
+/// to `result`, which is no operand.
+void run_scalar(ScalarOp op, DType dtype, const std::array<ScalarElements, 3>& operands,
+                int64_t count, Precision precision, std::byte* result);
+
 /// An elementwise node, from its program and its operands; broadcasts to `type`.
 Array elementwise(const ScalarCode& program, Operands operands, const Type& type,
                   Precision precision);

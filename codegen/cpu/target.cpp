@@ -10,7 +10,6 @@
 #include "codegen/cpu/jit.h"
 #include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
-#include "passes/pipeline.h"
 #include "runtime/cores.h"
 
 namespace graphc {
@@ -53,6 +52,12 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   return cpu::compile_formed(*graph, *kernels, options, report);
 }
 
+std::vector<std::string> names_of_cpus() {
+  std::vector<std::string> names;
+  for (const cpu::CpuFeatures& cpu : cpu::cpus_of()) names.push_back(cpu.name);
+  return names;
+}
+
 constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
 constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "cpu"};
 
@@ -66,9 +71,7 @@ CpuFeatures cpu_of(const CompileOptions& options) {
 
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
-  Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
-  for (PassUse& use : kernel_pipeline(options.variant)) pipeline.push_back(std::move(use));
-  GraphPtr kernels = run_passes(graph, pipeline, options, report);
+  GraphPtr kernels = form_kernels_for(graph, options, report);
   check_supported(*kernels);
   return kernels;
 }
@@ -98,6 +101,7 @@ constinit const Target targets::cpu{
     .summary = "machine code through LLVM, for this processor or a lesser one",
     .precisions = kPrecisions,
     .options = kOptions,
+    .cpus = names_of_cpus,
     .unavailable = [] { return std::string(); },
     .compile = compile_cpu,
     .clear_code_cache = cpu::clear_code_cache,

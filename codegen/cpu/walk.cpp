@@ -5,7 +5,7 @@
 
 #include "codegen/cpu/blocked_product.h"
 #include "codegen/cpu/panels.h"
-#include "codegen/cpu/tables.h"
+#include "codegen/plan/run_table.h"
 #include "codegen/plan/walk.h"
 #include "ir/mutant.h"
 

@@ -1,25 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker's way through a plan: every record in order, of each its share.
+// A worker's way through a plan: every record in order, of each its share.
 #pragma once
+
+#include <utility>
+#include <vector>
 
 #include "codegen/plan/plan.h"
 #include "codegen/plan/position.h"
+#include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
 namespace graphc {
 
-/// Goes through a plan for one worker. `Work` does the work:
+/// Goes through a plan for one worker, or for several, one after the other in each phase. `Work`
+/// does the work:
 ///
 ///     void nest(const NestCall&, Range rows, Range columns);
 ///     void panels(const PanelCall&, Range blocks);
 ///     void table(const TableCall&, Range indices_or_rows);
-///     void meet();  // all workers, after each phase
+///     void meet();  // those who walk elsewhere, after each phase
 template <typename Work>
 class PlanWalk {
  public:
   /// `plan` and `work` outlive the walk.
   PlanWalk(const Plan& plan, int worker, Work& work)
-      : plan_(plan), worker_(worker), work_(work), position_(size_t(plan.loop_depth)) {}
+      : PlanWalk(plan, std::vector<int>{worker}, work) {}
+  /// For `workers`, in this order.
+  PlanWalk(const Plan& plan, std::vector<int> workers, Work& work)
+      : plan_(plan),
+        workers_(std::move(workers)),
+        work_(work),
+        position_(size_t(plan.loop_depth)) {}
 
   void run() {
     depth_ = 0;
@@ -34,7 +45,14 @@ class PlanWalk {
 
  private:
   void phase(const Record& record) {
-    execute(record);
+    if (const LoopCall* loop = loop_of_phases(record)) {
+      each_step(*loop, [&](const Record& inner) { phase(inner); });
+    } else {
+      for (const int worker : workers_) {
+        worker_ = worker;
+        execute(record);
+      }
+    }
     work_.meet();
   }
 
@@ -61,14 +79,19 @@ class PlanWalk {
     work_.nest(call, rows, columns);
   }
 
+  /// All steps of a loop whose rows are the worker's own.
   void run_loop(const Record& record, const LoopCall& loop) {
+    own_rows_ = own(record);
+    if (own_rows_.empty()) return;
+    each_step(loop, [&](const Record& inner) { execute(inner); });
+  }
+
+  template <typename Visit>
+  void each_step(const LoopCall& loop, const Visit& visit) {
     const size_t depth = size_t(depth_++);
-    if (loop.private_rows) own_rows_ = own(record);
-    if (!loop.private_rows || !own_rows_.empty()) {
-      for (int64_t i = 0; i < loop.steps; ++i) {
-        position_[depth] = position_in(loop, i);
-        for (const Record& inner : loop.body) loop.private_rows ? execute(inner) : phase(inner);
-      }
+    for (int64_t i = 0; i < loop.steps; ++i) {
+      position_[depth] = position_in(loop, i);
+      for (const Record& inner : loop.body) visit(inner);
     }
     --depth_;
   }
@@ -82,9 +105,10 @@ class PlanWalk {
   }
 
   const Plan& plan_;
-  const int worker_;
+  const std::vector<int> workers_;
   Work& work_;
   Position position_;
+  int worker_ = 0;
   int depth_ = 0;
   Range own_rows_;
 };

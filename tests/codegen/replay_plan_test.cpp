@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "codegen/cpu/target.h"
+#include "codegen/compile.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "tests/passes/cells.h"
@@ -21,7 +21,7 @@ namespace {
 
 GraphPtr kernels_of(const GraphPtr& graph, const char* variant) {
   CompileReport report;
-  return cpu::form_cpu_kernels(graph, {.variant = variant}, report);
+  return form_kernels_for(graph, {.variant = variant}, report);
 }
 
 int64_t expect_replayed(const GraphPtr& graph, const std::string& name) {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/cpu/target.h"
+#include "codegen/compile.h"
 #include "codegen/plan/visit.h"
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
@@ -170,7 +170,7 @@ constexpr Case cases[] = {
 
 GraphPtr kernels_of(const Case& c) {
   CompileReport report;
-  return cpu::form_cpu_kernels(parse_graph(c.graph), {.variant = "fused"}, report);
+  return form_kernels_for(parse_graph(c.graph), {.variant = "fused"}, report);
 }
 
 int copies_of(const Plan& plan, const std::vector<Record>& records) {

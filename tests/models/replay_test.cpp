@@ -3,7 +3,7 @@
 // optimizers that write states in their place, and what is evaluated.
 #include <gtest/gtest.h>
 
-#include "codegen/cpu/target.h"
+#include "codegen/compile.h"
 #include "models/registry.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/testing/counts.h"
@@ -31,7 +31,7 @@ TEST(ReplayPlan, OfEveryModelsGraphs) {
       const GraphPtr graph = program->model().trace(name, program->extents(name)).graph;
       for (const char* variant : {"fused", "basic"}) {
         CompileReport report;
-        const GraphPtr kernels = cpu::form_cpu_kernels(graph, {.variant = variant}, report);
+        const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
         for (int threads : {1, 3}) {
           EXPECT_EQ(testing::replay(*kernels, testing::machine_like(plans, threads)), "")
               << model->name << " @" << graph->name() << " " << variant << " " << threads;

@@ -4,7 +4,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc::cpu {
+namespace graphc {
 
 /// The addresses of a TableCall, resolved.
 struct TablePlaces {
@@ -18,4 +18,4 @@ struct TablePlaces {
 /// depend on how it is shared out. Throws ErrorKind::input for an index outside the table.
 void run_table(const TableCall& call, const TablePlaces& places, const Range& own);
 
-}  // namespace graphc::cpu
+}  // namespace graphc

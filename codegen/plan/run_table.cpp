@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/cpu/tables.h"
+#include "codegen/plan/run_table.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc {
 namespace {
 
 int64_t index_at(const char* indices, DType dtype, int64_t i) {
@@ -156,4 +156,4 @@ void run_table(const TableCall& call, const TablePlaces& places, const Range& ow
   }
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc
