@@ -5,11 +5,11 @@
 #include <functional>
 #include <sstream>
 
-#include "codegen/target.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 #include "tests/testing/run_directive.h"
+#include "tests/testing/targets.h"
 
 namespace graphc::testing {
 namespace {
@@ -41,20 +41,21 @@ Evaluation run_compiled(const Target& target, const Module& module, const Graph&
   return result;
 }
 
-/// What `target=` may name.
+/// What `target=` may name: every target that can run here.
 const std::map<std::string, RunGraph>& targets() {
-  static const std::map<std::string, RunGraph> table = {
-      {"cpu",
-       [](const Module& module, const Graph& graph, const std::vector<Literal>& inputs,
-          const std::map<std::string, Literal>& states) {
-         return run_compiled(graphc::targets::cpu, module, graph, inputs, states);
-       }},
-      {"reference",
-       [](const Module&, const Graph& graph, const std::vector<Literal>& inputs,
-          const std::map<std::string, Literal>& states) {
-         return evaluate(graph, inputs, states);
-       }},
-  };
+  static const std::map<std::string, RunGraph> table = [] {
+    std::map<std::string, RunGraph> made;
+    for (const TestTarget& row : all_test_targets()) {
+      const Target* target = row.target;
+      if (!target->unavailable().empty()) continue;
+      made[std::string(target->name)] = [target](const Module& module, const Graph& graph,
+                                                 const std::vector<Literal>& inputs,
+                                                 const std::map<std::string, Literal>& states) {
+        return run_compiled(*target, module, graph, inputs, states);
+      };
+    }
+    return made;
+  }();
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "ir/text.h"
+#include "tests/testing/targets.h"
 
 namespace graphc::commands {
 namespace {
@@ -114,6 +115,23 @@ TEST(CheckTarget, SaysInALineThatATargetIsRight) {
   EXPECT_TRUE(found.agrees);
   EXPECT_THAT(found.text, ContainsRegex("^@f: wrong agrees with the evaluator within 0; "
                                         "basic, unrolled, fused; 1 and [0-9]+ threads; 2 runs\n$"));
+}
+
+TEST(CheckTarget, AgreesWithEveryTarget) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[3,4], %w: f32[4,4]) state (%h: f32[4]) {
+      %y, %end = scan %x.t in %x carry %h.t = %h {
+        %next = tanh(add(matmul(reshape(%h.t) {shape = [1,4]}, %w), %x.t))
+        next %h.t = reshape(%next) {shape = [4]}
+        emit %next
+      }
+      next %h = %end
+      return sum(%y) {axes = [0,1]}
+    })");
+  for (const testing::TargetLevel& level : testing::all_target_levels()) {
+    const Agreement found = check_target(graph, level.target(), {});
+    EXPECT_TRUE(found.agrees) << found.text;
+  }
 }
 
 TEST(CheckTarget, FindsASmallErrorOfSmallNumbers) {

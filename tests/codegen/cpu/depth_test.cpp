@@ -6,16 +6,18 @@
 
 #include <functional>
 
-#include "codegen/target.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "tests/testing/growing_graphs.h"
+#include "tests/testing/targets.h"
 
 namespace graphc {
 namespace {
 
+using graphc::testing::all_test_targets;
 using graphc::testing::growing_graph;
 using graphc::testing::nested_graph;
+using graphc::testing::TestTarget;
 
 // Frames are several times as large under the sanitizers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -49,7 +51,8 @@ void on_a_small_stack(const std::function<void()>& work) {
 void go_through(const std::string& text, const std::string& variant, const std::string& unroll) {
   const GraphPtr graph = parse_graph(text);
   EXPECT_TRUE(equal(*graph, *parse_graph(print(*graph))));
-  for (const Target* target : all_targets()) {
+  for (const TestTarget& row : all_test_targets()) {
+    const Target* const target = row.target;
     CompileOptions options;
     options.variant = variant;
     options.unroll = unroll;

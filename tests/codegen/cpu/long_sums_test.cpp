@@ -7,7 +7,6 @@
 
 #include "codegen/target.h"
 #include "ir/text.h"
-#include "tests/codegen/cpu/variants.h"
 
 namespace graphc::testing {
 namespace {
@@ -29,7 +28,7 @@ Literals run(std::string_view text, const Literals& inputs, const CompileOptions
 TEST(LongSumsCpu, OfAHundredMillionOnes) {
   Literal ones(Type{DType::u8, {50'000'000, 2}});
   for (uint8_t& one : ones.mutable_data<uint8_t>()) one = 1;
-  for (const std::string& level : all_levels()) {
+  for (const std::string& level : targets::cpu.cpus()) {
     const Literals sums =
         run("graph (%x: u8[50000000,2]) {"
             "  %f = cast(%x) {dtype = f32}"
@@ -63,7 +62,7 @@ TEST(LongSumsCpu, OfAMillionRowsAreRightToAMillionth) {
         products[i][j] += x.element(row * 3 + i) * y.element(row * 2 + j);
     }
   }
-  for (const std::string& level : all_levels()) {
+  for (const std::string& level : targets::cpu.cpus()) {
     const Literals sums =
         run("graph (%x: f32[1000000,3], %y: f32[1000000,2]) {"
             "  return sum(%x) {axes = [0]}, matmul(%x, %y) {transpose_a = true} }",

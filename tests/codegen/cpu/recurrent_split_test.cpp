@@ -14,7 +14,6 @@
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/walk.h"
 #include "runtime/arena.h"
-#include "tests/codegen/cpu/variants.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/wide_golden.h"

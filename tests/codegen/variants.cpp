@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/codegen/cpu/variants.h"
+#include "tests/codegen/variants.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/cpu/cpu_features.h"
-#include "codegen/cpu/target.h"
 #include "ir/text.h"
 #include "tests/testing/reduce_graph.h"
 
@@ -38,8 +36,10 @@ Literals contents(const std::vector<Tensor>& tensors) {
 /// keeps of them in other forms is trusted as in a session.
 class Compiled {
  public:
-  Compiled(std::unique_ptr<Executable> executable, const std::vector<Literal>& states)
-      : executable_(std::move(executable)) {
+  Compiled(const GraphPtr& graph, const Target& target, const CompileOptions& options,
+           const std::vector<Literal>& states) {
+    CompileReport report;
+    executable_ = compile(graph, target, options, report);
     for (Tensor& state : copies(states)) states_.push_back(&stored_.emplace_back(std::move(state)));
   }
 
@@ -69,12 +69,12 @@ class Compiled {
 /// The outcomes of one way of compiling, on one number of threads after another.
 class WayOfRunning {
  public:
-  WayOfRunning(FormedKernels& formed, Wanted& wanted, const Call& first, const Call& second)
-      : formed_(formed), wanted_(wanted), first_(first), second_(second) {}
+  WayOfRunning(const GraphPtr& graph, Wanted& wanted, const Call& first, const Call& second)
+      : graph_(graph), wanted_(wanted), first_(first), second_(second) {}
 
   /// What is wrong, or nothing.
-  std::string run(const std::string& level, int threads) {
-    Compiled compiled(formed_.compile(level, threads), first_.states);
+  std::string run(const Target& target, const CompileOptions& options) {
+    Compiled compiled(graph_, target, options, first_.states);
     std::string fault;
     Call call = first_;
     for (size_t i = 0; i < 2; ++i) {
@@ -93,7 +93,7 @@ class WayOfRunning {
   }
 
  private:
-  FormedKernels& formed_;
+  const GraphPtr& graph_;
   Wanted& wanted_;
   const Call &first_, &second_;
   std::vector<Outcome> outcomes_;
@@ -105,15 +105,13 @@ std::filesystem::path regressions_folder() {
          "regressions";
 }
 
-}  // namespace
-
-std::unique_ptr<Executable> FormedKernels::compile(const std::string& level, int threads) {
-  const CompileOptions options{
-      .variant = way_.variant, .unroll = way_.unroll, .cpu = level, .threads = threads};
-  CompileReport report;
-  if (!kernels_) kernels_ = cpu::form_cpu_kernels(graph_, options, report);
-  return cpu::compile_formed(*graph_, *kernels_, options, report);
+/// A target without variants has one way.
+std::vector<Way> ways_at(const TargetLevel& level, std::vector<Way> ways) {
+  if (!level.takes("variant")) ways.resize(1);
+  return ways;
 }
+
+}  // namespace
 
 std::vector<Way> ways_of(unsigned seed) {
   constexpr Way further[] = {
@@ -124,14 +122,8 @@ std::vector<Way> ways_of(unsigned seed) {
           further[seed % std::size(further)]};
 }
 
-std::vector<std::string> all_levels() {
-  std::vector<std::string> names;
-  for (const cpu::CpuFeatures& cpu : cpu::cpus_of()) names.push_back(cpu.name);
-  return names;
-}
-
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
-                             const std::vector<std::string>& levels,
+                             const std::vector<TargetLevel>& levels,
                              const std::vector<int>& threads, const std::vector<Way>& ways) {
   // The second call's scale is that of the first: the remainder by 10 says it.
   const Call first = random_call(*graph, seed, numbers);
@@ -139,15 +131,16 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
   Wanted wanted(graph, numbers);
   // What the evaluator refuses is no fault of the target's.
   wanted.call_after(wanted.call_after(first, second.inputs), second.inputs);
-  for (const Way& way : ways.empty() ? ways_of(seed) : ways) {
-    FormedKernels formed(graph, way);
-    for (const std::string& level : levels) {
-      WayOfRunning runs(formed, wanted, first, second);
-      for (int count : threads) {
-        const std::string what =
-            fmt::format("{}, unroll {}, {}, {} threads", way.variant, way.unroll, level, count);
+  for (const TargetLevel& level : levels) {
+    for (const Way& way : ways_at(level, ways.empty() ? ways_of(seed) : ways)) {
+      WayOfRunning runs(graph, wanted, first, second);
+      for (int count : level.takes("threads") ? threads : std::vector<int>{1}) {
+        const CompileOptions options =
+            level.options({.variant = way.variant, .unroll = way.unroll, .threads = count});
+        const std::string what = fmt::format("{}, unroll {}, {}, {} threads", way.variant,
+                                             way.unroll, level.text(), count);
         try {
-          const std::string wrong = runs.run(level, count);
+          const std::string wrong = runs.run(level.target(), options);
           if (!wrong.empty()) return fmt::format("{}: {}", what, wrong);
         } catch (const Error& error) {
           return fmt::format("{}: {}", what, error.what());
@@ -159,7 +152,7 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
 }
 
 std::string reduced_failure(const GraphPtr& graph, const std::string& name, unsigned seed,
-                            Numbers numbers, const std::vector<std::string>& levels,
+                            Numbers numbers, const std::vector<TargetLevel>& levels,
                             const std::vector<int>& threads) {
   std::vector<Way> ways = ways_of(seed);
   const auto wrong = [&](const GraphPtr& candidate, const std::vector<int>& counts) -> std::string {

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every op where graphs put it: with nothing but leaves for operands, and in a loop that carries a
 // value, on operands that change with each step or do not (tests/testing/op_cases.h), with all the
-// extents of the conformance tests, 0 and 1 among them. Each compiled, against the evaluator.
+// extents of the conformance tests, 0 and 1 among them. Each on every target, against the
+// evaluator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
-#include "tests/codegen/cpu/variants.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/op_cases.h"
+#include "tests/testing/targets.h"
 
 namespace graphc::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
 
-Literals run(const OpCase& c, const Literals& arguments, const CompileOptions& options) {
+Literals run(const OpCase& c, const Literals& arguments, const Target& target,
+             const CompileOptions& options) {
   CompileReport report;
-  const auto executable = compile(c.graph, targets::cpu, options, report);
+  const auto executable = compile(c.graph, target, options, report);
   std::vector<Tensor> inputs, outputs;
   for (const Literal& argument : arguments) inputs.emplace_back(argument);
   for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
@@ -61,26 +62,39 @@ std::optional<std::pair<Literals, Literals>> evaluated(const OpCase& c, const Li
   }
 }
 
+/// What differs on a target, in a variant.
+void expect_values(const OpCase& c, const Literals& arguments,
+                   const std::pair<Literals, Literals>& wanted, const TargetLevel& level,
+                   const std::string& variant) {
+  SCOPED_TRACE(level.text() + " " + variant);
+  try {
+    const CompileOptions options = level.options({.variant = variant, .threads = 2});
+    const Literals found = run(c, arguments, level.target(), options);
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(difference(found[i], wanted.first[i], wanted.second[i]), "")
+          << "result " << i << "\n"
+          << print(*c.graph);
+    }
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what() << "\n" << print(*c.graph);
+  }
+}
+
 int64_t expect_values(const std::vector<OpCase>& cases, const std::vector<std::string>& variants) {
-  const std::string level = all_levels()[0];
   int64_t tried = 0;
+  unsigned number = 0;
   for (const OpCase& c : cases) {
+    ++number;
     SCOPED_TRACE(c.name);
     const Literals arguments = random_arguments(c, 7, 0.2, 0.8);
     const auto wanted = evaluated(c, arguments);
     if (!wanted) continue;
-    for (const std::string& variant : variants) {
-      try {
-        const Literals found = run(c, arguments, {.variant = variant, .cpu = level, .threads = 2});
-        for (size_t i = 0; i < found.size(); ++i) {
-          EXPECT_EQ(difference(found[i], wanted->first[i], wanted->second[i]), "")
-              << variant << " result " << i << "\n"
-              << print(*c.graph);
-        }
-      } catch (const Error& error) {
-        ADD_FAILURE() << variant << ": " << error.what() << "\n" << print(*c.graph);
+    for (const TargetLevel& level : target_levels_for(number, 0)) {
+      for (const std::string& variant : variants) {
+        if (variant != variants[0] && !level.takes("variant")) continue;
+        expect_values(c, arguments, *wanted, level, variant);
+        ++tried;
       }
-      ++tried;
     }
   }
   return tried;

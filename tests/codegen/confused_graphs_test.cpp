@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs made of confusions (tests/testing/confused_graph.h), compiled in every variant, run twice,
-// on one thread, two and three: of whole numbers, which agree exactly, and of real ones of several
-// sizes. GRAPHC_CONFUSED_GRAPHS says how many, GRAPHC_SEED which is the first. A graph that fails
-// is reduced and written down as tests/codegen/cpu/variants.h says.
+// Graphs made of confusions (tests/testing/confused_graph.h), compiled for every target in every
+// variant, run twice, on one thread, two and three: of whole numbers, which agree exactly, and of
+// real ones of several sizes. GRAPHC_CONFUSED_GRAPHS says how many, GRAPHC_SEED which is the first.
+// A graph that fails is reduced and written down as tests/codegen/variants.h says.
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "tests/codegen/cpu/variants.h"
+#include "tests/codegen/variants.h"
 #include "tests/testing/confused_graph.h"
 #include "tests/testing/counts.h"
 
 namespace graphc::testing {
 namespace {
 
-/// A quarter of the seeds have a gradient; all four kinds meet each level the host can run.
+/// A quarter of the seeds have a gradient; all four kinds meet each level of each target.
 struct Drawn {
   GraphPtr graph;
-  std::vector<std::string> level;
+  std::vector<TargetLevel> levels;
 };
 Drawn drawn(unsigned seed, bool real) {
-  const std::vector<std::string> all = all_levels();
   return {confused_graph(seed, {.real = real, .gradient = seed % 4 == 3}),
-          {all[seed / 4 % all.size()]}};
+          target_levels_for(seed, seed / 4)};
 }
 
 void check(unsigned seed, Numbers numbers) {
   const Drawn what = drawn(seed, numbers != Numbers::whole);
   const std::vector<int> threads{1, 2, 3};
-  const std::string fault = first_difference(what.graph, seed, numbers, what.level, threads);
+  const std::string fault = first_difference(what.graph, seed, numbers, what.levels, threads);
   if (fault.empty()) return;
   ADD_FAILURE() << fault << "\n"
                 << print(*what.graph) << "\n"
                 << reduced_failure(what.graph, "confused_" + std::to_string(seed), seed, numbers,
-                                   what.level, threads);
+                                   what.levels, threads);
 }
 
 void go_through(int64_t first, int64_t count, Numbers numbers) {

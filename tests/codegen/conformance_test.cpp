@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every op there is, made into tests by its record alone: on the operands of its samples and on
-// empty, single and longer extents (tests/testing/op_cases.h), on every target, for every CPU level
-// the host can run. Tensors end, or begin, at pages that may not be touched.
+// empty, single and longer extents (tests/testing/op_cases.h), on every target, at every level the
+// host can run. Tensors end, or begin, at pages that may not be touched.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,14 +10,13 @@
 #include <optional>
 #include <set>
 
-#include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
-#include "tests/codegen/cpu/variants.h"
 #include "tests/passes/values.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/guarded_tensor.h"
 #include "tests/testing/op_cases.h"
+#include "tests/testing/targets.h"
 
 namespace graphc::testing {
 namespace {
@@ -90,20 +89,28 @@ std::string beyond_rounding(const Literal& found, const Literal& wanted, const L
 }
 
 struct Setting {
-  const Target* target;
+  TargetLevel level;
   CompileOptions options;
 
+  Setting(const TargetLevel& at, const CompileOptions& wanted)
+      : level(at), options(at.options(wanted)) {}
+  std::unique_ptr<Executable> compiled(const GraphPtr& graph) const {
+    CompileReport report;
+    return compile(graph, level.target(), options, report);
+  }
   std::string text() const {
-    return fmt::format("{} {} {} threads={}", target->name, options.variant, options.cpu,
-                       options.threads);
+    return fmt::format("{} {} threads={}", level.text(), options.variant, options.threads);
   }
 };
 
+/// Every target at every level fused, and the first level kernel by kernel on several threads.
 std::vector<Setting> settings() {
-  std::vector<Setting> all{{&targets::reference, {}}};
-  for (const std::string& level : all_levels())
-    all.push_back({&targets::cpu, {.variant = "fused", .cpu = level, .threads = 1}});
-  all.push_back({&targets::cpu, {.variant = "basic", .cpu = all_levels()[0], .threads = 3}});
+  std::vector<Setting> all;
+  for (const TargetLevel& level : all_target_levels())
+    all.push_back({level, {.variant = "fused", .threads = 1}});
+  for (const TargetLevel& level : target_levels_for(0, 0)) {
+    if (level.takes("variant")) all.push_back({level, {.variant = "basic", .threads = 3}});
+  }
   return all;
 }
 
@@ -161,9 +168,8 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
     for (const Setting& setting : all) {
       SCOPED_TRACE(c.name + " on " + setting.text());
       std::unique_ptr<Executable> executable;
-      CompileReport report;
       try {
-        executable = compile(c.graph, *setting.target, setting.options, report);
+        executable = setting.compiled(c.graph);
       } catch (const Error& error) {
         refused[c.graph->results()[0].node->op.name] = error.what();
         continue;
@@ -181,70 +187,48 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
   count("conformance cases", cases);
 }
 
-/// What the CPU target has for f32 alone: it refuses f64 by name, and bf16 everywhere but where
-/// rows are moved.
-const std::set<std::string_view> f32_only = {"exp",
-                                             "log",
-                                             "tanh",
-                                             "sigmoid",
-                                             "sin",
-                                             "cos",
-                                             "tan",
-                                             "pow",
-                                             "log1p",
-                                             "expm1",
-                                             "floor",
-                                             "ceil",
-                                             "round",
-                                             "remainder",
-                                             "softplus",
-                                             "silu",
-                                             "gelu",
-                                             "matmul",
-                                             "softmax",
-                                             "log_softmax",
-                                             "cross_entropy",
-                                             "cross_entropy_with_probabilities",
-                                             "sigmoid_cross_entropy",
-                                             "lstm",
-                                             "gru",
-                                             "rnn"};
+/// Whether a target may refuse the case with this message: an input error that names the type, or
+/// says that a number is none of it. What else is expected stands in the row of the target.
+void expect_refusal(const OpCase& c, const Op& op, const TargetLevel& level, const Error& error) {
+  const std::string what = error.what();
+  EXPECT_EQ(error.kind(), ErrorKind::input) << what;
+  const auto says = [&](const char* text) { return what.find(text) != std::string::npos; };
+  const bool f64 = c.name.find("f64 for") != std::string::npos;
+  const bool bf16 = c.name.find("bf16 for") != std::string::npos;
+  if (bf16) {
+    EXPECT_NE(&op, &ops::gather) << "moves rows of any type";
+    EXPECT_TRUE(says("does not compute in bf16") || says("multiplies")) << what;
+  } else if (f64) {
+    EXPECT_TRUE(says("has no code for") || says("multiplies")) << what;
+    const auto* known = level.of->refused_in_f64;
+    EXPECT_TRUE(known == nullptr || known->contains(op.name)) << what;
+  } else {
+    // Padding of 0.5, or a size of 6, is no number of every type.
+    EXPECT_TRUE(says("is not a number of")) << what;
+  }
+}
 
 TEST_P(ConformanceCpu, OtherElementTypesAreRightOrRefusedByName) {
-  const Setting setting{&targets::cpu, {.cpu = all_levels()[0], .threads = 1}};
   int64_t cases = 0;
   for (const Op* op : ops_of(GetParam())) {
     for (const OpCase& c : dtype_cases(*op)) {
-      SCOPED_TRACE(c.name);
-      const bool f64 = c.name.find("f64 for") != std::string::npos;
-      const bool bf16 = c.name.find("bf16 for") != std::string::npos;
-      std::unique_ptr<Executable> executable;
-      CompileReport report;
-      try {
-        executable = compile(c.graph, *setting.target, setting.options, report);
-      } catch (const Error& error) {
-        const std::string what = error.what();
-        EXPECT_EQ(error.kind(), ErrorKind::input) << what;
-        const auto says = [&](const char* text) { return what.find(text) != std::string::npos; };
-        const bool product = says("the CPU target multiplies f32");
-        if (bf16) {
-          EXPECT_NE(op, &ops::gather) << "moves rows of any type";
-          EXPECT_TRUE(says("the CPU target does not compute in bf16") || product) << what;
-        } else if (f64) {
-          EXPECT_TRUE(says("the CPU target has no code for") || product) << what;
-          EXPECT_TRUE(f32_only.contains(op->name)) << what;
-        } else {
-          // Padding of 0.5, or a size of 6, is no number of every type.
-          EXPECT_TRUE(says("is not a number of")) << what;
+      for (const TargetLevel& level : target_levels_for(0, 0)) {
+        SCOPED_TRACE(c.name + " on " + level.text());
+        std::unique_ptr<Executable> executable;
+        try {
+          executable = Setting(level, {.threads = 1}).compiled(c.graph);
+        } catch (const Error& error) {
+          expect_refusal(c, *op, level, error);
+          continue;
         }
-        continue;
+        const auto* known = level.of->refused_in_f64;
+        const bool f64 = c.name.find("f64 for") != std::string::npos;
+        EXPECT_FALSE(f64 && known != nullptr && known->contains(op->name))
+            << "is compiled: take it off the list";
+        expect_values(c, expected(c, 0.2, 1.3), *executable, Guard::behind);
+        expect_values(c, expected(c, -2.5, 2.5), *executable, Guard::before);
+        cases += 2;
       }
-      // Rows of bf16 may be moved.
-      EXPECT_TRUE(!bf16 || op == &ops::gather || op == &ops::one_hot || op == &ops::scatter);
-      EXPECT_FALSE(f64 && f32_only.contains(op->name)) << "is compiled: take it off the list";
-      expect_values(c, expected(c, 0.2, 1.3), *executable, Guard::behind);
-      expect_values(c, expected(c, -2.5, 2.5), *executable, Guard::before);
-      cases += 2;
     }
   }
   count("conformance cases", cases);
@@ -328,17 +312,18 @@ struct Looked {
   std::map<std::string_view, double> largest;  ///< derivative of each op
 };
 
-/// Derivatives compiled for each level against central differences along three directions.
-void expect_derivatives(const OpCase& c, double low, double high, Looked& looked) {
+/// Derivatives compiled for each of `levels` against central differences along three directions.
+void expect_derivatives(const OpCase& c, const std::vector<TargetLevel>& levels, double low,
+                        double high, Looked& looked) {
   const GraphPtr traced = with_gradients(c.graph), plain = after(traced, "autodiff");
   const Literals arguments = random_arguments(c, 11, low, high);
   const Literals exact = evaluate(*plain, arguments, {}, Precision::f64).results;
   const Literals rounded = evaluate(*plain, arguments, {}, Precision::f32).results;
   std::vector<Literals> found;
-  FormedKernels formed(traced, {"fused", "auto"});
-  for (const std::string& level : all_levels()) {
-    SCOPED_TRACE(level);
-    const auto executable = formed.compile(level, 1);
+  for (const TargetLevel& level : levels) {
+    const Setting setting(level, {.threads = 1});
+    SCOPED_TRACE(setting.text());
+    const auto executable = setting.compiled(traced);
     found.push_back(run_guarded(*executable, arguments, Guard::behind));
     for (size_t i = 0; i < exact.size(); ++i)
       EXPECT_EQ(beyond_rounding(found.back()[i], exact[i], rounded[i], high), "") << "result " << i;
@@ -366,15 +351,16 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
   const std::set<std::string_view> zero = {"floor", "ceil", "round", "sign", "size"};
   // What is not defined below 0, or has a pole between.
   const std::set<std::string_view> positive = {"log", "sqrt", "rsqrt", "pow", "log1p", "tan"};
+  const std::vector<TargetLevel> levels = all_target_levels();
   Looked looked;
   for (const OpCase& c : cases_of(GetParam())) {
     if (!has_derivative(*c.graph)) continue;
     if (error_of([&] { evaluate(*c.graph, random_arguments(c, 11, 0.2, 1.3)); })) continue;
     SCOPED_TRACE(c.name);
     try {
-      expect_derivatives(c, 0.2, 1.3, looked);
+      expect_derivatives(c, levels, 0.2, 1.3, looked);
       const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
-      if (!positive.contains(c.graph->name())) expect_derivatives(c, -high, high, looked);
+      if (!positive.contains(c.graph->name())) expect_derivatives(c, levels, -high, high, looked);
     } catch (const Error& error) {
       ADD_FAILURE() << c.name << ": " << error.what() << "\n" << print(*c.graph);
     }
@@ -387,7 +373,7 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     }
   }
   EXPECT_LE(looked.kinks * 20, looked.differences);
-  count("conformance derivatives", looked.differences * int64_t(all_levels().size()));
+  count("conformance derivatives", looked.differences * int64_t(levels.size()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, ConformanceCpu, ::testing::Range(0, kGroups));

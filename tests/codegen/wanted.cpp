@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/codegen/cpu/wanted.h"
+#include "tests/codegen/wanted.h"
 
 #include <algorithm>
 #include <cmath>

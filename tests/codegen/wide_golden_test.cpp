@@ -5,11 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "passes/pipeline.h"
-#include "tests/codegen/cpu/variants.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/targets.h"
 
 namespace graphc::testing {
 namespace {
@@ -40,17 +39,15 @@ constexpr double kTolerance = 2e-5;
 
 TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
   const auto arrays = golden_arrays("wide_" + GetParam());
-  const std::vector<std::string> levels = all_levels();
   int64_t vectors = 0;
-  size_t turn = 0;
-  for (const WideCase& c : wide_cases(GetParam())) {
-    const CompileOptions options{.variant = turn % 5 == 4 ? "basic" : "fused",
-                                 .cpu = levels[turn % levels.size()],
-                                 .threads = turn / levels.size() % 2 == 0 ? 1 : 2};
-    ++turn;
+  unsigned turn = 0;
+  const auto expect_close = [&](const WideCase& c, const TargetLevel& level) {
+    SCOPED_TRACE(c.name() + " on " + level.text());
+    const CompileOptions options = level.options(
+        {.variant = turn % 5 == 4 ? "basic" : "fused", .threads = turn / 3 % 2 == 0 ? 1 : 2});
     CompileReport report;
     const auto executable =
-        compile(wide_layer(c, Derivatives::with), targets::cpu, options, report);
+        compile(wide_layer(c, Derivatives::with), level.target(), options, report);
     std::vector<Tensor> inputs, outputs;
     for (const Literal& input : wide_inputs(c)) inputs.emplace_back(input);
     for (const Argument& output : executable->signature().outputs)
@@ -59,9 +56,13 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     std::vector<Literal> results;
     for (const Tensor& output : outputs) results.push_back(output.copy());
     for (const WideDifference& d : compare(c, results, arrays)) {
-      EXPECT_LT(d.difference, kTolerance * d.scale) << c.name() << ": " << d.name;
+      EXPECT_LT(d.difference, kTolerance * d.scale) << d.name;
       ++vectors;
     }
+  };
+  for (const WideCase& c : wide_cases(GetParam())) {
+    for (const TargetLevel& level : target_levels_for(turn, turn)) expect_close(c, level);
+    ++turn;
   }
   count("golden vectors", vectors);
 }

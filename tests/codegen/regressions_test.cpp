@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graphs of tests/regressions, each of which was once compiled wrongly: in every variant, for
-// every CPU level, on one thread, two and three, on several inputs, each twice with the states that
+// every target and CPU level, on one thread, two and three, on several inputs, each twice with the states that
 // the first call left. The file's name says of what numbers they are: `exact_` of whole ones,
 // `scaled_` of real ones of several sizes.
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "ir/text.h"
-#include "tests/codegen/cpu/variants.h"
+#include "tests/codegen/variants.h"
 #include "tests/testing/counts.h"
 
 namespace graphc::testing {
@@ -55,7 +55,7 @@ TEST_P(RegressionsCpu, StayMended) {
   EXPECT_FALSE(graphs.empty());
   for (const GraphPtr& graph : graphs) {
     for (unsigned seed : {1u, 2u}) {
-      EXPECT_EQ(first_difference(graph, seed, numbers, all_levels(), {1, 2, 3}), "")
+      EXPECT_EQ(first_difference(graph, seed, numbers, all_target_levels(), {1, 2, 3}), "")
           << "@" << graph->name() << " seed " << seed;
     }
   }

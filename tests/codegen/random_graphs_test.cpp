@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs, half of them with a loop and a third gradients, compiled in every variant: every
-// element agrees with the f64 evaluator within its running error bound, and bits do not depend on
-// the number of threads. Then graphs of whole numbers, which agree exactly.
+// Random graphs, half of them with a loop and a third gradients, compiled for every target in every
+// variant: every element agrees with the f64 evaluator within its running error bound, and bits do
+// not depend on the number of threads. Then graphs of whole numbers, which agree exactly.
 // GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first. A
-// graph that fails is reduced and written down as tests/codegen/cpu/variants.h says.
+// graph that fails is reduced and written down as tests/codegen/variants.h says.
 #include <gtest/gtest.h>
 
 #include <set>
 #include <tuple>
 
 #include "ir/text.h"
-#include "tests/codegen/cpu/variants.h"
+#include "tests/codegen/variants.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
@@ -19,24 +19,23 @@ namespace graphc::testing {
 namespace {
 
 /// What a seed stands for. Six seeds in a row have every kind of graph, the next six have them at
-/// another level the host can run, and 37 is coprime to both: no size is tied to a kind or a level.
+/// another level of each target, and 37 is coprime to both: no size is tied to a kind or a level.
 struct Drawn {
   RandomGraphOptions options;
-  std::vector<std::string> level;
+  std::vector<TargetLevel> levels;
 };
 Drawn drawn(unsigned seed) {
-  const std::vector<std::string> all = all_levels();
   return {{.nodes = 5 + int(seed % 37 % 36), .loop = seed % 2 == 1, .gradient = seed % 3 == 2},
-          {all[seed / 6 % all.size()]}};
+          target_levels_for(seed, seed / 6)};
 }
 
 void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
-  const std::vector<std::string> level = drawn(seed).level;
-  const std::string what = first_difference(graph, seed, numbers, level, threads);
+  const std::vector<TargetLevel> levels = drawn(seed).levels;
+  const std::string what = first_difference(graph, seed, numbers, levels, threads);
   if (what.empty()) return;
   ADD_FAILURE() << what << "\n"
                 << print(*graph) << "\n"
-                << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers, level,
+                << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers, levels,
                                    threads);
 }
 
@@ -65,10 +64,11 @@ void check_real(Seeds seeds) {
   std::set<std::tuple<bool, bool, std::string>> kinds;
   go_through(seeds, "random graphs", [&](unsigned seed) {
     const Drawn what = drawn(seed);
-    kinds.emplace(what.options.loop, what.options.gradient, what.level[0]);
+    for (const TargetLevel& level : what.levels)
+      kinds.emplace(what.options.loop, what.options.gradient, level.text());
     check(random_graph(seed, what.options), seed, Numbers::real, {1, 2});
   });
-  EXPECT_TRUE(seeds.count < 100 || kinds.size() == 4 * all_levels().size()) << kinds.size();
+  EXPECT_TRUE(seeds.count < 300 || kinds.size() == 4 * all_target_levels().size()) << kinds.size();
 }
 
 void check_whole(Seeds seeds) {

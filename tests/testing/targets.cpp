@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/targets.h"
+
+#include <algorithm>
+
+namespace graphc::testing {
+namespace {
+
+const std::set<std::string_view> kNothing;
+
+/// What there is no vector code for but in f32.
+const std::set<std::string_view> kOnlyInF32 = {"exp",
+                                               "log",
+                                               "tanh",
+                                               "sigmoid",
+                                               "sin",
+                                               "cos",
+                                               "tan",
+                                               "pow",
+                                               "log1p",
+                                               "expm1",
+                                               "floor",
+                                               "ceil",
+                                               "round",
+                                               "remainder",
+                                               "softplus",
+                                               "silu",
+                                               "gelu",
+                                               "matmul",
+                                               "softmax",
+                                               "log_softmax",
+                                               "cross_entropy",
+                                               "cross_entropy_with_probabilities",
+                                               "sigmoid_cross_entropy",
+                                               "lstm",
+                                               "gru",
+                                               "rnn"};
+
+/// Targets that tests know more of than their record says, and targets of tests. The reference is
+/// what the others are compared with: a few graphs show that it runs as an executable.
+const TestTarget kRows[] = {
+    {&targets::cpu, 1, &kOnlyInF32},
+    {&targets::reference, 23, &kNothing},
+};
+
+std::vector<std::string> levels_of(const Target& target) {
+  return target.cpus == nullptr ? std::vector<std::string>{""} : target.cpus();
+}
+
+}  // namespace
+
+const std::vector<TestTarget>& all_test_targets() {
+  static const std::vector<TestTarget> all = [] {
+    std::vector<TestTarget> made;
+    for (const Target* target : all_targets()) made.push_back({target});
+    for (const TestTarget& row : kRows) {
+      const auto known = std::ranges::find(made, row.target, &TestTarget::target);
+      known == made.end() ? made.push_back(row) : void(*known = row);
+    }
+    return made;
+  }();
+  return all;
+}
+
+bool TargetLevel::takes(std::string_view option) const {
+  return std::ranges::find(target().options, option) != target().options.end();
+}
+
+CompileOptions TargetLevel::options(CompileOptions wanted) const {
+  const CompileOptions plain;
+  wanted.cpu = cpu;
+  if (!takes("variant")) wanted.variant = plain.variant;
+  if (!takes("unroll")) wanted.unroll = plain.unroll;
+  if (!takes("threads")) wanted.threads = plain.threads;
+  return wanted;
+}
+
+std::string TargetLevel::text() const {
+  return cpu.empty() ? std::string(target().name) : fmt::format("{} {}", target().name, cpu);
+}
+
+std::vector<TargetLevel> all_target_levels() {
+  std::vector<TargetLevel> all;
+  for (const TestTarget& row : all_test_targets()) {
+    if (!row.target->unavailable().empty()) continue;
+    for (const std::string& level : levels_of(*row.target)) all.push_back({&row, level});
+  }
+  return all;
+}
+
+std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn) {
+  std::vector<TargetLevel> chosen;
+  for (const TestTarget& row : all_test_targets()) {
+    if (number % row.cost != 0 || !row.target->unavailable().empty()) continue;
+    const std::vector<std::string> levels = levels_of(*row.target);
+    chosen.push_back({&row, levels[turn % levels.size()]});
+  }
+  return chosen;
+}
+
+}  // namespace graphc::testing
