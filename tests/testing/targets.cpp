@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tests/codegen/interpreter/interpreter.h"
+
 namespace graphc::testing {
 namespace {
 
@@ -41,6 +43,7 @@ const std::set<std::string_view> kOnlyInF32 = {"exp",
 const TestTarget kRows[] = {
     {&targets::cpu, 1, &kOnlyInF32},
     {&targets::reference, 23, &kNothing},
+    {&plan_interpreter, 11, &kNothing},
 };
 
 std::vector<std::string> levels_of(const Target& target) {
