@@ -28,7 +28,7 @@ std::vector<std::string> patches() {
 }
 
 TEST(Extending, PatchesApply) {
-  ASSERT_EQ(patches().size(), 4u);
+  ASSERT_EQ(patches().size(), 6u);
   for (const std::string& patch : patches()) {
     const TemporaryFolder folder;
     const std::string file = folder.add("it.patch", patch).string();
@@ -58,7 +58,8 @@ launcher=
 if command -v ccache > /dev/null; then launcher=-DCMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 $launcher
 cmake --build build --target \
-  graphc_tool graphc_ir_tests graphc_passes_tests graphc_graph_files_tests)";
+  graphc_tool graphc_ir_tests graphc_passes_tests graphc_graph_files_tests \
+  graphc_codegen_tests)";
 
 TEST(ExtendingSlow, WhatThePatchesAddWorks) {
   const TemporaryFolder folder;
@@ -87,12 +88,21 @@ TEST(ExtendingSlow, WhatThePatchesAddWorks) {
     EXPECT_THAT(run(fmt::format("build/bin/graphc check f.graph --gradient --target={}", target)),
                 HasSubstr("agrees with the evaluator"));
   }
+  EXPECT_EQ(run("build/bin/graphc run - --input x=3 <<< "
+                "'graph @f(%x: f32[2]) { return round(mul(cosh(%x), 1000.)) }'"),
+            "%round: f32[2] = [10068, 10068]\n");
   EXPECT_THAT(run("build/bin/graphc opt f.graph --passes=expand"), HasSubstr("rsqrt"));
   EXPECT_THAT(run("build/bin/graphc passes"), HasSubstr("reciprocals"));
 
+  // The target: by hand, and by the tests that go over the list.
+  EXPECT_THAT(run("build/bin/graphc check f.graph --gradient --target=sketch"),
+              HasSubstr("sketch agrees with the evaluator"));
+  EXPECT_THAT(run("build/bin/graphc dump f.graph --stage=plan --target=sketch --threads=3"),
+              HasSubstr("arena"));
+
   // What is generated from the records: the reference has a sample of each, which is checked.
   const std::string reference = run("build/bin/graphc ops --markdown");
-  for (const char* op : {"softsign", "rms_norm"}) {
+  for (const char* op : {"softsign", "cosh", "rms_norm"}) {
     const size_t begin = reference.find(fmt::format("### {}\n", op));
     ASSERT_NE(begin, reference.npos) << op;
     const std::string section = reference.substr(begin, reference.find("\n### ", begin) - begin);
@@ -110,6 +120,7 @@ TEST(ExtendingSlow, WhatThePatchesAddWorks) {
   tests("graphc_ir_tests", "*Sample*:*EveryOp*");
   tests("graphc_passes_tests", "Autodiff.EveryOp*:*TextRules*abs_square*");
   tests("graphc_graph_files_tests", "*reciprocals*");
+  tests("graphc_codegen_tests", "Targets.*:*Golden*/lstm*:*ConformanceCpu.EveryOp*/0");
 }
 
 }  // namespace
