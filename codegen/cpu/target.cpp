@@ -49,7 +49,21 @@ class CpuExecutable : public Executable {
 std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOptions& options,
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
-  return cpu::compile_formed(*graph, *kernels, options, report);
+  const int threads = options.threads > 0 ? options.threads : default_thread_count();
+  auto program =
+      std::make_unique<cpu::CompiledPlan>(*kernels, cpu::cpu_of(options), team_of(threads));
+  report.lap(&CompileReport::allocate_s);
+  const cpu::CompiledPlanTimes& times = program->times();
+  report.plan_s += times.plan_s;
+  report.emit_s += times.emit_s;
+  report.codegen_s += times.codegen_s;
+  report.link_s += times.link_s;
+  // The rest made the threads and the arena.
+  report.allocate_s -= times.plan_s + times.emit_s + times.codegen_s + times.link_s;
+  report.kernels += times.kernels;
+  report.cache_hits += times.cache_hits;
+  report.peak_bytes = program->plan().arena_bytes;
+  return std::make_unique<CpuExecutable>(signature_of(*graph), std::move(program));
 }
 
 std::vector<std::string> names_of_cpus() {
@@ -74,24 +88,6 @@ GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
   GraphPtr kernels = form_kernels_for(graph, options, report);
   check_supported(*kernels);
   return kernels;
-}
-
-std::unique_ptr<Executable> compile_formed(const Graph& graph, const Graph& kernels,
-                                           const CompileOptions& options, CompileReport& report) {
-  const int threads = options.threads > 0 ? options.threads : default_thread_count();
-  auto program = std::make_unique<CompiledPlan>(kernels, cpu_of(options), team_of(threads));
-  report.lap(&CompileReport::allocate_s);
-  const CompiledPlanTimes& times = program->times();
-  report.plan_s += times.plan_s;
-  report.emit_s += times.emit_s;
-  report.codegen_s += times.codegen_s;
-  report.link_s += times.link_s;
-  // The rest made the threads and the arena.
-  report.allocate_s -= times.plan_s + times.emit_s + times.codegen_s + times.link_s;
-  report.kernels += times.kernels;
-  report.cache_hits += times.cache_hits;
-  report.peak_bytes = program->plan().arena_bytes;
-  return std::make_unique<CpuExecutable>(signature_of(graph), std::move(program));
 }
 
 }  // namespace cpu

@@ -20,10 +20,6 @@ CpuFeatures cpu_of(const CompileOptions& options);
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
 
-/// The rest of compile(): an executable of `graph` from its kernels.
-std::unique_ptr<Executable> compile_formed(const Graph& graph, const Graph& kernels,
-                                           const CompileOptions& options, CompileReport& report);
-
 /// What show() shows: the kernels with their analysis, the plan of memory and calls, LLVM IR,
 /// assembly.
 inline constexpr std::array<std::string_view, 4> kStages{"kernels", "plan", "llvm", "asm"};
