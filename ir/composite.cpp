@@ -34,10 +34,18 @@ std::string list(std::span<const int64_t> extents) {
   return fmt::format("[{}]", fmt::join(extents.begin(), extents.end(), ","));
 }
 
+/// An iota of u8 begins again at 256: an index is compared in a dtype that goes on.
+DType index_dtype(DType dtype) {
+  if (dtype == DType::u8) return DType::i32;
+  return dtype == DType::u32 ? DType::i64 : dtype;
+}
+
 /// What `$parameter.fact` stands for.
 std::string fact_of(const Type& type, std::string_view fact) {
   const Shape& shape = type.shape;
   if (fact == "dtype") return std::string(name_of(type.dtype));
+  if (fact == "index") return std::string(name_of(index_dtype(type.dtype)));
+  if (fact == "mirror") return is_integer(type.dtype) ? "1" : "0";
   if (fact == "shape") return list(shape.extents());
   if (fact == "rotated") {
     std::vector<int64_t> permutation(size_t(shape.rank()));

@@ -76,6 +76,15 @@ std::vector<Type> infer_random(const Node& node) {
   return {{node.is(ops::philox) ? DType::u32 : DType::i64, broadcast_operands(node)[0].shape}};
 }
 
+/// Where x is 0 the rules say 0 times infinity: of x^0, which is 1 for every x, and of 0^p by p,
+/// which is 0 for every p above 0.
+Values pow_vjp(const Node& node, Cotangents dy) {
+  const Value x = node.operands[0], p = node.operands[1], none = equal(x, 0);
+  const Value by_x = select(logical_and(none, equal(p, 0)), 0, p * pow(x, p - 1));
+  const Value by_p = select(logical_and(none, greater_equal(p, 0)), 0, node.result() * log(x));
+  return {dy[0] * by_x, dy[0] * by_p};
+}
+
 struct Words {
   Scalar word[4];
 };
@@ -199,10 +208,7 @@ constinit const Op ops::pow{
         "second.",
     .infer = broadcast_floating,
     .scalar = arithmetic<ScalarOp::pow>,
-    .vjp = [](const Node& n, Cotangents dy) -> Values {
-      const Value x = n.operands[0], p = n.operands[1];
-      return {dy[0] * (p * graphc::pow(x, p - 1)), dy[0] * (n.result() * graphc::log(x))};
-    },
+    .vjp = pow_vjp,
     .samples = binary_samples,
 };
 

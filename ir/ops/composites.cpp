@@ -28,6 +28,41 @@ std::vector<Type> infer_labelled(const Node& node) {
   return infer_by_body(node);
 }
 
+/// Labels [...] of logits [..., v].
+std::vector<Type> infer_labelled_rows(const Node& node) {
+  if (node.operands.size() == 2 && type_of(node, 0).shape.rank() > 0) {
+    const Shape& logits = type_of(node, 0).shape;
+    const Shape rows = logits.without(logits.rank() - 1);
+    if (type_of(node, 1).shape != rows) {
+      throw input_error({}, "{}: labels of logits {} are [{}]: found {}", node.op.name,
+                        to_string(type_of(node, 0)), to_string(rows), to_string(type_of(node, 1)));
+    }
+  }
+  return infer_labelled<1>(node);
+}
+
+/// More columns than an i32 counts would begin again.
+std::vector<Type> infer_one_hot(const Node& node) {
+  constexpr int64_t most = int64_t{1} << 31;
+  const int64_t depth = node.attributes.get_int("depth", 0);
+  const bool narrow = !node.operands.empty() && type_of(node, 0).dtype != DType::i64 &&
+                      type_of(node, 0).dtype != DType::u32;
+  if (narrow && depth > most) {
+    throw input_error({}, "one_hot: labels {} have at most {} columns: found {{depth = {}}}",
+                      to_string(type_of(node, 0)), most, depth);
+  }
+  return infer_labelled<0>(node);
+}
+
+/// With keep = 0 all that is left would be divided by 0.
+std::vector<Type> infer_dropout(const Node& node) {
+  const double keep = node.attributes.get_float("keep", 1);
+  if (!(keep > 0 && keep <= 1))
+    throw input_error({}, "dropout: {{keep}} is in (0, 1]: found {}", keep);
+  expect_key(node, 1);
+  return infer_by_body(node);
+}
+
 /// d/dlogits of the cross entropy is softmax(logits) - one_hot(labels), times the cotangent of each
 /// row.
 Values cross_entropy_vjp(const Node& node, Cotangents dy) {
@@ -73,7 +108,7 @@ constinit const Op ops::mse{
     .name = "mse",
     .doc =
         "The mean of the squared differences of all elements of two values of one shape: a scalar.",
-    .infer = infer_by_body,
+    .infer = infer_of_one_shape,
     .body = R"(graph (%x, %y) {
       return mean(square(sub(%x, %y))) {axes = $x.axes}
     })",
@@ -109,10 +144,11 @@ constinit const Op ops::one_hot{
     .doc =
         "For integer labels [...] a bool [..., {depth}], true at the label and nowhere for a label "
         "outside.",
-    .infer = infer_labelled<0>,
+    .infer = infer_one_hot,
     .body = R"(graph (%labels) {
-      return equal(reshape(%labels) {shape = [$labels.column]},
-                   iota {shape = [$depth], axis = 0, dtype = $labels.dtype})
+      %index = cast %labels {dtype = $labels.index}
+      return equal(reshape(%index) {shape = [$labels.column]},
+                   iota {shape = [$depth], axis = 0, dtype = $labels.index})
     })",
     .samples = [] { return Samples{{{{DType::i32, {2, 3}}}, {{"depth", int64_t{5}}}, 5}}; },
 };
@@ -121,8 +157,9 @@ constinit const Op ops::cross_entropy{
     .name = "cross_entropy",
     .doc =
         "For logits [..., v] and integer labels [...]: log(sum(exp(logits))) - logits[label], in "
-        "nats.",
-    .infer = infer_labelled<1>,
+        "nats. Labels are not checked: one outside the v classes has the loss of the largest logit "
+        "and, as no column is its own, softmax(logits) as derivative, which is not the loss's.",
+    .infer = infer_labelled_rows,
     .body = R"(graph (%logits, %labels) {
       %s = sub(%logits, max(%logits) {axes = [$logits.last], keep = true})
       %hot = one_hot(%labels) {depth = $logits.width}
@@ -142,7 +179,7 @@ constinit const Op ops::uniform{
     .doc =
         "f32 of {shape}, uniform in [0, 1): the upper 24 bits of philox at the row-major index, "
         "under a key (i64[]).",
-    .infer = infer_by_body,
+    .infer = infer_draw,
     .body = R"(graph (%key) {
       %bits = philox(%key, iota {shape = $shape, dtype = i64})
       %low = cast(cast(%bits) {dtype = u8}) {dtype = u32}
@@ -156,7 +193,7 @@ constinit const Op ops::normal{
     .doc =
         "f32 of {shape}, standard normal by Box and Muller's transform of words 2i and 2i + 1, "
         "under a key (i64[]).",
-    .infer = infer_by_body,
+    .infer = infer_draw,
     .body = R"(graph (%key) {
       %i = mul(iota {shape = $shape, dtype = i64}, 2)
       %u = mul(add(cast(philox(%key, %i)) {dtype = f32}, 1.), 2.3283063708707e-10)
@@ -169,10 +206,10 @@ constinit const Op ops::normal{
 constinit const Op ops::dropout{
     .name = "dropout",
     .doc =
-        "Each element of the first value kept with probability {keep} and divided by it, else 0; "
-        "the mask is drawn "
-        "by `uniform` under the key (i64[]), so it is recomputed and never saved.",
-    .infer = infer_by_body,
+        "Each element of the first value kept with probability {keep}, in (0, 1], and divided by "
+        "it, else 0; the mask is drawn by `uniform` under the key (i64[]), so it is recomputed and "
+        "never saved.",
+    .infer = infer_dropout,
     .body = R"(graph (%x, %key) {
       return select(less(uniform(%key) {shape = $x.shape}, $keep), mul(%x, div(1., $keep)), 0.)
     })",

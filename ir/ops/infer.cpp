@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/composite.h"
+
 namespace graphc {
 
 const Type& type_of(const Node& node, int operand) { return node.operands[size_t(operand)].type(); }
@@ -72,6 +74,28 @@ void expect_floating(const Node& node, int operand) {
     throw input_error({}, "{}: takes floating-point values: found {}", node.op.name,
                       to_string(type_of(node, operand)));
   }
+}
+
+void expect_key(const Node& node, int operand) {
+  if (operand >= int(node.operands.size()) || type_of(node, operand) == Type{DType::i64, {}})
+    return;
+  throw input_error({}, "{}: a key is i64[]: found {}", node.op.name,
+                    to_string(type_of(node, operand)));
+}
+
+std::vector<Type> infer_of_one_shape(const Node& node) {
+  for (size_t i = 1; i < node.operands.size(); ++i) {
+    const Type &first = type_of(node, 0), &other = type_of(node, int(i));
+    if (other.shape == first.shape) continue;
+    throw input_error({}, "{}: takes values of one shape: found {} and {}", node.op.name,
+                      to_string(first), to_string(other));
+  }
+  return infer_by_body(node);
+}
+
+std::vector<Type> infer_draw(const Node& node) {
+  expect_key(node, 0);
+  return infer_by_body(node);
 }
 
 std::vector<Type> infer_floating(const Node& node) {

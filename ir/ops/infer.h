@@ -25,6 +25,13 @@ int64_t sum_of_extents(const Node& node, std::initializer_list<int64_t> extents)
 /// Throws unless the operand's dtype is a floating one.
 void expect_floating(const Node& node, int operand);
 
+/// Throws unless the operand is a key: i64[].
+void expect_key(const Node& node, int operand);
+
+/// A composite whose operands have one shape, where its body would broadcast them.
+std::vector<Type> infer_of_one_shape(const Node& node);
+/// A composite whose first operand is a key.
+std::vector<Type> infer_draw(const Node& node);
 /// One floating operand: its type.
 std::vector<Type> infer_floating(const Node& node);
 /// One operand of numbers, not bool, and no attribute outside `attributes`: its type.

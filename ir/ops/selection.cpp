@@ -24,6 +24,19 @@ Values prod_vjp(const Node& node, Cotangents dy) {
   return {d * (without_zero + at_the_zero)};
 }
 
+/// A value's cotangent goes where its index says: of equal elements to the first, as the index
+/// does, where the derivative of a maximum would share it.
+Values top_k_vjp(const Node& node, Cotangents dy) {
+  if (!dy[0]) return {Value{}};
+  const Shape& shape = node.operands[0].shape();
+  const int64_t k = node.attributes.get_int("k", 0), width = shape[-1];
+  const int64_t rows = shape.without(shape.rank() - 1).elements();
+  const Value indices = reshape(node.result(1), {rows, k});
+  const Value chosen = apply1(ops::one_hot, {indices}, {{"depth", width}});
+  const Value taken = select(chosen, reshape(dy[0], {rows, k, 1}), 0);
+  return {reshape(sum(taken, {1}), shape)};
+}
+
 std::vector<Type> infer_cumsum(const Node& node) {
   expect(node, 1, {"axis", "reverse"});
   const Type& x = type_of(node, 0);
@@ -66,7 +79,8 @@ constinit const Op ops::min{
         "Elements that are equally small share the derivative.",
     .infer = infer_by_body,
     .body = R"(graph (%x) {
-      return neg(max(neg(%x)) {axes = $axes, keep = $keep:false})
+      %m = max(sub(neg(%x), $x.mirror)) {axes = $axes, keep = $keep:false}
+      return sub(neg(%m), $x.mirror)
     })",
     .samples = over_axes,
 };
@@ -120,7 +134,7 @@ constinit const Op ops::argmin{
         "the first NaN.",
     .infer = infer_by_body,
     .body = R"(graph (%x) {
-      return argmax(neg(%x)) {axis = $axis}
+      return argmax(sub(neg(%x), $x.mirror)) {axis = $axis}
     })",
     .samples = along_last,
 };
@@ -148,7 +162,8 @@ constinit const Op ops::top_k{
     .name = "top_k",
     .doc =
         "The {k} largest elements along the last axis, in descending order, and their indices "
-        "(i32); of equal ones the first. Goes through the axis k times.",
+        "(i32); of equal ones the first, to which the derivative goes too. Goes through the axis k "
+        "times.",
     .infer = infer_top_k,
     .body = R"(graph (%x) {
       %none = logical_and(equal(%x, %x), not_equal(%x, %x))
@@ -165,6 +180,7 @@ constinit const Op ops::top_k{
       return transpose(%values) {permutation = $x.rotated},
              transpose(%indices) {permutation = $x.rotated}
     })",
+    .vjp = top_k_vjp,
     .samples =
         [] {
           return Samples{{{{DType::f32, {3, 7}}}, {{"k", int64_t{2}}}},

@@ -118,7 +118,7 @@ TEST(Parse, Attributes) {
   EXPECT_EQ(in_graph("%a = softmax %x, %y"), "softmax: takes 1 operand: found 2");
   EXPECT_EQ(in_graph("%i = constant {dtype = i32, shape = [2,3], value = 0} "
                      "%a = cross_entropy %x, %i"),
-            "cross_entropy: select: shapes do not broadcast: bool[2,3,3], f32[2,3] and f32[]");
+            "cross_entropy: labels of logits f32[2,3] are [2]: found i32[2,3]");
 }
 
 TEST(Parse, Blocks) {
