@@ -2,6 +2,7 @@
 #include "frontend/model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/spelling.h"
 #include "runtime/clock.h"
@@ -89,8 +90,8 @@ State Inputs::state(const std::string& name, const Type& type, Initializer initi
 }
 
 std::shared_ptr<StateCell> Model::declare(StateCell cell) {
-  for (const auto& known : cells_) {
-    if (known->name != cell.name) continue;
+  if (const auto found = by_name_.find(cell.name); found != by_name_.end()) {
+    const std::shared_ptr<StateCell>& known = found->second;
     if (known->type == cell.type && known->parameter == cell.parameter) return known;
     throw input_error(cell.where, "{} '{}' is {}: declared as {} of {} before",
                       cell.parameter ? "parameter" : "state", cell.name, to_string(cell.type),
@@ -99,7 +100,13 @@ std::shared_ptr<StateCell> Model::declare(StateCell cell) {
                           known->where.line));
   }
   cell.order = int(cells_.size());
-  return cells_.emplace_back(std::make_shared<StateCell>(std::move(cell)));
+  add(std::make_shared<StateCell>(std::move(cell)));
+  return cells_.back();
+}
+
+void Model::add(const std::shared_ptr<StateCell>& cell) {
+  cells_.push_back(cell);
+  by_name_.emplace(cell->name, cell);
 }
 
 Param Model::param(const std::string& name, const Shape& shape, Initializer initializer,
@@ -150,11 +157,9 @@ std::vector<std::string> Model::graphs() const {
 }
 
 const std::shared_ptr<StateCell>& Model::state_cell(std::string_view name) const {
+  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
   std::vector<std::string> names;
-  for (const auto& cell : cells_) {
-    if (cell->name == name) return cell;
-    names.push_back(cell->name);
-  }
+  for (const auto& cell : cells_) names.push_back(cell->name);
   throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names));
 }
 
@@ -192,8 +197,9 @@ TracedGraph Model::trace(std::string_view graph, const std::vector<Type>* types,
     throw error.at(function.where);
   }
   TracedGraph traced{.extents = inputs.extents_, .result_names = results.names};
+  const std::set<std::shared_ptr<StateCell>> known(cells_.begin(), cells_.end());
   for (const auto& cell : trace.states_of_model()) {
-    if (std::ranges::find(cells_, cell) == cells_.end()) cells_.push_back(cell);
+    if (!known.contains(cell)) add(cell);
   }
   traced.graph = trace.finish(results.values);
   traced.seconds = steady_seconds() - start;

@@ -133,7 +133,10 @@ class Model {
   std::shared_ptr<StateCell> declare(StateCell cell);
 
   std::string name_;
+  void add(const std::shared_ptr<StateCell>& cell);
+
   std::vector<std::shared_ptr<StateCell>> cells_;
+  std::map<std::string, std::shared_ptr<StateCell>, std::less<>> by_name_;
   std::vector<Function> functions_;
 };
 

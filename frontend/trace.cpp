@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "ir/mutant.h"
 #include "ir/rewrite.h"
@@ -39,9 +39,13 @@ std::shared_ptr<StateCell> random_step_cell() {
 }
 
 Scope::Seen* Scope::find(const StateCell& cell) {
-  const auto found =
-      std::ranges::find_if(seen, [&](const Seen& entry) { return entry.cell.get() == &cell; });
-  return found == seen.end() ? nullptr : &*found;
+  const auto found = places.find(&cell);
+  return found == places.end() ? nullptr : &seen[found->second];
+}
+
+void Scope::add(Seen state) {
+  places.emplace(state.cell.get(), seen.size());
+  seen.push_back(std::move(state));
 }
 
 Trace::Trace(std::string graph_name, Mode mode)
@@ -77,7 +81,7 @@ Value Trace::here(Value value) {
 void Trace::add_register(const std::shared_ptr<StateCell>& cell, Value initial) {
   cell->trace = id_;
   const Value value = here(initial);
-  scopes_.back().seen.push_back({cell, {}, value, value});
+  scopes_.back().add({cell, {}, value, value});
 }
 
 Value Trace::read(const std::shared_ptr<StateCell>& cell, Where where) {
@@ -91,7 +95,7 @@ Value Trace::read(size_t level, const std::shared_ptr<StateCell>& cell, Where wh
     const Value outer = read(level - 1, cell, where);
     if (cell->parameter) return outer;
     const Value entry = scope.graph->input(cell->type, cell->name, cell->where);
-    scope.seen.push_back({cell, scopes_[level - 1].graph->capture(outer), entry, entry});
+    scope.add({cell, scopes_[level - 1].graph->capture(outer), entry, entry});
     return entry;
   }
   if (!cell->of_model) {
@@ -100,7 +104,7 @@ Value Trace::read(size_t level, const std::shared_ptr<StateCell>& cell, Where wh
   }
   // An input for now, so that no name of a node is in a state's way; finish() makes it a state.
   const Value entry = graph_->input(cell->type, cell->name, cell->where);
-  scope.seen.push_back({cell, {}, entry, entry});
+  scope.add({cell, {}, entry, entry});
   return entry;
 }
 
@@ -194,17 +198,17 @@ GraphPtr Trace::finish(const Values& results) {
   const std::vector<int> uses = use_counts(*graph_);
   auto graph = std::make_unique<Graph>(graph_->name());
   std::unordered_map<const Node*, Value> leaves;
+  std::unordered_set<const Node*> entries;
   for (const Scope::Seen& state : seen) {
     const StateCell& cell = *state.cell;
+    if (cell.of_model) entries.insert(state.entry.node);
     if (!cell.of_model || (!state.assigned && uses[size_t(state.entry.node->id)] == 0)) continue;
     leaves[state.entry.node] = graph->state(cell.type, cell.name, cell.where);
   }
   Values arguments;
   for (Value input : graph_->inputs()) {
-    const bool is_state = std::ranges::any_of(seen, [&](const Scope::Seen& state) {
-      return state.cell->of_model && state.entry == input;
-    });
-    if (!is_state) leaves[input.node] = graph->input(input.type(), input.name(), input.node->where);
+    if (!entries.contains(input.node))
+      leaves[input.node] = graph->input(input.type(), input.name(), input.node->where);
     arguments.push_back(leaves[input.node]);
   }
   Values copies = inline_graph(*graph_, arguments, *graph);

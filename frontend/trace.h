@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/state.h"
@@ -32,7 +33,11 @@ struct Scope {
   std::deque<Seen> seen;
   Value index;  ///< the step index, once asked for
 
+  /// The state here, or null before it was seen.
   Seen* find(const StateCell& cell);
+  void add(Seen state);
+
+  std::unordered_map<const StateCell*, size_t> places{};  ///< in `seen`; add() keeps it
 };
 
 class Trace {

@@ -187,7 +187,7 @@ class Printer {
   }
 
   void lines(const Graph& graph, const std::string& indent) {
-    const auto outer = std::move(in_place_);
+    auto outer = std::move(in_place_);
     in_place_ = numbers_in_place(graph);
     for (const Node& node : graph.nodes()) {
       if (node.is(ops::input) || node.is(ops::state) || in_place_.contains(&node)) continue;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<ParameterRecord, 9> kParameters{{
     {"hidden", "256", "units of a layer, and width of the embedding"},
-    {"layers", "1", "LSTM layers"},
+    {"layers", "1", "LSTM layers, at most 1000"},
     {"steps", "64", "characters of a window"},
     {"batch", "32", "windows side by side"},
     {"vocabulary", "128", "the most frequent characters, and one that stands for all others"},
@@ -37,7 +37,7 @@ class CharLm : public Program {
  public:
   explicit CharLm(const Parameters& parameters)
       : hidden_(parameters.integer("hidden")),
-        layers_(parameters.integer("layers")),
+        layers_(parameters.layers()),
         steps_(parameters.integer("steps")),
         batch_(parameters.integer("batch")),
         vocabulary_(parameters.integer("vocabulary", 2)),

@@ -25,15 +25,23 @@ std::vector<std::shared_ptr<StateCell>> states_of_training(Program& program) {
 /// there or of another shape, and, where all are wanted, when there are more.
 std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoint, Program& program,
                                                      bool parameters_only) {
+  const auto check_present = [&](const StateCell& cell) {
+    if (checkpoint.states.contains(cell.name)) return;
+    throw input_error({}, "the checkpoint of '{}' lacks the state '{}'",
+                      printable(checkpoint.model), cell.name);
+  };
+  // Training changes every parameter. A file that lacks one is refused before a graph is made of a
+  // size that only its metadata give.
+  for (const auto& cell : program.model().states()) {
+    if (cell->parameter) check_present(*cell);
+  }
   std::vector<std::shared_ptr<StateCell>> wanted;
   for (const auto& cell : states_of_training(program)) {
     if (cell->parameter || !parameters_only) wanted.push_back(cell);
   }
   for (const auto& cell : wanted) {
+    check_present(*cell);
     const auto found = checkpoint.states.find(cell->name);
-    if (found == checkpoint.states.end())
-      throw input_error({}, "the checkpoint of '{}' lacks the state '{}'",
-                        printable(checkpoint.model), cell->name);
     if (found->second.shape() != cell->type.shape)
       throw input_error({}, "the checkpoint's state '{}' is {}: wanted {}", cell->name,
                         to_string(found->second.type()), to_string(cell->type));

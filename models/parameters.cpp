@@ -59,13 +59,18 @@ std::string Parameters::text(std::string_view name) const {
   return found->second.text;
 }
 
-int64_t Parameters::integer(std::string_view name, int64_t least) const {
+int64_t Parameters::integer(std::string_view name, int64_t least, int64_t most) const {
   const std::string value = text(name);
   int64_t number = 0;
-  if (parse_number(value, number) && number >= least && number < int64_t{1} << 31) return number;
-  throw usage_error("{}: parameter '{}' is a whole number from {}: found '{}'", model_, name, least,
-                    value);
+  if (parse_number(value, number) && number >= least && number <= most) return number;
+  // The upper end is of interest to those who are above it.
+  const bool above = value.find_first_not_of("0123456789") == value.npos && !value.empty() &&
+                     !(parse_number(value, number) && number < least);
+  throw usage_error("{}: parameter '{}' is a whole number from {}{}: found '{}'", model_, name,
+                    least, above ? fmt::format(" to {}", most) : "", value);
 }
+
+int64_t Parameters::layers() const { return integer("layers", 1, kMostLayers); }
 
 double Parameters::number(std::string_view name) const {
   const std::string value = text(name);

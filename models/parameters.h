@@ -18,6 +18,11 @@ struct ParameterRecord {
   std::string_view doc;
 };
 
+/// The largest number that an extent may be given.
+inline constexpr int64_t kMostOfExtent = (int64_t{1} << 31) - 1;
+/// The most layers of a network.
+inline constexpr int64_t kMostLayers = 1000;
+
 /// The values of a model's parameters. Everything throws ErrorKind::usage, naming the parameter,
 /// what was found and what is wanted.
 class Parameters {
@@ -30,7 +35,9 @@ class Parameters {
   void set_default(std::string_view name, std::string value);
 
   std::string text(std::string_view name) const;
-  int64_t integer(std::string_view name, int64_t least = 1) const;
+  int64_t integer(std::string_view name, int64_t least = 1, int64_t most = kMostOfExtent) const;
+  /// The parameter `layers`: a graph is as long as they are many, so that there is a limit.
+  int64_t layers() const;
   double number(std::string_view name) const;
   bool flag(std::string_view name) const;
   /// The position of the value in `choices`.

@@ -16,7 +16,7 @@ constexpr std::array<ParameterRecord, 10> kParameters{{
     {"size", "small",
      "test, small, medium or large; the others follow it where they are not given"},
     {"hidden", "", "units of a layer, and width of the embedding"},
-    {"layers", "", "LSTM layers"},
+    {"layers", "", "LSTM layers, at most 1000"},
     {"steps", "", "words of a window"},
     {"batch", "20", "windows side by side"},
     {"vocabulary", "10000", "words"},
@@ -65,7 +65,7 @@ class PtbLm : public Program {
   explicit PtbLm(Parameters& parameters)
       : recipe_(recipe_of(parameters)),
         hidden_(parameters.integer("hidden")),
-        layers_(parameters.integer("layers")),
+        layers_(parameters.layers()),
         steps_(parameters.integer("steps")),
         batch_(parameters.integer("batch")),
         vocabulary_(parameters.integer("vocabulary")),

@@ -114,6 +114,26 @@ TEST(Checkpoint, WhatIsNoneIsAnErrorAndChangesNothing) {
               HasSubstr("checkpoint.safetensors"));
 }
 
+/// A file of few arrays whose metadata say that there are many layers is refused before anything of
+/// their number is made but the names: a limit of its own, and the arrays that it lacks.
+TEST(Checkpoint, LayersThatTheFileDoesNotHaveAreRefused) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "f.safetensors";
+  train(kWorkloads[1], file, 1);
+  Checkpoint bad = read_checkpoint(file);
+  const size_t at = bad.model.find("layers=1 ");
+  ASSERT_NE(at, std::string::npos) << bad.model;
+  const std::string model = bad.model;
+  const auto message = [&](const std::string& layers) {
+    bad.model = model;
+    bad.model.replace(at, 8, "layers=" + layers);
+    return error_of(ErrorKind::input, [&] { program_of(bad); });
+  };
+  EXPECT_THAT(message("1000"), HasSubstr("lacks the state 'lstm.1.w'"));
+  EXPECT_THAT(message("1000000000"),
+              HasSubstr("'layers' is a whole number from 1 to 1000: found '1000000000'"));
+}
+
 TEST(Checkpoint, StatesOfAnotherModelAreRefused) {
   const auto program = make_program("lstm-layer", {"hidden=2", "steps=2", "batch=2"});
   Session session(program->model(), {.target = "reference"});

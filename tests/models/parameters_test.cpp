@@ -52,6 +52,12 @@ TEST(Parameters, ErrorsSayWhatWasFoundAndWanted) {
             "m: parameter 'hidden' is a whole number from 1: found '0'");
   EXPECT_EQ(message({"hidden=12x"}, [](const Parameters& p) { p.integer("hidden"); }),
             "m: parameter 'hidden' is a whole number from 1: found '12x'");
+  EXPECT_EQ(message({"hidden=2147483648"}, [](const Parameters& p) { p.integer("hidden"); }),
+            "m: parameter 'hidden' is a whole number from 1 to 2147483647: found '2147483648'");
+  EXPECT_EQ(
+      message({"hidden=99999999999999999999"}, [](const Parameters& p) { p.integer("hidden"); }),
+      "m: parameter 'hidden' is a whole number from 1 to 2147483647: found "
+      "'99999999999999999999'");
   EXPECT_EQ(message({"rate=inf"}, [](const Parameters& p) { p.number("rate"); }),
             "m: parameter 'rate' is a number: found 'inf'");
   EXPECT_EQ(message({"tied=yes"}, [](const Parameters& p) { p.flag("tied"); }),
@@ -59,6 +65,16 @@ TEST(Parameters, ErrorsSayWhatWasFoundAndWanted) {
   constexpr std::string_view cells[] = {"lstm", "gru"};
   EXPECT_EQ(message({"cell=grr"}, [&](const Parameters& p) { p.choice("cell", cells); }),
             "m: cell is one of lstm, gru: found 'grr'; did you mean 'gru'?");
+}
+
+/// A graph is as long as the layers are many: what no machine compiles is refused at once.
+TEST(Registry, LayersHaveALimit) {
+  for (const char* model : {"char-lm", "ptb-lm"}) {
+    EXPECT_EQ(error_of(ErrorKind::usage, [&] { make_program(model, {"layers=1001", "hidden=2"}); }),
+              fmt::format("{}: parameter 'layers' is a whole number from 1 to 1000: found '1001'",
+                          model));
+  }
+  EXPECT_GT(make_program("char-lm", {"layers=1000", "hidden=2"})->model().params().size(), 1000u);
 }
 
 TEST(Registry, MakesEveryModelByName) {
