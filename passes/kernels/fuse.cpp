@@ -296,6 +296,19 @@ GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options) {
 
 namespace {
 
+/// The graph with the bodies of its kernels: of one that was fused before, as the text of
+/// `graphc opt` may be, the kernels are formed again.
+GraphPtr without_kernels(const GraphPtr& graph) {
+  if (!contains(*graph, ops::kernel)) return graph;
+  const auto open = [](const GraphPtr& from) {
+    return rewrite(*from, [](const Node& node, const Values& operands, Graph& to) {
+      return node.is(ops::kernel) ? std::optional(inline_graph(node.region(), operands, to))
+                                  : std::nullopt;
+    });
+  };
+  return open(rewrite_regions(graph, open));
+}
+
 GraphPtr run_fuse(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   // The leaves of a gradient would become inputs of a kernel, which depends on nothing.
   if (contains(*graph, ops::grad))
@@ -304,7 +317,7 @@ GraphPtr run_fuse(const GraphPtr& graph, const PassOptions& options, Remarks& re
   fuse.fuse = !options.get_bool("single", false);
   fuse.recurrent = !options.get_bool("loops", false);
   fuse.remark = [&](const Node& node, const std::string& text) { remarks.add(node, text); };
-  return form_kernels(graph, fuse);
+  return form_kernels(without_kernels(graph), fuse);
 }
 
 }  // namespace

@@ -55,6 +55,40 @@ TEST(Fuse, NamesTheValueWithoutElements) {
             "a loop, not one recurrent kernel: %slice has no elements\n");
 }
 
+/// Kernels of a graph that was fused before, as the text of `graphc opt` may be: none in another.
+TEST(Fuse, FormsTheKernelsOfAFusedGraphAgain) {
+  for (const char* text : {R"(
+    graph @map(%x: f32[3,4]) { return tanh(add(%x, 1.)) })",
+                           R"(
+    graph @product(%x: f32[3,4], %w: f32[4,5]) { return tanh(matmul(exp(%x), %w)), exp(%x) })",
+                           R"(
+    graph @recurrent(%x: f32[5,8,6], %h0: f32[8,6], %u: f32[6,6]) {
+      %y, %h = scan %t in %x carry %c = %h0 with %u {
+        %n = tanh(add(matmul(%c, %u), %t))
+        next %c = %n
+        emit %n
+      }
+      return %y, exp(%h)
+    })",
+                           R"(
+    graph @loop(%x: f32[5,8], %h0: f32[8]) {
+      %y, %h = scan %t in %x carry %c = %h0 {
+        %n = sub(%t, max(tanh(add(%c, %t))) {axes = [0], keep = true})
+        next %c = %n
+        emit cumsum(%n) {axis = 0}
+      }
+      return %y, %h
+    })"}) {
+    const auto fused = [](const GraphPtr& graph, std::string_view passes) {
+      return run_pipeline(graph, parse_pipeline(passes)).graph;
+    };
+    const GraphPtr once = fused(parse_graph(text), "reductions,fuse");
+    EXPECT_EQ(print(*fused(once, "fuse")), print(*once));
+    EXPECT_EQ(print(*fused(parse_graph(print(*once)), "fuse")), print(*once));
+    EXPECT_EQ(print(*fused(fused(once, "fuse{single=true}"), "fuse")), print(*once));
+  }
+}
+
 TEST(Fuse, RefusesAGraphThatAsksForGradients) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[3]) {
