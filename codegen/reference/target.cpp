@@ -28,8 +28,9 @@ void store(const Literal& value, const Tensor& to) {
 
 class ReferenceExecutable : public Executable {
  public:
-  ReferenceExecutable(GraphPtr graph, const std::string& precision)
-      : Executable(stored_signature(*graph, precision)),
+  /// `graph` has no gradients left; its results are called as those of `named`, the user's.
+  ReferenceExecutable(GraphPtr graph, const Graph& named, const std::string& precision)
+      : Executable(stored_signature(named, precision)),
         graph_(std::move(graph)),
         precision_(precision == "f64" ? Precision::f64 : Precision::f32) {}
 
@@ -64,7 +65,7 @@ class ReferenceExecutable : public Executable {
 std::unique_ptr<Executable> compile_reference(const GraphPtr& graph, const CompileOptions& options,
                                               CompileReport& report) {
   return std::make_unique<ReferenceExecutable>(
-      run_passes(graph, {{&passes::autodiff, {}}}, options, report), options.precision);
+      run_passes(graph, {{&passes::autodiff, {}}}, options, report), *graph, options.precision);
 }
 
 constexpr std::array<std::string_view, 2> kPrecisions{"f32", "f64"};

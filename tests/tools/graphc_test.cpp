@@ -176,6 +176,45 @@ TEST(GraphcTool, RunReadsAndWritesNpy) {
   EXPECT_EQ(graphc("run - --input x=@nowhere.npy --input y=1 --input count=1", kGraph).code, 3);
 }
 
+/// Where a state is a result too, its name means what it becomes: what it was has just been given.
+TEST(GraphcTool, RunWritesTheNewValueOfAStateThatIsAlsoAResult) {
+  const char* graph = R"(graph @f(%x: f32[1]) state (%s: f32[1], %kept: f32[1]) {
+    next %s = add(%s, %x)
+    return %s, %kept
+  })";
+  for (const char* target : {"reference", "cpu"}) {
+    const std::string given =
+        fmt::format("run - --target={} --input x=1 --input s=5 --input kept=3", target);
+    EXPECT_EQ(parse_npy(graphc(given + " --output s=-", graph).out, "stdout").element(0), 6);
+    EXPECT_EQ(parse_npy(graphc(given + " --output kept=-", graph).out, "stdout").element(0), 3);
+    EXPECT_EQ(graphc(given, graph).out, "%s: f32[1] = [5]\n%kept: f32[1] = [3]\n");
+  }
+}
+
+TEST(GraphcTool, ResultsHaveTheirNamesOnEveryTarget) {
+  const char* graph = R"(graph @f(%x: f32[2]) {
+    %l = sum(square(%x)) {axes = [0]}
+    %d = grad %l, %x
+    %a = tanh %x
+    %b = tanh %x
+    return %d, %a, watch(%b)
+  })";
+  const std::string run = "run - --input x=0 --target=";
+  EXPECT_EQ(graphc(run + "cpu", graph).out,
+            "%d: f32[2] = [0, 0]\n%a: f32[2] = [0, 0]\n%watch: f32[2] = [0, 0]\n");
+  EXPECT_EQ(graphc(run + "reference", graph).out, graphc(run + "cpu", graph).out);
+  EXPECT_EQ(graphc(run + "reference --output d=-", graph).code, 0);
+}
+
+TEST(GraphcTool, AFusedGraphIsCompiledAsTheOneItWas) {
+  const char* text = "graph @f(%x: f32[3,4]) { return tanh(add(%x, 1.)) }";
+  const Ran fused = graphc("opt - --passes=fuse", text);
+  EXPECT_THAT(fused.out, HasSubstr("kernel"));
+  EXPECT_EQ(graphc("check -", fused.out).code, 0);
+  EXPECT_EQ(graphc("dump - --stage=kernels", fused.out).out,
+            graphc("dump - --stage=kernels", text).out);
+}
+
 TEST(GraphcTool, CheckComparesGradientsWithDifferences) {
   const char* right = "graph @f(%x: f32[3]) { return sum(tanh(%x)) {axes = [0]} }";
   const Ran ran = graphc("check - --gradient --target=reference", right);

@@ -80,6 +80,19 @@ TEST(Refusals, NumbersOutsideTheRangeOfAnOption) {
   }
 }
 
+TEST(Refusals, TemperaturesThatAreNoNumberFromZeroToAHundred) {
+  for (const char* number : {"nan", "-1", "inf", "x", "101"}) {
+    EXPECT_THAT(refusal(fmt::format("generate c --temperature={}", number)),
+                HasSubstr("error: graphc generate: --temperature: "));
+  }
+}
+
+TEST(Refusals, LayersThatNoMachineCompiles) {
+  EXPECT_EQ(refusal("dump char-lm layers=1000000000"),
+            "error: char-lm: parameter 'layers' is a whole number from 1 to 1000: found "
+            "'1000000000'");
+}
+
 TEST(Refusals, OptionsThatWouldBeIgnored) {
   EXPECT_THAT(refusal("dump lstm-layer --cpu=x86-64-v33"),
               HasSubstr("unknown cpu 'x86-64-v33': wanted one of native"));

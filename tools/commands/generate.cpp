@@ -55,6 +55,7 @@ void add_generate(CLI::App& app, Action& action) {
   options->generate.temperature = 0.7;
   verb->add_option("--temperature", options->generate.temperature,
                    "below 1 likelier, above 1 bolder; 0 always takes the likeliest")
+      ->check(number_from_zero())
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--seed", options->session.seed, "another draws another text")

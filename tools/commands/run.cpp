@@ -144,7 +144,9 @@ int run(const Options& options) {
     outputs.emplace_back(output.type);
     results.emplace(output.name, outputs.back());
   }
-  for (size_t i = 0; i < states.size(); ++i) results.emplace(signature.states[i].name, states[i]);
+  // A result may be the state itself: its old value, which the caller gave.
+  for (size_t i = 0; i < states.size(); ++i)
+    results.insert_or_assign(signature.states[i].name, states[i]);
   for (const auto& [name, path] : wanted) {
     if (!results.contains(name))
       throw usage_error("--output: the graph has no result or state '{}'", name);
@@ -168,7 +170,7 @@ void add_run(CLI::App& app, Action& action) {
                    "an input or state: x=@x.npy, or x=0.5 for every element")
       ->allow_extra_args(false);
   verb->add_option("--output", options->outputs,
-                   "a result, or a state's new value: y=y.npy, y=- for stdout; without any, all "
+                   "a state's new value, or a result: y=y.npy, y=- for stdout; without any, all "
                    "results are printed")
       ->allow_extra_args(false);
   verb->add_option("--target", options->target, "what to compile for");
