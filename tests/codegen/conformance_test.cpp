@@ -212,6 +212,7 @@ TEST_P(ConformanceCpu, OtherElementTypesAreRightOrRefusedByName) {
   int64_t cases = 0;
   for (const Op* op : ops_of(GetParam())) {
     for (const OpCase& c : dtype_cases(*op)) {
+      const Expected small = expected(c, 0.2, 1.3), wide = expected(c, -2.5, 2.5);
       for (const TargetLevel& level : target_levels_for(0, 0)) {
         SCOPED_TRACE(c.name + " on " + level.text());
         std::unique_ptr<Executable> executable;
@@ -225,8 +226,8 @@ TEST_P(ConformanceCpu, OtherElementTypesAreRightOrRefusedByName) {
         const bool f64 = c.name.find("f64 for") != std::string::npos;
         EXPECT_FALSE(f64 && known != nullptr && known->contains(op->name))
             << "is compiled: take it off the list";
-        expect_values(c, expected(c, 0.2, 1.3), *executable, Guard::behind);
-        expect_values(c, expected(c, -2.5, 2.5), *executable, Guard::before);
+        expect_values(c, small, *executable, Guard::behind);
+        expect_values(c, wide, *executable, Guard::before);
         cases += 2;
       }
     }

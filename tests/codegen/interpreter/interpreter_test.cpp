@@ -61,7 +61,7 @@ constexpr const char* kRows = "graph @f(%x: f32[8,4], %y: f32[4]) { return mul(%
 constexpr const char* kColumns = "graph @f(%x: f32[9,43]) { return sum(%x) {axes = [0]} }";
 constexpr const char* kSteps = R"(
   graph @f(%x: f32[4,7,6], %w: f32[6,6], %h: f32[7,6]) {
-    %y, %end = scan %x.t in %x carry %h.t = %h {
+    %y, %end = scan %x.t in %x carry %h.t = %h with %w {
       %n = mul(add(matmul(%h.t, %w), %x.t), 0.01)
       next %h.t = %n
       emit %n
