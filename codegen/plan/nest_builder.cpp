@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen/plan/view.h"
+#include "ir/stored.h"
 
 namespace graphc {
 namespace {
@@ -40,7 +41,8 @@ std::array<char, 8> bytes_of(DType dtype, Number value) {
       put(uint8_t(value != 0));
       break;
     case DType::bf16:
-      GRAPHC_CHECK(false, "a number of bf16 in a nest");
+      put(BFloat16(float(value)));
+      break;
   }
   return bytes;
 }

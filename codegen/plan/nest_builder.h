@@ -41,7 +41,7 @@ class NestBuilder {
   /// `unit` how many columns a part has.
   int operand(OperandKind kind, const View& view, RowKind row_kind, int64_t unit);
 
-  /// The operand for a number; made on first use. Throws ErrorKind::input for bf16.
+  /// The operand for a number; made on first use.
   int literal(DType dtype, double value);
   int literal(DType dtype, int64_t value);
 

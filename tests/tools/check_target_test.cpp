@@ -120,7 +120,7 @@ TEST(CheckTarget, SaysInALineThatATargetIsRight) {
 TEST(CheckTarget, AgreesWithEveryTarget) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[3,4], %w: f32[4,4]) state (%h: f32[4]) {
-      %y, %end = scan %x.t in %x carry %h.t = %h {
+      %y, %end = scan %x.t in %x carry %h.t = %h with %w {
         %next = tanh(add(matmul(reshape(%h.t) {shape = [1,4]}, %w), %x.t))
         next %h.t = reshape(%next) {shape = [4]}
         emit %next
