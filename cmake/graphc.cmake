@@ -81,9 +81,9 @@ function(graphc_precompile kind target)
   endif()
 endfunction()
 
-# graphc_compile_quickly(target): for tests and tools, which are compiled more often than their loops
-# are worth: sanitized builds do not optimise them, and their checks are calls. That halves the time
-# to compile them. The libraries, and what tests share, keep the level of the preset.
+# graphc_compile_quickly(target): for tests and tools, which are compiled more often than their
+# loops are worth: sanitized builds do not optimise them, and their checks are calls. That halves
+# the time to compile them. The libraries, and what tests share, keep the level of the preset.
 function(graphc_compile_quickly target)
   if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O0 --param=asan-instrumentation-with-call-threshold=0)

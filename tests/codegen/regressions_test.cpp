@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graphs of tests/regressions, each of which was once compiled wrongly: in every variant, for
-// every target and CPU level, on one thread, two and three, on several inputs, each twice with the states that
-// the first call left. The file's name says of what numbers they are: `exact_` of whole ones,
-// `scaled_` of real ones of several sizes.
+// every target and CPU level, on one thread, two and three, on several inputs, each twice with the
+// states that the first call left. The file's name says of what numbers they are: `exact_` of whole
+// ones, `scaled_` of real ones of several sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

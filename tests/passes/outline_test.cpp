@@ -206,6 +206,8 @@ TEST(Outline, FindsTheBodyOfEverySample) {
     const bool looked_for = op->vjp != nullptr || op == &ops::lstm || op == &ops::gru ||
                             op == &ops::rnn || op == &ops::mean || op == &ops::layer_norm;
     if (!is_composite(*op) || !looked_for) continue;
+    // Two results have no one root: there is no pattern of it.
+    if (op == &ops::top_k) continue;
     for (const Sample& sample : op->samples()) {
       SCOPED_TRACE(op->name);
       auto graph = std::make_unique<Graph>("f");

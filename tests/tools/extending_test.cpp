@@ -66,8 +66,7 @@ TEST(ExtendingSlow, WhatThePatchesAddWorks) {
   copy_sources(folder.path());
   for (const std::string& patch : patches()) {
     folder.add("it.patch", patch);
-    const Ran applied = run_bash("git apply it.patch", folder);
-    ASSERT_EQ(applied.code, 0) << applied.err;
+    ASSERT_EQ(run_bash("git apply it.patch", folder).code, 0) << patch;
   }
   const auto run = [&](const std::string& script) {
     const Ran ran = run_bash("set -e\n" + script, folder, true);

@@ -119,6 +119,40 @@ TEST_P(RecurrentSplitCpu, RowsOfOnesOwnAndSharesOfTheTeamGiveTheSameBits) {
   testing::count("recurrent kernels shared out otherwise", compared);
 }
 
+/// How many loops of recurrent kernels the team walks, and how many have private rows.
+std::pair<int, int> recurrent_loops(const Plan& plan) {
+  std::pair<int, int> loops;
+  for (const Record& record : plan.records) {
+    const auto* loop = std::get_if<LoopCall>(&record.call);
+    if (loop == nullptr || record.family != Family::recurrent) continue;
+    ++(loop->private_rows ? loops.second : loops.first);
+  }
+  return loops;
+}
+
+/// Where rows would not fill the tiles of all workers, lowering shares out columns.
+TEST_P(RecurrentSplitCpu, FewRowsShareOutColumnsAndGiveTheSameBits) {
+  const testing::WideCase c{GetParam(), 2, 2, 200};
+  CompileReport report;
+  const GraphPtr graph =
+      form_cpu_kernels(testing::wide_layer(c, testing::Derivatives::with), {}, report);
+  const Machine alone = machine_of(host_cpu(), 1), three = machine_of(host_cpu(), 3);
+  const Plan rows = lower(*graph, alone), columns = lower(*graph, three);
+  EXPECT_EQ(recurrent_loops(rows).first, 0);
+  EXPECT_GE(recurrent_loops(columns).first, 2);
+  EXPECT_EQ(recurrent_loops(columns).second, 0);
+  Plan planned = columns;
+  plan_memory(planned);
+  schedule(planned, three);
+  EXPECT_EQ(testing::replay(columns, planned, three), "");
+  Code code;
+  const std::vector<Literal> inputs = testing::wide_inputs(c);
+  const std::vector<Literal> wanted = run(code, rows, *graph, inputs, 1);
+  const std::vector<Literal> found = run(code, columns, *graph, inputs, 3);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(found[i] == wanted[i]) << c.name() << ", result " << i;
+}
+
 /// The cells that become recurrent kernels: the mask of rows of different lengths keeps its loop.
 std::vector<std::string> recurrent_cells() {
   std::vector<std::string> cells = testing::wide_cells();
