@@ -43,15 +43,26 @@ void go_through(int64_t first, int64_t count, Numbers numbers) {
   testing::count("confused graphs", count);
 }
 
-TEST(ConfusedGraphsCpu, OfWholeNumbersAreExact) {
-  go_through(number_from("GRAPHC_SEED", 1), number_from("GRAPHC_CONFUSED_GRAPHS", 300),
-             Numbers::whole);
+/// In parts, so that they run side by side.
+class ConfusedGraphsCpu : public ::testing::TestWithParam<int64_t> {
+ protected:
+  static constexpr int64_t kParts = 4;
+
+  static void go_through_part(int64_t count, Numbers numbers) {
+    const int64_t begin = count * GetParam() / kParts, end = count * (GetParam() + 1) / kParts;
+    go_through(number_from("GRAPHC_SEED", 1) + begin, end - begin, numbers);
+  }
+};
+
+TEST_P(ConfusedGraphsCpu, OfWholeNumbersAreExact) {
+  go_through_part(number_from("GRAPHC_CONFUSED_GRAPHS", 300), Numbers::whole);
 }
 
-TEST(ConfusedGraphsCpu, OfRealNumbersAgreeAtEverySize) {
-  go_through(number_from("GRAPHC_SEED", 1), number_from("GRAPHC_CONFUSED_GRAPHS", 300) / 3,
-             Numbers::scaled);
+TEST_P(ConfusedGraphsCpu, OfRealNumbersAgreeAtEverySize) {
+  go_through_part(number_from("GRAPHC_CONFUSED_GRAPHS", 300) / 3, Numbers::scaled);
 }
+
+INSTANTIATE_TEST_SUITE_P(Part, ConfusedGraphsCpu, ::testing::Range<int64_t>(0, 4));
 
 /// 20,000 graphs with those of every run, in parts that run side by side.
 class ConfusedGraphsSlow : public ::testing::TestWithParam<int64_t> {};
