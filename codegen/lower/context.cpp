@@ -35,47 +35,18 @@ View LowerContext::temporary(const Type& type, const std::string& name) {
   return contiguous_view(add_buffer(name, Place::arena, 0, type.bytes()), type);
 }
 
-namespace {
-
-/// Appends a number as it is stored.
-template <typename Number>
-void append(std::string& data, const Node& node, DType dtype, Number number,
-            const Machine& machine) {
-  const auto put = [&](auto value) {
-    data.append(reinterpret_cast<const char*>(&value), sizeof value);
-  };
-  switch (dtype) {
-    case DType::f32:
-      return put(float(number));
-    case DType::f64:
-      return put(double(number));
-    case DType::i32:
-      return put(int32_t(number));
-    case DType::u32:
-      return put(uint32_t(number));
-    case DType::i64:
-      return put(int64_t(number));
-    case DType::u8:
-      return put(uint8_t(number));
-    case DType::boolean:
-      return put(uint8_t(number != 0));
-    case DType::bf16:
-      throw input_error(node.where, "{} does not compute in bf16", machine.target);
-  }
-}
-
-}  // namespace
-
 View LowerContext::constant_data(const Node& node) {
   const Type& type = node.types[0];
   const int index = add_buffer(node.names[0], Place::constant, 0, type.bytes());
   std::string& data = plan_.buffers[size_t(index)].data;
+  const auto append = [&](auto number) {
+    data.append(stored_bytes(type.dtype, number).data(), size_t(size_of(type.dtype)));
+  };
   const Attribute& value = *node.attributes.find("value");
   if (auto list = std::get_if<std::vector<double>>(&value)) {
-    for (double number : *list) append(data, node, type.dtype, number, machine_);
+    for (double number : *list) append(number);
   } else {
-    for (int64_t number : std::get<std::vector<int64_t>>(value))
-      append(data, node, type.dtype, number, machine_);
+    for (int64_t number : std::get<std::vector<int64_t>>(value)) append(number);
   }
   return contiguous_view(index, type);
 }

@@ -61,7 +61,7 @@ class LowerContext {
   /// Whether the graph writes a state, by its buffer.
   bool is_written(int buffer) const { return written_.contains(buffer); }
   void note_written(int buffer) { written_.insert(buffer); }
-  /// A constant that is a list, in a buffer of its own. Throws ErrorKind::input for bf16.
+  /// A constant that is a list, in a buffer of its own.
   View constant_data(const Node& node);
   /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer.
   View destination(Value value, const ViewMap& wanted);

@@ -13,7 +13,6 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// A number as it lies in memory.
 template <typename Number>
 std::array<char, 8> bytes_of(DType dtype, Number value) {
   std::array<char, 8> bytes{};
@@ -48,6 +47,9 @@ std::array<char, 8> bytes_of(DType dtype, Number value) {
 }
 
 }  // namespace
+
+std::array<char, 8> stored_bytes(DType dtype, double value) { return bytes_of(dtype, value); }
+std::array<char, 8> stored_bytes(DType dtype, int64_t value) { return bytes_of(dtype, value); }
 
 std::vector<int64_t> lead_strides(const View& view, const Shape& lead, bool drop_column) {
   Ints strides(size_t(lead.rank()), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds nests: the program and the call of each, operand by operand. Internal to the lowering.
+// Builds nests: the program and the call of each, operand by operand.
 #pragma once
 
 #include <array>
@@ -12,6 +12,10 @@
 #include "passes/kernels/row_model.h"
 
 namespace graphc {
+
+/// A number as it is stored: the first size_of(dtype) bytes.
+std::array<char, 8> stored_bytes(DType dtype, double value);
+std::array<char, 8> stored_bytes(DType dtype, int64_t value);
 
 /// Strides in bytes of a view along the rows' axes, 0 where it repeats. `drop_column`: its last
 /// axis is that of the columns.
