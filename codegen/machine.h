@@ -30,11 +30,13 @@ struct TileShape {
 /// A machine as a plan sees it. A target fills one in for each compilation; plans for two machines
 /// differ in panels, blocks and shares, never in what is computed from what.
 struct Machine {
-  std::string target = "the CPU target";  ///< what messages call it
-  int lanes = 16;                         ///< f32 elements of a vector
-  int registers = 32;                     ///< vectors that a tile's sums and operands may take
+  std::string target = "this target";  ///< what messages call it
+  int lanes = 16;                      ///< f32 elements of a vector
+  int registers = 32;                  ///< vectors that a tile's sums and operands may take
   int workers = 1;  ///< threads, blocks or streams among which each phase is shared out
   int64_t block_bytes = 128 << 10;  ///< what a worker's second-level cache keeps of one stream
+  /// What a worker reads of a matrix while all meet once, about: an estimate, 1 to 2 us at 50 GB/s.
+  int64_t meeting_bytes = 64 << 10;
   std::vector<ProductForm> products{ProductForm{}};
 
   /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24

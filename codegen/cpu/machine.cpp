@@ -5,6 +5,7 @@ namespace graphc::cpu {
 
 Machine machine_of(const CpuFeatures& cpu, int threads) {
   Machine machine;
+  machine.target = "the CPU target";
   machine.lanes = cpu.vector_lanes_f32;
   machine.registers = cpu.vector_registers;
   machine.workers = threads;

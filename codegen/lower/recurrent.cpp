@@ -16,7 +16,6 @@ namespace {
 /// which meet nobody: where a worker's rows would not fill a tile, all of them read all panels for
 /// a few rows each. Worth a meeting if what one worker no longer reads takes longer.
 bool shares_columns(const LowerContext& context, const std::vector<NestCall>& calls, int64_t rows) {
-  constexpr int64_t kBytesOfMeeting = int64_t{64} << 10;
   const int64_t workers = context.machine().workers;
   int64_t bytes = 0, tile_rows = 0, stages = 0;
   for (const NestCall& call : calls) {
@@ -27,7 +26,7 @@ bool shares_columns(const LowerContext& context, const std::vector<NestCall>& ca
     ++stages;
   }
   return workers > 1 && rows < workers * tile_rows &&
-         bytes - bytes / workers >= stages * kBytesOfMeeting;
+         bytes - bytes / workers >= stages * context.machine().meeting_bytes;
 }
 
 }  // namespace
