@@ -314,18 +314,31 @@ struct Looked {
   std::map<std::string_view, double> largest;  ///< derivative of each op
 };
 
-/// Derivatives compiled for each of `levels` against central differences along three directions.
-void expect_derivatives(const OpCase& c, const std::vector<TargetLevel>& levels, double low,
+/// The loss of a case with its gradients, and its executables.
+struct CompiledDerivatives {
+  GraphPtr plain;  ///< for the evaluator
+  std::vector<std::pair<Setting, std::unique_ptr<Executable>>> executables;
+
+  CompiledDerivatives(const OpCase& c, const std::vector<TargetLevel>& levels) {
+    const GraphPtr traced = with_gradients(c.graph);
+    plain = after(traced, "autodiff");
+    for (const TargetLevel& level : levels) {
+      const Setting setting(level, {.threads = 1});
+      executables.emplace_back(setting, setting.compiled(traced));
+    }
+  }
+};
+
+/// Derivatives on each target against central differences along three directions.
+void expect_derivatives(const OpCase& c, const CompiledDerivatives& compiled, double low,
                         double high, Looked& looked) {
-  const GraphPtr traced = with_gradients(c.graph), plain = after(traced, "autodiff");
+  const GraphPtr& plain = compiled.plain;
   const Literals arguments = random_arguments(c, 11, low, high);
   const Literals exact = evaluate(*plain, arguments, {}, Precision::f64).results;
   const Literals rounded = evaluate(*plain, arguments, {}, Precision::f32).results;
   std::vector<Literals> found;
-  for (const TargetLevel& level : levels) {
-    const Setting setting(level, {.threads = 1});
+  for (const auto& [setting, executable] : compiled.executables) {
     SCOPED_TRACE(setting.text());
-    const auto executable = setting.compiled(traced);
     found.push_back(run_guarded(*executable, arguments, Guard::behind));
     for (size_t i = 0; i < exact.size(); ++i)
       EXPECT_EQ(beyond_rounding(found.back()[i], exact[i], rounded[i], high), "") << "result " << i;
@@ -362,9 +375,10 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     if (error_of([&] { evaluate(*c.graph, random_arguments(c, 11, 0.2, 1.3)); })) continue;
     SCOPED_TRACE(c.name);
     try {
-      expect_derivatives(c, levels, 0.2, 1.3, looked);
+      const CompiledDerivatives compiled(c, levels);
+      expect_derivatives(c, compiled, 0.2, 1.3, looked);
       const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
-      if (!positive.contains(c.graph->name())) expect_derivatives(c, levels, -high, high, looked);
+      if (!positive.contains(c.graph->name())) expect_derivatives(c, compiled, -high, high, looked);
     } catch (const Error& error) {
       ADD_FAILURE() << c.name << ": " << error.what() << "\n" << print(*c.graph);
     }

@@ -25,13 +25,13 @@ Drawn drawn(unsigned seed, bool real) {
 
 void check(unsigned seed, Numbers numbers) {
   const Drawn what = drawn(seed, numbers != Numbers::whole);
-  const std::vector<int> threads{1, 2, 3};
-  const std::string fault = first_difference(what.graph, seed, numbers, what.levels, threads);
+  const std::vector<Way> ways = ways_of(seed, {1, 2, 3});
+  const std::string fault = first_difference(what.graph, seed, numbers, what.levels, ways);
   if (fault.empty()) return;
   ADD_FAILURE() << fault << "\n"
                 << print(*what.graph) << "\n"
                 << reduced_failure(what.graph, "confused_" + std::to_string(seed), seed, numbers,
-                                   what.levels, threads);
+                                   what.levels, ways);
 }
 
 void go_through(int64_t first, int64_t count, Numbers numbers) {

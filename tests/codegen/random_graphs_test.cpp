@@ -31,12 +31,13 @@ Drawn drawn(unsigned seed) {
 
 void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
   const std::vector<TargetLevel> levels = drawn(seed).levels;
-  const std::string what = first_difference(graph, seed, numbers, levels, threads);
+  const std::vector<Way> ways = ways_of(seed, threads);
+  const std::string what = first_difference(graph, seed, numbers, levels, ways);
   if (what.empty()) return;
   ADD_FAILURE() << what << "\n"
                 << print(*graph) << "\n"
                 << reduced_failure(graph, "seed_" + std::to_string(seed), seed, numbers, levels,
-                                   threads);
+                                   ways);
 }
 
 struct Seeds {

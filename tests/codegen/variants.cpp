@@ -113,18 +113,27 @@ std::vector<Way> ways_at(const TargetLevel& level, std::vector<Way> ways) {
 
 }  // namespace
 
-std::vector<Way> ways_of(unsigned seed) {
-  constexpr Way further[] = {
+std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads) {
+  constexpr std::pair<const char*, const char*> further[] = {
       {"fused", "full"}, {"fused", "2"}, {"basic", "2"}, {"fused", "loop"}, {"basic", "3"}};
-  return {{"fused", "auto"},
-          {"basic", "auto"},
-          {"unrolled", "auto"},
-          further[seed % std::size(further)]};
+  const auto [variant, unroll] = further[seed % std::size(further)];
+  return {{"fused", "auto", threads},
+          {"basic", "auto", threads},
+          {"unrolled", "auto", threads},
+          {variant, unroll, threads}};
+}
+
+std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads) {
+  std::vector<Way> ways = every_way(seed, threads);
+  const unsigned turn = seed / 12;
+  for (unsigned i = 0; i < ways.size(); ++i) {
+    if (i != turn % ways.size()) ways[i].threads = {threads[(turn + i) % threads.size()]};
+  }
+  return ways;
 }
 
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
-                             const std::vector<TargetLevel>& levels,
-                             const std::vector<int>& threads, const std::vector<Way>& ways) {
+                             const std::vector<TargetLevel>& levels, const std::vector<Way>& ways) {
   // The second call's scale is that of the first: the remainder by 10 says it.
   const Call first = random_call(*graph, seed, numbers);
   const Call second = random_call(*graph, seed + 1000000, numbers);
@@ -132,9 +141,9 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
   // What the evaluator refuses is no fault of the target's.
   wanted.call_after(wanted.call_after(first, second.inputs), second.inputs);
   for (const TargetLevel& level : levels) {
-    for (const Way& way : ways_at(level, ways.empty() ? ways_of(seed) : ways)) {
+    for (const Way& way : ways_at(level, ways)) {
       WayOfRunning runs(graph, wanted, first, second);
-      for (int count : level.takes("threads") ? threads : std::vector<int>{1}) {
+      for (int count : level.takes("threads") ? way.threads : std::vector<int>{1}) {
         const CompileOptions options =
             level.options({.variant = way.variant, .unroll = way.unroll, .threads = count});
         const std::string what = fmt::format("{}, unroll {}, {}, {} threads", way.variant,
@@ -153,21 +162,22 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
 
 std::string reduced_failure(const GraphPtr& graph, const std::string& name, unsigned seed,
                             Numbers numbers, const std::vector<TargetLevel>& levels,
-                            const std::vector<int>& threads) {
-  std::vector<Way> ways = ways_of(seed);
-  const auto wrong = [&](const GraphPtr& candidate, const std::vector<int>& counts) -> std::string {
+                            const std::vector<Way>& ways) {
+  const auto wrong = [&](const GraphPtr& candidate, const Way& way) -> std::string {
     try {
-      return first_difference(candidate, seed, numbers, levels, counts, ways);
+      return first_difference(candidate, seed, numbers, levels, {way});
     } catch (const Error&) {
       return {};  // the evaluator refuses it: no graph to compare
     }
   };
-  for (const Way& way : ways_of(seed)) {
-    ways = {way};
-    if (!wrong(graph, threads).empty()) break;
+  Way fewest = ways.front();
+  for (const Way& way : ways) {
+    fewest = way;
+    if (!wrong(graph, way).empty()) break;
   }
-  const std::vector<int> fewest =
-      wrong(graph, {threads[0]}).empty() ? threads : std::vector<int>{threads[0]};
+  Way single = fewest;
+  single.threads.resize(1);
+  if (!wrong(graph, single).empty()) fewest = single;
   const GraphPtr small = reduce_graph(
       graph, [&](const GraphPtr& candidate) { return !wrong(candidate, fewest).empty(); });
   const std::string what = wrong(small, fewest);

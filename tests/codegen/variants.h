@@ -10,24 +10,29 @@
 
 namespace graphc::testing {
 
-/// How loops are compiled.
+/// How a graph is compiled, and on which numbers of threads it is run.
 struct Way {
   const char* variant;
   const char* unroll;
+  std::vector<int> threads;
 };
 
-/// The variants fused, basic and unrolled, and one more way of writing loops out.
-std::vector<Way> ways_of(unsigned seed);
+/// The variants fused, basic and unrolled, and one more way of writing loops out, each on all of
+/// `threads`.
+std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads);
 
-/// Compiles the graph for each of `levels` in each of `ways` (none: those of the seed) and for each
-/// number of threads, where the target takes such options. Runs each executable twice, on random
-/// inputs and states and then on other inputs and the states that the first call left. Returns what
-/// first differs from the evaluator, between numbers of threads, is written though it is only read,
-/// or is thrown; empty when all agree.
+/// The same ways for one of many seeds: the one whose turn it is on all of `threads`, each other on
+/// one of them. Where seeds stand for kinds of graphs with a period of up to 12, every kind meets
+/// every turn.
+std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads);
+
+/// Compiles the graph for each of `levels` in each of `ways` and for each number of threads, where
+/// the target takes such options. Runs each executable twice, on random inputs and states and then
+/// on other inputs and the states that the first call left. Returns what first differs from the
+/// evaluator, between numbers of threads, is written though it is only read, or is thrown; empty
+/// when all agree.
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
-                             const std::vector<TargetLevel>& levels,
-                             const std::vector<int>& threads = {1, 2},
-                             const std::vector<Way>& ways = {});
+                             const std::vector<TargetLevel>& levels, const std::vector<Way>& ways);
 
 /// For a graph that first_difference() finds something about: shrinks it while that is so in the
 /// first way in which it is (tests/testing/reduce_graph.h), writes it as a text test to the folder
@@ -35,7 +40,7 @@ std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbe
 /// what is wrong.
 std::string reduced_failure(const GraphPtr& graph, const std::string& name, unsigned seed,
                             Numbers numbers, const std::vector<TargetLevel>& levels,
-                            const std::vector<int>& threads = {1, 2});
+                            const std::vector<Way>& ways);
 
 /// How the name of a regression's file begins, by which it says of what numbers it is.
 std::string prefix_of(Numbers numbers);
