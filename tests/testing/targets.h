@@ -39,11 +39,10 @@ struct TargetLevel {
   std::string text() const;
 };
 
-/// Every target that can run here, at every level. For one of many cases (`number` says which)
-/// those whose turn it is by their cost.
-std::vector<TargetLevel> all_target_levels(unsigned number = 0);
-/// For one of many graphs: of every target that can run here and whose turn it is by its cost
-/// (`number` says which graph it is) the level whose turn it is.
+/// Every target that can run here, at every level.
+std::vector<TargetLevel> all_target_levels();
+/// For one of many graphs or cases: of every target that can run here and whose turn it is by its
+/// cost (`number` says which one it is) the level whose turn it is.
 std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn);
 
 }  // namespace graphc::testing
