@@ -13,18 +13,27 @@
 namespace graphc {
 namespace {
 
+/// What a loop of no steps leaves of a carry: what there was, at its place.
+View handed_on(LowerContext& context, View initial) {
+  int& buffer = initial.address.buffer;
+  const Buffer from = context.plan().buffers[size_t(buffer)];
+  if (mutated(Mutant::state_handed_on_unseen) && from.place == Place::state)
+    buffer = context.add_buffer(from.name, from.place, from.index, from.bytes);
+  return initial;
+}
+
 /// A carry whose next value is emitted: each step finds it in the stack of what was emitted.
-void bind_history(const Scan& scan, const View& initial, int depth, const View& emit_step,
-                  const View& emitted, ScanViews& bound) {
+void bind_history(LowerContext& context, const Scan& scan, const View& initial,
+                  const View& emit_step, const View& emitted, ScanViews& bound) {
   View read = emit_step;
   const int64_t step = read.address.terms.back().step;
   read.address = moved(read.address, scan.reverse() ? step : -step);
-  read.address.first_loop = depth;
+  read.address.first_loop = context.depth();
   read.address.at_first = std::make_shared<const Address>(initial.address);
   const bool first = scan.reverse() != mutated(Mutant::final_carry_of_first_step);
   bound.inputs.push_back(read);
   bound.results.push_back(emit_step);
-  bound.final.push_back(scan.steps() == 0 ? initial
+  bound.final.push_back(scan.steps() == 0 ? handed_on(context, initial)
                                           : at_index(emitted, first ? 0 : scan.steps() - 1));
 }
 
@@ -42,7 +51,7 @@ void bind_carry(LowerContext& context, const Scan& scan, size_t index, const Vie
                            type.shape.elements()});
   bound.inputs.push_back(now);
   bound.results.push_back(next);
-  bound.final.push_back(scan.steps() == 0 ? initial : next);
+  bound.final.push_back(scan.steps() == 0 ? handed_on(context, initial) : next);
 }
 
 }  // namespace
@@ -72,7 +81,7 @@ ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<V
       bind_carry(context, scan, c, initial, id, bound);
     } else {
       const size_t e = size_t(history - scan.emits().begin());
-      bind_history(scan, initial, depth, emit_steps[e], bound.emitted[e], bound);
+      bind_history(context, scan, initial, emit_steps[e], bound.emitted[e], bound);
     }
   }
   bound.inputs.insert(bound.inputs.end(), operands.begin() + long(streams + carries),

@@ -8,16 +8,20 @@
 namespace graphc {
 namespace {
 
-/// The panels that were made of the same matrix in the same form.
-MadePanels::iterator find_panels(MadePanels& made, PanelKey key) {
-  if (mutated(Mutant::panels_of_another_matrix) && !made.empty()) return made.begin();
-  if (mutated(Mutant::panels_of_another_length)) {
-    return std::ranges::find_if(made, [&](const auto& other) {
-      key.form.k = other.first.form.k;
-      return other.first == key;
-    });
+/// Whether the same matrix in the same form was wanted.
+bool is_same(const PanelKey& made, PanelKey wanted) {
+  if (mutated(Mutant::panels_of_another_length)) wanted.form.k = made.form.k;
+  if (mutated(Mutant::panels_of_another_step)) wanted.from.terms = made.from.terms;
+  if (mutated(Mutant::panels_of_another_carry)) {
+    wanted.from.first_loop = made.from.first_loop;
+    wanted.from.at_first = made.from.at_first;
   }
-  return std::ranges::find(made, key, &MadePanels::value_type::first);
+  return made == wanted;
+}
+
+MadePanels::iterator find_panels(MadePanels& made, const PanelKey& key) {
+  if (mutated(Mutant::panels_of_another_matrix) && !made.empty()) return made.begin();
+  return std::ranges::find_if(made, [&](const auto& each) { return is_same(each.first, key); });
 }
 
 /// Gives the product a derived form of the state that its matrix is, if it is one and does not move
