@@ -31,6 +31,16 @@ void Confuser::add_streams(Scope& scope, ScanParts& parts, Scope& body, Loop kin
   }
 }
 
+void Confuser::add_first_steps(const ScanParts& parts, Scope& body) {
+  for (size_t i = 0; i < parts.streams.size(); ++i) {
+    const Sized step = body.pool[i];
+    if (step.rank() != 2 || parts.steps == 0 || !chance(60)) continue;
+    const Value first = reshape(slice(parts.streams[i], 0, 0, 1), step.shape());
+    body.pool.push_back(inside(body, {first, step.bound}));
+    body.of_one_place.push_back({step, body.pool.back()});
+  }
+}
+
 void Confuser::add_carries(Scope& scope, ScanParts& parts, Scope& body, Loop kind) {
   const int count = kind == Loop::of_cells ? draw(1, 3) : one_of<int>({0, 1, 1, 2, 2, 2, 3});
   for (int i = count; i > 0; --i) {
@@ -39,8 +49,9 @@ void Confuser::add_carries(Scope& scope, ScanParts& parts, Scope& body, Loop kin
       initial = inside(scope, one_of(states_));
     } else if (kind == Loop::of_cells) {
       initial = take(scope, {DType::f32, {rows_, chance(75) ? columns_ : half_}});
-    } else if (kind == Loop::around && chance(60)) {
-      initial = take(scope, {DType::f32, {columns_, columns_}});
+    } else if (kind == Loop::around && chance(75)) {
+      const Type type{DType::f32, {columns_, columns_}};
+      initial = chance(60) ? leaf(scope, type) : take(scope, type);
     } else if (!parts.initial.empty() && chance(60)) {
       initial = take(scope, parts.initial.back().type());
     } else if (chance(50)) {
@@ -99,6 +110,21 @@ Sized Confuser::next_of(const Scope& body, const Sized& carry, const Pool& earli
   return next.bound > carry.bound ? clipped(next, carry.bound) : next;
 }
 
+Pool Confuser::next_values(const Scope& body, Loop kind, bool become_one) {
+  Pool next;
+  for (const Sized& carry : body.carries) {
+    const bool alike = !next.empty() && next[0].type() == carry.type();
+    if (!become_one) {
+      next.push_back(next_of(body, carry, next, kind));
+    } else if (alike && next[0].bound <= carry.bound) {
+      next.push_back(next[0]);
+    } else {
+      next.push_back(cell(body, carry, Cell::of_all));
+    }
+  }
+  return next;
+}
+
 Sized Confuser::emit_of(const Scope& body, const Pool& next) {
   const auto small = [](const Sized& x) { return x.rank() <= 4; };
   Sized emit;
@@ -147,6 +173,12 @@ Pool Confuser::loop(Scope& scope, Loop kind) {
   parts.reverse = chance(30);
   add_streams(scope, parts, body, kind);
   add_carries(scope, parts, body, kind);
+  if (kind == Loop::around) add_first_steps(parts, body);
+  // Carries that become one, whose history is what all of them were.
+  const int often = kind == Loop::around ? 60 : options_.gradient ? 35 : 15;
+  const bool become_one = body.carries.size() > 1 && chance(often);
+  if (become_one && body.carries[0].type() == body.carries[1].type())
+    body.of_one_place.push_back({body.carries[0], body.carries[1]});
   const size_t before = body.pool.size();
   if (kind == Loop::around) {
     for (const Sized& made : loop(body, chance(85) ? Loop::of_cells : Loop::plain))
@@ -155,13 +187,14 @@ Pool Confuser::loop(Scope& scope, Loop kind) {
   const size_t behind = body.pool.size();
   grow(body, kind == Loop::plain ? draw(0, 4) : draw(0, 1));
 
-  Pool next, emits;
+  Pool emits;
   // A loop in a loop that nothing uses would go.
   if (kind == Loop::around) {
     const Sized inner = body.pool[size_t(draw(int(before), int(behind) - 1))];
     if (inner.rank() <= 4) emits.push_back(inner);
   }
-  for (const Sized& carry : body.carries) next.push_back(next_of(body, carry, next, kind));
+  const Pool next = next_values(body, kind, become_one);
+  if (become_one) emits.push_back(next[0]);
   for (int i = one_of<int>({0, 1, 1, 2, 2, 3}); i > 0 || (next.empty() && emits.empty()); --i)
     emits.push_back(emit_of(body, next));
   Values results;
@@ -172,6 +205,8 @@ Pool Confuser::loop(Scope& scope, Loop kind) {
   parts.body = freeze(std::move(graph));
   const Node& scan = add_scan(scope.graph, std::move(parts));
   Pool made;
+  if (become_one && scope.depth == 0 && chance(75))
+    results_.push_back(scan.result(int(emits.size()) - 1));
   for (size_t i = 0; i < emits.size(); ++i) made.push_back({scan.result(int(i)), emits[i].bound});
   for (size_t i = 0; i < body.carries.size(); ++i)
     made.push_back({scan.result(int(emits.size() + i)), body.carries[i].bound});

@@ -29,6 +29,9 @@ struct Scope {
   Scope* outer = nullptr;
   Pool pool = {};
   Pool carries = {};  ///< of the loop whose body it is
+  /// Values that lie at one place in some of its steps: a stream and its first step, carries that
+  /// become one.
+  std::vector<std::pair<Sized, Sized>> of_one_place = {};
   int depth = 0;
 };
 
@@ -105,8 +108,11 @@ class Confuser {
   Sized product_with(const Scope& scope, const Sized& x, int64_t n);
   /// A matrix [k, n], or of that shape transposed: one that is there, a part of one, a new leaf.
   Sized matrix(const Scope& scope, int64_t k, int64_t n);
-  /// A sum of products and values of the type of a carry.
-  Sized cell(const Scope& scope, const Sized& carry);
+  /// Products of carries with both of two matrices that begin at one place, if there are such.
+  Pool products_of_one_place(const Scope& scope, const Sized& carry);
+  /// A sum of products and values of the type of a carry: of any, or with a product of each carry.
+  enum class Cell { of_any, of_all };
+  Sized cell(const Scope& scope, const Sized& carry, Cell kind = Cell::of_any);
 
   // --- confused_loops.cpp ---
   /// What a loop is for: anything; cells that share matrices; a loop around such a one, with its
@@ -116,8 +122,12 @@ class Confuser {
   Loop kind_of_loop(const Scope& scope);
   Shape step_shape(Loop kind);
   void add_streams(Scope& scope, ScanParts& parts, Scope& body, Loop kind);
+  /// Of streams of matrices that of the first step, in every step.
+  void add_first_steps(const ScanParts& parts, Scope& body);
   void add_carries(Scope& scope, ScanParts& parts, Scope& body, Loop kind);
   Sized next_of(const Scope& body, const Sized& carry, const Pool& earlier, Loop kind);
+  /// The next value of each carry; if they `become_one`, the first's of all that are alike.
+  Pool next_values(const Scope& body, Loop kind, bool become_one);
   Sized emit_of(const Scope& body, const Pool& next);
 
   // --- confused_states.cpp ---

@@ -92,26 +92,61 @@ Pool Confuser::product(const Scope& scope) {
   return {product_with(scope, x, one_of<int64_t>({columns_, columns_, half_, rows_, k, m, 1}))};
 }
 
-Sized Confuser::cell(const Scope& scope, const Sized& carry) {
-  Sized sum;
+Pool Confuser::products_of_one_place(const Scope& scope, const Sized& carry) {
+  if (scope.outer == nullptr || scope.outer->of_one_place.empty()) return {};
+  const auto [first, second] = one_of(scope.outer->of_one_place);
+  const Shape& shape = first.shape();
+  if (!is_matrix(carry) || !is_matrix(first) || std::max(first.bound, second.bound) > 20 ||
+      shape[1] != carry.shape()[1])
+    return {};
+  // Each with a carry of its own: products of one value would become one.
+  Pool left, products;
+  std::ranges::copy_if(scope.carries, std::back_inserter(left), [&](const Sized& x) {
+    return is_matrix(x) && x.shape() == carry.shape().with(1, shape[0]);
+  });
+  std::ranges::shuffle(left, random_);
+  if (left.size() < 2) return {};
+  for (const auto& [from, matrix] : {std::pair(left[0], first), {left[1], second}}) {
+    const Sized x = from.bound > 20 ? clipped(from, 9) : from;
+    const int64_t bound = x.bound * matrix.bound * std::max<int64_t>(shape[0], 1);
+    products.push_back({matmul(x.value, inside(scope, matrix).value), bound});
+  }
+  return products;
+}
+
+Sized Confuser::cell(const Scope& scope, const Sized& carry, Cell kind) {
+  const auto rows = [&](const Sized& x) {
+    return x.dtype() == DType::f32 && x.rank() == 2 && x.shape()[0] == carry.shape()[0] &&
+           x.shape()[1] <= 64;
+  };
+  Pool left;
+  const bool may_multiply = carry.dtype() == DType::f32 && carry.rank() == 2;
+  if (may_multiply) std::ranges::copy_if(scope.carries, std::back_inserter(left), rows);
+  const bool of_one_place = scope.outer != nullptr && !scope.outer->of_one_place.empty();
+  Pool terms;
+  if (of_one_place && chance(75)) terms = products_of_one_place(scope, carry);
+  if (kind == Cell::of_all && !of_one_place) {
+    for (const Sized& x : left) terms.push_back(product_with(scope, x, carry.shape()[1]));
+  }
+  // More products of the same carries would be one with those.
+  const int products = of_one_place || !terms.empty() ? 15 : 65;
   for (int i = draw(1, 3); i > 0; --i) {
     Sized term;
-    if (carry.dtype() == DType::f32 && carry.rank() == 2 && chance(65)) {
-      const auto rows = [&](const Sized& x) {
-        return x.dtype() == DType::f32 && x.rank() == 2 && x.shape()[0] == carry.shape()[0] &&
-               x.shape()[1] <= 64;
-      };
-      Pool left;
-      std::ranges::copy_if(scope.carries, std::back_inserter(left), rows);
+    if (may_multiply && chance(products)) {
       const Sized x = !left.empty() && chance(75) ? one_of(left) : pick(scope, rows);
       if (x.value) term = product_with(scope, x, carry.shape()[1]);
     }
-    if (!term.value) term = take(scope, carry.type());
-    if (term.bound > kBoundLimit / 4) term = clipped(term, 9);
-    if (carry.dtype() == DType::boolean) {
-      sum = sum.value ? combined(sum, term) : term;
+    terms.push_back(term.value ? term : take(scope, carry.type()));
+  }
+  Sized sum;
+  for (Sized term : terms) {
+    if (term.bound > kBoundLimit / 8) term = clipped(term, 9);
+    if (!sum.value) {
+      sum = term;
+    } else if (carry.dtype() == DType::boolean) {
+      sum = combined(sum, term);
     } else {
-      sum = sum.value ? Sized{sum.value + term.value, sum.bound + term.bound} : term;
+      sum = {sum.value + term.value, sum.bound + term.bound};
     }
   }
   return clipped(sum, carry.bound);

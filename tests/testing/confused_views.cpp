@@ -84,9 +84,15 @@ Sized Confuser::reshaped(const Sized& x) {
 Sized Confuser::joined(const Scope& scope, const Sized& x) {
   const int axis = axis_of(x);
   if (chance(6)) {
-    const Value nothing = slice(x.value, axis_of(x), 0, 0);
-    const Sized made{concat({nothing, nothing}, axis), x.bound};
-    return made.bound > 1000 ? made : combined(made, made);
+    // Nothing and nothing, the same or another, along the axis that has none or along another.
+    const int empty = chance(50) ? axis : axis_of(x);
+    const Sized none{slice(x.value, empty, 0, 0), x.bound};
+    const Sized other = chance(50) ? take(scope, none.type()) : none;
+    const Sized made{concat({none.value, other.value}, axis), std::max(none.bound, other.bound)};
+    if (made.bound > 1000) return made;
+    if (x.dtype() != DType::boolean && chance(40))
+      return {made.value + made.value, held(x.dtype(), 2 * made.bound)};
+    return combined(made, made);
   }
   Values parts{x.value};
   int64_t bound = x.bound;
