@@ -70,7 +70,7 @@ void go_through(const std::string& text, const std::string& variant, const std::
 }
 
 TEST(DepthCpu, AChainIsAsDeepAsItIsLong) {
-  on_a_small_stack([] { go_through(growing_graph("chain", 8000), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("chain", 4000), "fused", "auto"); });
 }
 
 TEST(DepthCpu, AChainInALoopIsToo) {
@@ -82,7 +82,7 @@ TEST(DepthCpu, AGradientIsAsDeepAsItsChain) {
 }
 
 TEST(DepthCpu, ALoopWrittenOutIsAChain) {
-  on_a_small_stack([] { go_through(growing_graph("steps", 1500), "fused", "full"); });
+  on_a_small_stack([] { go_through(growing_graph("steps", 800), "fused", "full"); });
 }
 
 TEST(DepthCpu, CarriesThatHandAValueOnAreAChain) {
@@ -96,7 +96,7 @@ TEST(DepthCpu, LoopsInOneAnotherAreAllowedAsDeepAsThatStackTakes) {
 TEST(DepthCpu, EveryPassTakesAChain) {
   on_a_small_stack([] {
     for (const char* family : {"chain", "body", "delays"}) {
-      const GraphPtr graph = parse_graph(growing_graph(family, family[0] == 'd' ? 300 : 20000));
+      const GraphPtr graph = parse_graph(growing_graph(family, family[0] == 'd' ? 300 : 10000));
       for (const char* passes : {"outline", "hoist", "pack-matmuls,hoist", "autodiff,chunk,fuse"})
         run_pipeline(graph, parse_pipeline(passes), {});
     }
