@@ -12,7 +12,7 @@ namespace graphc {
 struct FuseOptions {
   bool fuse = true;       ///< false: one kernel per node (variant `basic`)
   bool recurrent = true;  ///< whether scans of rows become `recurrent` kernels
-  /// Told why a node did not fuse or a scan is a loop; may be empty.
+  /// Told why a scan is a loop; may be empty.
   std::function<void(const Node& node, const std::string& text)> remark;
 };
 
