@@ -30,10 +30,10 @@
 
 namespace graphc {
 
-inline constexpr DType f32 = DType::f32;
-inline constexpr DType f64 = DType::f64;
-inline constexpr DType bf16 = DType::bf16;
-inline constexpr DType i32 = DType::i32;
-inline constexpr DType i64 = DType::i64;
+using DType::bf16;
+using DType::f32;
+using DType::f64;
+using DType::i32;
+using DType::i64;
 
 }  // namespace graphc
