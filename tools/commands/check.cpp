@@ -13,7 +13,7 @@
 namespace graphc::commands {
 namespace {
 
-struct Options {
+struct CheckCommand {
   std::string file, graph, target;
   TargetCheck how;
   GivenOptions given;
@@ -26,7 +26,7 @@ bool report(const Agreement& agreement) {
   return agreement.agrees;
 }
 
-int check(const Options& options) {
+int check(const CheckCommand& options) {
   const Module module = read_module(options.file);
   verify(module);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
@@ -48,7 +48,7 @@ int check(const Options& options) {
 
 void add_check(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("check", "Compare a target with the reference evaluator");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckCommand>();
   verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--graph", options->graph, "only this graph of the file");

@@ -19,7 +19,7 @@
 namespace graphc::commands {
 namespace {
 
-struct Options {
+struct DumpCommand {
   std::string what, stage = "graph", form, graph, print_after, why_not, target;
   CompileOptions compile;
   GivenOptions given;
@@ -31,7 +31,7 @@ struct Options {
 constexpr std::array<std::string_view, 4> kOwnStages{"graph", "optimized", "proto", "dot"};
 
 /// The graph that the command line names: of a model, or of a file.
-GraphPtr chosen(const Options& options) {
+GraphPtr chosen(const DumpCommand& options) {
   if (find_model(options.what) == nullptr) {
     if (!options.parameters.empty()) {
       throw usage_error("'{}' is not a model: parameters such as '{}' have no meaning",
@@ -48,7 +48,7 @@ GraphPtr chosen(const Options& options) {
   return program->model().trace(graph, program->extents(graph)).graph;
 }
 
-GraphPtr optimized(const GraphPtr& graph, const Options& options) {
+GraphPtr optimized(const GraphPtr& graph, const DumpCommand& options) {
   PipelineSettings settings;
   bool found = options.print_after.empty();
   settings.after_pass = [&](size_t position, const PassUse& use, const GraphPtr&,
@@ -69,7 +69,7 @@ GraphPtr optimized(const GraphPtr& graph, const Options& options) {
 
 /// Why the loops of the graph, as the pass outline of the variant meets them, are not the
 /// composite.
-std::string explanation(const GraphPtr& graph, const Options& options) {
+std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
   const Op& composite = find_pattern(options.why_not);
   const Pipeline pipeline = standard_pipeline(options.compile.variant, options.compile.unroll);
   const Pipeline before = before_outline(pipeline);
@@ -81,7 +81,7 @@ std::string explanation(const GraphPtr& graph, const Options& options) {
 }
 
 /// A stage that only a target knows.
-std::string target_stage(const GraphPtr& graph, const Target& on, const Options& options) {
+std::string target_stage(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
     std::vector<std::string> known(kOwnStages.begin(), kOwnStages.end());
     known.insert(known.end(), on.stages.begin(), on.stages.end());
@@ -92,7 +92,7 @@ std::string target_stage(const GraphPtr& graph, const Target& on, const Options&
 }
 
 /// The graph as a module in the form of protobuf that is asked for.
-std::string in_protobuf(const GraphPtr& graph, const Options& options) {
+std::string in_protobuf(const GraphPtr& graph, const DumpCommand& options) {
   Module module{.name = options.what, .graphs = {graph}};
   for (Value state : graph->states()) module.declare(state.name(), state.type());
   if (options.form == "binary") return to_proto(module);
@@ -100,7 +100,7 @@ std::string in_protobuf(const GraphPtr& graph, const Options& options) {
   return to_pbtxt(module);
 }
 
-int dump(const Options& options) {
+int dump(const DumpCommand& options) {
   if (!options.form.empty() && options.stage != "proto")
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = options.target.empty() ? default_target() : target(options.target);
@@ -136,7 +136,7 @@ int dump(const Options& options) {
 
 void add_dump(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("dump", "Show a model or a file at a stage of compilation");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DumpCommand>();
   verb->add_option("MODEL|FILE", options->what, "a model, a file, or - for stdin")->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: hidden=512 steps=30");
   verb->add_option("--stage", options->stage,

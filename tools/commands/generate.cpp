@@ -12,14 +12,14 @@
 namespace graphc::commands {
 namespace {
 
-struct Options {
+struct GenerateCommand {
   std::string checkpoint;
   SessionOptions session;
   GenerateOptions generate;
   GivenOptions given;
 };
 
-int generate(Options& options) {
+int generate(GenerateCommand& options) {
   const std::string& name = options.session.target;
   options.given.check(name.empty() ? default_target() : target(name), options.session.compile);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
@@ -44,7 +44,7 @@ int generate(Options& options) {
 
 void add_generate(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("generate", "Draw text from a trained model");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateCommand>();
   verb->add_option("CHECKPOINT", options->checkpoint,
                    "what `graphc train --checkpoint` wrote: the folder or a file")
       ->required();

@@ -13,13 +13,13 @@
 namespace graphc::commands {
 namespace {
 
-struct Options {
+struct OptCommand {
   std::string file, passes, why_not;
   bool locations = false, remarks = false;
 };
 
 /// Why the graphs, as the first pass outline of the list meets them, are not the composite.
-int explain(const Options& options) {
+int explain(const OptCommand& options) {
   const Op& composite = find_pattern(options.why_not);
   const Pipeline pipeline = before_outline(parse_pipeline(options.passes));
   Module module = read_module(options.file);
@@ -29,7 +29,7 @@ int explain(const Options& options) {
   return 0;
 }
 
-int opt(const Options& options) {
+int opt(const OptCommand& options) {
   if (!options.why_not.empty()) return explain(options);
   const Pipeline pipeline = parse_pipeline(options.passes);
   Module module = read_module(options.file);
@@ -54,7 +54,7 @@ int opt(const Options& options) {
 
 void add_opt(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("opt", "Run passes on graphs: text in, text out");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OptCommand>();
   verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--passes", options->passes,

@@ -15,7 +15,7 @@
 namespace graphc::commands {
 namespace {
 
-struct Options {
+struct RunCommand {
   std::string file, graph, target;
   CompileOptions compile;
   std::vector<std::string> inputs, outputs;
@@ -122,7 +122,7 @@ void write_value(const std::string& name, const std::string& path, const Tensor&
   }
 }
 
-int run(const Options& options) {
+int run(const RunCommand& options) {
   const Module module = read_module(options.file);
   verify(module);
   const GraphPtr graph = graph_of(module, options.graph);
@@ -162,7 +162,7 @@ int run(const Options& options) {
 
 void add_run(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("run", "Run a graph on given inputs");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunCommand>();
   verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--graph", options->graph, "which graph of the file");

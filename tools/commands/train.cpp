@@ -18,7 +18,7 @@
 namespace graphc::commands {
 namespace {
 
-struct Options {
+struct TrainCommand {
   std::string model, data, init, log, checkpoint;
   std::vector<std::string> parameters;
   SessionOptions session;
@@ -40,7 +40,7 @@ void check_is_model(const std::string& word) {
 }
 
 /// Refuses what the target would ignore or does not know, before any data is read.
-void check_compile_options(const Options& options) {
+void check_compile_options(const TrainCommand& options) {
   const std::string& name = options.session.target;
   const Target& on = name.empty() ? default_target() : target(name);
   options.given.check(on, options.session.compile);
@@ -53,7 +53,7 @@ std::filesystem::path file_in(const std::string& folder) {
 }
 
 /// Training that begins anew would lose what the folder has.
-void check_nothing_is_replaced(const Options& options) {
+void check_nothing_is_replaced(const TrainCommand& options) {
   if (options.checkpoint.empty() || options.resume) return;
   const std::filesystem::path file = file_in(options.checkpoint);
   std::error_code ignored;
@@ -70,7 +70,7 @@ void check_nothing_is_replaced(const Options& options) {
 
 /// Goes on from the checkpoint in the folder, if there is one: its seed is the session's, its
 /// position where training begins. What it holds is given to the session later.
-std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::string& model) {
+std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, const std::string& model) {
   if (!options.resume) return {};
   const std::filesystem::path file = file_in(options.checkpoint);
   std::error_code ignored;
@@ -96,7 +96,7 @@ std::optional<Checkpoint> checkpoint_to_resume(Options& options, const std::stri
 }
 
 /// Options that mean nothing without another.
-void check_companions(const Options& options) {
+void check_companions(const TrainCommand& options) {
   if (!options.train.sample_prompt.empty() && options.train.sample == 0)
     throw usage_error("--sample-prompt wants --sample with a length");
   if (!options.checkpoint.empty()) return;
@@ -107,7 +107,7 @@ void check_companions(const Options& options) {
 
 /// Makes the folder of the checkpoint, and keeps other trainings out of it: the last to save would
 /// win, and what one resumes the other would overwrite.
-std::unique_ptr<FileLock> take_folder(const Options& options) {
+std::unique_ptr<FileLock> take_folder(const TrainCommand& options) {
   if (options.checkpoint.empty()) return nullptr;
   std::error_code error;
   std::filesystem::create_directories(options.checkpoint, error);
@@ -119,7 +119,7 @@ std::unique_ptr<FileLock> take_folder(const Options& options) {
 }
 
 /// Has training write its checkpoint to the folder.
-void save_to_folder(Options& options, Program& program, Session& session,
+void save_to_folder(TrainCommand& options, Program& program, Session& session,
                     const std::string& model) {
   if (options.checkpoint.empty()) return;
   options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
@@ -127,7 +127,7 @@ void save_to_folder(Options& options, Program& program, Session& session,
   };
 }
 
-int train(Options& options) {
+int train(TrainCommand& options) {
   check_compile_options(options);
   check_companions(options);
   check_is_model(options.model);
@@ -165,7 +165,7 @@ int train(Options& options) {
 
 void add_train(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("train", "Train a model");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainCommand>();
   verb->add_option("MODEL", options->model, "a model: see `graphc models`")->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: size=test batch=20");
   verb->add_option(
