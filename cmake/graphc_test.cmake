@@ -29,24 +29,11 @@ function(graphc_test name)
     graphc_settings ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
   graphc_precompile(tests ${target} <gmock/gmock.h> <gtest/gtest.h>)
   graphc_compile_quickly(${target})
-  graphc_define_source_dir(${ARG_SOURCES})
 
   graphc_discover_(${target} "-*Cpu.*:*Cuda.*:*Slow.*" "${ARG_LABELS}")
   graphc_discover_(${target} "*Cpu.*" cpu)
   graphc_discover_(${target} "*Cuda.*" cuda)
   graphc_discover_(${target} "*Slow.*" slow)
-endfunction()
-
-# graphc_define_source_dir(file...): GRAPHC_SOURCE_DIR for those of the sources that use it: objects
-# of the others are the same wherever the tree lies, and a compiler cache has them for any clone.
-function(graphc_define_source_dir)
-  foreach(source IN LISTS ARGN)
-    file(STRINGS ${source} used REGEX "GRAPHC_SOURCE_DIR" LIMIT_COUNT 1)
-    if(used)
-      set_property(SOURCE ${source} APPEND PROPERTY
-        COMPILE_DEFINITIONS GRAPHC_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-    endif()
-  endforeach()
 endfunction()
 
 function(graphc_discover_ target filter labels)

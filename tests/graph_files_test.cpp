@@ -13,13 +13,14 @@
 
 #include "ir/error.h"
 #include "tests/testing/graph_runner.h"
+#include "tests/testing/source_tree.h"
 
 namespace graphc::testing {
 namespace {
 
 namespace filesystem = std::filesystem;
 
-const filesystem::path root = filesystem::path(GRAPHC_SOURCE_DIR) / "tests";
+const filesystem::path root = testing::source_path("tests");
 
 std::string content_of(const filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -116,7 +116,7 @@ std::vector<Setting> settings() {
 }
 
 /// The kind of error `run` throws, if it does.
-std::optional<ErrorKind> error_of(const std::function<void()>& run) {
+std::optional<ErrorKind> kind_of_error(const std::function<void()>& run) {
   try {
     run();
     return std::nullopt;
@@ -134,7 +134,7 @@ struct Expected {
 
 Expected expected(const OpCase& c, double low, double high) {
   Expected result{.arguments = random_arguments(c, 7, low, high), .high = high};
-  result.refused = error_of([&] {
+  result.refused = kind_of_error([&] {
     result.wanted = evaluate(*c.graph, result.arguments, {}, Precision::f64).results;
     result.rounded = evaluate(*c.graph, result.arguments, {}, Precision::f32).results;
   });
@@ -146,7 +146,8 @@ void expect_values(const OpCase& c, const Expected& all, Executable& executable,
   if (all.refused) {
     // An index into a table that has become empty: the same error everywhere.
     EXPECT_EQ(all.refused, ErrorKind::input);
-    EXPECT_EQ(error_of([&] { run_guarded(executable, all.arguments, guard); }), ErrorKind::input);
+    EXPECT_EQ(kind_of_error([&] { run_guarded(executable, all.arguments, guard); }),
+              ErrorKind::input);
     return;
   }
   const Literals found = run_guarded(executable, all.arguments, guard);
@@ -241,12 +242,6 @@ bool has_derivative(const Graph& graph) {
   const auto floating = [](Value value) { return is_floating(value.dtype()); };
   return std::ranges::any_of(graph.inputs(), floating) &&
          std::ranges::any_of(graph.results(), floating);
-}
-
-double dot(const Literal& a, const Literal& b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.elements(); ++i) sum += a.element(i) * b.element(i);
-  return sum;
 }
 
 /// The derivatives of the loss of `c` by each floating argument, along one direction in all.
@@ -374,7 +369,7 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     if (!has_derivative(*c.graph)) continue;
     const std::vector<TargetLevel> levels = target_levels_for(number, number);
     ++number;
-    if (error_of([&] { evaluate(*c.graph, random_arguments(c, 11, 0.2, 1.3)); })) continue;
+    if (kind_of_error([&] { evaluate(*c.graph, random_arguments(c, 11, 0.2, 1.3)); })) continue;
     SCOPED_TRACE(c.name);
     try {
       const CompiledDerivatives compiled(c, levels);

@@ -100,7 +100,7 @@ int64_t expect_values(const std::vector<OpCase>& cases, const std::vector<std::s
   return tried;
 }
 
-constexpr int kGroups = 6;
+constexpr int kSixths = 6;
 
 class PlacedOpsCpu : public ::testing::TestWithParam<int> {
  protected:
@@ -109,7 +109,7 @@ class PlacedOpsCpu : public ::testing::TestWithParam<int> {
     std::vector<const Op*> chosen;
     int number = 0;
     for (const Op* op : sampled_ops()) {
-      if (number++ % kGroups == GetParam()) chosen.push_back(op);
+      if (number++ % kSixths == GetParam()) chosen.push_back(op);
     }
     return chosen;
   }
@@ -129,7 +129,7 @@ TEST_P(PlacedOpsCpu, InALoopHaveTheirValues) {
   count("ops in a loop", tried);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, PlacedOpsCpu, ::testing::Range(0, kGroups));
+INSTANTIATE_TEST_SUITE_P(Ops, PlacedOpsCpu, ::testing::Range(0, kSixths));
 
 }  // namespace
 }  // namespace graphc::testing

@@ -20,17 +20,17 @@ namespace {
 
 /// What a seed stands for. Six seeds in a row have every kind of graph, the next six have them at
 /// another level of each target, and 37 is coprime to both: no size is tied to a kind or a level.
-struct Drawn {
+struct DrawnOptions {
   RandomGraphOptions options;
   std::vector<TargetLevel> levels;
 };
-Drawn drawn(unsigned seed) {
+DrawnOptions drawn_options(unsigned seed) {
   return {{.nodes = 5 + int(seed % 37 % 36), .loop = seed % 2 == 1, .gradient = seed % 3 == 2},
           target_levels_for(seed, seed / 6)};
 }
 
 void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
-  const std::vector<TargetLevel> levels = drawn(seed).levels;
+  const std::vector<TargetLevel> levels = drawn_options(seed).levels;
   const std::vector<Way> ways = ways_of(seed, threads);
   const std::string what = first_difference(graph, seed, numbers, levels, ways);
   if (what.empty()) return;
@@ -64,7 +64,7 @@ void go_through(Seeds seeds, const char* name, const CheckOne& check_one) {
 void check_real(Seeds seeds) {
   std::set<std::tuple<bool, bool, std::string>> kinds;
   go_through(seeds, "random graphs", [&](unsigned seed) {
-    const Drawn what = drawn(seed);
+    const DrawnOptions what = drawn_options(seed);
     for (const TargetLevel& level : what.levels)
       kinds.emplace(what.options.loop, what.options.gradient, level.text());
     check(random_graph(seed, what.options), seed, Numbers::real, {1, 2});
@@ -74,7 +74,7 @@ void check_real(Seeds seeds) {
 
 void check_whole(Seeds seeds) {
   go_through(seeds, "exact random graphs", [](unsigned seed) {
-    const RandomGraphOptions options = drawn(seed).options;
+    const RandomGraphOptions options = drawn_options(seed).options;
     check(exact_graph(seed, options.nodes, options.loop), seed, Numbers::whole, {1, 3});
   });
 }

@@ -13,13 +13,14 @@
 #include "ir/text.h"
 #include "tests/codegen/variants.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/source_tree.h"
 
 namespace graphc::testing {
 namespace {
 
 namespace filesystem = std::filesystem;
 
-const filesystem::path folder = filesystem::path(GRAPHC_SOURCE_DIR) / "tests/regressions";
+const filesystem::path folder = source_path("tests/regressions");
 
 /// Names of the files, without `.graph`; none where the folder cannot be read.
 std::vector<std::string> names() {

@@ -22,7 +22,7 @@ struct Case {
 /// The names of cases in messages of GoogleTest.
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case cases[] = {
+constexpr Case kSharingCases[] = {
     // --- states ---
     {"state_read_element_by_element", 0, R"(
       graph @f(%g: f32[8,32]) state (%w: f32[8,32]) { next %w = sub(%w, mul(%g, 0.1)) })"},
@@ -201,7 +201,7 @@ TEST_P(Sharing, KeepsEveryElement) {
     EXPECT_EQ(replay(*kernels, machine_like(0, threads)), "") << threads << " threads";
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Sharing, ::testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(Cases, Sharing, ::testing::ValuesIn(kSharingCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
 /// Gives every buffer the place of each other one of its size: what both the verifier of plans and
@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Sharing, ::testing::ValuesIn(cases),
 TEST(SharingFaults, AreFoundByTheVerifier) {
   int tried = 0, found = 0;
   const Machine machine = machine_like(0, 2);
-  for (const Case& c : cases) {
+  for (const Case& c : kSharingCases) {
     const Plan lowered = lower(*kernels_of(c), machine);
     Plan planned = lowered;
     plan_memory(planned);

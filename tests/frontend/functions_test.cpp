@@ -207,12 +207,15 @@ struct Linear2 {
   }
 };
 
-Tensor of(std::vector<float> v) { return Literal(std::span<const float>(v), {int64_t(v.size())}); }
+Tensor floats_of(std::vector<float> v) {
+  return Literal(std::span<const float>(v), {int64_t(v.size())});
+}
 
 TEST(Sgd, StepsDownTheGradientAtTheRateOfTheCall) {
   Linear2 model({});
   Session session(model.m, reference());
-  const Tensor norm = session("train", of({3, 4}), of({12}), Tensor(Literal::of(0.5f)));
+  const Tensor norm =
+      session("train", floats_of({3, 4}), floats_of({12}), Tensor(Literal::of(0.5f)));
   EXPECT_FLOAT_EQ(norm.item<float>(), 13);
   EXPECT_THAT(session.state("w1").data<float>(), ElementsAre(-0.5f, -1));
   EXPECT_THAT(session.state("w2").data<float>(), ElementsAre(-5));
@@ -222,14 +225,14 @@ TEST(Sgd, ClipsByTheGlobalNormOnlyAboveTheLimit) {
   Linear2 clipped(6.5), loose(20);
   for (const bool clips : {true, false}) {
     Session session(clips ? clipped.m : loose.m, reference());
-    session("train", of({3, 4}), of({12}), Tensor(Literal::of(1.0f)));
+    session("train", floats_of({3, 4}), floats_of({12}), Tensor(Literal::of(1.0f)));
     const float factor = clips ? 0.5f : 1;
     EXPECT_FLOAT_EQ(session.state("w1").data<float>()[0], 1 - 3 * factor);
     EXPECT_FLOAT_EQ(session.state("w1").data<float>()[1], 1 - 4 * factor);
     EXPECT_FLOAT_EQ(session.state("w2").data<float>()[0], 1 - 12 * factor);
   }
   Session session(clipped.m, reference());
-  session("train", of({0, 0}), of({0}), Tensor(Literal::of(1.0f)));
+  session("train", floats_of({0, 0}), floats_of({0}), Tensor(Literal::of(1.0f)));
   EXPECT_EQ(session.state("w1").element(0), 1);
 }
 

@@ -19,7 +19,7 @@
 namespace graphc {
 namespace {
 
-constexpr int64_t kSteps = 4, kBatch = 3, kInputs = 4, kHidden = 5;
+constexpr int64_t kSteps = 4, kSequences = 3, kFeatures = 4, kUnits = 5;
 
 /// A model with one graph, `f`: a layer on x [steps, batch, input], or on integers `words`.
 struct LayerCase {
@@ -27,7 +27,7 @@ struct LayerCase {
   std::function<Value(Model& m, Inputs& in)> apply;
 };
 
-Value sequence(Inputs& in) { return in("x", f32, {kSteps, kBatch, kInputs}); }
+Value sequence(Inputs& in) { return in("x", f32, {kSteps, kSequences, kFeatures}); }
 
 /// Layers are declared when the graph is traced for the first time, and live as long as the model.
 template <typename Layer, typename... Arguments>
@@ -40,26 +40,26 @@ LayerCase on_sequences(const char* name, Arguments... arguments) {
 
 std::vector<LayerCase> layer_cases() {
   return {
-      on_sequences<Linear>("linear", kInputs, kHidden, glorot_uniform(), normal(1)),
-      on_sequences<Lstm>("lstm", kInputs, kHidden),
-      on_sequences<Gru>("gru", kInputs, kHidden),
-      on_sequences<Rnn>("rnn", kInputs, kHidden),
-      on_sequences<Bidirectional<Lstm>>("bidirectional_lstm", kInputs, kHidden),
-      on_sequences<Bidirectional<Gru>>("bidirectional_gru", kInputs, kHidden),
-      on_sequences<Bidirectional<Rnn>>("bidirectional_rnn", kInputs, kHidden),
-      on_sequences<Stacked<Lstm>>("stacked_lstm", 2, kInputs, kHidden, 1.0),
-      on_sequences<Stacked<Gru>>("stacked_gru_with_dropout", 2, kInputs, kHidden, 0.7),
-      on_sequences<Stacked<Bidirectional<Rnn>>>("stacked_bidirectional", 2, kInputs, kHidden, 0.7),
+      on_sequences<Linear>("linear", kFeatures, kUnits, glorot_uniform(), normal(1)),
+      on_sequences<Lstm>("lstm", kFeatures, kUnits),
+      on_sequences<Gru>("gru", kFeatures, kUnits),
+      on_sequences<Rnn>("rnn", kFeatures, kUnits),
+      on_sequences<Bidirectional<Lstm>>("bidirectional_lstm", kFeatures, kUnits),
+      on_sequences<Bidirectional<Gru>>("bidirectional_gru", kFeatures, kUnits),
+      on_sequences<Bidirectional<Rnn>>("bidirectional_rnn", kFeatures, kUnits),
+      on_sequences<Stacked<Lstm>>("stacked_lstm", 2, kFeatures, kUnits, 1.0),
+      on_sequences<Stacked<Gru>>("stacked_gru_with_dropout", 2, kFeatures, kUnits, 0.7),
+      on_sequences<Stacked<Bidirectional<Rnn>>>("stacked_bidirectional", 2, kFeatures, kUnits, 0.7),
       {"layer_norm",
-       [](Model& m, Inputs& in) { return LayerNorm(m, "layer", kInputs)(sequence(in)); }},
+       [](Model& m, Inputs& in) { return LayerNorm(m, "layer", kFeatures)(sequence(in)); }},
       {"dropout",
        [](Model& m, Inputs& in) {
          // With a parameter, so that there is a derivative by one too.
-         return Dropout(0.6)(sequence(in) * m.param("scale", {kInputs}, normal(1)));
+         return Dropout(0.6)(sequence(in) * m.param("scale", {kFeatures}, normal(1)));
        }},
       {"embedding",
        [](Model& m, Inputs& in) {
-         return Embedding(m, "layer", 7, kHidden)(in("words", i32, {kSteps, kBatch}));
+         return Embedding(m, "layer", 7, kUnits)(in("words", i32, {kSteps, kSequences}));
        }},
   };
 }
@@ -107,8 +107,8 @@ Outputs run(const LayerCase& c, const SessionOptions& options, const Tensor& x, 
 
 TEST_P(LayersCpu, AgreeWithTheReference) {
   const bool words = std::string(GetParam().name) == "embedding";
-  const Tensor x = words ? random_integers({kSteps, kBatch}, 7, 2)
-                         : random_uniform({kSteps, kBatch, kInputs}, 2);
+  const Tensor x = words ? random_integers({kSteps, kSequences}, 7, 2)
+                         : random_uniform({kSteps, kSequences, kFeatures}, 2);
   SessionOptions exact{.target = "reference"}, compiled{.target = "cpu"};
   exact.seed = compiled.seed = 3;
   int64_t results = 0;

@@ -11,6 +11,7 @@
 #include "models/random_inputs.h"
 #include "passes/pipeline.h"
 #include "runtime/files/safetensors.h"
+#include "tests/testing/source_tree.h"
 
 namespace graphc {
 namespace {
@@ -18,8 +19,7 @@ namespace {
 constexpr int64_t kInputs = 4, kHidden = 5, kBatch = 3;
 
 Safetensors golden(const std::string& name) {
-  return read_safetensors(std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/" + name +
-                          ".safetensors");
+  return read_safetensors(testing::source_path("tests/golden/" + name + ".safetensors"));
 }
 
 SessionOptions f64_reference() {
@@ -28,7 +28,7 @@ SessionOptions f64_reference() {
   return options;
 }
 
-void expect_near(const Literal& found, const Literal& wanted) {
+void expect_golden_values(const Literal& found, const Literal& wanted) {
   ASSERT_EQ(found.shape(), wanted.shape());
   for (int64_t i = 0; i < wanted.elements(); ++i)
     ASSERT_NEAR(found.element(i), wanted.element(i), 1e-12) << "element " << i;
@@ -57,12 +57,13 @@ void expect_golden(const std::string& name, const Run& run_layer) {
   for (const Param& param : m.params())
     session.set_state(param.name(), file.arrays.at(param.name().substr(6)));
   const Outputs outputs = session("f", file.arrays.at("x"), file.arrays.at("r"));
-  expect_near(outputs[0].literal(), file.arrays.at("y"));
-  expect_near(outputs[1].literal(), file.arrays.at("h_end"));
+  expect_golden_values(outputs[0].literal(), file.arrays.at("y"));
+  expect_golden_values(outputs[1].literal(), file.arrays.at("h_end"));
   size_t result = 2;
   for (const Param& param : m.params()) {
     SCOPED_TRACE(param.name());
-    expect_near(outputs[result++].literal(), file.arrays.at("grad." + param.name().substr(6)));
+    expect_golden_values(outputs[result++].literal(),
+                         file.arrays.at("grad." + param.name().substr(6)));
   }
 }
 
@@ -204,7 +205,7 @@ TEST(Recurrent, BackwardsIsForwardsOnTheReversedSequence) {
   Model lstm("lstm"), gru("gru"), rnn("rnn");
   const auto expect_same = [](const std::pair<Literal, Literal>& found) {
     EXPECT_EQ(found.first.shape(), Shape({6, kBatch, kHidden}));
-    expect_near(found.second, found.first);
+    expect_golden_values(found.second, found.first);
   };
   expect_same(both_ways(Lstm(lstm, "l", kInputs, kHidden), lstm));
   expect_same(both_ways(Gru(gru, "l", kInputs, kHidden), gru));
@@ -243,7 +244,7 @@ TEST(Recurrent, StackedFeedsEachLayerWhatTheOneBelowGives) {
   });
   Session session(m, f64_reference());
   const Outputs outputs = session("f", random_uniform({4, kBatch, kInputs}, 5));
-  expect_near(outputs[0].literal(), outputs[1].literal());
+  expect_golden_values(outputs[0].literal(), outputs[1].literal());
 }
 
 TEST(Initializers, OrthogonalRowsOrColumnsAreOrthonormal) {

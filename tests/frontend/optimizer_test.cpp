@@ -27,7 +27,7 @@ SessionOptions in_f64() {
   return options;
 }
 
-Tensor of(const std::vector<double>& v) {
+Tensor doubles_of(const std::vector<double>& v) {
   return Literal(std::span<const double>(v), {int64_t(v.size())});
 }
 
@@ -49,7 +49,7 @@ std::vector<double> after_four(const Optimizer& optimizer) {
     return loss;
   });
   Session session(m, in_f64());
-  for (const std::vector<double>& gradient : kGradients) session("train", of(gradient));
+  for (const std::vector<double>& gradient : kGradients) session("train", doubles_of(gradient));
   const Literal result = session.state("p");
   return {result.element(0), result.element(1), result.element(2)};
 }
@@ -84,7 +84,7 @@ TEST(Optimizers, KeepTheirSlotsAsStatesOfTheModel) {
     return loss;
   });
   Session session(m, in_f64());
-  for (int i = 0; i < 3; ++i) session("train", of({1, 2, 3}));
+  for (int i = 0; i < 3; ++i) session("train", doubles_of({1, 2, 3}));
   EXPECT_EQ(session.state("fast.step").element(0), 3);
   EXPECT_NEAR(session.state("p.mean").element(1), 2 * (1 - 0.9 * 0.9 * 0.9), 1e-12);
   EXPECT_GT(session.state("p.square").element(2), 0);
@@ -112,7 +112,7 @@ TEST(Clipping, ByValueAndByTheNormOfEach) {
     return clipped;
   });
   Session session(m, in_f64());
-  const Outputs outputs = session("f", of({3, -4}), of({0.5, 0}));
+  const Outputs outputs = session("f", doubles_of({3, -4}), doubles_of({0.5, 0}));
   std::vector<std::vector<double>> found;
   for (const Tensor& output : outputs)
     found.push_back({output.literal().element(0), output.literal().element(1)});
@@ -135,8 +135,8 @@ TEST(Accumulator, UpdatesWithTheMeanOfSeveralCalls) {
   });
   Session session(m, in_f64());
   for (int round = 1; round <= 2; ++round) {
-    session("add", of({1, 2, 3}));
-    session("add", of({3, 2, 0}));
+    session("add", doubles_of({1, 2, 3}));
+    session("add", doubles_of({3, 2, 0}));
     session("apply");
     EXPECT_EQ(session.state("p").element(0), -2 * round);
     EXPECT_EQ(session.state("p").element(2), -1.5 * round);

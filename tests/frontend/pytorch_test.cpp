@@ -7,6 +7,7 @@
 #include "frontend/graphc.h"
 #include "runtime/files/safetensors.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/source_tree.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace graphc {
@@ -19,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kFolder = std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/";
+const std::string kFolder = testing::source_path("tests/golden/");
 const std::string kState = kFolder + "pytorch_state.safetensors";
 
 /// The module of tests/golden/pytorch_state.py.

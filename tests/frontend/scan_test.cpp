@@ -20,7 +20,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-SessionOptions reference() {
+SessionOptions quiet_reference() {
   return {.target = "reference", .announce = [](const std::string&) {}};
 }
 
@@ -63,7 +63,7 @@ TEST(Scan, AssignedStateIsACarryAndReadStateACapture) {
   EXPECT_EQ(loop.body_captures()[0].name(), "kept");
   EXPECT_EQ(loop.emits().size(), 1u);
 
-  Session session(m, reference());
+  Session session(m, quiet_reference());
   const Tensor xs = random_uniform({4, 3}, 7), scale = random_uniform({3}, 8);
   const Outputs outputs = session("f", xs, scale);
   std::vector<float> total(3), all;
@@ -88,7 +88,7 @@ TEST(Scan, ReverseRunsFromTheLastStepAndKeepsPlaces) {
                 },
                 {.reverse = true});
   });
-  Session session(m, reference());
+  Session session(m, quiet_reference());
   EXPECT_THAT(floats(session("f", vector_of({1, 2, 3}))), ElementsAre(321, 32, 3));
 }
 
@@ -100,7 +100,7 @@ TEST(Scan, SeveralStreamsSeveralEmits) {
     const Values same = scan(Values{a, b}, [&](const Values& xs) { return Values{xs[1] - xs[0]}; });
     return Results(Values{sums, products, same[0]});
   });
-  Session session(m, reference());
+  Session session(m, quiet_reference());
   const Outputs outputs = session("f", vector_of({1, 2, 3}), vector_of({5, 7, 11}));
   EXPECT_THAT(floats(outputs[0]), ElementsAre(6, 9, 14));
   EXPECT_THAT(floats(outputs[1]), ElementsAre(5, 14, 33));
@@ -119,7 +119,7 @@ TEST(Scan, StepsWithoutAStream) {
     scan(Steps(3), [&] { count = count + cast(step_index() + 1, f32); });
     return Results(Values{power, squares, count});
   });
-  Session session(m, reference());
+  Session session(m, quiet_reference());
   const Outputs outputs = session("f", Tensor(Literal::of(3.0f)));
   EXPECT_EQ(outputs[0].item<float>(), 48);
   EXPECT_THAT(floats(outputs[1]), ElementsAre(0, 1, 4, 9));
@@ -142,7 +142,7 @@ TEST(Scan, NestedLoopsCarryTheStatesTheyAssign) {
     });
     return Results(Values{rows, count});
   });
-  Session session(m, reference());
+  Session session(m, quiet_reference());
   std::vector<float> xs(12);
   for (size_t i = 0; i < 12; ++i) xs[i] = float(i * i + 1);
   const Outputs outputs = session("f", Tensor(Literal(std::span<const float>(xs), {3, 4})));

@@ -16,6 +16,7 @@
 #include "runtime/clock.h"
 #include "runtime/files/files.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/source_tree.h"
 
 extern "C" {
 int fuzz_characters(const uint8_t* data, size_t size);
@@ -57,7 +58,7 @@ const FuzzTarget kTargets[] = {
 
 std::vector<std::string> corpus_of(const std::string& name) {
   std::vector<std::filesystem::path> paths;
-  const auto folder = std::filesystem::path(GRAPHC_SOURCE_DIR) / "tests/fuzz/corpus" / name;
+  const auto folder = testing::source_path(fmt::format("tests/fuzz/corpus/{}", name));
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     paths.push_back(entry.path());
   std::ranges::sort(paths);

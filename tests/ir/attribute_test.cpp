@@ -10,7 +10,7 @@
 namespace graphc {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 TEST(Attribute, PrintsEachKind) {
@@ -27,7 +27,7 @@ TEST(Attribute, FloatsPrintShortestExactAndNeverLookLikeIntegers) {
   EXPECT_EQ(to_string(Attribute(3.0)), "3.");
   EXPECT_EQ(to_string(Attribute(-0.0)), "-0.");
   EXPECT_EQ(to_string(Attribute(1e300)), "1e+300");
-  EXPECT_EQ(to_string(Attribute(nan)), "nan");
+  EXPECT_EQ(to_string(Attribute(kNotANumber)), "nan");
   EXPECT_EQ(to_string(Attribute(-infinity)), "-inf");
   const double third = 1.0 / 3.0;
   EXPECT_EQ(std::stod(to_string(Attribute(third))), third);
@@ -84,13 +84,13 @@ TEST(Attributes, AnotherKindIsTheUsersError) {
 }
 
 TEST(Attributes, EqualityIsOfPrograms) {
-  EXPECT_EQ((Attributes{{"a", nan}}), (Attributes{{"a", nan}}));
+  EXPECT_EQ((Attributes{{"a", kNotANumber}}), (Attributes{{"a", kNotANumber}}));
   EXPECT_NE((Attributes{{"a", 0.0}}), (Attributes{{"a", -0.0}}));
   EXPECT_NE((Attributes{{"a", 1.0}}), (Attributes{{"a", int64_t{1}}}));
   EXPECT_NE((Attributes{{"a", int64_t{1}}}), (Attributes{}));
   EXPECT_NE((Attributes{{"a", int64_t{1}}}), (Attributes{{"b", int64_t{1}}}));
-  EXPECT_EQ((Attributes{{"a", std::vector<double>{nan}}}),
-            (Attributes{{"a", std::vector<double>{nan}}}));
+  EXPECT_EQ((Attributes{{"a", std::vector<double>{kNotANumber}}}),
+            (Attributes{{"a", std::vector<double>{kNotANumber}}}));
   EXPECT_NE((Attributes{{"a", std::vector<double>{0.0}}}),
             (Attributes{{"a", std::vector<double>{-0.0}}}));
 }

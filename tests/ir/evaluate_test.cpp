@@ -22,6 +22,8 @@ using testing::numbers;
 using testing::run;
 using testing::run_all;
 
+using Ints = std::vector<int64_t>;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -222,7 +224,6 @@ TEST(Evaluate, Constants) {
         },
         precision)[0];
   };
-  using Ints = std::vector<int64_t>;
   const Attribute pair = Ints{2};
   EXPECT_TRUE(
       is(constant({{"dtype", DType::f32}, {"shape", pair}, {"value", 0.1}}), f32({2}, {0.1, 0.1})));
@@ -250,7 +251,6 @@ TEST(Evaluate, Iota) {
       return {graph.add(ops::iota, {}, attributes).result()};
     })[0];
   };
-  using Ints = std::vector<int64_t>;
   const Attribute shape = Ints{2, 3};
   EXPECT_TRUE(is(iota_of({{"dtype", DType::i64}, {"shape", Ints{3}}}), i64({0, 1, 2})));
   EXPECT_TRUE(

@@ -15,7 +15,7 @@ namespace {
 
 using testing::error_of;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kFloatInfinity = std::numeric_limits<float>::infinity();
 
 Literal floats(std::vector<float> values) {
   return Literal(std::span<const float>(values), {int64_t(values.size())});
@@ -72,7 +72,7 @@ TEST(Literal, ElementAndScalars) {
 }
 
 TEST(Literal, Text) {
-  const std::vector<float> values{1, 0.1f, -0.0f, kInfinity, std::nanf(""), 1e-30f};
+  const std::vector<float> values{1, 0.1f, -0.0f, kFloatInfinity, std::nanf(""), 1e-30f};
   EXPECT_EQ(Literal(std::span<const float>(values), {3, 2}).to_text(),
             "[[1, 0.1], [-0, inf], [nan, 1e-30]]");
   EXPECT_EQ(Literal(Type{DType::i32, {2, 0}}).to_text(), "[[], []]");
@@ -90,9 +90,9 @@ TEST(Literal, BFloat16RoundsToNearestEven) {
   const float step = 0x1p-7f;
   const float past_tie = std::nextafter(1 + step / 2, 2.0f);
   const Literal rounded =
-      floats({1 + step / 2, 1 + 3 * step / 2, past_tie, kInfinity, 0x1.fffffep127f, 0x1p-133f})
+      floats({1 + step / 2, 1 + 3 * step / 2, past_tie, kFloatInfinity, 0x1.fffffep127f, 0x1p-133f})
           .converted(DType::bf16);
-  const float expected[] = {1, 1 + 2 * step, 1 + step, kInfinity, kInfinity, 0x1p-133f};
+  const float expected[] = {1, 1 + 2 * step, 1 + step, kFloatInfinity, kFloatInfinity, 0x1p-133f};
   for (int i = 0; i < 6; ++i) EXPECT_EQ(rounded.element(i), expected[i]) << i;
   const float nan = float(floats({std::nanf("")}).converted(DType::bf16).data<BFloat16>()[0]);
   EXPECT_TRUE(std::isnan(nan));
@@ -107,7 +107,7 @@ TEST(Literal, BFloat16FromWiderTypesRoundsOnce) {
   const int64_t tie = (int64_t{1} << 60) + (int64_t{1} << 52);
   EXPECT_EQ(longs({tie}).converted(DType::bf16).element(0), 0x1p60);
   EXPECT_EQ(longs({tie + 1}).converted(DType::bf16).element(0), 0x1p60 + 0x1p53);
-  EXPECT_EQ(doubles({1e300}).converted(DType::bf16).element(0), double(kInfinity));
+  EXPECT_EQ(doubles({1e300}).converted(DType::bf16).element(0), double(kFloatInfinity));
 }
 
 TEST(Literal, BFloat16RoundTripsThroughFloat) {
@@ -136,7 +136,7 @@ TEST(Literal, IntegersThatDoNotFitAreErrors) {
   EXPECT_EQ(fails(floats({-1}), DType::u32), "element 0 is -1, which u32 cannot hold");
   EXPECT_EQ(fails(longs({256}), DType::u8), "element 0 is 256, which u8 cannot hold");
   fails(doubles({0x1p63}), DType::i64);
-  fails(floats({kInfinity}), DType::i32);
+  fails(floats({kFloatInfinity}), DType::i32);
 }
 
 TEST(Literal, OtherConversions) {

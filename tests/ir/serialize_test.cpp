@@ -19,7 +19,7 @@ namespace {
 using testing::error_of;
 using ::testing::HasSubstr;
 
-const char* const kText = R"(module @m
+const char* const kModule = R"(module @m
 state %seed: i64[]
 state %w: f32[2,2]
 
@@ -51,11 +51,11 @@ std::vector<Module> all_forms(const Module& module) {
 }
 
 TEST(Serialize, EveryFormRoundTrips) {
-  const Module module = parse(kText, "m.graph");
-  ASSERT_EQ(print(module), kText);
+  const Module module = parse(kModule, "m.graph");
+  ASSERT_EQ(print(module), kModule);
   for (const Module& again : all_forms(module)) {
     verify(again);
-    EXPECT_EQ(print(again), kText);
+    EXPECT_EQ(print(again), kModule);
     EXPECT_TRUE(equal(*again.graphs[0], *module.graphs[0]));
     const Graph& graph = *again.graphs[0];
     EXPECT_EQ(graph.find("a").node->regions[0], graph.find("f").node->regions[0]);
@@ -65,7 +65,7 @@ TEST(Serialize, EveryFormRoundTrips) {
 }
 
 TEST(Serialize, EqualModulesGiveEqualBytes) {
-  EXPECT_EQ(to_proto(parse(kText)), to_proto(parse(kText)));
+  EXPECT_EQ(to_proto(parse(kModule)), to_proto(parse(kModule)));
 }
 
 TEST(Serialize, EverySampleOfEveryOpRoundTrips) {
@@ -122,9 +122,9 @@ TEST(Serialize, NumbersKeepTheirBitsInEveryForm) {
   }
 }
 
-/// The message for the pbtxt of kText with one piece replaced.
+/// The message for the pbtxt of kModule with one piece replaced.
 std::string refusal(const std::string& piece, const std::string& replacement) {
-  std::string text = to_pbtxt(parse(kText));
+  std::string text = to_pbtxt(parse(kModule));
   const size_t at = text.find(piece);
   EXPECT_NE(at, std::string::npos) << piece;
   text.replace(at, piece.size(), replacement);
@@ -179,7 +179,7 @@ TEST(Serialize, RegionsInsideRegionsAreBounded) {
 }
 
 TEST(Serialize, DamagedBytesAreRefusedOrRead) {
-  const std::string bytes = to_proto(parse(kText));
+  const std::string bytes = to_proto(parse(kModule));
   std::mt19937 random(3);
   const auto survives = [](const std::string& damaged) {
     try {

@@ -9,6 +9,7 @@
 #include "frontend/graphc.h"
 #include "passes/pipeline.h"
 #include "runtime/files/safetensors.h"
+#include "tests/testing/source_tree.h"
 
 namespace graphc {
 namespace {
@@ -54,8 +55,8 @@ const CellRecord& record_of(std::string_view name) {
 }
 
 TEST_P(CellTest, IsPyTorchs) {
-  const Safetensors file = read_safetensors(std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/" +
-                                            GetParam().file + ".safetensors");
+  const Safetensors file = read_safetensors(
+      testing::source_path(fmt::format("tests/golden/{}.safetensors", GetParam().file)));
   const bool reset_before = std::string_view(GetParam().cell) == "gru-reset-before";
   Model m("m");
   const Cell cell = record_of(GetParam().cell).make(m, 4, 5);

@@ -31,14 +31,14 @@ const std::vector<std::string> kSmall{"hidden=24", "steps=21", "batch=4", "vocab
                                       "learning-rate=0.02"};
 
 /// A model, its session, and what training reported.
-struct Trained {
+struct TrainedModel {
   TemporaryFolder folder;
   std::unique_ptr<Program> program = make_program("char-lm", kSmall);
   Session session;
   std::vector<TrainEvent> events;
   Notes notes;
 
-  explicit Trained(const char* target, int64_t epochs, int64_t sample = 0)
+  explicit TrainedModel(const char* target, int64_t epochs, int64_t sample = 0)
       : session(program->model(), on(target)) {
     TrainOptions options{.data = folder.add("text", rhyme(120)), .epochs = epochs};
     options.sample = sample;
@@ -61,7 +61,7 @@ struct Trained {
 };
 
 TEST(CharLmCpu, LearnsARhymeAndSaysIt) {
-  Trained trained("cpu", 12);
+  TrainedModel trained("cpu", 12);
   double last = 0;
   for (const TrainEvent& event : trained.events) last = event.valid_perplexity.value_or(last);
   EXPECT_LT(last, 1.2);
@@ -72,7 +72,7 @@ TEST(CharLmCpu, LearnsARhymeAndSaysIt) {
 }
 
 TEST(CharLmCpu, DrawsTheSameForASeedAndMoreBoldlyWhenHot) {
-  Trained trained("cpu", 1);
+  TrainedModel trained("cpu", 1);
   const std::string cold = trained.draw("t", 100, 0), hot = trained.draw("t", 100, 2);
   EXPECT_EQ(trained.draw("t", 100, 2), hot);
   EXPECT_EQ(trained.draw("t", 100, 0), cold);
@@ -95,7 +95,7 @@ TEST(CharLmCpu, DrawsTheSameForASeedAndMoreBoldlyWhenHot) {
 }
 
 TEST(CharLmCpu, ASampleAfterEachEpochChangesNothingThatIsLearned) {
-  Trained without("cpu", 2), with("cpu", 2, 10);
+  TrainedModel without("cpu", 2), with("cpu", 2, 10);
   std::vector<std::string> samples;
   for (const TrainEvent& event : with.events) {
     if (event.event == "sample") samples.push_back(event.text);
@@ -108,7 +108,7 @@ TEST(CharLmCpu, ASampleAfterEachEpochChangesNothingThatIsLearned) {
 }
 
 TEST(CharLm, WritingMayEndDrawing) {
-  Trained trained("reference", 0);
+  TrainedModel trained("reference", 0);
   int drawn = 0;
   trained.program->generate(
       trained.session, {.length = 1000, .notes = trained.notes, .write = [&](std::string_view) {

@@ -8,7 +8,9 @@
 #include "models/registry.h"
 #include "runtime/files/files.h"
 #include "runtime/files/safetensors.h"
+#include "tests/testing/corpus.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/source_tree.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace graphc {
@@ -18,19 +20,16 @@ using graphc::testing::error_of;
 using graphc::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-const std::filesystem::path kTinyPtb =
-    std::filesystem::path(GRAPHC_SOURCE_DIR) / "tests/models/data/tiny_ptb";
-
 struct Workload {
   std::string model;
   std::vector<std::string> parameters;
   std::filesystem::path data;
 };
 const Workload kWorkloads[] = {
-    {"ptb-lm", {"size=test", "hidden=5", "batch=1", "keep=0.5"}, kTinyPtb},
+    {"ptb-lm", {"size=test", "hidden=5", "batch=1", "keep=0.5"}, testing::tiny_ptb()},
     {"char-lm",
      {"hidden=6", "steps=40", "batch=8", "keep=0.5", "validation=0.3"},
-     std::filesystem::path(GRAPHC_SOURCE_DIR) / "tests/README.md"},
+     testing::source_path("tests/README.md")},
     {"lstm-layer", {"hidden=4", "steps=3", "batch=2"}, {}},
 };
 

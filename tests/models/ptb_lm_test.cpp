@@ -14,6 +14,7 @@
 #include "models/random_inputs.h"
 #include "tests/testing/corpus.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/source_tree.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace graphc {
@@ -23,7 +24,7 @@ using graphc::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::string kGolden = std::string(GRAPHC_SOURCE_DIR) + "/tests/golden/";
+const std::string kGolden = testing::source_path("tests/golden/");
 
 /// A corpus of twelve words, written for the test.
 std::string text_of(int words) {

@@ -12,6 +12,7 @@
 #include "models/cells.h"
 #include "models/registry.h"
 #include "runtime/files/safetensors.h"
+#include "tests/testing/corpus.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -22,8 +23,6 @@ using graphc::testing::error_of;
 using graphc::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-const std::string kTinyPtb = std::string(GRAPHC_SOURCE_DIR) + "/tests/models/data/tiny_ptb";
-
 SessionOptions on_cpu(int threads, std::string variant = "fused") {
   SessionOptions options{.target = "cpu", .seed = 5, .announce = [](const std::string&) {}};
   options.compile.threads = threads;
@@ -32,13 +31,13 @@ SessionOptions on_cpu(int threads, std::string variant = "fused") {
 }
 
 /// What training leaves: every loss, and every state of the session.
-struct Trained {
+struct Outcome {
   std::vector<double> losses;
   std::map<std::string, Literal> states;
-  bool operator==(const Trained&) const = default;
+  bool operator==(const Outcome&) const = default;
 };
 
-Trained trained(Session& session, std::vector<double> losses) {
+Outcome trained(Session& session, std::vector<double> losses) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "states.safetensors").string();
   session.save(file, true);
@@ -46,7 +45,7 @@ Trained trained(Session& session, std::vector<double> losses) {
 }
 
 /// Calls "train" with inputs drawn at random, others in every step.
-Trained train_steps(const std::string& model, const std::vector<std::string>& parameters,
+Outcome train_steps(const std::string& model, const std::vector<std::string>& parameters,
                     const SessionOptions& options, int steps) {
   const auto program = make_program(model, parameters);
   Session session(program->model(), options);
@@ -57,11 +56,11 @@ Trained train_steps(const std::string& model, const std::vector<std::string>& pa
 }
 
 /// Trains on the tiny corpus, evaluations included.
-Trained train_tiny_ptb(const SessionOptions& options) {
+Outcome train_tiny_ptb(const SessionOptions& options) {
   const auto program = make_program("ptb-lm", {"size=test", "batch=1"});
   Session session(program->model(), options);
   std::vector<double> losses;
-  TrainOptions train{.data = kTinyPtb, .epochs = 3};
+  TrainOptions train{.data = testing::tiny_ptb(), .epochs = 3};
   train.report = [&](const TrainEvent& event) {
     for (const auto& value : {event.loss, event.valid_perplexity, event.test_perplexity})
       if (value) losses.push_back(*value);
@@ -70,7 +69,7 @@ Trained train_tiny_ptb(const SessionOptions& options) {
   return trained(session, std::move(losses));
 }
 
-void expect_equal(const Trained& found, const Trained& wanted) {
+void expect_equal(const Outcome& found, const Outcome& wanted) {
   EXPECT_EQ(found.losses, wanted.losses);
   ASSERT_EQ(found.states.size(), wanted.states.size());
   for (const auto& [name, value] : wanted.states)
@@ -78,11 +77,11 @@ void expect_equal(const Trained& found, const Trained& wanted) {
 }
 
 TEST(TrainingCpu, BitsDoNotDependOnThreadsOrOnTheRun) {
-  struct Workload {
+  struct Training {
     const char* model;
     std::vector<std::string> parameters;
   };
-  const Workload workloads[] = {
+  const Training workloads[] = {
       {"ptb-lm", {"size=test"}},
       {"ptb-lm",
        {"size=test", "hidden=24", "layers=2", "steps=5", "batch=6", "vocabulary=100", "keep=0.5"}},
@@ -90,7 +89,7 @@ TEST(TrainingCpu, BitsDoNotDependOnThreadsOrOnTheRun) {
   };
   for (const auto& [model, parameters] : workloads) {
     SCOPED_TRACE(fmt::format("{} {}", model, fmt::join(parameters, " ")));
-    const Trained one = train_steps(model, parameters, on_cpu(1), 8);
+    const Outcome one = train_steps(model, parameters, on_cpu(1), 8);
     ASSERT_FALSE(one.states.empty());
     EXPECT_NE(one.losses.front(), one.losses.back());
     expect_equal(train_steps(model, parameters, on_cpu(1), 8), one);
@@ -100,7 +99,7 @@ TEST(TrainingCpu, BitsDoNotDependOnThreadsOrOnTheRun) {
 }
 
 TEST(TrainingCpu, ACorpusTrainsToTheSameBits) {
-  const Trained one = train_tiny_ptb(on_cpu(1));
+  const Outcome one = train_tiny_ptb(on_cpu(1));
   ASSERT_EQ(one.losses.size(), 22u);  // six windows and a validation in each epoch, and a test
   EXPECT_LT(one.losses[15], one.losses[0]);
   expect_equal(train_tiny_ptb(on_cpu(1)), one);
@@ -114,10 +113,10 @@ TEST(TrainingCpu, LossesAreTheReferencesForEveryCellAndVariant) {
                                               fmt::format("cell={}", cell.name)};
     SessionOptions wide{.target = "reference", .seed = 5};
     wide.compile.precision = "f64";
-    const Trained wanted = train_steps("lstm-layer", parameters, wide, 5);
+    const Outcome wanted = train_steps("lstm-layer", parameters, wide, 5);
     for (const char* variant : {"basic", "unrolled", "fused"}) {
       SCOPED_TRACE(fmt::format("{} {}", cell.name, variant));
-      const Trained found = train_steps("lstm-layer", parameters, on_cpu(2, variant), 5);
+      const Outcome found = train_steps("lstm-layer", parameters, on_cpu(2, variant), 5);
       for (size_t i = 0; i < wanted.losses.size(); ++i) {
         EXPECT_NEAR(found.losses[i] / wanted.losses[i], 1, 1e-5) << "step " << i;
         EXPECT_NE(found.losses[i], wanted.losses[i]) << "step " << i << " is not computed in f32";
@@ -129,7 +128,7 @@ TEST(TrainingCpu, LossesAreTheReferencesForEveryCellAndVariant) {
 /// What Program::train says of a loss that is not finite.
 std::string stopped(Program& program, Session& session) {
   TrainOptions options;
-  if (program.model().name() == "ptb_lm") options.data = kTinyPtb;
+  if (program.model().name() == "ptb_lm") options.data = testing::tiny_ptb();
   return error_of(ErrorKind::check, [&] { program.train(session, options); });
 }
 

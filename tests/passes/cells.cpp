@@ -7,7 +7,7 @@ namespace graphc::testing {
 namespace {
 
 // T = 4 steps, B = 3 rows, I = 2 inputs, H = 5 units, P = 3 projected units.
-constexpr std::string_view lstm = R"(
+constexpr std::string_view kLstm = R"(
 graph @lstm(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
     state (%w: f32[2,20], %u: f32[5,20], %b: f32[20]) {
   %y, %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %w, %u, %b {
@@ -21,7 +21,7 @@ graph @lstm(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
   return %y, %h.e, %c.e
 })";
 
-constexpr std::string_view last_output = R"(
+constexpr std::string_view kLastOutput = R"(
 graph @last_output(%x: f32[4,3,2]) state (%w: f32[2,20], %u: f32[5,20], %b: f32[20]) {
   %zero = constant {dtype = f32, shape = [3,5], value = 0.}
   %y, %h.e, %c.e = scan {reverse = true} %x.t in %x carry %h = %zero, %c = %zero with %w, %u, %b {
@@ -36,7 +36,7 @@ graph @last_output(%x: f32[4,3,2]) state (%w: f32[2,20], %u: f32[5,20], %b: f32[
 })";
 
 // Four weight matrices each, and the input concatenated with the state, as textbooks write it.
-constexpr std::string_view lstm_gates = R"(
+constexpr std::string_view kLstmGates = R"(
 graph @lstm_gates(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
     state (%ki: f32[7,5], %kf: f32[7,5], %kg: f32[7,5], %ko: f32[7,5],
            %bi: f32[5], %bf: f32[5], %bg: f32[5], %bo: f32[5]) {
@@ -55,7 +55,7 @@ graph @lstm_gates(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
   return %y, %c.e
 })";
 
-constexpr std::string_view peephole = R"(
+constexpr std::string_view kPeephole = R"(
 graph @peephole(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
     state (%w: f32[2,20], %u: f32[5,20], %b: f32[20], %pi: f32[5], %pf: f32[5], %po: f32[5]) {
   %y, %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %w, %u, %b, %pi, %pf, %po {
@@ -70,7 +70,7 @@ graph @peephole(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
   return %y, %h.e, %c.e
 })";
 
-constexpr std::string_view layer_norm_lstm = R"(
+constexpr std::string_view kLayerNormLstm = R"(
 graph @layer_norm_lstm(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
     state (%w: f32[2,20], %u: f32[5,20], %b: f32[20], %g1: f32[4,5], %g2: f32[4,5],
            %g3: f32[5], %b3: f32[5]) {
@@ -88,7 +88,7 @@ graph @layer_norm_lstm(%x: f32[4,3,2], %h0: f32[3,5], %c0: f32[3,5])
   return %y, %h.e, %c.e
 })";
 
-constexpr std::string_view projected_lstm = R"(
+constexpr std::string_view kProjectedLstm = R"(
 graph @projected_lstm(%x: f32[4,3,2], %h0: f32[3,3], %c0: f32[3,5])
     state (%w: f32[2,20], %u: f32[3,20], %b: f32[20], %p: f32[5,3]) {
   %y, %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %w, %u, %b, %p {
@@ -102,7 +102,7 @@ graph @projected_lstm(%x: f32[4,3,2], %h0: f32[3,3], %c0: f32[3,5])
   return %y, %c.e
 })";
 
-constexpr std::string_view gru = R"(
+constexpr std::string_view kGru = R"(
 graph @gru(%x: f32[4,3,2], %h0: f32[3,5])
     state (%w: f32[2,15], %u: f32[5,15], %b: f32[15], %bn: f32[5]) {
   %y, %h.e = scan %x.t in %x carry %h = %h0 with %w, %u, %b, %bn {
@@ -118,7 +118,7 @@ graph @gru(%x: f32[4,3,2], %h0: f32[3,5])
   return %y, %h.e
 })";
 
-constexpr std::string_view gru_reset_before = R"(
+constexpr std::string_view kGruResetBefore = R"(
 graph @gru_reset_before(%x: f32[4,3,2], %h0: f32[3,5])
     state (%w: f32[2,15], %ur: f32[5,5], %uz: f32[5,5], %un: f32[5,5], %b: f32[15]) {
   %y, %h.e = scan %x.t in %x carry %h = %h0 with %w, %ur, %uz, %un, %b {
@@ -133,7 +133,7 @@ graph @gru_reset_before(%x: f32[4,3,2], %h0: f32[3,5])
   return %y, %h.e
 })";
 
-constexpr std::string_view masked_rnn = R"(
+constexpr std::string_view kMaskedRnn = R"(
 graph @masked_rnn(%x: f32[4,3,2], %m: bool[4,3,1], %h0: f32[3,5])
     state (%w: f32[2,5], %u: f32[5,5], %b: f32[5]) {
   %y, %h.e = scan %x.t in %x, %m.t in %m carry %h = %h0 with %w, %u, %b {
@@ -145,7 +145,7 @@ graph @masked_rnn(%x: f32[4,3,2], %m: bool[4,3,1], %h0: f32[3,5])
   return %y, %h.e
 })";
 
-constexpr std::string_view two_layers = R"(
+constexpr std::string_view kTwoLayers = R"(
 graph @two_layers(%x: f32[4,3,2], %h0: f32[3,5], %g0: f32[3,6])
     state (%w: f32[2,5], %u: f32[5,5], %v: f32[5,6], %r: f32[6,6]) {
   %y, %h.e, %g.e = scan %x.t in %x carry %h = %h0, %g = %g0 with %w, %u, %v, %r {
@@ -157,7 +157,7 @@ graph @two_layers(%x: f32[4,3,2], %h0: f32[3,5], %g0: f32[3,6])
   return %y, %h.e, %g.e
 })";
 
-constexpr std::string_view mogrifier = R"(
+constexpr std::string_view kMogrifier = R"(
 graph @mogrifier(%x: f32[4,3,5], %h0: f32[3,5], %c0: f32[3,5])
     state (%w: f32[5,20], %u: f32[5,20], %q: f32[5,5], %r: f32[5,5]) {
   %y, %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %w, %u, %q, %r {
@@ -174,7 +174,7 @@ graph @mogrifier(%x: f32[4,3,5], %h0: f32[3,5], %c0: f32[3,5])
 })";
 
 // Tables, a counter, an output product in the body, and emits of carries and of streams.
-constexpr std::string_view decoder = R"(
+constexpr std::string_view kDecoder = R"(
 graph @decoder(%tokens: i32[4,3], %x: f32[4,3,5], %h0: f32[3,5], %n0: i32[], %s0: f32[])
     state (%table: f32[7,5], %u: f32[5,5], %v: f32[5,7]) {
   %logits, %before, %h.e, %n.e, %sum.e = scan %t in %tokens, %x.t in %x
@@ -191,7 +191,7 @@ graph @decoder(%tokens: i32[4,3], %x: f32[4,3,5], %h0: f32[3,5], %n0: i32[], %s0
 })";
 
 // A loop in a loop.
-constexpr std::string_view nested = R"(
+constexpr std::string_view kNested = R"(
 graph @nested(%x: f32[4,3,2], %h0: f32[3,5]) state (%w: f32[2,5], %u: f32[5,5]) {
   %y, %h.e = scan %x.t in %x carry %h = %h0 with %w, %u {
     %a = add(matmul(%x.t, %w), %h)
@@ -210,19 +210,19 @@ graph @nested(%x: f32[4,3,2], %h0: f32[3,5]) state (%w: f32[2,5], %u: f32[5,5]) 
 
 const std::vector<Cell>& all_cells() {
   static const std::vector<Cell> cells = {
-      {"lstm", lstm, 1},
-      {"last_output", last_output, 1},
-      {"lstm_gates", lstm_gates, 1},
-      {"peephole", peephole, 1},
-      {"layer_norm_lstm", layer_norm_lstm, 1},
-      {"projected_lstm", projected_lstm, 2},
-      {"gru", gru, 1},
-      {"gru_reset_before", gru_reset_before, 2},
-      {"masked_rnn", masked_rnn, 1},
-      {"two_layers", two_layers, 1},
-      {"mogrifier", mogrifier, 4},
-      {"decoder", decoder, 1},
-      {"nested", nested, 0},
+      {"lstm", kLstm, 1},
+      {"last_output", kLastOutput, 1},
+      {"lstm_gates", kLstmGates, 1},
+      {"peephole", kPeephole, 1},
+      {"layer_norm_lstm", kLayerNormLstm, 1},
+      {"projected_lstm", kProjectedLstm, 2},
+      {"gru", kGru, 1},
+      {"gru_reset_before", kGruResetBefore, 2},
+      {"masked_rnn", kMaskedRnn, 1},
+      {"two_layers", kTwoLayers, 1},
+      {"mogrifier", kMogrifier, 4},
+      {"decoder", kDecoder, 1},
+      {"nested", kNested, 0},
   };
   return cells;
 }

@@ -21,9 +21,10 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view before = "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse";
+constexpr std::string_view kBeforeOutlining =
+    "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse";
 
-std::string with(std::string_view passes) { return fmt::format("{},{}", before, passes); }
+std::string with(std::string_view passes) { return fmt::format("{},{}", kBeforeOutlining, passes); }
 
 class OutlineCells : public ::testing::TestWithParam<Cell> {};
 
@@ -31,7 +32,7 @@ class OutlineCells : public ::testing::TestWithParam<Cell> {};
 TEST_P(OutlineCells, AreRecognisedIfALibraryHasThem) {
   const std::map<std::string_view, std::string_view> libraries{
       {"lstm", "lstm"}, {"last_output", "lstm"}, {"lstm_gates", "lstm"}, {"gru", "gru"}};
-  const GraphPtr plain = after(parse_cell(GetParam()), before);
+  const GraphPtr plain = after(parse_cell(GetParam()), kBeforeOutlining);
   const GraphPtr graph = after(plain, "outline{lstm,gru,rnn}");
   for (std::string_view name : {"lstm", "gru", "rnn"}) {
     const auto library = libraries.find(GetParam().name);
@@ -63,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Cells, OutlineCells, ::testing::ValuesIn(all_cells()),
 // --- what a difference is called
 
 std::string why(std::string_view name, const GraphPtr& graph) {
-  return why_not(*after(graph, before), find_pattern(name));
+  return why_not(*after(graph, kBeforeOutlining), find_pattern(name));
 }
 
 /// An LSTM with other lines in its body.
@@ -218,7 +219,7 @@ TEST(Outline, FindsTheBodyOfEverySample) {
       for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
       graph->set_results(results);
       const GraphPtr whole = freeze(std::move(graph));
-      const GraphPtr parts = after(whole, fmt::format("expand,{}", before));
+      const GraphPtr parts = after(whole, fmt::format("expand,{}", kBeforeOutlining));
       EXPECT_EQ(count(*parts, op->name), 0);
       const GraphPtr found = after(parts, fmt::format("outline{{{}}}", op->name));
       EXPECT_TRUE(equal(*found, *whole)) << print(*found);

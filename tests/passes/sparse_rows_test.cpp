@@ -37,7 +37,7 @@ void expect_by_rows(const GraphPtr& graph) {
   for (unsigned seed : {1u, 2u, 3u}) expect_same_values(graph, result, seed, 1e-12, kIndices);
 }
 
-void expect_whole(const GraphPtr& graph, std::string_view reason) {
+void expect_all_rows(const GraphPtr& graph, std::string_view reason) {
   const PipelineResult result = run_pipeline(graph, parse_pipeline("sparse-rows"));
   EXPECT_EQ(result.graph, graph);
   ASSERT_EQ(result.remarks.all().size(), 1u);
@@ -65,38 +65,38 @@ TEST(SparseRows, DoAdagradWhoseSlotGrowsWhereThereIsAGradient) {
 }
 
 TEST(SparseRows, DoNotDoAMomentumThatDecaysEverywhere) {
-  expect_whole(step(R"(
+  expect_all_rows(step(R"(
     %m.1 = add(mul(%m, 0.9), %g)
     next %table = sub(%table, mul(%rate, %m.1)), %m = %m.1)",
-                    "%table: f32[9,3], %m: f32[9,3]"),
-               "%table changes where the gradient is zero");
+                       "%table: f32[9,3], %m: f32[9,3]"),
+                  "%table changes where the gradient is zero");
 }
 
 TEST(SparseRows, DoNotDoWeightDecay) {
-  expect_whole(step("next %table = sub(%table, mul(%rate, add(%g, mul(0.1, %table))))"),
-               "%table changes where the gradient is zero");
+  expect_all_rows(step("next %table = sub(%table, mul(%rate, add(%g, mul(0.1, %table))))"),
+                  "%table changes where the gradient is zero");
 }
 
 TEST(SparseRows, DoNotDoAGradientThatIsAResult) {
-  expect_whole(step(R"(
+  expect_all_rows(step(R"(
     next %table = sub(%table, mul(%rate, %g))
     return %g)"),
-               "%g is a result");
+                  "%g is a result");
 }
 
 TEST(SparseRows, DoNotDoASumOfWhatIsNotZeroElsewhere) {
-  expect_whole(step(R"(
+  expect_all_rows(step(R"(
     %sum = sum(exp(%g)) {axes = [0,1]}
     next %table = sub(%table, mul(%sum, %g))
     return %sum)"),
-               "%sum sums what is not zero without a gradient");
+                  "%sum sums what is not zero without a gradient");
 }
 
 TEST(SparseRows, DoNotDoATableThatIsAlsoMultiplied) {
-  expect_whole(step(R"(
+  expect_all_rows(step(R"(
     next %table = sub(%table, mul(%rate, %g))
     return matmul(%g, %g) {transpose_b = true})"),
-               "%matmul reads the gradient as a whole");
+                  "%matmul reads the gradient as a whole");
 }
 
 TEST(SparseRows, LeaveATableThatIsSmallerThanItsIndicesAlone) {

@@ -39,12 +39,6 @@ void expect_close(const std::string& what, const Literal& a, const Literal& b, d
   }
 }
 
-double dot(const Literal& a, const Literal& b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.elements(); ++i) sum += a.element(i) * b.element(i);
-  return sum;
-}
-
 Literal moved(const Literal& x, const Literal& direction, double distance) {
   if (!is_floating(x.dtype())) return x;
   std::vector<double> values;
@@ -116,6 +110,12 @@ GraphPtr with_loss(const GraphPtr& graph, bool gradients) {
 }
 
 }  // namespace
+
+double dot(const Literal& a, const Literal& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.elements(); ++i) sum += a.element(i) * b.element(i);
+  return sum;
+}
 
 Arguments random_arguments(const Graph& graph, unsigned seed, const Ranges& ranges) {
   std::mt19937 random(seed);

@@ -46,6 +46,9 @@ double expect_gradients(const GraphPtr& graph, std::string_view passes, unsigned
                         const Ranges& ranges = {}, int* kinks = nullptr);
 inline constexpr unsigned kDirections = 2;
 
+/// The sum of the products of their elements, in f64.
+double dot(const Literal& a, const Literal& b);
+
 /// How many nodes of the op there are, in the graph and in its regions.
 int count(const Graph& graph, std::string_view op);
 /// The same without regions.

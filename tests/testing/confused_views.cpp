@@ -10,7 +10,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Ints extents_of(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
+Ints ints_of(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
 
 }  // namespace
 
@@ -57,7 +57,7 @@ Sized Confuser::moved(const Sized& x) {
 }
 
 Sized Confuser::reshaped(const Sized& x) {
-  Ints shape = extents_of(x.shape());
+  Ints shape = ints_of(x.shape());
   switch (draw(0, 4)) {
     case 0:
       shape = {x.shape().elements()};

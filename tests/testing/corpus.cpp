@@ -4,13 +4,17 @@
 
 #include <cstdlib>
 
+#include "tests/testing/source_tree.h"
+
 namespace graphc::testing {
 
 std::optional<std::filesystem::path> find_corpus(std::string_view name) {
   const char* data = std::getenv("GRAPHC_DATA");
-  const std::filesystem::path root = data != nullptr ? data : GRAPHC_SOURCE_DIR "/../shared/data";
+  const std::filesystem::path root = data != nullptr ? data : source_path("../shared/data");
   if (!std::filesystem::is_directory(root / name)) return std::nullopt;
   return root / name;
 }
+
+std::filesystem::path tiny_ptb() { return source_path("tests/models/data/tiny_ptb"); }
 
 }  // namespace graphc::testing

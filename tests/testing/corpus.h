@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tests look for the public corpora, which are not part of the project.
+// Where tests find corpora: the public ones, which are not part of the project, and our own.
 #pragma once
 
 #include <filesystem>
@@ -11,5 +11,8 @@ namespace graphc::testing {
 /// The folder `name` in GRAPHC_DATA, else in shared/data beside the source folder; nothing when it
 /// is not there, and then a test that needs it is skipped.
 std::optional<std::filesystem::path> find_corpus(std::string_view name);
+
+/// The corpus of a few lines that is part of the project.
+std::filesystem::path tiny_ptb();
 
 }  // namespace graphc::testing

@@ -7,13 +7,14 @@
 #include <sstream>
 
 #include "ir/error.h"
+#include "tests/testing/source_tree.h"
 
 namespace graphc::testing {
 
 namespace filesystem = std::filesystem;
 
 std::vector<std::string> all_documents() {
-  const filesystem::path root = GRAPHC_SOURCE_DIR;
+  const filesystem::path root = source_path("");
   std::vector<std::string> paths;
   const auto add = [&](const filesystem::directory_entry& entry) {
     if (entry.path().extension() == ".md")
@@ -28,7 +29,7 @@ std::vector<std::string> all_documents() {
 }
 
 std::string document_text(const std::string& path) {
-  std::ifstream file(filesystem::path(GRAPHC_SOURCE_DIR) / path, std::ios::binary);
+  std::ifstream file(source_path(path), std::ios::binary);
   if (!file) throw input_error({}, "cannot read '{}'", path);
   std::ostringstream text;
   text << file.rdbuf();

@@ -15,15 +15,15 @@ using Ints = std::vector<int64_t>;
 constexpr int64_t kLimit = int64_t{1} << 22;
 
 /// A value and what its elements are at most, signs aside.
-struct Bounded {
+struct ExactValue {
   Value value;
   int64_t bound = 0;
 
   const Shape& shape() const { return value.shape(); }
   DType dtype() const { return value.dtype(); }
 };
-using Pool = std::vector<Bounded>;
-using Fresh = std::function<Bounded(DType, const Shape&)>;
+using ExactPool = std::vector<ExactValue>;
+using Fresh = std::function<ExactValue(DType, const Shape&)>;
 
 class ExactGenerator {
  public:
@@ -31,7 +31,7 @@ class ExactGenerator {
 
   int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool flip() { return draw(0, 1) == 1; }
-  Bounded pick(const Pool& pool) { return pool[size_t(draw(0, int(pool.size()) - 1))]; }
+  ExactValue pick(const ExactPool& pool) { return pool[size_t(draw(0, int(pool.size()) - 1))]; }
   DType random_dtype() { return draw(0, 2) == 0 ? DType::i32 : DType::f32; }
 
   Shape random_shape() {
@@ -41,47 +41,47 @@ class ExactGenerator {
     return Shape(shape);
   }
 
-  void grow(Graph& graph, Pool& pool, int nodes, const Fresh& fresh) {
+  void grow(Graph& graph, ExactPool& pool, int nodes, const Fresh& fresh) {
     for (int i = 0; i < nodes; ++i) {
-      const Bounded made = apply_one(graph, tamed(pick(pool)), pool, fresh);
+      const ExactValue made = apply_one(graph, tamed(pick(pool)), pool, fresh);
       GRAPHC_CHECK(made.bound <= kLimit, "a bound of {}", made.bound);
       if (made.shape().elements() <= 4096) pool.push_back(made);
     }
   }
 
   /// A loop over three to five steps, its results. A carry is kept within its bound at each step.
-  Pool add_loop(Graph& graph, const Pool& pool, const Fresh& fresh) {
+  ExactPool add_loop(Graph& graph, const ExactPool& pool, const Fresh& fresh) {
     const int64_t steps = draw(3, 5);
     auto body = std::make_unique<Graph>("body");
     ScanParts parts;
-    Pool inside, carries;
+    ExactPool inside, carries;
     for (int i = draw(1, 2); i > 0; --i) {
       const Shape shape = pick(pool).shape();
-      const Bounded stream =
+      const ExactValue stream =
           fresh(random_dtype(), shape.rank() < 4 ? shape.insert(0, steps) : Shape{steps});
       parts.streams.push_back(stream.value);
       const Type step{stream.dtype(), stream.shape().without(0)};
       inside.push_back({body->input(step, "x"), stream.bound});
     }
     for (int i = draw(1, 2); i > 0; --i) {
-      const Bounded initial = tamed(pick(pool));
+      const ExactValue initial = tamed(pick(pool));
       parts.initial.push_back(initial.value);
       carries.push_back(
           {body->input(initial.value.type(), "h"), std::max<int64_t>(initial.bound, 8)});
     }
     inside.insert(inside.end(), carries.begin(), carries.end());
     // Inputs come in the order streams, carries, captures: captures are made as they are needed.
-    const auto capture = [&](DType dtype, const Shape& shape) -> Bounded {
-      const Bounded outer = fresh(dtype, shape);
+    const auto capture = [&](DType dtype, const Shape& shape) -> ExactValue {
+      const ExactValue outer = fresh(dtype, shape);
       parts.captures.push_back(outer.value);
       return {body->input({dtype, shape}, "w"), outer.bound};
     };
     grow(*body, inside, draw(3, 9), capture);
     Values results;
-    for (const Bounded& carry : carries) results.push_back(next_of(carry, inside).value);
-    Pool made;
+    for (const ExactValue& carry : carries) results.push_back(next_of(carry, inside).value);
+    ExactPool made;
     for (int i = draw(1, 2); i > 0; --i) made.push_back(pick(inside));
-    for (const Bounded& emit : made) results.push_back(emit.value);
+    for (const ExactValue& emit : made) results.push_back(emit.value);
     body->set_results(results);
     parts.body = freeze(std::move(body));
     parts.steps = steps;
@@ -93,27 +93,27 @@ class ExactGenerator {
   }
 
  private:
-  Bounded clipped(const Bounded& x, int64_t bound) {
+  ExactValue clipped(const ExactValue& x, int64_t bound) {
     return {minimum(maximum(x.value, -bound), bound), bound};
   }
 
   /// The same or, of large numbers, small ones made of them.
-  Bounded tamed(const Bounded& x) {
+  ExactValue tamed(const ExactValue& x) {
     if (x.bound <= 1000) return x;
     if (x.dtype() == DType::f32 && flip()) return {remainder(x.value, 7), 7};
     return clipped(x, 9);
   }
 
-  Bounded next_of(const Bounded& carry, const Pool& pool) {
-    Pool alike;
-    for (const Bounded& value : pool) {
+  ExactValue next_of(const ExactValue& carry, const ExactPool& pool) {
+    ExactPool alike;
+    for (const ExactValue& value : pool) {
       if (value.value.type() == carry.value.type() && value.bound + carry.bound <= kLimit)
         alike.push_back(value);
     }
     return clipped({carry.value + pick(alike).value, 0}, carry.bound);
   }
 
-  Bounded unary(const Bounded& x) {
+  ExactValue unary(const ExactValue& x) {
     const bool real = x.dtype() == DType::f32;
     switch (draw(0, 8)) {
       case 0:
@@ -123,16 +123,17 @@ class ExactGenerator {
       case 2:
         return {maximum(x.value, 0), x.bound};
       case 3:
-        return real ? Bounded{floor(x.value * 0.5), x.bound} : Bounded{x.value * 2, x.bound * 2};
+        return real ? ExactValue{floor(x.value * 0.5), x.bound}
+                    : ExactValue{x.value * 2, x.bound * 2};
       case 4:
-        return real ? Bounded{sign(x.value), 1} : Bounded{minimum(x.value, 3), x.bound + 3};
+        return real ? ExactValue{sign(x.value), 1} : ExactValue{minimum(x.value, 3), x.bound + 3};
       case 5:
         return {square(x.value), x.bound * x.bound};
       case 6:
         return {x.value * 3 - 1, x.bound * 3 + 1};
       case 7:
-        return real ? Bounded{round(x.value * 0.25), x.bound}
-                    : Bounded{x.value + x.value, x.bound * 2};
+        return real ? ExactValue{round(x.value * 0.25), x.bound}
+                    : ExactValue{x.value + x.value, x.bound * 2};
       default:
         return {cast(x.value, real ? DType::i32 : DType::f32), x.bound};
     }
@@ -151,13 +152,13 @@ class ExactGenerator {
     }
   }
 
-  Bounded binary(const Bounded& x, const Pool& pool) {
-    Pool fitting;
-    for (const Bounded& value : pool) {
+  ExactValue binary(const ExactValue& x, const ExactPool& pool) {
+    ExactPool fitting;
+    for (const ExactValue& value : pool) {
       if (value.dtype() == x.dtype() && broadcast(value.shape(), x.shape()))
         fitting.push_back(value);
     }
-    Bounded y = tamed(pick(fitting));
+    ExactValue y = tamed(pick(fitting));
     const int64_t larger = std::max(x.bound, y.bound);
     switch (draw(0, 6)) {
       case 0:
@@ -177,7 +178,7 @@ class ExactGenerator {
     }
   }
 
-  Bounded reduce(const Bounded& x) {
+  ExactValue reduce(const ExactValue& x) {
     Ints axes;
     int64_t count = 1;
     for (int axis = 0; axis < x.shape().rank(); ++axis) {
@@ -201,25 +202,25 @@ class ExactGenerator {
   }
 
   /// -1, 0 or 1.
-  Value sign_of(const Bounded& x) { return clipped(x, 1).value; }
+  Value sign_of(const ExactValue& x) { return clipped(x, 1).value; }
 
-  Bounded running(const Bounded& x) {
+  ExactValue running(const ExactValue& x) {
     const int axis = draw(0, x.shape().rank() - 1);
     return {cumsum(sign_of(x), axis, flip()), x.shape()[axis]};
   }
 
-  Bounded product(const Bounded& x, const Fresh& fresh) {
+  ExactValue product(const ExactValue& x, const Fresh& fresh) {
     const bool ta = x.shape().rank() == 2 && flip(), tb = flip();
     const int64_t k = x.shape()[ta ? 0 : -1], n = draw(1, 3) == 1 ? 1 : draw(2, 37);
-    const Bounded w = fresh(DType::f32, tb ? Shape{n, k} : Shape{k, n});
+    const ExactValue w = fresh(DType::f32, tb ? Shape{n, k} : Shape{k, n});
     return {matmul(x.value, w.value, ta, tb), x.bound * w.bound * k};
   }
 
   /// Another shape, the same elements or some of them.
-  Bounded rearrange(const Bounded& x, const Pool& pool) {
+  ExactValue rearrange(const ExactValue& x, const ExactPool& pool) {
     const int rank = x.shape().rank(), axis = draw(0, rank - 1);
     const int64_t extent = x.shape()[axis];
-    const auto same = [&](Value value) { return Bounded{value, x.bound}; };
+    const auto same = [&](Value value) { return ExactValue{value, x.bound}; };
     switch (draw(0, 8)) {
       case 0:
         return same(reshape(x.value, {x.shape().elements()}));
@@ -249,9 +250,9 @@ class ExactGenerator {
       case 6:
         return same(reverse(x.value, {axis}));
       case 7: {
-        const Bounded other = pick(pool);
+        const ExactValue other = pick(pool);
         const bool fits = other.value.type() == x.value.type();
-        const Bounded y = fits ? other : Bounded{neg(x.value), x.bound};
+        const ExactValue y = fits ? other : ExactValue{neg(x.value), x.bound};
         Graph& graph = *x.value.node->graph;
         const Value left = less(iota(graph, x.shape(), axis), draw(0, int(extent)));
         return {select(left, x.value, y.value), std::max(x.bound, y.bound)};
@@ -263,10 +264,10 @@ class ExactGenerator {
   }
 
   /// Rows of x by indices: constants, or numbers of the graph.
-  Bounded by_index(Graph& graph, const Bounded& x, const Pool& pool) {
+  ExactValue by_index(Graph& graph, const ExactValue& x, const ExactPool& pool) {
     const int64_t extent = x.shape()[0];
     Value indices;
-    const Bounded other = pick(pool);
+    const ExactValue other = pick(pool);
     if (flip() && other.shape().rank() == 1 && other.shape().elements() <= 40) {
       indices = minimum(maximum(cast(other.value, DType::i32), 0), extent - 1);
     } else {
@@ -281,7 +282,8 @@ class ExactGenerator {
     return {scatter_add(x.value, indices, taken), x.bound * (1 + indices.shape().elements())};
   }
 
-  Bounded apply_one(Graph& graph, const Bounded& x, const Pool& pool, const Fresh& fresh) {
+  ExactValue apply_one(Graph& graph, const ExactValue& x, const ExactPool& pool,
+                       const Fresh& fresh) {
     const int kind = x.shape().rank() == 0 ? draw(0, 6) : draw(0, 17);
     if (kind <= 2) return unary(x);
     if (kind <= 6) return binary(x, pool);
@@ -301,8 +303,8 @@ class ExactGenerator {
 GraphPtr exact_graph(unsigned seed, int nodes, bool loop) {
   ExactGenerator generator(seed);
   auto graph = std::make_unique<Graph>("exact");
-  Pool pool;
-  const auto fresh = [&](DType dtype, const Shape& shape) -> Bounded {
+  ExactPool pool;
+  const auto fresh = [&](DType dtype, const Shape& shape) -> ExactValue {
     return {graph->input({dtype, shape}, "x"), kExactInput};
   };
   pool.push_back(fresh(DType::f32, generator.random_shape()));
@@ -311,7 +313,7 @@ GraphPtr exact_graph(unsigned seed, int nodes, bool loop) {
   const int before = loop ? nodes / 2 : nodes;
   generator.grow(*graph, pool, before, fresh);
   if (loop) {
-    for (const Bounded& made : generator.add_loop(*graph, pool, fresh)) pool.push_back(made);
+    for (const ExactValue& made : generator.add_loop(*graph, pool, fresh)) pool.push_back(made);
     generator.grow(*graph, pool, nodes - before, fresh);
   }
   Values results;

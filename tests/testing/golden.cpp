@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "runtime/files/files.h"
 #include "runtime/files/safetensors.h"
+#include "tests/testing/source_tree.h"
 
 namespace graphc::testing {
 namespace {
@@ -17,7 +18,7 @@ constexpr const char* kLstmStep = R"(
     %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
     %h.1 = mul(sigmoid(%o), tanh(%c.1)))";
 
-constexpr GoldenCell cells[] = {
+constexpr GoldenCell kGoldenCells[] = {
     {"lstm", kLstmCarries, "%w, %u, %b", kLstmStep},
     {"lstm_one_step", kLstmCarries, "%w, %u, %b", kLstmStep},
     {"peephole", kLstmCarries, "%w, %u, %b, %p_i, %p_f, %p_o", R"(
@@ -56,21 +57,17 @@ constexpr GoldenCell cells[] = {
     %h.1 = tanh(add(add(matmul(%x.t, %w), matmul(%h, %u)), %b)))"},
 };
 
-std::filesystem::path folder() {
-  return std::filesystem::path(GRAPHC_SOURCE_DIR) / "tests" / "golden";
-}
-
 }  // namespace
 
-std::span<const GoldenCell> golden_cells() { return cells; }
+std::span<const GoldenCell> golden_cells() { return kGoldenCells; }
 
 std::vector<double> golden_losses(const std::string& name) {
-  const std::string text = read_file(folder() / (name + ".json"));
+  const std::string text = read_file(source_path("tests/golden/" + name + ".json"));
   return nlohmann::json::parse(text).at("losses").get<std::vector<double>>();
 }
 
 std::map<std::string, Literal> golden_arrays(const std::string& name) {
-  return read_safetensors(folder() / (name + ".safetensors")).arrays;
+  return read_safetensors(source_path("tests/golden/" + name + ".safetensors")).arrays;
 }
 
 std::vector<std::string> golden_arguments(const std::map<std::string, Literal>& arrays) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// The smallest normal number: below it f32 has fewer bits, or none where a target flushes.
-constexpr double kSmallest = 0x1p-126;
+constexpr double kSmallestNormal = 0x1p-126;
 
 Value as_number(Value x) { return cast(x, DType::f32); }
 
@@ -207,7 +207,7 @@ Value sum_of_errors(Value a, Value b) {
 }
 
 Value rounded(Value value, Value error, double units) {
-  return sum_of_errors(error, abs(value) * (units * kUnitRoundoff) + kSmallest);
+  return sum_of_errors(error, abs(value) * (units * kUnitRoundoff) + kSmallestNormal);
 }
 
 Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, Graph& to) {

@@ -27,6 +27,8 @@ bool is_source(const SourceFile& file) {
 
 }  // namespace
 
+std::string source_path(std::string_view path) { return GRAPHC_SOURCE_DIR "/" + std::string(path); }
+
 SourceFile source_file(std::string path, std::string_view text) {
   SourceFile file{std::move(path), {}};
   std::istringstream stream{std::string(text)};
@@ -35,7 +37,7 @@ SourceFile source_file(std::string path, std::string_view text) {
 }
 
 SourceFile read_source_file(std::string path) {
-  std::ifstream stream(filesystem::path(GRAPHC_SOURCE_DIR) / path, std::ios::binary);
+  std::ifstream stream(source_path(path), std::ios::binary);
   if (!stream) throw input_error({}, "cannot read '{}'", path);
   std::ostringstream text;
   text << stream.rdbuf();
@@ -43,7 +45,7 @@ SourceFile read_source_file(std::string path) {
 }
 
 std::vector<SourceFile> source_files() {
-  const filesystem::path root = GRAPHC_SOURCE_DIR;
+  const filesystem::path root = source_path("");
   std::vector<SourceFile> files{read_source_file("CMakeLists.txt")};
   for (const char* folder : folders) {
     if (!filesystem::exists(root / folder)) continue;

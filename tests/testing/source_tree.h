@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's own sources, read by the tests that hold its rules.
+// The project's own sources: where they are, and what the tests that hold its rules read.
 #pragma once
 
 #include <string>
@@ -7,6 +7,9 @@
 #include <vector>
 
 namespace graphc::testing {
+
+/// Where the file or folder of the project is whose path from the repository root is `path`.
+std::string source_path(std::string_view path);
 
 /// One text file of the project.
 struct SourceFile {

@@ -13,9 +13,9 @@ constexpr int64_t kWhole = 600;
 constexpr int kDirections = 8;
 
 /// The generator's numbers.
-class Numbers {
+class Stream {
  public:
-  explicit Numbers(uint64_t seed) : state_(seed) {
+  explicit Stream(uint64_t seed) : state_(seed) {
     for (int i = 0; i < 4; ++i) bits();
   }
 
@@ -197,7 +197,7 @@ GraphPtr wide_layer(const WideCase& c, Derivatives derivatives) {
 }
 
 std::vector<Literal> wide_inputs(const WideCase& c) {
-  Numbers numbers(seed_of(c));
+  Stream numbers(seed_of(c));
   std::vector<Literal> inputs;
   for (const auto& [name, axes] : arguments_of(c))
     inputs.push_back(numbers.array(shape_of(c, axes)));
@@ -233,7 +233,7 @@ std::vector<WideDifference> compare(const WideCase& c, const std::vector<Literal
       for (int64_t k = 0; k < found.elements(); ++k) differ(found.element(k), wanted.element(k));
     } else {
       d.scale *= std::sqrt(double(found.elements()));
-      Numbers draw(seed_of(c) * 100 + i);
+      Stream draw(seed_of(c) * 100 + i);
       for (int k = 0; k < kDirections; ++k) {
         const Literal direction = draw.array({found.elements()});
         double product = 0;

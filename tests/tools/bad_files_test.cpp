@@ -8,6 +8,7 @@
 
 #include "ir/error.h"
 #include "runtime/files/files.h"
+#include "tests/testing/corpus.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
@@ -19,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr const char* kGraph = "graph @f(%x: f32[2]) state(%s: f32[2]) { return add(%x, %s) }";
+constexpr const char* kGoodGraph = "graph @f(%x: f32[2]) state(%s: f32[2]) { return add(%x, %s) }";
 
 /// A folder with files to give, and where a command writes.
 class BadFiles : public ::testing::Test {
@@ -30,7 +31,7 @@ class BadFiles : public ::testing::Test {
   };
 
   BadFiles() {
-    folder_.add("good.graph", kGraph);
+    folder_.add("good.graph", kGoodGraph);
     for (const char* ending : {"graph", "pb", "pbtxt", "json", "npy", "safetensors"}) {
       folder_.add(fmt::format("empty.{}", ending), "");
       folder_.add(fmt::format("bytes.{}", ending), bytes());
@@ -149,7 +150,7 @@ TEST_F(BadFiles, AreRefusedAsATextToLearn) {
 
 TEST_F(BadFiles, AreRefusedAsACorpus) {
   for (const char* name : {"ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"}) {
-    const std::string corpus = fmt::format("{}/tests/models/data/tiny_ptb", GRAPHC_SOURCE_DIR);
+    const std::string corpus = testing::tiny_ptb().string();
     for (const char* kind : {"missing", "empty", "bytes", "folder", "unreadable"}) {
       const std::string copy = path("corpus");
       std::filesystem::remove_all(copy);

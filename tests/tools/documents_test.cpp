@@ -10,6 +10,7 @@
 
 #include "runtime/files/files.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
 namespace graphc::testing {
@@ -54,7 +55,7 @@ TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
   }
   count("commands of documents", int64_t(document.transcripts.size()));
   if (bless) {
-    const std::string path = std::string(GRAPHC_SOURCE_DIR) + "/" + GetParam();
+    const std::string path = source_path(GetParam());
     write_file_atomically(path, with_outputs(document, outputs));
   }
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/testing/documents.h"
+#include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
 namespace graphc::testing {
@@ -34,7 +35,7 @@ TEST(Extending, PatchesApply) {
     const std::string file = folder.add("it.patch", patch).string();
     const auto check = [&](const std::string& options) {
       return run_bash(
-          fmt::format("cd '{}' && git apply --check {} '{}'", GRAPHC_SOURCE_DIR, options, file),
+          fmt::format("cd '{}' && git apply --check {} '{}'", source_path(""), options, file),
           folder);
     };
     EXPECT_EQ(check("").code, 0) << check("").err << patch;
@@ -44,7 +45,7 @@ TEST(Extending, PatchesApply) {
 
 /// The sources, without what was built from them.
 void copy_sources(const std::filesystem::path& to) {
-  for (const auto& entry : std::filesystem::directory_iterator(GRAPHC_SOURCE_DIR)) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_path(""))) {
     const std::string name = entry.path().filename().string();
     if (name == "build" || name == ".git") continue;
     std::filesystem::copy(entry.path(), to / name, std::filesystem::copy_options::recursive);

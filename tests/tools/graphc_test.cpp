@@ -9,13 +9,15 @@
 #include "ir/serialize.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
+#include "tests/testing/corpus.h"
 #include "tests/testing/temporary_folder.h"
-#include "tests/tools/run_tool.h"
+#include "tests/tools/shell.h"
 
 namespace graphc {
 namespace {
 
 using graphc::testing::content;
+using graphc::testing::graphc;
 using graphc::testing::Ran;
 using graphc::testing::TemporaryFolder;
 using ::testing::AllOf;
@@ -23,10 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-Ran graphc(const std::string& arguments, const std::string& input = "") {
-  return graphc::testing::run_tool(GRAPHC_TOOL, arguments, input);
-}
 
 constexpr const char* kGraph = R"(
 graph @f(%x: f32[2], %y: f32[2]) state(%count: f32[]) {
@@ -41,8 +39,8 @@ TEST(GraphcTool, ListsWhatThereIs) {
   EXPECT_EQ(ops.code, 0);
   EXPECT_THAT(ops.err, IsEmpty());
   for (const Op* op : all_ops()) EXPECT_THAT(ops.out, HasSubstr(std::string(op->name)));
-  const auto json = nlohmann::json::parse(graphc("ops --json").out);
-  EXPECT_EQ(json.size(), all_ops().size());
+  const auto listed = nlohmann::json::parse(graphc("ops --json").out);
+  EXPECT_EQ(listed.size(), all_ops().size());
   EXPECT_THAT(graphc("models").out, AllOf(HasSubstr("lstm-layer"), HasSubstr("ptb-lm"),
                                           HasSubstr("unmerged-norm=false")));
   EXPECT_THAT(graphc("targets").out, HasSubstr("reference"));
@@ -269,10 +267,9 @@ TEST(GraphcTool, ALossThatIsNotFiniteIsFour) {
                     target, init.string()));
     EXPECT_EQ(ran.code, 4) << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("the loss is nan at step 1"));
-    const Ran overflow =
-        graphc(fmt::format("train ptb-lm size=test batch=1 learning-rate=3e38 --target={} --data "
-                           "{}/tests/models/data/tiny_ptb",
-                           target, GRAPHC_SOURCE_DIR));
+    const Ran overflow = graphc(
+        fmt::format("train ptb-lm size=test batch=1 learning-rate=3e38 --target={} --data {}",
+                    target, testing::tiny_ptb().string()));
     EXPECT_EQ(overflow.code, 4) << overflow.err;
     EXPECT_THAT(overflow.err, HasSubstr("the loss is inf at step 2"));
   }

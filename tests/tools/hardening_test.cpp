@@ -15,9 +15,9 @@ namespace graphc {
 namespace {
 
 /// A 64-bit ELF program of this machine's byte order.
-class Program {
+class ElfFile {
  public:
-  explicit Program(const std::string& path) : bytes_(read_file(path)) {
+  explicit ElfFile(const std::string& path) : bytes_(read_file(path)) {
     header_ = at<Elf64_Ehdr>(0);
     EXPECT_EQ(std::memcmp(header_.e_ident, ELFMAG, SELFMAG), 0) << path;
     EXPECT_EQ(header_.e_ident[EI_CLASS], ELFCLASS64) << path;
@@ -65,7 +65,7 @@ class Program {
 
 class HardenedProgram : public ::testing::TestWithParam<const char*> {
  protected:
-  const Program program_{GetParam()};
+  const ElfFile program_{GetParam()};
 };
 
 TEST_P(HardenedProgram, LiesAtRandomAddresses) {

@@ -6,6 +6,7 @@
 #include "ir/op.h"
 #include "runtime/files/files.h"
 #include "tests/testing/documents.h"
+#include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
 namespace graphc::testing {
@@ -15,7 +16,7 @@ TEST(OpReference, IsInTheDocuments) {
   const Ran ran = run_bash("graphc ops --markdown", TemporaryFolder());
   ASSERT_EQ(ran.code, 0) << ran.err;
   if (std::getenv("GRAPHC_BLESS") != nullptr)
-    write_file_atomically(fmt::format("{}/docs/ops.md", GRAPHC_SOURCE_DIR), ran.out);
+    write_file_atomically(source_path("docs/ops.md"), ran.out);
   EXPECT_TRUE(ran.out == document_text("docs/ops.md"))
       << "docs/ops.md is not what `graphc ops --markdown` writes: GRAPHC_BLESS=1 rewrites it";
 }

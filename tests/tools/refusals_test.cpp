@@ -5,18 +5,15 @@
 
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
-#include "tests/tools/run_tool.h"
+#include "tests/tools/shell.h"
 
 namespace graphc {
 namespace {
 
+using graphc::testing::graphc;
 using graphc::testing::Ran;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Ran graphc(const std::string& arguments, const std::string& input = "") {
-  return graphc::testing::run_tool(GRAPHC_TOOL, arguments, input);
-}
 
 /// The one line on stderr of a command that is refused.
 std::string refusal(const std::string& arguments, const std::string& input = "") {

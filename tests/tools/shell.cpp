@@ -5,6 +5,10 @@
 
 namespace graphc::testing {
 
+Ran graphc(const std::string& arguments, const std::string& input) {
+  return run_tool(GRAPHC_TOOL, arguments, input);
+}
+
 Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged) {
   const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
   const auto file = folder.add(".script", fmt::format("cd '{}'\nexport PATH='{}':$PATH\n{}\n",

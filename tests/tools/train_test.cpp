@@ -7,22 +7,19 @@
 #include "runtime/files/safetensors.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
-#include "tests/tools/run_tool.h"
+#include "tests/tools/shell.h"
 
 namespace graphc {
 namespace {
 
 using graphc::testing::content;
+using graphc::testing::graphc;
 using graphc::testing::Ran;
 using graphc::testing::run_tool_until_signal;
 using graphc::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-Ran graphc(const std::string& arguments) {
-  return graphc::testing::run_tool(GRAPHC_TOOL, arguments);
-}
 
 const std::string kEndless =
     "train lstm-layer hidden=8 steps=4 batch=4 --target=reference --epochs 100000 --log - ";

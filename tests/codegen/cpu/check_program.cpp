@@ -46,14 +46,14 @@ GraphPtr expanded(const GraphPtr& graph) {
   return result;
 }
 
-struct Setting {
+struct ProgramSetting {
   cpu::CpuFeatures cpu;
   int threads;
   bool fuse;
 };
 
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
+std::vector<ProgramSetting> program_settings() {
+  std::vector<ProgramSetting> all;
   for (const cpu::CpuFeatures& cpu : cpu::cpus_of()) {
     for (int threads : {1, 2}) {
       for (bool fuse : {true, false}) all.push_back({cpu, threads, fuse});
@@ -62,7 +62,8 @@ std::vector<Setting> settings() {
   return all;
 }
 
-Literals run_compiled(const GraphPtr& graph, const Literals& inputs, const Setting& setting) {
+Literals run_compiled(const GraphPtr& graph, const Literals& inputs,
+                      const ProgramSetting& setting) {
   FuseOptions options;
   options.fuse = setting.fuse;
   const GraphPtr kernels = form_kernels(lower_reductions(graph), options);
@@ -105,7 +106,7 @@ void check_graph(const GraphPtr& original, int64_t index_limit) {
     inputs.push_back(random_literal(input.type(), random, index_limit));
   const Literals wanted = evaluate(*graph, inputs, {}, Precision::f64).results;
   Literals first;
-  for (const Setting& setting : settings()) {
+  for (const ProgramSetting& setting : program_settings()) {
     const Literals found = run_compiled(graph, inputs, setting);
     const std::string what =
         fmt::format("{} threads={} fuse={}", setting.cpu.name, setting.threads, setting.fuse);

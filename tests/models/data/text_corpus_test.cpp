@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TemporaryFolder;
 
-TextCorpus tiny() { return read_ptb(GRAPHC_SOURCE_DIR "/tests/models/data/tiny_ptb"); }
+TextCorpus tiny() { return read_ptb(testing::tiny_ptb()); }
 
 TEST(SplitWords, AtSpacesAndNewlinesOnly) {
   EXPECT_THAT(split_words(" a  b\nc\t\xc2\xa0 \n\n"),

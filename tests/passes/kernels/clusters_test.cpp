@@ -32,13 +32,13 @@ std::string kernels_of(const std::string& text, const std::string& passes = "fus
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-struct Case {
+struct Decision {
   const char* decision;
   const char* graph;
   const char* kernels;
 };
 
-const Case kCases[] = {
+const Decision kDecisions[] = {
     // --- what joins
     {"elementwise nodes of the same rows and columns", "(%x: f32[3,4]) { return tanh(sin(%x)) }",
      "map: sin tanh"},
@@ -106,7 +106,8 @@ const Case kCases[] = {
 };
 
 TEST(Clusters, AreWhatTheDecisionsSay) {
-  for (const Case& each : kCases) EXPECT_EQ(kernels_of(each.graph), each.kernels) << each.decision;
+  for (const Decision& each : kDecisions)
+    EXPECT_EQ(kernels_of(each.graph), each.kernels) << each.decision;
 }
 
 TEST(Clusters, AreSingleNodesWhereThatIsAskedFor) {

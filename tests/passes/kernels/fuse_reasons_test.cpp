@@ -17,13 +17,13 @@ namespace {
 
 const std::string kLoop = "a loop, not one recurrent kernel: ";
 
-struct Case {
+struct Refusal {
   const char* graph;   ///< its arguments and body
   const char* reason;  ///< behind kLoop
   const char* passes = "fuse";
 };
 
-const Case kCases[] = {
+const Refusal kRefusals[] = {
     // --- what was asked for, and loops that carry nothing
     {R"((%x: f32[3,8,4], %h0: f32[8,4]) {
       %h = scan %t in %x carry %c = %h0 { next %c = tanh(add(%c, %t)) }
@@ -157,7 +157,7 @@ const Case kCases[] = {
 };
 
 /// What fuse says about the loops of a graph, a line each.
-std::string reasons(const Case& each) {
+std::string refusals(const Refusal& each) {
   std::string said;
   const GraphPtr graph = parse_graph(std::string("graph @f") + each.graph);
   const PipelineResult result = run_pipeline(graph, parse_pipeline(each.passes));
@@ -166,9 +166,9 @@ std::string reasons(const Case& each) {
 }
 
 TEST(FuseReasons, AreGivenForTheGraphsThatHaveThem) {
-  for (const Case& each : kCases) {
+  for (const Refusal& each : kRefusals) {
     SCOPED_TRACE(each.reason);
-    EXPECT_EQ(reasons(each), kLoop + each.reason + "\n");
+    EXPECT_EQ(refusals(each), kLoop + each.reason + "\n");
   }
 }
 
@@ -181,9 +181,9 @@ std::string long_step(int nodes) {
 }
 
 TEST(FuseReasons, HaveALimitOfInstructions) {
-  EXPECT_EQ(reasons({long_step(4).c_str(), ""}), "");
+  EXPECT_EQ(refusals({long_step(4).c_str(), ""}), "");
   EXPECT_TRUE(
-      std::regex_search(reasons({long_step(400).c_str(), ""}),
+      std::regex_search(refusals({long_step(400).c_str(), ""}),
                         std::regex(kLoop + "its step has [0-9]+ instructions, more than 8192\n")));
 }
 
@@ -229,7 +229,7 @@ TEST(FuseReasons, HaveAGraphForEachInTheSources) {
       ++looked_at;
       const std::regex pattern = pattern_of(format);
       EXPECT_TRUE(std::ranges::any_of(
-          kCases, [&](const Case& each) { return std::regex_search(each.reason, pattern); }))
+          kRefusals, [&](const Refusal& each) { return std::regex_search(each.reason, pattern); }))
           << path << ": no graph here gets the reason \"" << format << "\"";
     }
   }

@@ -24,10 +24,10 @@ std::string file_of(int version, std::string_view header, std::string_view data)
   return bytes.append(header).append(data);
 }
 
-Literal parse(std::string_view bytes) { return parse_npy(bytes, "f"); }
+Literal array_in(std::string_view bytes) { return parse_npy(bytes, "f"); }
 
 std::string fault_of(std::string_view bytes) {
-  const std::string message = error_of(ErrorKind::input, [&] { parse(bytes); });
+  const std::string message = error_of(ErrorKind::input, [&] { array_in(bytes); });
   const std::string start = "'f' is not a .npy file that can be read: ";
   EXPECT_TRUE(message.starts_with(start)) << message;
   return message.substr(std::min(start.size(), message.size()));
@@ -68,7 +68,7 @@ TEST(Npy, RoundTrip) {
 TEST(Npy, AllVersions) {
   const std::string header = header_of("'<i4'", "False", "(1,)");
   for (int version : {1, 2, 3}) {
-    EXPECT_EQ(parse(file_of(version, header, std::string_view("\5\0\0\0", 4))).to_text(), "[5]");
+    EXPECT_EQ(array_in(file_of(version, header, std::string_view("\5\0\0\0", 4))).to_text(), "[5]");
   }
   EXPECT_EQ(fault_of(file_of(4, header, "1234")), "its version is 4.0, not 1.0, 2.0 or 3.0");
   EXPECT_EQ(fault_of(file_of(0, header, "1234")), "its version is 0.0, not 1.0, 2.0 or 3.0");
@@ -78,7 +78,7 @@ TEST(Npy, HeadersAsPythonMayWriteThem) {
   for (const char* header :
        {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1)}",
         "{ \"shape\" : (2,1,) ,\"fortran_order\":False, \"descr\":\"|u1\" , }   \n"}) {
-    EXPECT_EQ(parse(file_of(1, header, "\1\2")).to_text(), "[[1], [2]]") << header;
+    EXPECT_EQ(array_in(file_of(1, header, "\1\2")).to_text(), "[[1], [2]]") << header;
   }
 }
 
@@ -121,9 +121,9 @@ TEST(Npy, DamagedFiles) {
   const std::string first = npy_bytes(Literal(std::span<const float>(numbers), {3, 1}));
   const std::string third = file_of(3, header_of("'<i4'", "False", "(1,)"), "1234");
   for (const std::string& bytes : {first, third}) {
-    testing::check_truncations(bytes, parse);
+    testing::check_truncations(bytes, array_in);
     // Each bit of the numbers themselves, at least, gives another valid file.
-    EXPECT_GE(testing::check_bit_flips(bytes, parse), 32);
+    EXPECT_GE(testing::check_bit_flips(bytes, array_in), 32);
   }
 }
 

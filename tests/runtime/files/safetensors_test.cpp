@@ -25,10 +25,10 @@ std::string file_of(std::string_view header, std::string_view data) {
   return bytes.append(header).append(data);
 }
 
-Safetensors parse(std::string_view bytes) { return parse_safetensors(bytes, "f"); }
+Safetensors arrays_in(std::string_view bytes) { return parse_safetensors(bytes, "f"); }
 
 std::string fault_of(std::string_view header, std::string_view data) {
-  const std::string message = error_of(ErrorKind::input, [&] { parse(file_of(header, data)); });
+  const std::string message = error_of(ErrorKind::input, [&] { arrays_in(file_of(header, data)); });
   const std::string start = "'f' is not a valid safetensors file: ";
   EXPECT_TRUE(message.starts_with(start)) << message;
   return message.substr(std::min(start.size(), message.size()));
@@ -77,9 +77,9 @@ TEST(Safetensors, BytesAreFixed) {
 
 TEST(Safetensors, ArraysMayLieInAnyOrder) {
   const Safetensors content =
-      parse(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},)"
-                    R"("b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}  )",
-                    "\x01\x02\x03"));
+      arrays_in(file_of(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},)"
+                        R"("b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}  )",
+                        "\x01\x02\x03"));
   EXPECT_EQ(content.arrays.at("a").to_text(), "[3]");
   EXPECT_EQ(content.arrays.at("b").to_text(), "[1, 2]");
 }
@@ -90,7 +90,7 @@ TEST(Safetensors, OffsetsMustCoverTheDataOnce) {
                        R"("b":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}}}})",
                        end - begin, begin, end, other_end - other_begin, other_begin, other_end);
   };
-  parse(file_of(header(0, 2, 2, 4), "1234"));
+  arrays_in(file_of(header(0, 2, 2, 4), "1234"));
   EXPECT_EQ(fault_of(header(0, 2, 1, 4), "1234"),
             "array 'b' begins at byte 1, the one before ends at 2");
   EXPECT_EQ(fault_of(header(0, 1, 2, 4), "1234"),
@@ -112,7 +112,7 @@ std::string one_array(std::string_view dtype, std::string_view shape, std::strin
 
 TEST(Safetensors, ArraysThatContradictThemselves) {
   const std::string data(8, '\0');
-  parse(file_of(one_array("\"F32\"", "[2]", "[0,8]"), data));
+  arrays_in(file_of(one_array("\"F32\"", "[2]", "[0,8]"), data));
   const auto fault = [&](std::string_view dtype, std::string_view shape, std::string_view offsets) {
     return fault_of(one_array(dtype, shape, offsets), data);
   };
@@ -165,7 +165,7 @@ TEST(Safetensors, HeadersThatAreNotHeaders) {
 
 TEST(Safetensors, HeaderLength) {
   const auto fault = [](std::string_view bytes) {
-    return error_of(ErrorKind::input, [&] { parse(bytes); });
+    return error_of(ErrorKind::input, [&] { arrays_in(bytes); });
   };
   EXPECT_THAT(fault("1234567"), HasSubstr("it has 7 bytes, and 8 give the header's length"));
   EXPECT_THAT(fault(std::string_view("\x03\0\0\0\0\0\0\0{}", 10)),
@@ -179,9 +179,9 @@ TEST(Safetensors, DamagedFiles) {
   const auto path = folder.path() / "a.safetensors";
   write_safetensors(path, every_type());
   const std::string bytes = read_file(path);
-  testing::check_truncations(bytes, parse);
+  testing::check_truncations(bytes, arrays_in);
   // Flips in the numbers themselves and in names are another valid file.
-  EXPECT_GT(testing::check_bit_flips(bytes, parse), 100);
+  EXPECT_GT(testing::check_bit_flips(bytes, arrays_in), 100);
 }
 
 TEST(Safetensors, NamesThatCannotBeWritten) {
