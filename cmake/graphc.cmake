@@ -87,6 +87,17 @@ endfunction()
 function(graphc_compile_quickly target)
   if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O0 --param=asan-instrumentation-with-call-threshold=0)
+    graphc_compile_together(${target})
+  endif()
+endfunction()
+
+# graphc_compile_together(target): a few of its sources make one translation unit: most of the time
+# of a test goes into templates that the tests beside it instantiate as well. Only where sanitizers
+# make that dear: the other presets compile every source by itself, and see that it includes what it
+# uses. -DCMAKE_UNITY_BUILD=OFF does so here.
+function(graphc_compile_together target)
+  if(GRAPHC_SANITIZE STREQUAL "address" AND NOT DEFINED CMAKE_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
 endfunction()
 

@@ -3,6 +3,7 @@
 // it; and that there is a graph for every reason in the sources.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>
