@@ -12,6 +12,7 @@
 
 #include <array>
 #include <bit>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -26,6 +27,11 @@ namespace {
 /// than any wait of a balanced step. Threads that share CPUs should not keep each other waiting.
 constexpr int kPausesPinned = 2000;
 constexpr int kPausesShared = 20;
+/// How long it then offers its CPU before it sleeps, and for how long at once: no meeting of a step
+/// waits so long, but the threads that have no kernel left to compile do, and those whose CPUs
+/// others use.
+constexpr double kSecondsOffered = 1e-3;
+constexpr std::chrono::microseconds kNap{50};
 /// How long a worker looks out for the next run before it sleeps.
 constexpr double kSecondsBeforeSleep = 100e-6;
 
@@ -202,7 +208,14 @@ void ThreadTeam::spin_until(Ready ready) const {
     if (ready()) return;
     pause_briefly();
   }
-  while (!ready()) sched_yield();
+  const double deadline = steady_seconds() + kSecondsOffered;
+  while (!ready()) {
+    if (steady_seconds() < deadline) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
 }
 
 bool ThreadTeam::meet(int thread) {

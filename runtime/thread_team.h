@@ -2,7 +2,8 @@
 // The thread team: every thread runs the same function and meets the others at barriers.
 //
 // A compiled step has a meeting every few microseconds, and waking a sleeping thread costs fifty:
-// so threads are pinned, wait for each other by spinning, and sleep only between runs.
+// so threads are pinned, wait for each other by spinning, and sleep between runs alone, or when one
+// keeps the others waiting for a millisecond.
 #pragma once
 
 #include <atomic>

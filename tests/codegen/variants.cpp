@@ -126,9 +126,8 @@ std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads) {
 std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads) {
   std::vector<Way> ways = every_way(seed, threads);
   const unsigned turn = seed / 12;
-  for (unsigned i = 0; i < ways.size(); ++i) {
-    if (i != turn % ways.size()) ways[i].threads = {threads[(turn + i) % threads.size()]};
-  }
+  std::ranges::rotate(ways, ways.begin() + turn % ways.size());
+  for (size_t i = 1; i < ways.size(); ++i) ways[i].threads = {threads[(turn + i) % threads.size()]};
   return ways;
 }
 

@@ -21,9 +21,9 @@ struct Way {
 /// `threads`.
 std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads);
 
-/// The same ways for one of many seeds: the one whose turn it is on all of `threads`, each other on
-/// one of them. Where seeds stand for kinds of graphs with a period of up to 12, every kind meets
-/// every turn.
+/// The same ways for one of many seeds: first the one whose turn it is, on all of `threads`, then
+/// the others, on one of them each. Where seeds stand for kinds of graphs with a period of up to
+/// 12, every kind meets every turn.
 std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads);
 
 /// Compiles the graph for each of `levels` in each of `ways` and for each number of threads, where
