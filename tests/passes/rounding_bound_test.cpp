@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -225,6 +227,24 @@ TEST(RoundingBound, IsSharpForRandomGraphs) {
   EXPECT_GT(elements, 50'000);
   EXPECT_LT(loose * 100, elements);
   EXPECT_GT(reach, 0.5);
+}
+
+TEST(RoundingBound, OfATailOfASigmoidGrowsWithItsArgument) {
+  const GraphPtr graph = parse_graph(R"(
+graph @tail(%x: f32[2]) {
+  %y = sigmoid(mul(%x, 0.3)) : f32[2]
+  return %y
+}
+)");
+  Literal x(Type{DType::f32, {2}});
+  std::ranges::copy(std::array{-172.F, 172.F}, x.mutable_data<float>().begin());
+  const BoundedResults results = evaluate_with_bounds(*graph, {x});
+  const double tail = results.values[0].element(0);
+  EXPECT_NEAR(std::log(tail), -51.6, 1e-5);
+  // Half a unit of the last place of 51.6, at least, and no more than a few.
+  EXPECT_GT(results.bounds[0].element(0), 0x1p-19 * tail);
+  EXPECT_LT(results.bounds[0].element(0), 0x1p-16 * tail);
+  EXPECT_LT(results.bounds[0].element(1), 0x1p-20);
 }
 
 TEST(RoundingBound, SumsCountTheirTerms) {

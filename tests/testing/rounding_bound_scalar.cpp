@@ -46,7 +46,8 @@ Value carried(ScalarOp op, Value a, Value e, Value y) {
     case ScalarOp::tanh:
       return minimum((1.0 - square(tanh(nearest_to_zero()))) * e, 2.0);
     case ScalarOp::sigmoid: {
-      const Value steepest = sigmoid(nearest_to_zero());
+      // Of numbers below zero, where 1 - sigmoid is no difference of equals.
+      const Value steepest = sigmoid(neg(nearest_to_zero()));
       return minimum(steepest * (1.0 - steepest) * e, 1.0);
     }
     case ScalarOp::sin:
