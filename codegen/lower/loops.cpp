@@ -15,10 +15,10 @@ namespace {
 
 /// What a loop of no steps leaves of a carry: what there was, at its place.
 View handed_on(LowerContext& context, View initial) {
-  int& buffer = initial.address.buffer;
-  const Buffer from = context.plan().buffers[size_t(buffer)];
-  if (mutated(Mutant::state_handed_on_unseen) && from.place == Place::state)
-    buffer = context.add_buffer(from.name, from.place, from.index, from.bytes);
+  if (!mutated(Mutant::state_handed_on_unseen)) return initial;
+  const Buffer from = context.plan().buffers[size_t(initial.address.buffer)];
+  if (from.place == Place::state)
+    initial.address.buffer = context.add_buffer(from.name, from.place, from.index, from.bytes);
   return initial;
 }
 
