@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "ir/build.h"
@@ -245,6 +246,39 @@ graph @tail(%x: f32[2]) {
   EXPECT_GT(results.bounds[0].element(0), 0x1p-19 * tail);
   EXPECT_LT(results.bounds[0].element(0), 0x1p-16 * tail);
   EXPECT_LT(results.bounds[0].element(1), 0x1p-20);
+}
+
+/// Rows of a table by an index that a loop counts, and by one that a rounding may turn.
+BoundedResults rows_taken(float x) {
+  const GraphPtr graph = parse_graph(R"(
+graph @rows(%table: f32[4], %x: f32[1]) {
+  %zero = constant {dtype = i32, shape = [1], value = 0} : i32[1]
+  %counted, %end = scan {steps = 3} carry %i = %zero with %rows = %table {
+    %row = gather(%rows, %i) : f32[1]
+    next %i = add(%i, 1)
+    emit %row
+  } : f32[3,1], i32[1]
+  %tripled = mul(%x, 0.3) : f32[1]
+  %turned = cast(less(%tripled, 0.3)) {dtype = i32} : i32[1]
+  %other = gather(%table, %turned) : f32[1]
+  return %counted, %other
+}
+)");
+  Literal table(Type{DType::f32, {4}}), argument(Type{DType::f32, {1}});
+  std::ranges::copy(std::array{1.F, 2.F, 3.F, 4.F}, table.mutable_data<float>().begin());
+  argument.mutable_data<float>()[0] = x;
+  return evaluate_with_bounds(*graph, {table, argument});
+}
+
+TEST(RoundingBound, OfAnIndexIsAnythingOnlyWhereItMayBeAnother) {
+  for (const float x : {0.5F, 1.F}) {
+    const BoundedResults results = rows_taken(x);
+    for (int64_t step = 0; step < 3; ++step) {
+      EXPECT_EQ(results.values[0].element(step), double(step + 1));
+      EXPECT_EQ(results.bounds[0].element(step), 0);
+    }
+    EXPECT_EQ(results.bounds[1].element(0), x == 1 ? std::numeric_limits<double>::infinity() : 0);
+  }
 }
 
 TEST(RoundingBound, SumsCountTheirTerms) {

@@ -24,9 +24,8 @@ Sized Confuser::indices(const Scope& scope, const Sized& table, int64_t count) {
     return is_integer(x.dtype()) && x.rank() >= 1 && x.rank() <= 2 && x.shape().elements() <= 40 &&
            (count < 0 || x.shape() == Shape{count}) && (x.dtype() != DType::u8 || rows <= 256);
   };
-  // Whatever a loop of real numbers carries has a rounding bound, and an index may have none.
-  if (!options_.real && fits(table) && chance(50)) return clamped(table);
-  if (!options_.real && chance(60)) {
+  if (fits(table) && chance(50)) return clamped(table);
+  if (chance(60)) {
     if (const Sized found = pick(scope, fits); found.value) return clamped(found);
   }
   const int64_t n = count >= 0 ? count : one_of<int64_t>({0, 1, 1, 2, 2, rows_, steps_, half_});

@@ -52,14 +52,6 @@ Value error_of_sum(const Node& node, Value errors, const std::function<Value()>&
   return rounded(magnitudes(), errors, double(std::max<int64_t>(terms, 1)));
 }
 
-bool moves_elements(const Node& node) {
-  for (const Op* op : {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice, &ops::pad,
-                       &ops::reverse, &ops::concat, &ops::split, &ops::gather, &ops::scatter}) {
-    if (node.is(*op)) return true;
-  }
-  return false;
-}
-
 bool is_index(const Node& node, size_t operand) {
   if (node.is(ops::merge_rows)) return operand == 0;
   return operand == 1 &&
@@ -104,19 +96,28 @@ class Tracer {
     return results;
   }
 
-  void add_errors(const Node& node, const Bounds& x, Graph& to, Bounds& results) {
+  static void add_errors(const Node& node, const Bounds& x, Graph& to, Bounds& results) {
+    add_errors_of_values(node, x, to, results);
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!is_index(node, i) || !x[i].error) continue;
+      // Where an index may be another, every element may be any.
+      const Value turned = less(0.0, sum(x[i].error));
+      for (Bounded& result : results)
+        result.error = select(turned, kInfinite, whole_error(result, to));
+    }
+  }
+
+  static void add_errors_of_values(const Node& node, const Bounds& x, Graph& to, Bounds& results) {
     const auto all = [&](const std::function<Value(const Bounded&)>& part) {
       Values operands;
       for (size_t i = 0; i < x.size(); ++i)
         operands.push_back(is_index(node, i) ? x[i].value : part(x[i]));
       return operands;
     };
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (is_index(node, i) && x[i].error)
-        throw input_error(node.where, "{}: no bound where an index may be another", node.op.name);
-    }
+    bool without = true;
+    for (size_t i = 0; i < x.size(); ++i) without &= is_index(node, i) || !x[i].error;
     const Values errors =
-        exact(x) ? Values() : all([&](const Bounded& e) { return whole_error(e, to); });
+        without ? Values() : all([&](const Bounded& e) { return whole_error(e, to); });
     if (moves_elements(node) || node.is(ops::max)) {
       if (errors.empty()) return;
       const Node& moved = *same_op(node, errors, to).node;
@@ -181,51 +182,92 @@ class Tracer {
     return rounded(most, x.error ? most - least : Value(), double(factors));
   }
 
-  /// Carries and emits all have an error, streams and captures those that came with one.
+  /// Carries that are rounded have an error, and so has what comes with one or is handed one on.
   Bounds run_scan(const Scan& scan, const Bounds& x, Graph& to) {
-    auto body = std::make_unique<Graph>(scan.body().name());
-    const size_t streams = scan.streams().size(), carries = scan.initial().size();
-    ScanParts parts{.steps = scan.steps(), .reverse = scan.reverse()};
-    Bounds arguments(x.size());
-    const auto bind = [&](size_t begin, size_t end, bool always, Values& operands) {
-      for (size_t i = begin; i < end; ++i) {
-        const Value inner = scan.body().inputs()[i];
-        arguments[i].value = body->input(inner.type(), inner.name());
-        operands.push_back(x[i].value);
-      }
-      for (size_t i = begin; i < end; ++i) {
-        if (!always && !x[i].error) continue;
-        const Value inner = scan.body().inputs()[i];
-        arguments[i].error = body->input(error_type(inner.type()), inner.name() + "_error");
-        operands.push_back(whole_error(x[i], to));
-      }
-    };
-    bind(0, streams, false, parts.streams);
-    bind(streams, streams + carries, true, parts.initial);
-    bind(streams + carries, x.size(), false, parts.captures);
+    const size_t first = scan.streams().size(), carries = scan.initial().size();
+    std::vector<bool> erring;
+    for (const Bounded& operand : x) {
+      const bool carry = erring.size() >= first && erring.size() < first + carries;
+      erring.push_back(operand.error || (carry && is_floating(operand.value.dtype())));
+    }
+    while (true) {
+      auto body = std::make_unique<Graph>(scan.body().name());
+      const Bounds inner = run(scan.body(), bodys_arguments(scan, erring, *body), *body);
+      const std::vector<bool> before = erring;
+      for (size_t i = 0; i < carries; ++i) erring[first + i] = erring[first + i] || inner[i].error;
+      if (erring == before) return add_bounded_scan(scan, x, erring, inner, std::move(body), to);
+    }
+  }
 
-    const Bounds inner = run(scan.body(), arguments, *body);
-    const size_t emits = inner.size() - carries;
+  /// Inputs of the body: streams, their errors, carries, their errors, captures, their errors.
+  static Bounds bodys_arguments(const Scan& scan, const std::vector<bool>& erring, Graph& body) {
+    Bounds arguments(erring.size());
+    for_each_part(scan, [&](size_t begin, size_t end) {
+      const Values& inputs = scan.body().inputs();
+      for (size_t i = begin; i < end; ++i)
+        arguments[i].value = body.input(inputs[i].type(), inputs[i].name());
+      for (size_t i = begin; i < end; ++i) {
+        if (!erring[i]) continue;
+        arguments[i].error = body.input(error_type(inputs[i].type()), inputs[i].name() + "_error");
+      }
+    });
+    return arguments;
+  }
+
+  static void for_each_part(const Scan& scan, const std::function<void(size_t, size_t)>& visit) {
+    const size_t streams = scan.streams().size(), carries = scan.initial().size();
+    visit(0, streams);
+    visit(streams, streams + carries);
+    visit(streams + carries, scan.node().operands.size());
+  }
+
+  static Bounds add_bounded_scan(const Scan& scan, const Bounds& x, const std::vector<bool>& erring,
+                                 const Bounds& inner, std::unique_ptr<Graph> body, Graph& to) {
+    const size_t first = scan.streams().size(), carries = scan.initial().size();
+    ScanParts parts{.steps = scan.steps(), .reverse = scan.reverse()};
+    std::vector<Values*> operands{&parts.streams, &parts.initial, &parts.captures};
+    for_each_part(scan, [&, part = 0](size_t begin, size_t end) mutable {
+      Values& all = *operands[size_t(part++)];
+      for (size_t i = begin; i < end; ++i) all.push_back(x[i].value);
+      for (size_t i = begin; i < end; ++i) {
+        if (erring[i]) all.push_back(whole_error(x[i], to));
+      }
+    });
+    const auto has_error = [&](size_t i) {
+      return i < carries ? bool(erring[first + i]) : bool(inner[i].error);
+    };
     Values results;
     for (const auto& [begin, end] : {std::pair(size_t(0), carries), {carries, inner.size()}}) {
       for (size_t i = begin; i < end; ++i) results.push_back(inner[i].value);
-      for (size_t i = begin; i < end; ++i) results.push_back(whole_error(inner[i], *body));
+      for (size_t i = begin; i < end; ++i) {
+        if (has_error(i)) results.push_back(whole_error(inner[i], *body));
+      }
     }
     body->set_results(results);
     parts.body = freeze(std::move(body));
     const Node& made = add_scan(to, std::move(parts));
-    Bounds bounds;
-    const auto take = [&](size_t begin, size_t count) {
-      for (size_t i = begin; i < begin + count; ++i)
-        bounds.push_back({made.result(int(i)), made.result(int(i + count))});
-    };
-    take(0, emits);
-    take(2 * emits, carries);
+    Bounds bounds(inner.size());
+    int next = 0;
+    for (const auto& [begin, end] : {std::pair(carries, inner.size()), {size_t(0), carries}}) {
+      for (size_t i = begin; i < end; ++i) bounds[i].value = made.result(next++);
+      for (size_t i = begin; i < end; ++i) {
+        if (has_error(i)) bounds[i].error = made.result(next++);
+      }
+    }
+    std::ranges::rotate(bounds, bounds.begin() + long(carries));
     return bounds;
   }
 };
 
 }  // namespace
+
+bool moves_elements(const Node& node) {
+  for (const Op* op : {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice, &ops::pad,
+                       &ops::reverse, &ops::concat, &ops::split, &ops::gather, &ops::scatter}) {
+    if (node.is(*op)) return true;
+  }
+  return false;
+}
 
 GraphPtr with_rounding_bounds(const Graph& graph) {
   auto bounded = std::make_unique<Graph>(graph.name());

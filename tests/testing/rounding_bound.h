@@ -24,6 +24,9 @@ namespace graphc::testing {
 /// grow where they do not; where an error can be anything, it is infinite or a NaN.
 GraphPtr with_rounding_bounds(const Graph& graph);
 
+/// Whether the results are elements of the operands, as they are, in other places.
+bool moves_elements(const Node& node);
+
 /// Results in f64, and for each element how far rounding may lead a target from it.
 struct BoundedResults {
   std::vector<Literal> values, bounds;

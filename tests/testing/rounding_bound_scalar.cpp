@@ -2,13 +2,11 @@
 #include "tests/testing/rounding_bound_scalar.h"
 
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace graphc::testing {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// The smallest normal number: below it f32 has fewer bits, or none where a target flushes.
 constexpr double kSmallestNormal = 0x1p-126;
 

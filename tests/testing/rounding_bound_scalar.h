@@ -2,6 +2,8 @@
 // Errors of elementwise arithmetic; see rounding_bound.h.
 #pragma once
 
+#include <limits>
+
 #include "ir/build.h"
 #include "ir/scalar.h"
 
@@ -16,6 +18,9 @@ struct Bounded {
 
 /// Unit roundoff of f32.
 inline constexpr double kUnitRoundoff = 0x1p-24;
+
+/// An error that can be anything.
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// The larger error of two, their sum; either may be absent.
 Value larger_error(Value a, Value b);
