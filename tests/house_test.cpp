@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -90,14 +91,17 @@ std::vector<std::string> heading_faults(const SourceFile& file) {
 /// Lines that do not belong: work put off, tests switched off or skipped for any other reason than
 /// a missing GPU, libnvrtc or corpus.
 std::vector<std::string> content_faults(const SourceFile& file) {
-  static const std::regex put_off(R"(.*\b(TO)DO\b.*|.*\bFIX(ME)\b.*|.*\bDIS(ABLED)_.*)");
-  static const std::regex skip(R"(.*\bGTEST_(SKIP)\b.*)");
-  static const std::regex reason(R"lit(.*\(\) << "needs (a GPU|libnvrtc|the corpus).*)lit");
+  static const std::regex put_off(R"(\b(TO)DO\b|\bFIX(ME)\b|\bDIS(ABLED)_)");
+  static const std::regex skip(R"(\bGTEST_(SKIP)\b)");
+  static const std::regex reason(R"lit(\(\) << "needs (a GPU|libnvrtc|the corpus))lit");
   std::vector<std::string> faults;
   for (size_t i = 0; i < file.lines.size(); ++i) {
     const std::string& line = file.lines[i];
-    if (std::regex_match(line, put_off) ||
-        (std::regex_match(line, skip) && !std::regex_match(line, reason))) {
+    // Regular expressions over every line of the tree take seconds.
+    const auto in_line = [&](const char* part) { return line.find(part) != std::string::npos; };
+    if (!std::ranges::any_of(std::array{"DO", "ME", "ABLED_", "SKIP"}, in_line)) continue;
+    if (std::regex_search(line, put_off) ||
+        (std::regex_search(line, skip) && !std::regex_search(line, reason))) {
       faults.push_back(file.path + ":" + std::to_string(i + 1) + ": " + line);
     }
   }

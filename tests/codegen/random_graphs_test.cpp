@@ -2,8 +2,9 @@
 // Random graphs, half of them with a loop and a third gradients, compiled for every target in every
 // variant: every element agrees with the f64 evaluator within its running error bound, and bits do
 // not depend on the number of threads. Then graphs of whole numbers, which agree exactly.
-// GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first. A
-// graph that fails is reduced and written down as tests/codegen/variants.h says.
+// GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first,
+// GRAPHC_WAYS in how many ways each is compiled. A graph that fails is reduced and written down as
+// tests/codegen/variants.h says.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -29,9 +30,8 @@ DrawnOptions drawn_options(unsigned seed) {
           target_levels_for(seed, seed / 6)};
 }
 
-void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<int>& threads) {
+void check(const GraphPtr& graph, unsigned seed, Numbers numbers, const std::vector<Way>& ways) {
   const std::vector<TargetLevel> levels = drawn_options(seed).levels;
-  const std::vector<Way> ways = ways_of(seed, threads);
   const std::string what = first_difference(graph, seed, numbers, levels, ways);
   if (what.empty()) return;
   ADD_FAILURE() << what << "\n"
@@ -61,21 +61,22 @@ void go_through(Seeds seeds, const char* name, const CheckOne& check_one) {
   testing::count(name, seeds.count);
 }
 
-void check_real(Seeds seeds) {
+void check_real(Seeds seeds, size_t ways) {
   std::set<std::tuple<bool, bool, std::string>> kinds;
   go_through(seeds, "random graphs", [&](unsigned seed) {
     const DrawnOptions what = drawn_options(seed);
     for (const TargetLevel& level : what.levels)
       kinds.emplace(what.options.loop, what.options.gradient, level.text());
-    check(random_graph(seed, what.options), seed, Numbers::real, {1, 2});
+    check(random_graph(seed, what.options), seed, Numbers::real, ways_of(seed, {1, 2}, ways));
   });
   EXPECT_TRUE(seeds.count < 300 || kinds.size() == 4 * all_target_levels().size()) << kinds.size();
 }
 
-void check_whole(Seeds seeds) {
-  go_through(seeds, "exact random graphs", [](unsigned seed) {
+void check_whole(Seeds seeds, size_t ways) {
+  go_through(seeds, "exact random graphs", [&](unsigned seed) {
     const RandomGraphOptions options = drawn_options(seed).options;
-    check(exact_graph(seed, options.nodes, options.loop), seed, Numbers::whole, {1, 3});
+    check(exact_graph(seed, options.nodes, options.loop), seed, Numbers::whole,
+          ways_of(seed, {1, 3}, ways));
   });
 }
 
@@ -92,11 +93,11 @@ class RandomGraphsCpu : public ::testing::TestWithParam<int64_t> {
 };
 
 TEST_P(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 500})));
+  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 500})), ways_each(2));
 }
 
 TEST_P(RandomGraphsCpu, OfWholeNumbersAreExact) {
-  check_whole(part_of(asked_for("GRAPHC_EXACT_GRAPHS", {1, 200})));
+  check_whole(part_of(asked_for("GRAPHC_EXACT_GRAPHS", {1, 200})), ways_each(2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsCpu, ::testing::Range<int64_t>(0, kParts));
@@ -104,9 +105,13 @@ INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsCpu, ::testing::Range<int64_t>(0, kPa
 /// 20,000 graphs with the 500 of every run, in parts that run side by side.
 class RandomGraphsSlow : public ::testing::TestWithParam<int64_t> {};
 
-TEST_P(RandomGraphsSlow, AgreeWithTheEvaluator) { check_real({501 + 3900 * GetParam(), 3900}); }
+TEST_P(RandomGraphsSlow, AgreeWithTheEvaluator) {
+  check_real({501 + 3900 * GetParam(), 3900}, ways_each(4));
+}
 
-TEST_P(RandomGraphsSlow, OfWholeNumbersAreExact) { check_whole({201 + 400 * GetParam(), 400}); }
+TEST_P(RandomGraphsSlow, OfWholeNumbersAreExact) {
+  check_whole({201 + 400 * GetParam(), 400}, ways_each(4));
+}
 
 INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsSlow, ::testing::Range<int64_t>(0, 5));
 

@@ -123,12 +123,17 @@ std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads) {
           {variant, unroll, threads}};
 }
 
-std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads) {
+std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads, size_t count) {
   std::vector<Way> ways = every_way(seed, threads);
   const unsigned turn = seed / 12;
   std::ranges::rotate(ways, ways.begin() + turn % ways.size());
   for (size_t i = 1; i < ways.size(); ++i) ways[i].threads = {threads[(turn + i) % threads.size()]};
+  ways.resize(std::min(ways.size(), count));
   return ways;
+}
+
+size_t ways_each(size_t otherwise) {
+  return size_t(number_from("GRAPHC_WAYS", int64_t(otherwise)));
 }
 
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,

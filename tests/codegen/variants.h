@@ -21,10 +21,13 @@ struct Way {
 /// `threads`.
 std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads);
 
-/// The same ways for one of many seeds: first the one whose turn it is, on all of `threads`, then
-/// the others, on one of them each. Where seeds stand for kinds of graphs with a period of up to
-/// 12, every kind meets every turn.
-std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads);
+/// `count` of these ways for one of many seeds: first the one whose turn it is, on all of
+/// `threads`, then the next ones, on one of them each. Where seeds stand for kinds of graphs with a
+/// period of up to 12, every kind meets every turn.
+std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads, size_t count = 4);
+
+/// In how many ways each of many random graphs is compiled: $GRAPHC_WAYS, or `otherwise`.
+size_t ways_each(size_t otherwise);
 
 /// Compiles the graph for each of `levels` in each of `ways` and for each number of threads, where
 /// the target takes such options. Runs each executable twice, on random inputs and states and then
