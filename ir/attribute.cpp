@@ -96,17 +96,22 @@ Attributes::Attributes(std::initializer_list<Entry> entries) {
 }
 
 void Attributes::set(std::string_view name, Attribute value) {
-  auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+  if (entries_ == nullptr) {
+    entries_ = std::make_shared<std::vector<Entry>>();
+  } else if (entries_.use_count() > 1) {
+    entries_ = std::make_shared<std::vector<Entry>>(*entries_);
+  }
+  auto at = std::lower_bound(entries_->begin(), entries_->end(), name,
                              [](const Entry& e, std::string_view n) { return e.first < n; });
-  if (at != entries_.end() && at->first == name) {
+  if (at != entries_->end() && at->first == name) {
     at->second = std::move(value);
   } else {
-    entries_.emplace(at, std::string(name), std::move(value));
+    entries_->emplace(at, std::string(name), std::move(value));
   }
 }
 
 const Attribute* Attributes::find(std::string_view name) const {
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : entries()) {
     if (entry.first == name) return &entry.second;
   }
   return nullptr;
@@ -136,6 +141,7 @@ std::vector<int64_t> Attributes::get_ints(std::string_view name,
 }
 
 bool Attributes::operator==(const Attributes& other) const {
+  if (entries_ == other.entries_) return true;
   return std::equal(begin(), end(), other.begin(), other.end(), [](const Entry& a, const Entry& b) {
     return a.first == b.first && same(a.second, b.second);
   });

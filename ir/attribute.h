@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +38,9 @@ class Attribute : public AttributeKinds {
 /// exponent.
 std::string to_string(const Attribute& attribute);
 
-/// A small map from names to attributes, sorted by name, so that equal sets print alike.
+/// A small map from names to attributes, sorted by name, so that equal sets print alike. Copies
+/// share their entries until one of them is changed: passes copy nodes far more often than they
+/// change them.
 class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
@@ -56,14 +60,18 @@ class Attributes {
   DType get_dtype(std::string_view name, DType otherwise) const;
   std::vector<int64_t> get_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
 
-  bool empty() const { return entries_.empty(); }
-  auto begin() const { return entries_.begin(); }
-  auto end() const { return entries_.end(); }
+  bool empty() const { return entries().empty(); }
+  auto begin() const { return entries().begin(); }
+  auto end() const { return entries().end(); }
   /// NaN equals NaN and 0.0 differs from -0.0: equality of programs, not of numbers.
   bool operator==(const Attributes& other) const;
 
  private:
-  std::vector<Entry> entries_;
+  std::span<const Entry> entries() const {
+    return entries_ ? std::span<const Entry>(*entries_) : std::span<const Entry>();
+  }
+
+  std::shared_ptr<std::vector<Entry>> entries_;  ///< null when there are none
 };
 
 }  // namespace graphc

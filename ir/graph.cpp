@@ -43,34 +43,63 @@ Value Graph::state(const Type& type, const std::string& name, Where where) {
 
 const Node& Graph::add(const Op& op, Values operands, Attributes attributes,
                        std::vector<GraphPtr> regions, Where where, std::vector<std::string> names) {
+  Node& node = append(op, std::move(operands), std::move(attributes), std::move(regions), where);
+  infer_types(node);
+  name_results(node, std::move(names));
+  return node;
+}
+
+const Node& Graph::add_copy(const Node& node, Values operands, std::vector<GraphPtr> regions) {
+  Node& copy =
+      append(node.op, std::move(operands), node.attributes, std::move(regions), node.where);
+  const auto of_type = [](Value a, Value b) { return a.type() == b.type(); };
+  const bool same_types =
+      std::ranges::equal(copy.operands, node.operands, of_type) && copy.regions == node.regions;
+  if (same_types) {
+    copy.types = node.types;
+  } else {
+    infer_types(copy);
+  }
+  name_results(copy, node.names);
+  return copy;
+}
+
+Node& Graph::append(const Op& op, Values operands, Attributes attributes,
+                    std::vector<GraphPtr> regions, Where where) {
   GRAPHC_CHECK(!frozen_, "a node '{}' is added to the frozen graph '{}'", op.name, name_);
   for (Value operand : operands) {
     GRAPHC_CHECK(operand && operand.node->graph == this,
                  "an operand of '{}' is not a value of graph '{}'", op.name, name_);
   }
-  Node& node = nodes_.emplace_back(Node{op,
-                                        std::move(operands),
-                                        std::move(attributes),
-                                        std::move(regions),
-                                        {},
-                                        {},
-                                        where,
-                                        this,
-                                        int(nodes_.size())});
+  return nodes_.emplace_back(Node{op,
+                                  std::move(operands),
+                                  std::move(attributes),
+                                  std::move(regions),
+                                  {},
+                                  {},
+                                  where,
+                                  this,
+                                  int(nodes_.size())});
+}
+
+void Graph::infer_types(Node& node) {
+  const Where where = node.where;
   try {
-    node.types = op.infer(node);
+    node.types = node.op.infer(node);
     for (const Type& type : node.types) Shape(type.shape.extents());  // throws when out of bounds
   } catch (Error& error) {
     nodes_.pop_back();
     throw error.at(where);
   }
-  names.resize(node.types.size());
-  node.names.resize(names.size());
-  for (size_t i = 0; i < names.size(); ++i) {
-    node.names[i] = unique_name(std::move(names[i]), node);
+}
+
+void Graph::name_results(Node& node, std::vector<std::string> hints) {
+  hints.resize(node.types.size());
+  node.names = std::move(hints);
+  for (size_t i = 0; i < node.names.size(); ++i) {
+    node.names[i] = unique_name(std::move(node.names[i]), node);
     names_.emplace(node.names[i], node.result(int(i)));
   }
-  return node;
 }
 
 std::string Graph::unique_name(std::string hint, const Node& node) {

@@ -107,6 +107,9 @@ class Graph {
   const Node& add(const Op& op, Values operands, Attributes attributes = {},
                   std::vector<GraphPtr> regions = {}, Where where = {},
                   std::vector<std::string> names = {});
+  /// Adds a copy of `node`, of any graph, with other operands and regions: what add() would, but
+  /// types that the same operands had before are not inferred again.
+  const Node& add_copy(const Node& node, Values operands, std::vector<GraphPtr> regions);
   void set_results(Values results);
   /// Sets the value `state` has after the graph has run. The types must be equal; the last call for
   /// a state counts.
@@ -141,6 +144,10 @@ class Graph {
 
  private:
   friend GraphPtr freeze(std::unique_ptr<Graph> graph);
+  Node& append(const Op& op, Values operands, Attributes attributes, std::vector<GraphPtr> regions,
+               Where where);
+  void infer_types(Node& node);
+  void name_results(Node& node, std::vector<std::string> hints);
   std::string unique_name(std::string hint, const Node& node);
 
   std::string name_;

@@ -53,8 +53,7 @@ const Node& copy_node(const Node& node, Values operands, Graph& to) {
 }
 
 const Node& copy_node(const Node& node, Values operands, Graph& to, std::vector<GraphPtr> regions) {
-  return to.add(node.op, std::move(operands), node.attributes, std::move(regions), node.where,
-                node.names);
+  return to.add_copy(node, std::move(operands), std::move(regions));
 }
 
 GraphPtr rewrite(const Graph& from, const RewriteNode& replace) {

@@ -95,5 +95,19 @@ TEST(Attributes, EqualityIsOfPrograms) {
             (Attributes{{"a", std::vector<double>{-0.0}}}));
 }
 
+TEST(Attributes, ACopyIsItsOwnOnceEitherIsChanged) {
+  Attributes first{{"axis", int64_t(1)}};
+  Attributes second = first;
+  EXPECT_TRUE(first == second);
+  second.set("axis", int64_t(2));
+  EXPECT_EQ(first.get_int("axis", 0), 1);
+  EXPECT_EQ(second.get_int("axis", 0), 2);
+  const Attributes third = first;
+  first.set("keep", true);
+  EXPECT_EQ(third.find("keep"), nullptr);
+  EXPECT_TRUE(first.get_bool("keep", false));
+  EXPECT_FALSE(first == third);
+}
+
 }  // namespace
 }  // namespace graphc
