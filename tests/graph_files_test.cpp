@@ -47,7 +47,8 @@ std::vector<Case> cases() {
   std::sort(files.begin(), files.end());
   std::vector<Case> cases;
   for (const std::string& file : files) {
-    for (size_t i = 0; i < tests_of(file).size(); ++i) cases.push_back({file, i});
+    const size_t count = tests_of(file).size();
+    for (size_t i = 0; i < count; ++i) cases.push_back({file, i});
   }
   return cases;
 }
