@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <vector>
 
 #include "codegen/cpu/emit_internal.h"
 #include "ir/error.h"
@@ -66,25 +67,55 @@ std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
       "making the JIT");
 }
 
-std::string generate(llvm::Module& module, const CpuFeatures& cpu, llvm::CodeGenFileType kind) {
-  const auto machine = make_target_machine(cpu);
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  const bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind,
-                                                    /*DisableVerify=*/true);
-  GRAPHC_CHECK(!refused, "LLVM emits no code of this kind for '{}'", cpu.llvm_name);
-  passes.run(module);
-  return std::string(bytes.begin(), bytes.end());
-}
+/// Code generators of one CPU. One serves one kernel after another, and it keeps what it derived
+/// from the CPU's name and features for the first; as many are made as generate at a time.
+class TargetMachines {
+ public:
+  explicit TargetMachines(const CpuFeatures& cpu) : cpu_(cpu) {}
+
+  std::string generate(llvm::Module& module, llvm::CodeGenFileType kind) {
+    std::unique_ptr<llvm::TargetMachine> machine = take();
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream stream(bytes);
+    {
+      llvm::legacy::PassManager passes;
+      const bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind,
+                                                        /*DisableVerify=*/true);
+      GRAPHC_CHECK(!refused, "LLVM emits no code of this kind for '{}'", cpu_.llvm_name);
+      passes.run(module);
+    }
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(machine));
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+ private:
+  std::unique_ptr<llvm::TargetMachine> take() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<llvm::TargetMachine> machine = std::move(idle_.back());
+        idle_.pop_back();
+        return machine;
+      }
+    }
+    return make_target_machine(cpu_);
+  }
+
+  const CpuFeatures cpu_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
+};
 
 }  // namespace
 
 struct Jit::Impl {
-  explicit Impl(const CpuFeatures& wanted) : cpu(wanted), lljit(make_lljit(wanted)) {}
+  explicit Impl(const CpuFeatures& wanted)
+      : cpu(wanted), lljit(make_lljit(wanted)), machines(wanted) {}
 
   const CpuFeatures cpu;
   const std::unique_ptr<llvm::orc::LLJIT> lljit;
+  TargetMachines machines;
   mutable std::mutex mutex;  // guards what follows
   JitTimes times;
   int64_t objects = 0;
@@ -106,7 +137,7 @@ ObjectCode Jit::compile(CodeModule&& kernel) {
   kernel.verify();
   const double emit_s = kernel.age_s();
   const Stopwatch watch;
-  ObjectCode object{generate(kernel.module(), impl_->cpu, llvm::CodeGenFileType::ObjectFile)};
+  ObjectCode object{impl_->machines.generate(kernel.module(), llvm::CodeGenFileType::ObjectFile)};
   GRAPHC_CHECK(kernel.diagnostics().empty(), "LLVM rejects kernel '{}': {}\n{}",
                std::string(kernel.module().getName()), kernel.diagnostics(), kernel.ir_text());
   std::lock_guard lock(impl_->mutex);
@@ -144,7 +175,7 @@ void* Jit::add(CodeModule&& kernel, std::string_view symbol) {
 std::string Jit::assembly(const CodeModule& kernel) const {
   kernel.verify();
   const auto copy = llvm::CloneModule(kernel.module());  // code generation rewrites it
-  return generate(*copy, impl_->cpu, llvm::CodeGenFileType::AssemblyFile);
+  return impl_->machines.generate(*copy, llvm::CodeGenFileType::AssemblyFile);
 }
 
 std::string Jit::identity() const {
