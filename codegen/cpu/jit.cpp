@@ -77,7 +77,7 @@ class TargetMachines {
     std::unique_ptr<llvm::TargetMachine> machine = take();
     llvm::SmallVector<char, 0> bytes;
     llvm::raw_svector_ostream stream(bytes);
-    {
+    {  // the passes refer to the machine: they end before another kernel takes it
       llvm::legacy::PassManager passes;
       const bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind,
                                                         /*DisableVerify=*/true);

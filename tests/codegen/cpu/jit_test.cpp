@@ -99,6 +99,17 @@ TEST(JitCpu, TheSameKernelGivesTheSameBytes) {
   EXPECT_EQ(bytes(), bytes());
 }
 
+// A code generator serves one kernel after another, and remembers none.
+TEST(JitCpu, AKernelIsTheSameBytesAfterOthers) {
+  Jit jit;
+  const auto bytes = [&](MathFunction function) {
+    return jit.compile(emit_math_loop(jit.cpu(), function, 8)).bytes;
+  };
+  const std::string first = bytes(MathFunction::tanh);
+  EXPECT_NE(bytes(MathFunction::exp), first);
+  EXPECT_EQ(bytes(MathFunction::tanh), first);
+}
+
 TEST(JitCpu, ThreadsCompileAtTheSameTime) {
   Jit jit;
   std::vector<std::thread> threads;
