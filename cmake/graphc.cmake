@@ -17,7 +17,6 @@ if(GRAPHC_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC documents that its sanitizers make this warning fire on correct code, std::regex included.
   target_compile_options(graphc_settings INTERFACE -Wno-maybe-uninitialized)
 endif()
-include(CheckLinkerFlag)
 if(GRAPHC_SANITIZE STREQUAL "address")
   # What is left out stands at every access through a pointer and takes a third of the time to
   # compile. The address sanitizer sees such a pointer too once it is used, alignment apart; the
@@ -27,6 +26,7 @@ if(GRAPHC_SANITIZE STREQUAL "address")
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
   # Two dozen programs are linked with the libraries' debug information: gold takes half the time.
+  include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=gold graphc_has_gold)
   if(graphc_has_gold)
     target_link_options(graphc_settings INTERFACE -fuse-ld=gold)
@@ -101,7 +101,7 @@ endfunction()
 # them. The libraries, and what tests share, keep the level of the preset.
 function(graphc_compile_quickly target)
   graphc_check_by_calls(${target})
-  if(GRAPHC_SANITIZE STREQUAL "address")
+  if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O0)
     graphc_compile_together(${target})
   endif()
