@@ -107,8 +107,9 @@ class Graph {
   const Node& add(const Op& op, Values operands, Attributes attributes = {},
                   std::vector<GraphPtr> regions = {}, Where where = {},
                   std::vector<std::string> names = {});
-  /// Adds a copy of `node`, of any graph, with other operands and regions: what add() would, but
-  /// types that the same operands had before are not inferred again.
+  /// Adds a node with the op, attributes, line and names of `node`, which is of any graph, and
+  /// these operands and regions. Its types are those of `node` where the operands' types and the
+  /// regions are, and inferred otherwise. Throws what add() throws.
   const Node& add_copy(const Node& node, Values operands, std::vector<GraphPtr> regions);
   void set_results(Values results);
   /// Sets the value `state` has after the graph has run. The types must be equal; the last call for
