@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs made of confusions (tests/testing/confused_graph.h), compiled for every target in every
-// variant, run twice, on one thread, two and three: of whole numbers, which agree exactly, and of
-// real ones of several sizes. GRAPHC_CONFUSED_GRAPHS says how many, GRAPHC_SEED which is the first,
-// GRAPHC_WAYS in how many ways each is compiled: the one whose turn it is and those after it.
-// A graph that fails is reduced and written down as tests/codegen/variants.h says.
+// Graphs made of confusions (tests/testing/confused_graph.h), compiled for every target in ways
+// that take turns (tests/codegen/variants.h), run twice, on one thread, two and three: of whole
+// numbers, which agree exactly, and of real ones of several sizes. GRAPHC_CONFUSED_GRAPHS says how
+// many, GRAPHC_SEED which is the first, GRAPHC_WAYS in how many ways each is compiled: the one
+// whose turn it is and those after it. A graph that fails is reduced and written down as
+// tests/codegen/variants.h says.
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "ir/text.h"
 #include "tests/codegen/variants.h"
@@ -26,9 +25,9 @@ Drawn drawn(unsigned seed, bool real) {
           target_levels_for(seed, seed / 4)};
 }
 
-void check(unsigned seed, Numbers numbers, size_t count) {
+void check(unsigned seed, Numbers numbers, size_t ways_count) {
   const Drawn what = drawn(seed, numbers != Numbers::whole);
-  const std::vector<Way> ways = ways_of(seed, {1, 2, 3}, count);
+  const std::vector<Way> ways = ways_of(seed, {1, 2, 3}, ways_count);
   const std::string fault = first_difference(what.graph, seed, numbers, what.levels, ways);
   if (fault.empty()) return;
   ADD_FAILURE() << fault << "\n"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs, half of them with a loop and a third gradients, compiled for every target in every
-// variant: every element agrees with the f64 evaluator within its running error bound, and bits do
-// not depend on the number of threads. Then graphs of whole numbers, which agree exactly.
-// GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many, GRAPHC_SEED which is the first,
-// GRAPHC_WAYS in how many ways each is compiled. A graph that fails is reduced and written down as
-// tests/codegen/variants.h says.
+// Random graphs, half of them with a loop and a third gradients, compiled for every target in ways
+// that take turns (tests/codegen/variants.h): every element agrees with the f64 evaluator within
+// its running error bound, and bits do not depend on the number of threads. Then graphs of whole
+// numbers, which agree exactly. GRAPHC_RANDOM_GRAPHS and GRAPHC_EXACT_GRAPHS say how many,
+// GRAPHC_SEED which is the first, GRAPHC_WAYS in how many ways each is compiled. A graph that fails
+// is reduced and written down as tests/codegen/variants.h says.
 #include <gtest/gtest.h>
 
 #include <set>

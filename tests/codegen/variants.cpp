@@ -133,7 +133,7 @@ std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads, size_t 
 }
 
 size_t ways_each(size_t otherwise) {
-  return size_t(number_from("GRAPHC_WAYS", int64_t(otherwise)));
+  return size_t(std::max<int64_t>(number_from("GRAPHC_WAYS", int64_t(otherwise)), 1));
 }
 
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,

@@ -26,7 +26,8 @@ std::vector<Way> every_way(unsigned seed, const std::vector<int>& threads);
 /// period of up to 12, every kind meets every turn.
 std::vector<Way> ways_of(unsigned seed, const std::vector<int>& threads, size_t count = 4);
 
-/// In how many ways each of many random graphs is compiled: $GRAPHC_WAYS, or `otherwise`.
+/// In how many ways each of many random graphs is compiled: $GRAPHC_WAYS, or `otherwise`; at least
+/// one, so that none goes untried.
 size_t ways_each(size_t otherwise);
 
 /// Compiles the graph for each of `levels` in each of `ways` and for each number of threads, where

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/testing/disturbed_graph.h"
 
-#include <cmath>
-
 #include "ir/build.h"
 #include "ir/composite.h"
 #include "ir/rewrite.h"

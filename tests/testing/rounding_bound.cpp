@@ -114,10 +114,10 @@ class Tracer {
         operands.push_back(is_index(node, i) ? x[i].value : part(x[i]));
       return operands;
     };
-    bool without = true;
-    for (size_t i = 0; i < x.size(); ++i) without &= is_index(node, i) || !x[i].error;
+    bool none_errs = true;
+    for (size_t i = 0; i < x.size(); ++i) none_errs &= is_index(node, i) || !x[i].error;
     const Values errors =
-        without ? Values() : all([&](const Bounded& e) { return whole_error(e, to); });
+        none_errs ? Values() : all([&](const Bounded& e) { return whole_error(e, to); });
     if (moves_elements(node) || node.is(ops::max)) {
       if (errors.empty()) return;
       const Node& moved = *same_op(node, errors, to).node;
@@ -192,7 +192,7 @@ class Tracer {
     }
     while (true) {
       auto body = std::make_unique<Graph>(scan.body().name());
-      const Bounds inner = run(scan.body(), bodys_arguments(scan, erring, *body), *body);
+      const Bounds inner = run(scan.body(), arguments_of_body(scan, erring, *body), *body);
       const std::vector<bool> before = erring;
       for (size_t i = 0; i < carries; ++i) erring[first + i] = erring[first + i] || inner[i].error;
       if (erring == before) return add_bounded_scan(scan, x, erring, inner, std::move(body), to);
@@ -200,7 +200,7 @@ class Tracer {
   }
 
   /// Inputs of the body: streams, their errors, carries, their errors, captures, their errors.
-  static Bounds bodys_arguments(const Scan& scan, const std::vector<bool>& erring, Graph& body) {
+  static Bounds arguments_of_body(const Scan& scan, const std::vector<bool>& erring, Graph& body) {
     Bounds arguments(erring.size());
     for_each_part(scan, [&](size_t begin, size_t end) {
       const Values& inputs = scan.body().inputs();
