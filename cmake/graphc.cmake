@@ -13,6 +13,9 @@ target_compile_options(graphc_settings INTERFACE
 if(GRAPHC_WERROR)
   target_compile_options(graphc_settings INTERFACE -Werror)
 endif()
+if(GRAPHC_MUTANTS)
+  target_compile_definitions(graphc_settings INTERFACE $<BUILD_INTERFACE:GRAPHC_MUTANTS>)
+endif()
 if(GRAPHC_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC documents that its sanitizers make this warning fire on correct code, std::regex included.
   target_compile_options(graphc_settings INTERFACE -Wno-maybe-uninitialized)
@@ -107,13 +110,17 @@ function(graphc_compile_quickly target)
   endif()
 endfunction()
 
-# graphc_compile_together(target): a few of its sources make one translation unit: most of the time
-# of a test goes into templates that the tests beside it instantiate as well. Only where sanitizers
-# make that dear: the other presets compile every source by itself, and see that it includes what it
-# uses. -DCMAKE_UNITY_BUILD=OFF does so here.
+# graphc_compile_together(target): a few of its sources make one translation unit: much of the time
+# of a source goes into headers and templates that the sources beside it need as well. Only where
+# sanitizers make that dear: the other presets compile every source by itself, and see that it
+# includes what it uses. -DCMAKE_UNITY_BUILD=OFF does so here, for who changes one source at a time.
 function(graphc_compile_together target)
   if(GRAPHC_SANITIZE STREQUAL "address" AND NOT DEFINED CMAKE_UNITY_BUILD)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # It takes the sources of a unit for headers, whose unnamed namespaces would be a mistake.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 
@@ -127,17 +134,9 @@ function(graphc_library folder)
   target_link_libraries(graphc_${folder} PUBLIC fmt::fmt PRIVATE graphc_settings)
   target_include_directories(graphc_${folder} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
   graphc_precompile(libraries graphc_${folder})
+  graphc_compile_together(graphc_${folder})
   if(folder MATCHES "^(runtime|frontend|models)$")
     graphc_check_by_calls(graphc_${folder})
-  endif()
-  if(GRAPHC_MUTANTS)
-    # Only sources with mutants: the other objects are the same as in builds without.
-    foreach(source IN LISTS ARG_SOURCES)
-      file(STRINGS ${source} included REGEX "\"ir/mutant.h\"" LIMIT_COUNT 1)
-      if(included)
-        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS GRAPHC_MUTANTS)
-      endif()
-    endforeach()
   endif()
   foreach(dependency IN LISTS ARG_DEPENDS)
     target_link_libraries(graphc_${folder} PUBLIC graphc::${dependency})

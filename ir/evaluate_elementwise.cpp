@@ -21,7 +21,6 @@ void map(const From* a, const From* b, To* result, int64_t count, Function funct
   for (int64_t i = 0; i < count; ++i) result[i] = function(a[i], b[i]);
 }
 
-double larger(double a, double b) { return a != a || b != b ? a + b : (a < b ? b : a); }
 double smaller(double a, double b) { return a != a || b != b ? a + b : (b < a ? b : a); }
 
 /// Arithmetic on floating-point values.
@@ -146,7 +145,7 @@ struct Register {
 
 class Run {
  public:
-  Run(const ScalarCode& program, Operands operands, const Shape& shape, Precision precision)
+  Run(const ScalarCode& program, ArrayOperands operands, const Shape& shape, Precision precision)
       : program_(program),
         precision_(precision),
         registers_(program.code.size()),
@@ -246,7 +245,7 @@ void run_scalar(ScalarOp op, DType dtype, const std::array<ScalarElements, 3>& x
   }
 }
 
-Array elementwise(const ScalarCode& program, Operands operands, const Type& type,
+Array elementwise(const ScalarCode& program, ArrayOperands operands, const Type& type,
                   Precision precision) {
   const ScalarInstruction& last = program.code[size_t(program.result)];
   if (last.op == ScalarOp::argument && operands[size_t(last.a)].type() == type) {

@@ -54,8 +54,6 @@ std::vector<int64_t> strides_without(const Shape& shape, const std::vector<int64
   return strides;
 }
 
-double larger(double a, double b) { return a != a || b != b ? a + b : std::max(a, b); }
-
 /// A matrix anywhere in memory: strides in elements from row to row and from column to column.
 struct Matrix {
   const double* elements;

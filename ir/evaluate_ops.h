@@ -12,7 +12,7 @@
 namespace graphc::evaluation {
 
 using Arrays = std::vector<Array>;
-using Operands = std::span<const Array>;
+using ArrayOperands = std::span<const Array>;
 
 /// Elements of an array walked in row-major order of `shape`, each axis with its own stride (in
 /// elements): a transposed, repeated or sliced view.
@@ -41,6 +41,9 @@ struct ScalarElements {
   const int64_t* integers() const { return reinterpret_cast<const int64_t*>(values); }
 };
 
+/// The larger of two; NaN where one of them is.
+inline double larger(double a, double b) { return a != a || b != b ? a + b : (a < b ? b : a); }
+
 /// What `op`, which is no argument and no constant, makes of `count` elements of each of its
 /// operands: the meaning of every ScalarOp. Writes elements of `dtype`, rounded or wrapped to it,
 /// to `result`, which is no operand.
@@ -48,7 +51,7 @@ void run_scalar(ScalarOp op, DType dtype, const std::array<ScalarElements, 3>& o
                 int64_t count, Precision precision, std::byte* result);
 
 /// An elementwise node, from its program and its operands; broadcasts to `type`.
-Array elementwise(const ScalarCode& program, Operands operands, const Type& type,
+Array elementwise(const ScalarCode& program, ArrayOperands operands, const Type& type,
                   Precision precision);
 
 Array constant_of(const Node& node, Precision precision);
@@ -57,7 +60,7 @@ Array transpose_of(const Node& node, const Array& x);
 Array broadcast_of(const Array& x, const Type& type);
 /// Elements start <= i < start + extent along an axis.
 Array slice_of(const Array& x, int axis, int64_t start, int64_t extent);
-Array concat_of(Operands parts, int axis, const Type& type);
+Array concat_of(ArrayOperands parts, int axis, const Type& type);
 
 /// The operand with a number around it; its axes in reverse order.
 Array pad_of(const Node& node, const Array& x);

@@ -152,7 +152,7 @@ Array slice_of(const Array& x, int axis, int64_t start, int64_t extent) {
   return result;
 }
 
-Array concat_of(Operands parts, int axis, const Type& type) {
+Array concat_of(ArrayOperands parts, int axis, const Type& type) {
   Array result(type);
   const Split around(type.shape, axis);
   int64_t start = 0;

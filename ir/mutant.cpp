@@ -13,7 +13,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::string_view names[] = {
+constexpr std::string_view mutant_names[] = {
 #define GRAPHC_MUTANT(name, what) #name,
 #include "ir/mutants.def"
 #undef GRAPHC_MUTANT
@@ -22,8 +22,8 @@ constexpr std::string_view names[] = {
 std::optional<Mutant> chosen_mutant() {
   const char* wanted = std::getenv("GRAPHC_MUTANT");
   if (wanted == nullptr || *wanted == '\0') return std::nullopt;
-  for (size_t i = 0; i < std::size(names); ++i) {
-    if (names[i] == wanted) return Mutant(i);
+  for (size_t i = 0; i < std::size(mutant_names); ++i) {
+    if (mutant_names[i] == wanted) return Mutant(i);
   }
   throw Error(ErrorKind::usage, {}, fmt::format("GRAPHC_MUTANT: no mutant is called '{}'", wanted));
 }

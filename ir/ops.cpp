@@ -8,7 +8,7 @@
 namespace graphc {
 namespace {
 
-constexpr const Op* table[] = {
+constexpr const Op* listed_ops[] = {
 #define GRAPHC_OP(name) &ops::name,
 #include "ir/ops.def"
 #undef GRAPHC_OP
@@ -16,12 +16,12 @@ constexpr const Op* table[] = {
 
 }  // namespace
 
-std::span<const Op* const> all_ops() { return table; }
+std::span<const Op* const> all_ops() { return listed_ops; }
 
 const Op* find_op(std::string_view name) {
   static const auto index = [] {
     std::unordered_map<std::string_view, const Op*> by_name;
-    for (const Op* op : table) by_name.emplace(op->name, op);
+    for (const Op* op : listed_ops) by_name.emplace(op->name, op);
     return by_name;
   }();
   const auto found = index.find(name);
@@ -30,7 +30,7 @@ const Op* find_op(std::string_view name) {
 
 std::string_view nearest_op(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Op* op : table) names.push_back(op->name);
+  for (const Op* op : listed_ops) names.push_back(op->name);
   return nearest_word(name, names);
 }
 

@@ -13,7 +13,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::array<ParameterRecord, 9> kParameters{{
+constexpr std::array<ParameterRecord, 9> kCharLmParameters{{
     {"hidden", "256", "units of a layer, and width of the embedding"},
     {"layers", "1", "LSTM layers, at most 1000"},
     {"steps", "64", "characters of a window"},
@@ -157,7 +157,7 @@ void CharLm::generate(Session& session, const GenerateOptions& options) const {
 constinit const ModelRecord char_lm_model{
     .name = "char-lm",
     .summary = "a language model of the characters of any text: embedding, LSTM layers, softmax",
-    .parameters = kParameters,
+    .parameters = kCharLmParameters,
     .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       return std::make_unique<CharLm>(parameters);
     },

@@ -11,7 +11,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::array<ParameterRecord, 4> kParameters{{
+constexpr std::array<ParameterRecord, 4> kLstmLayerParameters{{
     {"hidden", "512", "units, and features of the input"},
     {"steps", "30", "time steps"},
     {"batch", "128", "sequences"},
@@ -110,7 +110,7 @@ class LstmLayer : public Program {
 constinit const ModelRecord lstm_layer_model{
     .name = "lstm-layer",
     .summary = "one recurrent layer on random data, mean squared error of the last output",
-    .parameters = kParameters,
+    .parameters = kLstmLayerParameters,
     .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       return std::make_unique<LstmLayer>(parameters);
     },

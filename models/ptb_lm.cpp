@@ -12,7 +12,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::array<ParameterRecord, 10> kParameters{{
+constexpr std::array<ParameterRecord, 10> kPtbLmParameters{{
     {"size", "small",
      "test, small, medium or large; the others follow it where they are not given"},
     {"hidden", "", "units of a layer, and width of the embedding"},
@@ -212,7 +212,7 @@ void PtbLm::generate(Session& session, const GenerateOptions& options) const {
 constinit const ModelRecord ptb_lm_model{
     .name = "ptb-lm",
     .summary = "the word language model of the Penn Treebank: embedding, LSTM layers, softmax",
-    .parameters = kParameters,
+    .parameters = kPtbLmParameters,
     .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       return std::make_unique<PtbLm>(parameters);
     },

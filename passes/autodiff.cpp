@@ -203,7 +203,7 @@ GraphPtr without_marks(const GraphPtr& graph) {
   });
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks&) {
+GraphPtr run_autodiff(const GraphPtr& graph, const PassOptions&, Remarks&) {
   const GraphPtr differentiated = without_grads(rewrite_regions(graph, without_grads));
   return without_marks(rewrite_regions(differentiated, without_marks));
 }
@@ -214,7 +214,7 @@ constinit const Pass passes::autodiff{
     .name = "autodiff",
     .summary = "replaces grad by the nodes that compute it",
     .options = "",
-    .run = run,
+    .run = run_autodiff,
 };
 
 }  // namespace graphc

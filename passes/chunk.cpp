@@ -266,7 +266,7 @@ int64_t chunk_rows(const RowCluster& cluster, int64_t bytes) {
   return (cluster.rows + chunks - 1) / chunks;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+GraphPtr run_chunk(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   // Measured, a value that fits memory well is faster whole: a chunk reads and writes every sum
   // over the rows once more (docs/decisions/0004).
   const int64_t bytes = options.get_int("bytes", int64_t{128} << 20);
@@ -308,7 +308,7 @@ constinit const Pass passes::chunk{
     .name = "chunk",
     .summary = "does row-wise work around a product too large to keep for some rows at a time",
     .options = "bytes,rows",
-    .run = run,
+    .run = run_chunk,
 };
 
 }  // namespace graphc

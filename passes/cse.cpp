@@ -45,7 +45,7 @@ GraphPtr merge_nodes(const GraphPtr& graph) {
   return merged ? result : graph;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks&) {
+GraphPtr run_cse(const GraphPtr& graph, const PassOptions&, Remarks&) {
   return without_repetition(graph);
 }
 
@@ -68,7 +68,7 @@ constinit const Pass passes::cse{
     .name = "cse",
     .summary = "merges equal nodes and equal loop bodies",
     .options = "",
-    .run = run,
+    .run = run_cse,
 };
 
 }  // namespace graphc

@@ -37,7 +37,7 @@ bool has_no_derivative(const Node& node) { return node.op.vjp == nullptr; }
 
 namespace {
 
-GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks&) {
+GraphPtr run_expand(const GraphPtr& graph, const PassOptions& options, Remarks&) {
   const std::vector<std::string> except = options.get_list("except");
   for (const std::string& name : except) {
     const Op* op = find_op(name);
@@ -70,7 +70,7 @@ constinit const Pass passes::expand{
     .name = "expand",
     .summary = "replaces composites by their bodies",
     .options = "except",
-    .run = run,
+    .run = run_expand,
 };
 
 }  // namespace graphc

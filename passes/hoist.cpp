@@ -95,7 +95,7 @@ GraphPtr hoist_scans(GraphPtr graph, bool distribute, Remarks& remarks) {
   return graph;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+GraphPtr run_hoist(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   const bool distribute = options.get_bool("distribute", true);
   const auto hoist = [&](const GraphPtr& from) { return hoist_scans(from, distribute, remarks); };
   return hoist(rewrite_regions(graph, hoist));
@@ -107,7 +107,7 @@ constinit const Pass passes::hoist{
     .name = "hoist",
     .summary = "moves out of loops what can be done for all steps at once",
     .options = "distribute",
-    .run = run,
+    .run = run_hoist,
 };
 
 }  // namespace graphc

@@ -6,7 +6,7 @@
 namespace graphc {
 namespace {
 
-constexpr OrderRule rules[] = {
+constexpr OrderRule listed_rules[] = {
     {"simplify,cse", "autodiff", Harm::slower,
      "Also inside bodies. Two equal values would be saved twice, or one of them computed again "
      "through a product in the backward loop. Sound, because a gradient is taken at leaves: "
@@ -62,7 +62,7 @@ bool names(std::string_view list, const PassUse& use) {
 
 }  // namespace
 
-std::span<const OrderRule> order_rules() { return rules; }
+std::span<const OrderRule> order_rules() { return listed_rules; }
 
 bool concerns(const OrderRule& rule, const Pipeline& pipeline) {
   const auto has = [&](std::string_view list) {
@@ -110,7 +110,7 @@ Pipeline exchanged(const Pipeline& pipeline, const OrderRule& rule) {
 
 std::string order_table() {
   std::string text = "| before | after | else | because |\n|---|---|---|---|\n";
-  for (const OrderRule& rule : rules) {
+  for (const OrderRule& rule : listed_rules) {
     text += fmt::format("| `{}` | `{}`{} | {} | {} |\n", rule.before, rule.after,
                         rule.never_behind ? ", and never behind" : "",
                         rule.harm == Harm::wrong ? "wrong" : "slower", rule.why);

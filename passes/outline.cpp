@@ -133,7 +133,7 @@ GraphPtr outline_graph(GraphPtr graph, const Request& request, Remarks& remarks)
   return graph;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+GraphPtr run_outline(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   const Request request = request_of(options);
   const auto outline = [&](const GraphPtr& from) { return outline_graph(from, request, remarks); };
   // A body that asks for gradients is left alone until autodiff has been there.
@@ -221,7 +221,7 @@ constinit const Pass passes::outline{
     .name = "outline",
     .summary = "recognises composites by their bodies: names to replace, or to report",
     .options = "report,COMPOSITE",
-    .run = run,
+    .run = run_outline,
 };
 
 }  // namespace graphc

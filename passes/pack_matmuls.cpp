@@ -307,7 +307,7 @@ GraphPtr pack_loops(const GraphPtr& graph, Remarks& remarks) {
   return changed ? result : graph;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks& remarks) {
+GraphPtr run_pack_matmuls(const GraphPtr& graph, const PassOptions&, Remarks& remarks) {
   return pack_loops(graph, remarks);
 }
 
@@ -317,7 +317,7 @@ constinit const Pass passes::pack_matmuls{
     .name = "pack-matmuls",
     .summary = "makes one product of those of a step that share their left operand",
     .options = "",
-    .run = run,
+    .run = run_pack_matmuls,
 };
 
 }  // namespace graphc

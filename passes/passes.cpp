@@ -6,7 +6,7 @@
 namespace graphc {
 namespace {
 
-constexpr const Pass* table[] = {
+constexpr const Pass* listed_passes[] = {
     &passes::autodiff,      //
     &passes::chunk,         //
     &passes::cse,           //
@@ -23,11 +23,11 @@ constexpr const Pass* table[] = {
 
 }  // namespace
 
-std::span<const Pass* const> all_passes() { return table; }
+std::span<const Pass* const> all_passes() { return listed_passes; }
 
 const Pass& find_pass(std::string_view name) {
   std::vector<std::string_view> names;
-  for (const Pass* pass : table) {
+  for (const Pass* pass : listed_passes) {
     if (pass->name == name) return *pass;
     names.push_back(pass->name);
   }

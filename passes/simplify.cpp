@@ -87,7 +87,9 @@ GraphPtr simplify_nodes(GraphPtr graph) {
   return graph;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks&) { return simplified(graph); }
+GraphPtr run_simplify(const GraphPtr& graph, const PassOptions&, Remarks&) {
+  return simplified(graph);
+}
 
 }  // namespace
 
@@ -120,7 +122,7 @@ constinit const Pass passes::simplify{
     .name = "simplify",
     .summary = "applies a table of rules that make a graph smaller, also inside loops",
     .options = "",
-    .run = run,
+    .run = run_simplify,
 };
 
 }  // namespace graphc

@@ -11,7 +11,7 @@ namespace graphc {
 namespace {
 
 // What stands on the right holds for every number on the left, up to the sign of a zero.
-constexpr TextRule table[] = {
+constexpr TextRule rules_as_text[] = {
     {"add-zero", "graph (%x) { return add(%x, 0.) }", "graph (%x) { return %x }"},
     {"sub-zero", "graph (%x) { return sub(%x, 0.) }", "graph (%x) { return %x }"},
     {"zero-sub", "graph (%x) { return sub(0., %x) }", "graph (%x) { return neg(%x) }"},
@@ -66,7 +66,7 @@ using ParsedRules = std::map<std::string_view, std::vector<ParsedRule>>;
 const ParsedRules& parsed_rules() {
   static const ParsedRules parsed = [] {
     ParsedRules result;
-    for (const TextRule& rule : table) {
+    for (const TextRule& rule : rules_as_text) {
       ParsedRule both{parse_rule(rule.pattern, rule.name), parse_rule(rule.becomes, rule.name),
                       rule.needs_sign};
       result[both.pattern->results()[0].node->op.name].push_back(std::move(both));
@@ -119,7 +119,7 @@ Value build(Value pattern, const Bindings& bindings, DType dtype, Graph& to) {
 
 }  // namespace
 
-std::span<const TextRule> text_rules() { return table; }
+std::span<const TextRule> text_rules() { return rules_as_text; }
 
 bool is_commutative(const Op& op) {
   constexpr const Op* commutative[] = {&ops::add,        &ops::mul,        &ops::equal,

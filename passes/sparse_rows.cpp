@@ -161,7 +161,7 @@ class SparseUpdate {
   std::map<std::pair<const Node*, int>, Value> taken_;
 };
 
-GraphPtr run(const GraphPtr& graph, const PassOptions&, Remarks& remarks) {
+GraphPtr run_sparse_rows(const GraphPtr& graph, const PassOptions&, Remarks& remarks) {
   std::vector<SparseUpdate> updates;
   const std::vector<bool> live = live_nodes(*graph);
   for (const Node& node : graph->nodes()) {
@@ -194,7 +194,7 @@ constinit const Pass passes::sparse_rows{
     .name = "sparse-rows",
     .summary = "updates only the rows of a table that have a gradient",
     .options = "",
-    .run = run,
+    .run = run_sparse_rows,
 };
 
 }  // namespace graphc

@@ -135,7 +135,7 @@ Values in_blocks(const Scan& scan, const Values& values, int64_t factor, Graph& 
   return stacks;
 }
 
-GraphPtr run(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
+GraphPtr run_unroll(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   const bool full = options.get_bool("full", false);
   const int64_t factor = options.get_int("steps", 1);
   if (factor < 1)
@@ -161,7 +161,7 @@ constinit const Pass passes::unroll{
     .name = "unroll",
     .summary = "writes loops out, in full or some steps at a time",
     .options = "full,steps",
-    .run = run,
+    .run = run_unroll,
 };
 
 }  // namespace graphc

@@ -14,13 +14,13 @@ namespace graphc::cpu {
 namespace {
 
 // A level and what it adds to the one below it (the x86-64 psABI's lists, in LLVM's spelling).
-struct Level {
+struct FeatureLevel {
   std::string_view name;
   std::vector<std::string_view> adds;
 };
 
-const std::vector<Level>& levels() {
-  static const std::vector<Level> all = {
+const std::vector<FeatureLevel>& levels() {
+  static const std::vector<FeatureLevel> all = {
       {"x86-64", {}},
       {"x86-64-v3",
        {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf", "avx", "avx2", "bmi", "bmi2",
@@ -85,7 +85,7 @@ std::vector<std::string_view> cpu_names() {
 CpuFeatures cpu_named(std::string_view name, const CpuFeatures& host) {
   if (name == "native") return host;
   const auto level = std::find_if(levels().begin(), levels().end(),
-                                  [&](const Level& each) { return each.name == name; });
+                                  [&](const FeatureLevel& each) { return each.name == name; });
   if (level == levels().end()) {
     throw Error(
         ErrorKind::usage, {},
@@ -115,7 +115,7 @@ std::vector<CpuFeatures> cpus_of(const CpuFeatures& host) {
   const FeatureSet present = parse(host.features);
   std::vector<CpuFeatures> result = {host};
   for (auto level = levels().rbegin(); level != levels().rend(); ++level) {
-    const bool runs = std::all_of(levels().begin(), level.base(), [&](const Level& each) {
+    const bool runs = std::all_of(levels().begin(), level.base(), [&](const FeatureLevel& each) {
       return std::all_of(each.adds.begin(), each.adds.end(),
                          [&](std::string_view feature) { return present.contains(feature); });
     });

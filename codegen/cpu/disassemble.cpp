@@ -26,7 +26,7 @@ namespace graphc::cpu {
 namespace {
 
 template <typename T>
-T check(llvm::Expected<T> result, std::string_view doing) {
+T read_or_throw(llvm::Expected<T> result, std::string_view doing) {
   if (result) return std::move(*result);
   throw Error(ErrorKind::internal, {},
               fmt::format("{}: {}", doing, llvm::toString(result.takeError())));
@@ -82,13 +82,13 @@ class Disassembler {
 
 std::vector<Instruction> disassemble(const ObjectCode& object) {
   const llvm::MemoryBufferRef buffer(object.bytes, "kernel");
-  const auto file =
-      check(llvm::object::ObjectFile::createObjectFile(buffer), "reading an object to disassemble");
+  const auto file = read_or_throw(llvm::object::ObjectFile::createObjectFile(buffer),
+                                  "reading an object to disassemble");
   Disassembler disassembler;
   std::vector<Instruction> instructions;
   for (const llvm::object::SectionRef& section : file->sections()) {
     if (section.isText())
-      disassembler.add(check(section.getContents(), "reading a section"), instructions);
+      disassembler.add(read_or_throw(section.getContents(), "reading a section"), instructions);
   }
   return instructions;
 }

@@ -49,7 +49,7 @@ std::string body_text(const Graph& body, const std::string& indent) {
     if (node.is(ops::input)) continue;
     text += indent + print(node);
     if (rows && node.results() > 0) {
-      const Value value = node.result();
+      const graphc::Value value = node.result();
       text +=
           fmt::format("  # stage {}, {}", rows->stage_of(value), kind_name(rows->kind_of(value)));
       if (const int parts = rows->parts_of(value); parts > 1)
@@ -59,7 +59,7 @@ std::string body_text(const Graph& body, const std::string& indent) {
   }
   return text + fmt::format("{}return {}\n", indent, [&] {
            std::vector<std::string> names;
-           for (Value result : body.results()) names.push_back("%" + result.name());
+           for (graphc::Value result : body.results()) names.push_back("%" + result.name());
            return fmt::format("{}", fmt::join(names, ", "));
          }());
 }

@@ -24,7 +24,7 @@ bool touches(const Node& node, DType dtype) {
   return std::any_of(node.types.begin(), node.types.end(),
                      [&](const Type& type) { return type.dtype == dtype; }) ||
          std::any_of(node.operands.begin(), node.operands.end(),
-                     [&](Value operand) { return operand.dtype() == dtype; });
+                     [&](graphc::Value operand) { return operand.dtype() == dtype; });
 }
 
 /// Rows of any type may be moved.

@@ -72,7 +72,7 @@ std::vector<std::string> names_of_cpus() {
   return names;
 }
 
-constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
+constexpr std::array<std::string_view, 1> kCpuPrecisions{"f32"};
 constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "cpu"};
 
 }  // namespace
@@ -95,7 +95,7 @@ GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
 constinit const Target targets::cpu{
     .name = "cpu",
     .summary = "machine code through LLVM, for this processor or a lesser one",
-    .precisions = kPrecisions,
+    .precisions = kCpuPrecisions,
     .options = kOptions,
     .cpus = names_of_cpus,
     .unavailable = [] { return std::string(); },

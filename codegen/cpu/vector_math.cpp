@@ -43,8 +43,6 @@ constexpr int32_t kOneBits = 0x3f800000;       // 1.0f
 constexpr int32_t kHalfBits = 0x3f000000;      // 0.5f
 constexpr int32_t kRootHalfBits = 0x3f3504f3;  // sqrt(1/2)
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // exp() of less rounds to 0, of more to infinity; and n stays within -150 .. 128.
 constexpr double kExpLow = -104, kExpHigh = 89;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -33,6 +34,8 @@ std::span<const MathFunction> all_math_functions();
 /// zero. Rounding to nearest is assumed; a thread that flushes denormals gets zeros for them.
 class VectorMath {
  public:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
   /// Both outlive this object. `cpu` decides which instructions are used.
   VectorMath(llvm::IRBuilderBase& builder, const CpuFeatures& cpu) : builder_(builder), cpu_(cpu) {}
 

@@ -27,12 +27,10 @@ constexpr double kExp2[] = {1.0,
                             0.0013399874628700638,
                             0.00015370690830756798};
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // Adding 1.5 * 2^52 to a double of less than 2^51 leaves its nearest integer in the low bits.
-constexpr double kRounder = 0x1.8p52;
-constexpr int kMantissaBits = 52;
-constexpr uint64_t kOneBits = uint64_t{1023} << kMantissaBits;
+constexpr double kDoubleRounder = 0x1.8p52;
+constexpr int kDoubleMantissaBits = 52;
+constexpr uint64_t kDoubleOneBits = uint64_t{1023} << kDoubleMantissaBits;
 
 }  // namespace
 
@@ -47,10 +45,10 @@ Value* VectorMath::log2_wide(Value* x) const {
   Value* u = b.CreateFMul(s, s);
   Value* ratio = polynomial(u, b.CreateFMul(u, u), kLog2);
   Value* result = multiply_add(s, ratio, b.CreateFPExt(parts.e, wide));
-  Value* finite = b.CreateFCmpOLT(x, constant(x, kInfinity));
+  Value* finite = b.CreateFCmpOLT(x, constant(x, VectorMath::kInfinity));
   result = b.CreateSelect(finite, result, b.CreateFPExt(x, wide));
   Value* zero = b.CreateFCmpOEQ(x, constant(x, 0));
-  return b.CreateSelect(zero, constant(result, -kInfinity), result);
+  return b.CreateSelect(zero, constant(result, -VectorMath::kInfinity), result);
 }
 
 // The floats 2^x for doubles x. 2^n is a normal double for every n that matters, so that a result
@@ -58,12 +56,12 @@ Value* VectorMath::log2_wide(Value* x) const {
 Value* VectorMath::exp2_wide(Value* x) const {
   llvm::IRBuilderBase& b = builder_;
   Value* t = at_least(at_most(x, 200), -200);
-  Value* rounder = b.CreateFAdd(t, constant(t, kRounder));
-  Value* g = b.CreateFSub(t, b.CreateFSub(rounder, constant(t, kRounder)));
+  Value* rounder = b.CreateFAdd(t, constant(t, kDoubleRounder));
+  Value* g = b.CreateFSub(t, b.CreateFSub(rounder, constant(t, kDoubleRounder)));
   Value* near = polynomial(g, b.CreateFMul(g, g), kExp2);
   auto* pattern = t->getType()->getWithNewType(b.getInt64Ty());
-  Value* n = b.CreateShl(b.CreateBitCast(rounder, pattern), uint64_t{kMantissaBits});
-  Value* power = b.CreateAdd(n, llvm::ConstantInt::get(pattern, kOneBits));
+  Value* n = b.CreateShl(b.CreateBitCast(rounder, pattern), uint64_t{kDoubleMantissaBits});
+  Value* power = b.CreateAdd(n, llvm::ConstantInt::get(pattern, kDoubleOneBits));
   Value* result = b.CreateFMul(near, b.CreateBitCast(power, t->getType()));
   return b.CreateFPTrunc(result, t->getType()->getWithNewType(b.getFloatTy()));
 }
@@ -87,8 +85,8 @@ Value* VectorMath::pow(Value* x, Value* y) const {
   result = b.CreateXor(bits(result), b.CreateAnd(odd, bits(x)));
   result = b.CreateBitCast(result, x->getType());
   // A negative number has no other power, but 0 and infinity have: theirs is not of a sign.
-  Value* negative =
-      b.CreateAnd(b.CreateFCmpOLT(x, constant(x, 0)), b.CreateFCmpOGT(x, constant(x, -kInfinity)));
+  Value* negative = b.CreateAnd(b.CreateFCmpOLT(x, constant(x, 0)),
+                                b.CreateFCmpOGT(x, constant(x, -VectorMath::kInfinity)));
   Value* nan = llvm::ConstantFP::getNaN(x->getType());
   result = b.CreateSelect(b.CreateAnd(negative, b.CreateNot(integral)), nan, result);
   Value* one = b.CreateOr(b.CreateFCmpOEQ(y, constant(y, 0)), b.CreateFCmpOEQ(x, constant(x, 1)));

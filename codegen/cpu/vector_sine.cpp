@@ -28,8 +28,6 @@ constexpr std::array<uint32_t, 7> kTwoOverPi{0x00000000, 0x517cc1b7, 0x27220a94,
 constexpr double kHalfPiHigh = 1.57079637f, kHalfPiLow = -4.37113883e-08f;
 constexpr double kQuarterPi = 0.785398163f;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 }  // namespace
 
 // |x| = a 2^(e - 31) with a 32-bit integer a. Of 2/pi 2^(e - 31) only bits of weight 2 and below
@@ -108,7 +106,7 @@ Value* VectorMath::sine(Value* x, Ahead ahead) const {
   result = b.CreateBitCast(b.CreateXor(result, sign), x->getType());
   // Of infinity and NaN there is none.
   Value* nan = llvm::ConstantFP::getNaN(x->getType());
-  return b.CreateSelect(b.CreateFCmpOLT(size, constant(x, kInfinity)), result, nan);
+  return b.CreateSelect(b.CreateFCmpOLT(size, constant(x, VectorMath::kInfinity)), result, nan);
 }
 
 Value* VectorMath::sin(Value* x) const { return sine(x, Ahead::none); }

@@ -32,7 +32,7 @@ std::vector<const NestCall*> private_nests(const Record& record) {
 }
 
 /// One operand of one call.
-struct Place {
+struct OperandOfCall {
   size_t call;
   size_t operand;
 };
@@ -49,12 +49,13 @@ class InPlace {
         place_of_(place_of) {}
 
   bool legal() {
-    std::vector<Place> loads, stores;
+    std::vector<OperandOfCall> loads, stores;
     for (size_t c = 0; c < calls_.size(); ++c) {
       if (!scan_call(c, loads, stores)) return false;
     }
     if (stores.size() != 1) return false;
-    return std::ranges::all_of(loads, [&](const Place& load) { return before(load, stores[0]); });
+    return std::ranges::all_of(loads,
+                               [&](const OperandOfCall& load) { return before(load, stores[0]); });
   }
 
  private:
@@ -66,7 +67,9 @@ class InPlace {
   const NestProgram& program(size_t call) const {
     return plan_.programs[size_t(calls_[call]->program)];
   }
-  const CallOperand& at(const Place& a) const { return calls_[a.call]->operands[a.operand]; }
+  const CallOperand& at(const OperandOfCall& a) const {
+    return calls_[a.call]->operands[a.operand];
+  }
 
   bool is(const Address& address, int buffer) const {
     return address.buffer >= 0 && place_of_(address.buffer) == buffer;
@@ -76,7 +79,8 @@ class InPlace {
   }
 
   /// Collects loads of the operand and stores of the result; false for any other use of either.
-  bool scan_call(size_t c, std::vector<Place>& loads, std::vector<Place>& stores) const {
+  bool scan_call(size_t c, std::vector<OperandOfCall>& loads,
+                 std::vector<OperandOfCall>& stores) const {
     for (const CallProduct& product : calls_[c]->products) {
       if (touches(product.a) || touches(product.b)) return false;
     }
@@ -97,7 +101,7 @@ class InPlace {
 
   /// Whether the load and the store are of the same elements, and each is read before it is
   /// written.
-  bool before(const Place& load, const Place& store) const {
+  bool before(const OperandOfCall& load, const OperandOfCall& store) const {
     const CallOperand &x = at(load), &y = at(store);
     const NestCall &a = *calls_[load.call], &b = *calls_[store.call];
     const NestOperand& p = program(load.call).operands[load.operand];
@@ -118,7 +122,7 @@ class InPlace {
   }
 
   /// Whether no two rows, and no two indices around them, are stored at one place.
-  bool own_elements(const Place& store) const {
+  bool own_elements(const OperandOfCall& store) const {
     const CallOperand& operand = at(store);
     const NestCall& call = *calls_[store.call];
     if (call.rows > 1 && (operand.row == 0 || !program(store.call).operands[store.operand].by_row))
@@ -137,7 +141,7 @@ class InPlace {
   }
 
   /// In one body: no part is loaded after it has been stored.
-  bool loaded_first(const Place& load, const Place& store) const {
+  bool loaded_first(const OperandOfCall& load, const OperandOfCall& store) const {
     std::vector<int> stored;
     for (const NestInstruction& in : program(load.call).body) {
       if (in.kind == NestOp::store && size_t(in.operand) == store.operand)

@@ -68,14 +68,14 @@ std::unique_ptr<Executable> compile_reference(const GraphPtr& graph, const Compi
       run_passes(graph, {{&passes::autodiff, {}}}, options, report), *graph, options.precision);
 }
 
-constexpr std::array<std::string_view, 2> kPrecisions{"f32", "f64"};
+constexpr std::array<std::string_view, 2> kReferencePrecisions{"f32", "f64"};
 
 }  // namespace
 
 constinit const Target targets::reference{
     .name = "reference",
     .summary = "the evaluator: slow, and the meaning of every graph",
-    .precisions = kPrecisions,
+    .precisions = kReferencePrecisions,
     .options = {},
     .unavailable = [] { return std::string(); },
     .compile = compile_reference,

@@ -14,7 +14,7 @@
 namespace graphc {
 namespace {
 
-bool is_leaf(const Node& node) {
+bool is_given(const Node& node) {
   return node.is(ops::constant) || node.is(ops::iota) || node.is(ops::input) || node.is(ops::state);
 }
 
@@ -39,7 +39,7 @@ class Clustering {
 
   Clusters run() {
     for (const Node& node : graph_.nodes()) {
-      if (live_[size_t(node.id)] && !is_leaf(node) && !node.is(ops::scan)) place(node);
+      if (live_[size_t(node.id)] && !is_given(node) && !node.is(ops::scan)) place(node);
     }
     for (Cluster& cluster : result_.list) std::ranges::sort(cluster.members, {}, &Node::id);
     for (const Node& node : graph_.nodes()) result_.of.push_back(cluster_of(node));

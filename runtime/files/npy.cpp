@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
 
-constexpr std::pair<DType, std::string_view> kNames[] = {
+constexpr std::pair<DType, std::string_view> kNpyNames[] = {
     {DType::f32, "<f4"}, {DType::f64, "<f8"}, {DType::i32, "<i4"},    {DType::i64, "<i8"},
     {DType::u32, "<u4"}, {DType::u8, "|u1"},  {DType::boolean, "|b1"}};
 
@@ -68,9 +68,9 @@ class Cursor {
   std::string_view text_;
 };
 
-class Reader {
+class NpyReader {
  public:
-  Reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
+  NpyReader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
 
   Literal read() {
     const Type type = parse_header(take_header());
@@ -152,7 +152,7 @@ class Reader {
   DType parse_dtype(Cursor& cursor) {
     const auto name = cursor.take_string();
     if (!name) throw fault("its descr is not a text: records are not read");
-    for (const auto& [dtype, each] : kNames) {
+    for (const auto& [dtype, each] : kNpyNames) {
       if (*name == each) return dtype;
     }
     if (name->starts_with('>')) throw fault("its elements '{}' are big endian", printable(*name));
@@ -193,7 +193,7 @@ std::string shape_tuple(const Shape& shape) {
 }  // namespace
 
 Literal parse_npy(std::string_view bytes, std::string_view file) {
-  return Reader(bytes, file).read();
+  return NpyReader(bytes, file).read();
 }
 
 Literal read_npy(const std::filesystem::path& path) {
@@ -202,7 +202,7 @@ Literal read_npy(const std::filesystem::path& path) {
 
 std::string npy_bytes(const Literal& literal) {
   std::string_view name;
-  for (const auto& [dtype, each] : kNames) {
+  for (const auto& [dtype, each] : kNpyNames) {
     if (dtype == literal.dtype()) name = each;
   }
   if (name.empty()) {

@@ -27,19 +27,19 @@ constexpr uint64_t kMaxExtent = uint64_t{1} << 48;
 constexpr size_t kLongestReason = 400;
 constexpr const char* kMetadata = "__metadata__";
 
-constexpr std::pair<DType, std::string_view> kNames[] = {
+constexpr std::pair<DType, std::string_view> kSafetensorsNames[] = {
     {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::f64, "F64"}, {DType::i32, "I32"},
     {DType::i64, "I64"}, {DType::u32, "U32"},   {DType::u8, "U8"},   {DType::boolean, "BOOL"}};
 
 std::string_view format_name(DType dtype) {
-  for (const auto& [each, name] : kNames) {
+  for (const auto& [each, name] : kSafetensorsNames) {
     if (each == dtype) return name;
   }
   check_failed("dtype", __FILE__, __LINE__, fmt::format("no safetensors name of {}", int(dtype)));
 }
 
 std::optional<DType> dtype_of(std::string_view name) {
-  for (const auto& [dtype, each] : kNames) {
+  for (const auto& [dtype, each] : kSafetensorsNames) {
     if (each == name) return dtype;
   }
   return std::nullopt;
@@ -98,9 +98,9 @@ class KeyCheck : public nlohmann::json_sax<json> {
   std::vector<std::set<std::string>> keys_;
 };
 
-class Reader {
+class SafetensorsReader {
  public:
-  Reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
+  SafetensorsReader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
 
   Safetensors read() {
     const json header = parse_header();
@@ -302,7 +302,7 @@ std::string header_of(const Safetensors& content) {
 }  // namespace
 
 Safetensors parse_safetensors(std::string_view bytes, std::string_view file) {
-  return Reader(bytes, file).read();
+  return SafetensorsReader(bytes, file).read();
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path) {

@@ -355,22 +355,5 @@ TEST(ProgramCpu, SumsOfNothing) {
   check("graph (%x: f32[3,0], %y: f32[0,5]) { return matmul(%x, %y) }");
 }
 
-TEST(ProgramCpu, OpSamples) {
-  for (const Op* op : all_ops()) {
-    if (op->samples == nullptr) continue;
-    for (const Sample& sample : op->samples()) {
-      auto graph = std::make_unique<Graph>("sample");
-      Values operands;
-      for (const Type& type : sample.operands) operands.push_back(graph->input(type, "x"));
-      const Node& node = graph->add(*op, operands, sample.attributes);
-      Values results;
-      for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
-      graph->set_results(results);
-      SCOPED_TRACE(std::string(op->name));
-      check_graph(freeze(std::move(graph)), sample.index_limit);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace graphc
