@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A launch while it runs: the threads that are resident, and what they know of each other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda/emulator/code.h"
+#include "tests/cuda/emulator/run.h"
+#include "tests/cuda/emulator/shadow.h"
+
+namespace graphc::cuda_emulator {
+
+struct Grid;
+
+/// Which accesses of others a thread has heard of: those of a block before a clock, those of a
+/// thread up to one. Sorted.
+struct Heard {
+  std::vector<std::pair<uint32_t, uint32_t>> blocks, threads;
+
+  bool of_block(uint32_t block, uint32_t clock) const;
+  bool of_thread(uint32_t thread, uint32_t clock) const;
+  void add(const Heard& other);
+};
+using HeardPtr = std::shared_ptr<const Heard>;
+HeardPtr joined(const HeardPtr& a, const HeardPtr& b);
+
+/// What the lanes of a warp acquired since the last __syncthreads, read without a fence behind it,
+/// and will release by their next atomic operation. Most warps need none of it.
+struct Fences {
+  std::array<HeardPtr, lanes_of_warp> acquired, read, released;
+};
+
+/// What a lane found when it polled last.
+struct Poll {
+  uint64_t address = 0, version = 0;
+  uint32_t pc = 0;
+};
+
+struct Block;
+
+struct Warp {
+  std::byte* frame = nullptr;
+  Grid* grid = nullptr;
+  Block* block = nullptr;
+  uint32_t index = 0;       ///< in its block
+  uint32_t lanes = 0;       ///< that there are
+  uint32_t running = 0;     ///< neither gone nor waiting
+  uint32_t at_barrier = 0;  ///< wait for the block
+  uint32_t gathering = 0;   ///< wait for lanes of the warp
+  uint32_t parked = 0;      ///< wait for a change where they poll
+  uint32_t left = 0;        ///< done
+  uint32_t unchanged = 0;   ///< of the last poll: lanes that changed nothing
+  bool ready = false;       ///< in the grid's list
+  std::array<uint32_t, lanes_of_warp> pc{}, clock{};
+  /// known[t][u]: what lane t has heard of lane u, if known_at is the block's base.
+  std::array<std::array<uint32_t, lanes_of_warp>, lanes_of_warp> known;
+  uint32_t known_at = 0;
+  std::unique_ptr<Fences> fences;
+  std::array<Poll, lanes_of_warp> polls{};
+  Allocation local;
+  std::unique_ptr<std::byte[]> frame_memory, local_memory;
+
+  template <typename T>
+  T* slot(uint32_t offset) const {
+    return reinterpret_cast<T*>(frame + offset);
+  }
+  uint32_t thread(uint32_t lane) const;  ///< of the grid: the block's number and ten bits
+  uint32_t number() const;               ///< of the grid: the block's number and five bits
+};
+
+struct Block {
+  uint32_t index = 0;
+  unsigned at[3] = {0, 0, 0};
+  uint32_t counter = 0;  ///< the last clock handed out
+  uint32_t base = 0;     ///< accesses before this clock are ordered for all of its threads
+  HeardPtr heard;        ///< of other blocks, by all of its threads
+  unsigned threads = 0, arrived = 0, left = 0;
+  uint32_t barrier = 0;  ///< the pc where they arrived
+  int32_t any = 0;       ///< of __syncthreads_or, once all arrived
+  std::vector<std::unique_ptr<Warp>> warps;
+  Allocation shared;
+  std::unique_ptr<std::byte[]> shared_memory;
+};
+
+/// In a list of Accesses: a block and the latest clock of its accesses.
+struct Reader {
+  uint32_t next = 0, block = 0, clock = 0, pc = 0;
+};
+
+/// Draws that depend on the seed alone.
+class Draw {
+ public:
+  explicit Draw(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 0xD1B54A32D192ED03u) {}
+  uint32_t below(uint32_t bound) { return uint32_t((uint64_t(bits()) * bound) >> 32); }
+  uint32_t bits() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return uint32_t((state_ * 0x2545F4914F6CDD1Du) >> 32);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+struct Grid {
+  Grid(const Program& program, const Launch& launch, DeviceMemory& memory);
+
+  const Program& program;
+  const Launch& launch;
+  DeviceMemory& memory;
+  Draw draw;
+  uint64_t generation = next_generation();
+  uint32_t blocks = 0;
+  std::vector<Allocation*> cached;     ///< where each instruction last went
+  std::vector<Reader> readers{1};      ///< the first stands for the end of a list
+  std::vector<Accesses> atomics{1};    ///< the first stands for none
+  std::unordered_map<uint64_t, HeardPtr> released;  ///< by atomics, at an address
+  uint64_t version = 1;                ///< of what is polled
+  std::vector<uint64_t> changed;       ///< addresses, since parked threads were looked at
+
+  /// The memory at an address, as the warp sees it; null: there is none.
+  Allocation* lookup(Warp& warp, uint64_t address);
+
+  // races.cpp: an access of `bytes` at `offset`, aligned and inside. Throw at a race.
+  void on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+               uint32_t pc);
+  /// `same`: it writes what is there already.
+  void on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                uint32_t pc, bool same);
+  enum class Atomic { load, store, update };
+  void on_atomic(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                 uint32_t pc, Atomic what);
+
+  // synchronize.cpp: what threads tell each other
+  void synchronize_block(Block& block);
+  void synchronize_lanes(Warp& warp, uint32_t lanes);
+  void acquire(Warp& warp, uint32_t lane, uint64_t address);
+  void release(Warp& warp, uint32_t lane, uint64_t address);
+  void relaxed_load(Warp& warp, uint32_t lane, uint64_t address);
+  void relaxed_update(Warp& warp, uint32_t lane, uint64_t address);
+  void fence(Warp& warp, uint32_t lane);
+  bool heard_of_thread(const Warp& warp, uint32_t lane, uint32_t thread, uint32_t clock) const;
+  bool heard_of_block(const Warp& warp, uint32_t lane, uint32_t block, uint32_t clock) const;
+
+  std::string thread_name(uint32_t thread) const;  ///< "block (0,0,0) thread (3,0,0)"
+  std::string block_name(uint32_t block) const;
+  [[noreturn]] void fail(const Warp& warp, uint32_t lane, uint32_t pc,
+                         const std::string& message) const;
+};
+
+inline uint32_t Warp::thread(uint32_t lane) const {
+  return block->index << 10 | index << 5 | lane;
+}
+inline uint32_t Warp::number() const { return block->index << 5 | index; }
+
+inline uint32_t place_of(const Warp& warp, const Instruction& instruction) {
+  return uint32_t(&instruction - warp.grid->program.code.data());
+}
+
+/// Ends the launch: an error at this instruction of this lane.
+[[noreturn]] void lane_error(const Warp& warp, const Instruction& instruction, uint32_t lane,
+                             const std::string& message);
+
+}  // namespace graphc::cuda_emulator

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses of which one is a write and that nothing orders.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "tests/cuda/emulator/grid.h"
+
+namespace graphc::cuda_emulator {
+namespace {
+
+/// More blocks than these in a list of readers, and it counts as everyone.
+constexpr int most_listed = 64;
+
+/// One access being looked at.
+struct Access {
+  Grid& grid;
+  Warp& warp;
+  uint32_t lane;
+  uint32_t thread;
+  uint32_t clock;
+  uint32_t pc;
+  const Allocation& where;
+  uint64_t offset;
+  uint32_t bytes;
+};
+
+[[noreturn]] void race(const Access& access, const char* what, const char* other,
+                       const std::string& who, uint32_t pc) {
+  access.grid.fail(access.warp, access.lane, access.pc,
+                   fmt::format("race: {} of {} bytes at byte {} of '{}' and {} by {} in line {}, "
+                               "with nothing that orders them",
+                               what, access.bytes, access.offset, access.where.name, other, who,
+                               access.grid.program.lines[pc]));
+}
+
+bool is_ordered(const Access& access, uint32_t thread, uint32_t clock) {
+  return thread == access.thread ||
+         access.grid.heard_of_thread(access.warp, access.lane, thread, clock);
+}
+
+/// A lane of those that is unordered with the access, -1: none.
+int unordered_lane(const Access& access, const Accesses& others) {
+  if (others.who >> 5 == access.warp.block->index && others.clock < access.warp.block->base)
+    return -1;
+  for (uint32_t rest = others.lanes; rest != 0; rest &= rest - 1) {
+    const uint32_t lane = uint32_t(std::countr_zero(rest));
+    if (!is_ordered(access, others.who << 5 | lane, others.clock)) return int(lane);
+  }
+  return -1;
+}
+
+bool has_heard_of_all(const Access& access) {
+  for (uint32_t block = 0; block < access.grid.blocks; ++block)
+    if (block != access.warp.block->index &&
+        !access.grid.heard_of_block(access.warp, access.lane, block, 0))
+      return false;
+  return true;
+}
+
+void check_against(const Access& access, const Accesses& others, const char* what,
+                   const char* other) {
+  if (others.clock == 0) return;
+  const Grid& grid = access.grid;
+  if (others.kind == Accesses::of_lanes) {
+    const int lane = unordered_lane(access, others);
+    if (lane >= 0)
+      race(access, what, other, grid.thread_name(others.who << 5 | uint32_t(lane)), others.pc);
+  } else if (others.kind == Accesses::of_block) {
+    if (!grid.heard_of_block(access.warp, access.lane, others.who, others.clock))
+      race(access, what, other, "threads of " + grid.block_name(others.who), others.pc);
+  } else if (others.kind == Accesses::of_list) {
+    for (uint32_t at = others.who; at != 0; at = grid.readers[at].next) {
+      const Reader& reader = grid.readers[at];
+      if (!grid.heard_of_block(access.warp, access.lane, reader.block, reader.clock))
+        race(access, what, other, "threads of " + grid.block_name(reader.block), reader.pc);
+    }
+  } else if (!has_heard_of_all(access)) {
+    race(access, what, other, "threads of many blocks", others.pc);
+  }
+}
+
+void replace(const Access& access, Accesses& others) {
+  others.who = access.warp.number();
+  others.clock = access.clock;
+  others.lanes = 1u << access.lane;
+  others.kind = Accesses::of_lanes;
+  others.pc = access.pc & 0x3FFFFFFF;
+}
+
+uint32_t listed(Grid& grid, uint32_t next, uint32_t block, uint32_t clock, uint32_t pc) {
+  grid.readers.push_back({next, block, clock, pc});
+  return uint32_t(grid.readers.size() - 1);
+}
+
+void add_to_list(const Access& access, Accesses& others) {
+  Grid& grid = access.grid;
+  const uint32_t block = access.warp.block->index;
+  int length = 0;
+  for (uint32_t at = others.who; at != 0; at = grid.readers[at].next, ++length) {
+    Reader& reader = grid.readers[at];
+    if (reader.block != block) continue;
+    reader.clock = std::max(reader.clock, access.clock);
+    reader.pc = access.pc;
+    return;
+  }
+  // All blocks of a cooperative launch are resident, and flags may order any of them.
+  if (length >= most_listed && !grid.launch.cooperative)
+    others.kind = Accesses::of_everyone;
+  else
+    others.who = listed(grid, others.who, block, access.clock, access.pc);
+}
+
+void add(const Access& access, Accesses& others) {
+  const uint32_t block = access.warp.block->index;
+  if (others.clock == 0) return replace(access, others);
+  if (others.kind == Accesses::of_everyone) return;
+  if (others.kind == Accesses::of_list) return add_to_list(access, others);
+  const bool of_lanes = others.kind == Accesses::of_lanes;
+  const uint32_t other_block = of_lanes ? others.who >> 5 : others.who;
+  if (other_block == block && others.clock < access.warp.block->base)
+    return replace(access, others);
+  if (of_lanes && others.who == access.warp.number()) {
+    if (access.clock > others.clock && unordered_lane(access, others) < 0)
+      return replace(access, others);
+    others.lanes |= 1u << access.lane;
+    others.clock = std::max(others.clock, access.clock);
+  } else if (other_block == block) {
+    others.kind = Accesses::of_block;
+    others.who = block;
+    others.clock = std::max(others.clock, access.clock);
+  } else if (of_lanes ? unordered_lane(access, others) < 0
+                      : access.grid.heard_of_block(access.warp, access.lane, other_block,
+                                                   others.clock)) {
+    replace(access, others);
+  } else {
+    const uint32_t first = listed(access.grid, 0, other_block, others.clock, others.pc);
+    others.who = listed(access.grid, first, block, access.clock, access.pc);
+    others.kind = Accesses::of_list;
+  }
+}
+
+void check_writer(const Access& access, const Cell& cell, const char* what) {
+  if (cell.clock != 0 && !is_ordered(access, cell.writer, cell.clock))
+    race(access, what, "a write", access.grid.thread_name(cell.writer), cell.pc);
+}
+
+/// Calls f with each cell of the access.
+template <typename F>
+void each_cell(Allocation& where, uint64_t offset, uint32_t bytes, F f) {
+  Page& page = where.page(offset);
+  if (bytes < 4 && page.shift != 0) Allocation::split(page);
+  const uint64_t in_page = offset & (page_bytes - 1);
+  const uint64_t first = in_page >> page.shift, last = (in_page + bytes - 1) >> page.shift;
+  for (uint64_t i = first; i <= last; ++i) f(page.cells[i]);
+}
+
+}  // namespace
+
+void Grid::on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                   uint32_t pc) {
+  const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane],
+                      pc,    where, offset, bytes};
+  each_cell(where, offset, bytes, [&](Cell& cell) {
+    check_writer(access, cell, "a read");
+    if (cell.atomics != 0) check_against(access, atomics[cell.atomics], "a read", "an atomic");
+    Accesses& readers_there = cell.readers;
+    if (readers_there.kind == Accesses::of_lanes && readers_there.who == warp.number() &&
+        readers_there.clock == access.clock)
+      readers_there.lanes |= 1u << lane;
+    else
+      add(access, readers_there);
+  });
+}
+
+void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                    uint32_t pc, bool same) {
+  const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane],
+                      pc,    where, offset, bytes};
+  each_cell(where, offset, bytes, [&](Cell& cell) {
+    if (!same || cell.pc != pc) check_writer(access, cell, "a write");
+    if (cell.atomics != 0) check_against(access, atomics[cell.atomics], "a write", "an atomic");
+    check_against(access, cell.readers, "a write", "a read");
+    cell.writer = access.thread;
+    cell.clock = access.clock;
+    cell.pc = pc;
+    cell.atomics = 0;
+    cell.readers = Accesses{};
+  });
+}
+
+void Grid::on_atomic(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
+                     uint32_t pc, Atomic what) {
+  const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane],
+                      pc,    where, offset, bytes};
+  each_cell(where, offset, bytes, [&](Cell& cell) {
+    check_writer(access, cell, "an atomic");
+    if (what == Atomic::load) return;
+    check_against(access, cell.readers, "an atomic", "a read");
+    if (cell.atomics == 0) {
+      atomics.emplace_back();
+      cell.atomics = uint32_t(atomics.size() - 1);
+    }
+    add(access, atomics[cell.atomics]);
+  });
+}
+
+std::string Grid::block_name(uint32_t block) const {
+  return fmt::format("block ({},{},{})", block % launch.grid[0],
+                     block / launch.grid[0] % launch.grid[1],
+                     block / launch.grid[0] / launch.grid[1]);
+}
+
+std::string Grid::thread_name(uint32_t thread) const {
+  const uint32_t in_block = thread & 1023;
+  return fmt::format("{} thread ({},{},{})", block_name(thread >> 10), in_block % launch.block[0],
+                     in_block / launch.block[0] % launch.block[1],
+                     in_block / launch.block[0] / launch.block[1]);
+}
+
+}  // namespace graphc::cuda_emulator
