@@ -2,11 +2,17 @@
 // Expressions, each evaluated by the compiler of this test and by the emulator.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "tests/cuda/run_text.h"
+
+// What a compiler asks of a reader's expressions is not asked of these.
+#pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
 
 namespace graphc::cuda_emulator {
 namespace {
@@ -15,6 +21,7 @@ using UnsignedChar = unsigned char;
 using UnsignedShort = unsigned short;
 using LongLong = long long;
 using Wide = unsigned long long;
+__extension__ using Widest = unsigned __int128;
 
 struct Operands {
   int a, b;
@@ -27,7 +34,8 @@ struct Operands {
 
 const Operands several[] = {
     {3, 7, 5u, 3000000000u, 1LL << 40, -77, 1ULL << 63, 9, 1.5f, -0.1f, 2.75, 1e-3},
-    {-2147483647 - 1, -1, 0xFFFFFFFFu, 1u, -5, 3, 12345678901234567ULL, 11, 3e9f, 1e-40f, -4e9, 0.3},
+    {-2147483647 - 1, -1, 0xFFFFFFFFu, 1u, -5, 3, 12345678901234567ULL, 11, 3e9f, 1e-40f, -4e9,
+     0.3},
     {100, -9, 31u, 17u, 9007199254740993LL, 2, 3, 5, -2.5f, 16777217.0f, 1e300, -7.5},
 };
 
@@ -40,8 +48,8 @@ T emulated(const char* type, const std::string& expression, const Operands& o) {
           "* result, int a, int b, unsigned u, unsigned v, long long p, long long q, "
           "unsigned long long r, unsigned long long s, float f, float g, double x, double y",
       "result[0] = " + expression + ";"));
-  run_kernel(module, launch_of(1, 1), memory, result.data(), o.a, o.b, o.u, o.v, o.p, o.q, o.r,
-             o.s, o.f, o.g, o.x, o.y);
+  run_kernel(module, launch_of(1, 1), memory, result.data(), o.a, o.b, o.u, o.v, o.p, o.q, o.r, o.s,
+             o.f, o.g, o.x, o.y);
   return result.read()[0];
 }
 
@@ -52,15 +60,15 @@ void expect_same_bits(T found, T wanted, const char* expression) {
 }
 
 // The same expression here and there, with the same operands.
-#define GRAPHC_SAME(T, type, expression)                                                     \
-  for (const Operands& o : several) {                                                        \
-    [[maybe_unused]] const int a = o.a, b = o.b;                                             \
-    [[maybe_unused]] const unsigned u = o.u, v = o.v;                                        \
-    [[maybe_unused]] const LongLong p = o.p, q = o.q;                                        \
-    [[maybe_unused]] const Wide r = o.r, s = o.s;                                            \
-    [[maybe_unused]] const float f = o.f, g = o.g;                                           \
-    [[maybe_unused]] const double x = o.x, y = o.y;                                          \
-    expect_same_bits<T>(emulated<T>(type, #expression, o), T(expression), #expression);      \
+#define GRAPHC_SAME(T, type, expression)                                                \
+  for (const Operands& o : several) {                                                   \
+    [[maybe_unused]] const int a = o.a, b = o.b;                                        \
+    [[maybe_unused]] const unsigned u = o.u, v = o.v;                                   \
+    [[maybe_unused]] const LongLong p = o.p, q = o.q;                                   \
+    [[maybe_unused]] const Wide r = o.r, s = o.s;                                       \
+    [[maybe_unused]] const float f = o.f, g = o.g;                                      \
+    [[maybe_unused]] const double x = o.x, y = o.y;                                     \
+    expect_same_bits<T>(emulated<T>(type, #expression, o), T(expression), #expression); \
   }
 #define GRAPHC_INT(expression) GRAPHC_SAME(int, "int", expression)
 #define GRAPHC_WIDE(expression) GRAPHC_SAME(Wide, "unsigned long long", expression)
@@ -73,7 +81,7 @@ TEST(EmulatorExpressions, FollowCsPrecedence) {
   GRAPHC_INT((a < b) == (u < v) != (p >= q));
   GRAPHC_INT((a == b || u != v) && !(p <= q));
   GRAPHC_INT((a ? b : 5) + (u > v ? a & 3 : b & 5));
-  GRAPHC_INT(~a - -(b & 63));
+  GRAPHC_INT((~a >> 1) - -(b & 63));
   GRAPHC_INT((int)(2u - 3u - u));
   GRAPHC_INT(a < 5 ? 1 : a < 50 ? 2 : 3);
   GRAPHC_INT((a & 15) << 2 << 1 | 1);
@@ -85,7 +93,6 @@ TEST(EmulatorExpressions, FollowCsPrecedence) {
 TEST(EmulatorExpressions, ConvertAsCDoes) {
   GRAPHC_INT((a < (int)u) + (-1 < 1u) * 2);
   GRAPHC_INT((-1LL < 1u) + 2 * (q < 1));
-  GRAPHC_WIDE((Wide)(a) + u);
   GRAPHC_WIDE((unsigned long long)a + u);
   GRAPHC_WIDE((unsigned long long)(u + 1u));
   GRAPHC_WIDE((unsigned long long)(p * 3 + a));
@@ -100,7 +107,6 @@ TEST(EmulatorExpressions, ConvertAsCDoes) {
   GRAPHC_INT((int)(1.9f + 0.3) + (int)-1.9);
   GRAPHC_SAME(UnsignedChar, "unsigned char", (unsigned char)(a + 200));
   GRAPHC_SAME(UnsignedShort, "unsigned short", (unsigned short)(u * 3u));
-  GRAPHC_SAME(bool, "bool", (bool)(a & 2));
   GRAPHC_SAME(LongLong, "long long", (long long)u - p);
   GRAPHC_SAME(unsigned, "unsigned", sizeof(float) + sizeof(unsigned char) * 2 + sizeof(double));
 }
@@ -146,17 +152,15 @@ TEST(EmulatorExpressions, ConvertOutOfRangeFloatsAsAGpuDoes) {
             std::numeric_limits<LongLong>::max());
 }
 
-// What CUDA names, as the C++ library has it.
-template <typename T>
-int clz(T value) { return value == 0 ? 32 : __builtin_clz(unsigned(value)); }
-#define __clz(value) clz(value)
-#define __popc(value) __builtin_popcount(value)
-#define __ffs(value) __builtin_ffs(value)
-#define __umulhi(a, b) unsigned((Wide(a) * (b)) / (1ULL << 32))
-#define __float_as_uint(value) __builtin_bit_cast(unsigned, value)
-#define __uint_as_float(value) __builtin_bit_cast(float, value)
-#define __double_as_longlong(value) __builtin_bit_cast(LongLong, value)
-#define __longlong_as_double(value) __builtin_bit_cast(double, value)
+// What CUDA names, as C++ has it.
+int __clz(int a) { return a == 0 ? 32 : __builtin_clz(unsigned(a)); }
+int __popc(unsigned a) { return __builtin_popcount(a); }
+int __ffs(int a) { return __builtin_ffs(a); }
+unsigned __umulhi(unsigned a, unsigned b) { return unsigned(Wide(a) * b >> 32); }
+unsigned __float_as_uint(float a) { return std::bit_cast<unsigned>(a); }
+float __uint_as_float(unsigned a) { return std::bit_cast<float>(a); }
+LongLong __double_as_longlong(double a) { return std::bit_cast<LongLong>(a); }
+double __longlong_as_double(LongLong a) { return std::bit_cast<double>(a); }
 
 TEST(EmulatorExpressions, CallBuiltinsOfBits) {
   GRAPHC_INT(__clz(a) + __clz(0) * 100 + __popc(u) * 1000 + __ffs(b));
@@ -168,7 +172,7 @@ TEST(EmulatorExpressions, CallBuiltinsOfBits) {
   const Operands& o = several[1];
   EXPECT_EQ(emulated<int>("int", "__mulhi(a, 6)", o), -3);
   EXPECT_EQ(emulated<Wide>("unsigned long long", "__umul64hi(r, r << 4)", o),
-            Wide((static_cast<unsigned __int128>(o.r) * (o.r << 4)) >> 64));
+            Wide((Widest(o.r) * (o.r << 4)) >> 64));
 }
 
 TEST(EmulatorExpressions, CallBuiltinsOfMathematics) {
@@ -187,12 +191,12 @@ TEST(EmulatorExpressions, CallBuiltinsOfMathematics) {
   const Operands& o = several[0];
   EXPECT_EQ(emulated<double>("double", "rsqrt(x)", o), 1 / std::sqrt(o.x));
   EXPECT_EQ(emulated<float>("float", "rsqrtf(f)", o), float(1 / std::sqrt(double(o.f))));
-  EXPECT_EQ(emulated<float>("float", "__fadd_rn(__fmul_rn(f, g), __fsub_rn(f, __fdiv_rn(g, 3.0f)))",
-                            o),
-            o.f * o.g + (o.f - o.g / 3.0f));
-  EXPECT_EQ(emulated<double>("double", "__dadd_rn(__dmul_rn(x, y), __dsub_rn(x, __ddiv_rn(y, 3)))",
-                             o),
-            o.x * o.y + (o.x - o.y / 3.0));
+  EXPECT_EQ(
+      emulated<float>("float", "__fadd_rn(__fmul_rn(f, g), __fsub_rn(f, __fdiv_rn(g, 3.0f)))", o),
+      o.f * o.g + (o.f - o.g / 3.0f));
+  EXPECT_EQ(
+      emulated<double>("double", "__dadd_rn(__dmul_rn(x, y), __dsub_rn(x, __ddiv_rn(y, 3)))", o),
+      o.x * o.y + (o.x - o.y / 3.0));
   EXPECT_EQ(emulated<double>("double", "__fma_rn(x, y, x)", o), std::fma(o.x, o.y, o.x));
   EXPECT_EQ(emulated<float>("float", "__fmaf_rn(f, g, f)", o), std::fma(o.f, o.g, o.f));
 }

@@ -80,8 +80,7 @@ inline Launch launch_of(unsigned blocks, unsigned threads, uint64_t seed = 0) {
 
 /// Runs the first kernel of the module with these arguments.
 template <typename... Arguments>
-void run_kernel(const Module& module, Launch launch, DeviceMemory& memory,
-                Arguments... arguments) {
+void run_kernel(const Module& module, Launch launch, DeviceMemory& memory, Arguments... arguments) {
   const void* pointers[] = {static_cast<const void*>(&arguments)..., nullptr};
   launch.parameters = pointers;
   run(*module.find(module.kernels().at(0)), launch, memory);

@@ -23,11 +23,10 @@ struct Found {
 [[noreturn]] void refuse_unwritten(Warp& warp, const Instruction& instruction, uint32_t lane,
                                    const Found& found, uint32_t bytes);
 
-inline Found find_bytes(Warp& warp, const Instruction& instruction, uint32_t lane,
-                        uint64_t address, uint32_t bytes, const char* what) {
+inline Found find_bytes(Warp& warp, const Instruction& instruction, uint32_t lane, uint64_t address,
+                        uint32_t bytes, const char* what) {
   Allocation*& cached = warp.grid->cached[place_of(warp, instruction)];
-  if (!cached || address - cached->begin >= cached->size)
-    cached = warp.grid->lookup(warp, address);
+  if (!cached || address - cached->begin >= cached->size) cached = warp.grid->lookup(warp, address);
   if (!cached) refuse_address(warp, instruction, lane, address, bytes, what);
   const uint64_t offset = address - cached->begin;
   const bool inside = cached->kind == MemoryKind::local
@@ -70,9 +69,9 @@ void write_value(Warp& warp, const Instruction& instruction, uint32_t lane, uint
                  T value) {
   const Found found = find_bytes(warp, instruction, lane, address, sizeof(T), "write");
   if (found.where->kind != MemoryKind::local)
-    warp.grid->on_write(
-        warp, lane, *found.where, found.offset, sizeof(T), place_of(warp, instruction),
-        is_written<T>(found) && std::memcmp(found.bytes(), &value, sizeof(T)) == 0);
+    warp.grid->on_write(warp, lane, *found.where, found.offset, sizeof(T),
+                        place_of(warp, instruction),
+                        is_written<T>(found) && std::memcmp(found.bytes(), &value, sizeof(T)) == 0);
   mark_written<T>(found);
   std::memcpy(found.bytes(), &value, sizeof(T));
 }

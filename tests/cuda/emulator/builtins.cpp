@@ -29,8 +29,8 @@ Scalar scalar_of(char letter) {
 
 std::map<std::string_view, std::vector<const Builtin*>> all_builtins() {
   std::map<std::string_view, std::vector<const Builtin*>> result;
-  for (const auto part : {arithmetic_builtins(), mathematical_builtins(), warp_builtins(),
-                          memory_builtins()})
+  for (const auto part :
+       {arithmetic_builtins(), mathematical_builtins(), warp_builtins(), memory_builtins()})
     for (const Builtin& one : part) result[one.name].push_back(&one);
   return result;
 }

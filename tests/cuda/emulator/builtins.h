@@ -16,9 +16,9 @@ namespace graphc::cuda_emulator {
 /// One overload.
 struct Builtin {
   std::string_view name;
-  /// The result's type, a colon, and the arguments': v void, b bool, i int, u unsigned, l long long,
-  /// U unsigned long long, f float, d double; behind P a pointer to it, behind K to a constant, and
-  /// PV, KV pointers to anything.
+  /// The result's type, a colon, and the arguments': v void, b bool, i int, u unsigned, l long
+  /// long, U unsigned long long, f float, d double; behind P a pointer to it, behind K to a
+  /// constant, and PV, KV pointers to anything.
   std::string_view signature;
   Operation operation = nullptr;
   Control control = Control::plain;

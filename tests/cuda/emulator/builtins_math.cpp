@@ -41,19 +41,18 @@ T absolute(T a) {
 }
 
 // Of both widths: the names with and without the suffix.
-#define GRAPHC_UNARY(name, value)                                                  \
-  {name, "d:d", unary_operation<D, D, [](D a) { return value; }>}, {               \
-    name "f", "f:f", unary_operation<F, F, [](F a) { return value; }>              \
+#define GRAPHC_UNARY(name, value)                                     \
+  {name, "d:d", unary_operation<D, D, [](D a) { return value; }>}, {  \
+    name "f", "f:f", unary_operation<F, F, [](F a) { return value; }> \
   }
-#define GRAPHC_BINARY(name, function)                                                       \
-  {name, "d:dd", binary_operation<D, D, D, [](D a, D b) { return function(a, b); }>}, {     \
-    name "f", "f:ff", binary_operation<F, F, F, [](F a, F b) { return function(a, b); }>    \
+#define GRAPHC_BINARY(name, function)                                                    \
+  {name, "d:dd", binary_operation<D, D, D, [](D a, D b) { return function(a, b); }>}, {  \
+    name "f", "f:ff", binary_operation<F, F, F, [](F a, F b) { return function(a, b); }> \
   }
 
 template <typename To, typename From>
-constexpr Operation same_bits = unary_operation<To, From, [](From a) {
-  return std::bit_cast<To>(a);
-}>;
+constexpr Operation same_bits =
+    unary_operation<To, From, [](From a) { return std::bit_cast<To>(a); }>;
 
 }  // namespace
 
@@ -128,19 +127,22 @@ std::span<const Builtin> arithmetic_builtins() {
       {"__longlong_as_double", "d:l", same_bits<D, L>},
       {"__umulhi", "u:uu",
        binary_operation<U, U, U, [](U a, U b) { return U(W(a) * b / (W(1) << 32)); }>},
-      {"__mulhi", "i:ii", binary_operation<I, I, I, [](I a, I b) {
-         return I(uint64_t(L(a) * b) / (W(1) << 32));
-       }>},
-      {"__umul64hi", "U:UU", binary_operation<W, W, W, [](W a, W b) {
-         const W low = (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF) / (W(1) << 32);
-         const W left = (a / (W(1) << 32)) * (b & 0xFFFFFFFF) + low;
-         const W right = (a & 0xFFFFFFFF) * (b / (W(1) << 32)) + (left & 0xFFFFFFFF);
-         return (a / (W(1) << 32)) * (b / (W(1) << 32)) + left / (W(1) << 32) +
-                right / (W(1) << 32);
-       }>},
+      {"__mulhi", "i:ii",
+       binary_operation<I, I, I, [](I a, I b) { return I(uint64_t(L(a) * b) / (W(1) << 32)); }>},
+      {"__umul64hi", "U:UU",
+       binary_operation<W, W, W,
+                        [](W a, W b) {
+                          const W low = (a & 0xFFFFFFFF) * (b & 0xFFFFFFFF) / (W(1) << 32);
+                          const W left = (a / (W(1) << 32)) * (b & 0xFFFFFFFF) + low;
+                          const W right =
+                              (a & 0xFFFFFFFF) * (b / (W(1) << 32)) + (left & 0xFFFFFFFF);
+                          return (a / (W(1) << 32)) * (b / (W(1) << 32)) + left / (W(1) << 32) +
+                                 right / (W(1) << 32);
+                        }>},
       {"__clz", "i:i", unary_operation<I, I, [](I a) { return std::countl_zero(U(a)); }>},
       {"__popc", "i:u", unary_operation<I, U, [](U a) { return std::popcount(a); }>},
-      {"__ffs", "i:i", unary_operation<I, I, [](I a) { return a == 0 ? 0 : std::countr_zero(U(a)) + 1; }>},
+      {"__ffs", "i:i",
+       unary_operation<I, I, [](I a) { return a == 0 ? 0 : std::countr_zero(U(a)) + 1; }>},
   };
   return table;
 }

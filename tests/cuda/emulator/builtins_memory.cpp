@@ -20,8 +20,8 @@ void note_change(Warp& warp, uint64_t address) {
   warp.grid->changed.push_back(address);
 }
 
-Found find_atomic(Warp& warp, const Instruction& i, uint32_t lane, uint64_t address,
-                  uint32_t bytes, Grid::Atomic what) {
+Found find_atomic(Warp& warp, const Instruction& i, uint32_t lane, uint64_t address, uint32_t bytes,
+                  Grid::Atomic what) {
   const Found found = find_bytes(warp, i, lane, address, bytes, "atomic");
   if (found.where->kind == MemoryKind::local)
     lane_error(warp, i, lane, "an atomic in local memory, which no other thread sees");
@@ -36,8 +36,7 @@ void atomic(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint64_t* address = warp.slot<uint64_t>(i.a);
   const T *b = warp.slot<T>(i.b), *c = warp.slot<T>(i.c);
   each_lane_in_order(lanes, [&](uint32_t lane) {
-    const Found found =
-        find_atomic(warp, i, lane, address[lane], sizeof(T), Grid::Atomic::update);
+    const Found found = find_atomic(warp, i, lane, address[lane], sizeof(T), Grid::Atomic::update);
     if (!is_written<T>(found)) refuse_unwritten(warp, i, lane, found, sizeof(T));
     T old;
     std::memcpy(&old, found.bytes(), sizeof(T));
@@ -83,7 +82,8 @@ void fence(Warp& warp, const Instruction&, uint32_t lanes) {
 void nothing(Warp&, const Instruction&, uint32_t) {}
 
 template <typename T>
-constexpr auto sum = [](T old, T b, T) { return T(std::make_unsigned_t<T>(old) + std::make_unsigned_t<T>(b)); };
+constexpr auto sum =
+    [](T old, T b, T) { return T(std::make_unsigned_t<T>(old) + std::make_unsigned_t<T>(b)); };
 template <typename T>
 constexpr auto largest = [](T old, T b, T) { return std::max(old, b); };
 template <typename T>
@@ -97,19 +97,14 @@ constexpr auto swapped_if = [](T old, T b, T c) { return old == b ? c : old; };
 
 }  // namespace
 
-#define GRAPHC_ATOMICS(name, function, control, arguments_i, arguments_u, arguments_w)                      \
-  {name, arguments_i, atomic<int32_t, function<int32_t>>, control, 0},                       \
-      {name, arguments_u, atomic<uint32_t, function<uint32_t>>, control, 0}, {               \
-    name, arguments_w, atomic<uint64_t, function<uint64_t>>, control, 0                      \
-  }
-#define GRAPHC_LOADS(name)                                            \
-  {name, "i:Ki", narrow, Control::plain, 0},                          \
-      {name, "u:Ku", narrow, Control::plain, 0},                      \
-      {name, "f:Kf", narrow, Control::plain, 0},                      \
-      {name, "l:Kl", wide, Control::plain, 0},                        \
-      {name, "U:KU", wide, Control::plain, 0}, {                      \
-    name, "d:Kd", wide, Control::plain, 0                             \
-  }
+#define GRAPHC_ATOMICS(name, function, control, arguments_i, arguments_u, arguments_w) \
+  {name, arguments_i, atomic<int32_t, function<int32_t>>, control, 0},                 \
+      {name, arguments_u, atomic<uint32_t, function<uint32_t>>, control, 0},           \
+      {name, arguments_w, atomic<uint64_t, function<uint64_t>>, control, 0}
+#define GRAPHC_LOADS(name)                                                                \
+  {name, "i:Ki", narrow, Control::plain, 0}, {name, "u:Ku", narrow, Control::plain, 0},   \
+      {name, "f:Kf", narrow, Control::plain, 0}, {name, "l:Kl", wide, Control::plain, 0}, \
+      {name, "U:KU", wide, Control::plain, 0}, {name, "d:Kd", wide, Control::plain, 0}
 
 std::span<const Builtin> memory_builtins() {
   const Operation narrow = load_of(type_of(Scalar::u32)), wide = load_of(type_of(Scalar::u64));

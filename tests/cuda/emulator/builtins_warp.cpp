@@ -37,8 +37,8 @@ void shuffle(Warp& warp, const Instruction& i, uint32_t lanes) {
   each_lane_in_order(lanes, [&](uint32_t lane) {
     const uint32_t source = source_of<from>(lane, operand[lane]);
     if ((lanes >> source & 1) == 0)
-      lane_error(warp, i, lane, fmt::format("a shuffle from lane {}, which the mask {:#x} lacks",
-                                            source, lanes));
+      lane_error(warp, i, lane,
+                 fmt::format("a shuffle from lane {}, which the mask {:#x} lacks", source, lanes));
     result[lane] = given[source];
   });
 }
@@ -46,8 +46,7 @@ void shuffle(Warp& warp, const Instruction& i, uint32_t lanes) {
 uint32_t lanes_where(Warp& warp, uint32_t slot, uint32_t lanes) {
   const int32_t* value = warp.slot<int32_t>(slot);
   uint32_t result = 0;
-  each_lane_in_order(lanes,
-                     [&](uint32_t lane) { result |= value[lane] != 0 ? 1u << lane : 0u; });
+  each_lane_in_order(lanes, [&](uint32_t lane) { result |= value[lane] != 0 ? 1u << lane : 0u; });
   return result;
 }
 
@@ -80,14 +79,13 @@ void trap(Warp& warp, const Instruction& i, uint32_t lanes) {
 
 }  // namespace
 
-#define GRAPHC_SHUFFLES(name, from)                                              \
-  {name, "i:uii", shuffle<uint32_t, from>, Control::collective, 1},              \
-      {name, "u:uui", shuffle<uint32_t, from>, Control::collective, 1},          \
-      {name, "f:ufi", shuffle<uint32_t, from>, Control::collective, 1},          \
-      {name, "l:uli", shuffle<uint64_t, from>, Control::collective, 1},          \
-      {name, "U:uUi", shuffle<uint64_t, from>, Control::collective, 1}, {        \
-    name, "d:udi", shuffle<uint64_t, from>, Control::collective, 1               \
-  }
+#define GRAPHC_SHUFFLES(name, from)                                     \
+  {name, "i:uii", shuffle<uint32_t, from>, Control::collective, 1},     \
+      {name, "u:uui", shuffle<uint32_t, from>, Control::collective, 1}, \
+      {name, "f:ufi", shuffle<uint32_t, from>, Control::collective, 1}, \
+      {name, "l:uli", shuffle<uint64_t, from>, Control::collective, 1}, \
+      {name, "U:uUi", shuffle<uint64_t, from>, Control::collective, 1}, \
+      {name, "d:udi", shuffle<uint64_t, from>, Control::collective, 1}
 
 std::span<const Builtin> warp_builtins() {
   static const Builtin table[] = {

@@ -175,8 +175,7 @@ uint32_t Compiler::conditional(const Expression& one, uint32_t into) {
 uint32_t Compiler::assign(const Expression& one, uint32_t into) {
   const Expression &target = *one.parts[0], &given = *one.parts[1];
   if (one.sign == '\0') {
-    const bool in_register =
-        target.kind == ExpressionKind::variable && !target.symbol->in_memory;
+    const bool in_register = target.kind == ExpressionKind::variable && !target.symbol->in_memory;
     if (in_register) return moved(value(given, place(target).slot), one.type, into);
     const uint32_t stored = value(given);
     store(place(target), one.type, stored);

@@ -52,8 +52,8 @@ void Compiler::declaration(const Statement& one) {
   } else if (one.first) {
     value(*one.first, place.slot);
   } else {
-    emit(one.zeroed ? zero_local() : begin_local(), 0, place.slot, uint32_t(symbol.type.bytes()),
-         0, place.offset);
+    emit(one.zeroed ? zero_local() : begin_local(), 0, place.slot, uint32_t(symbol.type.bytes()), 0,
+         place.offset);
   }
   back_to(before);
   calls_.back().places[&symbol] = place;

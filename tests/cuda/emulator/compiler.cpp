@@ -8,8 +8,9 @@
 namespace graphc::cuda_emulator {
 namespace {
 
-/// Marks the slot of a register that each warp begins with, until all others are counted.
-constexpr uint32_t preset_bit = 1u << 31;
+/// Mark the slots of wide registers, and of those that each warp begins with, until all are
+/// counted.
+constexpr uint32_t wide_bit = 1u << 30, preset_bit = 1u << 31;
 
 }  // namespace
 
@@ -73,9 +74,10 @@ void Compiler::land(const Jumps& jumps) {
 }
 
 uint32_t Compiler::reserve(bool wide) {
-  const uint32_t slot = registers_;
-  registers_ += wide ? 2 * register_bytes : register_bytes;
-  most_registers_ = std::max(most_registers_, registers_);
+  uint32_t &used = wide ? wide_ : narrow_, &most = wide ? most_wide_ : most_narrow_;
+  const uint32_t slot = wide ? used | wide_bit : used;
+  used += wide ? 2 * register_bytes : register_bytes;
+  most = std::max(most, used);
   return slot;
 }
 
@@ -108,19 +110,25 @@ uint32_t Compiler::constant(Held held, uint64_t bits) {
 }
 
 void Compiler::back_to(const Mark& mark) {
-  registers_ = mark.registers;
+  narrow_ = mark.narrow;
+  wide_ = mark.wide;
   local_ = mark.local;
 }
 
 void Compiler::finish() {
   // An operand that an operation does not have is the frame's first bytes, which it may read.
-  const uint32_t first = std::max(most_registers_, 2 * register_bytes);
+  const uint32_t wide = std::max(most_narrow_, 2 * register_bytes);
+  const uint32_t first = wide + most_wide_;
   const auto placed = [&](uint32_t& slot) {
-    if (slot & preset_bit) slot = (slot & ~preset_bit) + first;
+    if (slot & preset_bit)
+      slot = (slot & ~preset_bit) + first;
+    else if (slot & wide_bit)
+      slot = (slot & ~wide_bit) + wide;
   };
   for (auto* presets : {&program_->parameter_slots, &program_->constants, &program_->specials})
     for (Preset& one : *presets) placed(one.slot);
   for (Instruction& one : program_->code) {
+    placed(one.result);
     placed(one.a);
     placed(one.b);
     placed(one.c);

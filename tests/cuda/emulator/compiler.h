@@ -39,7 +39,7 @@ class Compiler {
   };
   /// Registers and local memory in use, to go back to.
   struct Mark {
-    uint32_t registers;
+    uint32_t narrow, wide;
     uint64_t local;
   };
 
@@ -54,7 +54,7 @@ class Compiler {
   uint32_t preset(std::vector<Preset>& presets, bool wide, uint64_t bits);
   uint32_t special(uint64_t which);
   uint32_t constant(Held held, uint64_t bits);
-  Mark mark() const { return {registers_, local_}; }
+  Mark mark() const { return {narrow_, wide_, local_}; }
   void back_to(const Mark& mark);
   void finish();
 
@@ -76,8 +76,8 @@ class Compiler {
   uint32_t constant_value(const Expression& one);
   uint32_t unary(const Expression& one, uint32_t into);
   uint32_t binary(const Expression& one, uint32_t into);
-  uint32_t arithmetic(char sign, const Type& type, uint32_t a, const Expression& b,
-                      uint32_t b_slot, uint32_t into);
+  uint32_t arithmetic(char sign, const Type& type, uint32_t a, const Expression& b, uint32_t b_slot,
+                      uint32_t into);
   uint32_t logical(const Expression& one, uint32_t into);
   uint32_t conditional(const Expression& one, uint32_t into);
   uint32_t assign(const Expression& one, uint32_t into);
@@ -102,7 +102,9 @@ class Compiler {
   std::vector<Loop> loops_;
   std::map<std::pair<bool, uint64_t>, uint32_t> constants_;
   std::map<uint64_t, uint32_t> specials_;
-  uint32_t registers_ = 0, most_registers_ = 0, presets_ = 0;
+  // A wide register never takes the place of narrow ones: its lanes would lie over other lanes of
+  // these, which may still need them.
+  uint32_t narrow_ = 0, most_narrow_ = 0, wide_ = 0, most_wide_ = 0, presets_ = 0;
   uint64_t local_ = 0, most_local_ = 0;
   int line_ = 1;
 };

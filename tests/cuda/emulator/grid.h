@@ -118,12 +118,12 @@ struct Grid {
   Draw draw;
   uint64_t generation = next_generation();
   uint32_t blocks = 0;
-  std::vector<Allocation*> cached;     ///< where each instruction last went
-  std::vector<Reader> readers{1};      ///< the first stands for the end of a list
-  std::vector<Accesses> atomics{1};    ///< the first stands for none
+  std::vector<Allocation*> cached;                  ///< where each instruction last went
+  std::vector<Reader> readers{1};                   ///< the first stands for the end of a list
+  std::vector<Accesses> atomics{1};                 ///< the first stands for none
   std::unordered_map<uint64_t, HeardPtr> released;  ///< by atomics, at an address
-  uint64_t version = 1;                ///< of what is polled
-  std::vector<uint64_t> changed;       ///< addresses, since parked threads were looked at
+  uint64_t version = 1;                             ///< of what is polled
+  std::vector<uint64_t> changed;  ///< addresses, since parked threads were looked at
 
   /// The memory at an address, as the warp sees it; null: there is none.
   Allocation* lookup(Warp& warp, uint64_t address);
@@ -155,9 +155,7 @@ struct Grid {
                          const std::string& message) const;
 };
 
-inline uint32_t Warp::thread(uint32_t lane) const {
-  return block->index << 10 | index << 5 | lane;
-}
+inline uint32_t Warp::thread(uint32_t lane) const { return block->index << 10 | index << 5 | lane; }
 inline uint32_t Warp::number() const { return block->index << 5 | index; }
 
 inline uint32_t place_of(const Warp& warp, const Instruction& instruction) {

@@ -7,7 +7,8 @@
 
 #include "tests/cuda/emulator/grid.h"
 
-// Lanes of a loop do not depend on each other: what one reads in a register, none writes in another.
+// Lanes of a loop do not depend on each other: what one reads in a register, none writes in
+// another.
 #if defined(__clang__)
 #define GRAPHC_INDEPENDENT_LANES _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -11,9 +11,7 @@ namespace graphc::cuda_emulator {
 namespace {
 
 bool is_digit_character(char c) { return c >= '0' && c <= '9'; }
-bool is_word_start(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_word_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_word_part(char c) { return is_word_start(c) || is_digit_character(c); }
 
 // Longest first.
@@ -106,11 +104,11 @@ class Lexer {
       if (text_.substr(at_).starts_with(symbol)) return token(TokenKind::symbol, symbol.size());
     if (c != '\0' && short_symbols.find(c) != short_symbols.npos)
       return token(TokenKind::symbol, 1);
-    throw text_error(file_, here(),
-                     c > ' ' && c < '\x7f'
-                         ? fmt::format("found the character '{}', wanted a token", c)
-                         : fmt::format("found a character of code {}, wanted a token",
-                                       int(uint8_t(c))));
+    throw text_error(
+        file_, here(),
+        c > ' ' && c < '\x7f'
+            ? fmt::format("found the character '{}', wanted a token", c)
+            : fmt::format("found a character of code {}, wanted a token", int(uint8_t(c))));
   }
 
   Token number() {
@@ -175,7 +173,8 @@ class Lexer {
   }
 
   Error not_a_number(const Token& token) const {
-    return text_error(file_, token.position, fmt::format("found '{}', wanted a number", token.text));
+    return text_error(file_, token.position,
+                      fmt::format("found '{}', wanted a number", token.text));
   }
 
   std::string_view text_;

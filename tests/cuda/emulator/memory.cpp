@@ -49,8 +49,8 @@ void DeviceMemory::add(void* begin, size_t bytes, std::string name) {
   const uint64_t first = address_of(begin);
   const auto after = allocations_.lower_bound(first);
   const bool before_overlaps =
-      after != allocations_.begin() && std::prev(after)->second->begin +
-                                               std::prev(after)->second->size > first;
+      after != allocations_.begin() &&
+      std::prev(after)->second->begin + std::prev(after)->second->size > first;
   if (bytes == 0 || before_overlaps ||
       (after != allocations_.end() && after->first < first + bytes))
     throw memory_error("the allocation '{}' of {} bytes is empty or overlaps another", name, bytes);

@@ -33,8 +33,9 @@ void divide(Warp& warp, const Instruction& i, uint32_t lanes) {
   const T *a = warp.slot<T>(i.a), *b = warp.slot<T>(i.b);
   each_lane_in_order(lanes, [&](uint32_t lane) {
     if (b[lane] == 0) lane_error(warp, i, lane, "division of an integer by 0");
-    result[lane] = std::is_signed_v<T> && b[lane] == T(-1) ? T(Wrapping<T>(0) - Wrapping<T>(a[lane]))
-                                                           : T(a[lane] / b[lane]);
+    result[lane] = std::is_signed_v<T> && b[lane] == T(-1)
+                       ? T(Wrapping<T>(0) - Wrapping<T>(a[lane]))
+                       : T(a[lane] / b[lane]);
   });
 }
 
@@ -55,8 +56,9 @@ void shift(Warp& warp, const Instruction& i, uint32_t lanes) {
   const uint32_t* b = warp.slot<uint32_t>(i.b);
   each_lane_in_order(lanes, [&](uint32_t lane) {
     if (b[lane] >= 8 * sizeof(T))
-      lane_error(warp, i, lane, fmt::format("shift by {} of a number of {} bits", int32_t(b[lane]),
-                                            8 * sizeof(T)));
+      lane_error(
+          warp, i, lane,
+          fmt::format("shift by {} of a number of {} bits", int32_t(b[lane]), 8 * sizeof(T)));
     result[lane] = left ? T(Wrapping<T>(a[lane]) << b[lane]) : T(a[lane] >> b[lane]);
   });
 }

@@ -159,9 +159,9 @@ void refuse_address(Warp& warp, const Instruction& instruction, uint32_t lane, u
   const uint64_t end = found->kind == MemoryKind::local ? found->lane_bytes : found->size;
   const uint64_t at = found->kind == MemoryKind::local ? offset % found->lane_bytes : offset;
   if (at + bytes > end)
-    lane_error(warp, instruction, lane,
-               fmt::format("{} past the end of '{}': at byte {} of {}", access, found->name, at,
-                           end));
+    lane_error(
+        warp, instruction, lane,
+        fmt::format("{} past the end of '{}': at byte {} of {}", access, found->name, at, end));
   lane_error(warp, instruction, lane,
              fmt::format("{} that is not aligned: at byte {} of '{}'", access, at, found->name));
 }

@@ -15,16 +15,17 @@ struct Operator {
 };
 
 // By precedence, the loosest first.
-const std::array<std::vector<Operator>, 10> levels = {{{{"||", 'o'}},
-                                                       {{"&&", 'a'}},
-                                                       {{"|", '|'}},
-                                                       {{"^", '^'}},
-                                                       {{"&", '&'}},
-                                                       {{"==", 'E'}, {"!=", 'N'}},
-                                                       {{"<", '<'}, {">", '>'}, {"<=", 'L'}, {">=", 'G'}},
-                                                       {{"<<", 'l'}, {">>", 'r'}},
-                                                       {{"+", '+'}, {"-", '-'}},
-                                                       {{"*", '*'}, {"/", '/'}, {"%", '%'}}}};
+const std::array<std::vector<Operator>, 10> levels = {
+    {{{"||", 'o'}},
+     {{"&&", 'a'}},
+     {{"|", '|'}},
+     {{"^", '^'}},
+     {{"&", '&'}},
+     {{"==", 'E'}, {"!=", 'N'}},
+     {{"<", '<'}, {">", '>'}, {"<=", 'L'}, {">=", 'G'}},
+     {{"<<", 'l'}, {">>", 'r'}},
+     {{"+", '+'}, {"-", '-'}},
+     {{"*", '*'}, {"/", '/'}, {"%", '%'}}}};
 
 constexpr std::array<Operator, 11> assignments = {{{"=", '\0'},
                                                    {"+=", '+'},
@@ -226,8 +227,8 @@ ExpressionPtr Parser::call_function(const Function& function, std::vector<Expres
     fail(position, fmt::format("found a call of the kernel '{}', wanted a __device__ function",
                                function.name));
   if (given.size() != function.parameters.size())
-    fail(position, fmt::format("found {} arguments of '{}', wanted {}", given.size(),
-                               function.name, function.parameters.size()));
+    fail(position, fmt::format("found {} arguments of '{}', wanted {}", given.size(), function.name,
+                               function.parameters.size()));
   ExpressionPtr result = node(ExpressionKind::call, position, function.result);
   result->function = &function;
   for (size_t i = 0; i < given.size(); ++i)
@@ -239,8 +240,8 @@ ExpressionPtr Parser::call_builtin(const std::string& called, std::vector<Expres
                                    Position position) {
   const std::vector<const Builtin*> overloads = builtins_named(called);
   if (overloads.empty())
-    fail(position, fmt::format("found '{}', wanted a function defined before or a builtin",
-                               called));
+    fail(position,
+         fmt::format("found '{}', wanted a function defined before or a builtin", called));
   std::string found;
   Scalar common = Scalar::boolean;
   for (const ExpressionPtr& argument : given) {
@@ -260,7 +261,7 @@ ExpressionPtr Parser::call_builtin(const std::string& called, std::vector<Expres
       fits = types[1].is(common);
     }
     // exp of a float means expf in C++: the text says which it wants.
-    for (size_t i = 0; i < given.size(); ++i)
+    for (size_t i = 0; i < given.size() && overloads.size() == 1; ++i)
       fits &= !(given[i]->type.is(Scalar::f32) && types[i + 1].is(Scalar::f64));
     if (fits && !chosen) chosen = one;
   }

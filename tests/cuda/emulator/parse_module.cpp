@@ -11,15 +11,14 @@ namespace graphc::cuda_emulator {
 namespace {
 
 constexpr std::array<std::string_view, 11> type_words_known = {
-    "void", "bool", "char",  "short",  "int",  "long",
+    "void",     "bool",   "char",  "short",  "int",  "long",
     "unsigned", "signed", "float", "double", "const"};
 
 bool is_reserved(const std::string& word) {
   static constexpr std::array<std::string_view, 30> words = {
-      "if",       "else",     "for",      "while",     "do",       "break",
-      "continue", "return",   "true",     "false",     "sizeof",   "extern",
-      "static",   "struct",   "class",    "typedef",   "template", "goto",
-      "switch",   "case",     "volatile", "auto",      "namespace", "using",
+      "if",       "else",      "for",      "while",    "do",       "break",  "continue",  "return",
+      "true",     "false",     "sizeof",   "extern",   "static",   "struct", "class",     "typedef",
+      "template", "goto",      "switch",   "case",     "volatile", "auto",   "namespace", "using",
       "inline",   "threadIdx", "blockIdx", "blockDim", "gridDim",  "union"};
   return std::ranges::count(words, word) + std::ranges::count(type_words_known, word) > 0;
 }
@@ -33,13 +32,14 @@ std::optional<Scalar> scalar_of(std::map<std::string, int> counts) {
     if (count == 1) words += (words.empty() ? "" : " ") + word;
   }
   static const std::map<std::string, Scalar> plain = {
-      {"void", Scalar::nothing}, {"bool", Scalar::boolean},      {"char", Scalar::i8},
-      {"int", Scalar::i32},      {"unsigned", Scalar::u32},      {"float", Scalar::f32},
-      {"double", Scalar::f64},   {"char unsigned", Scalar::u8},  {"short unsigned", Scalar::u16},
+      {"void", Scalar::nothing},    {"bool", Scalar::boolean},     {"char", Scalar::i8},
+      {"int", Scalar::i32},         {"unsigned", Scalar::u32},     {"float", Scalar::f32},
+      {"double", Scalar::f64},      {"char unsigned", Scalar::u8}, {"short unsigned", Scalar::u16},
       {"int unsigned", Scalar::u32}};
-  static const std::map<std::string, Scalar> twice_long = {
-      {"", Scalar::i64},         {"int", Scalar::i64},
-      {"unsigned", Scalar::u64}, {"int unsigned", Scalar::u64}};
+  static const std::map<std::string, Scalar> twice_long = {{"", Scalar::i64},
+                                                           {"int", Scalar::i64},
+                                                           {"unsigned", Scalar::u64},
+                                                           {"int unsigned", Scalar::u64}};
   if (longs != 0 && longs != 2) return std::nullopt;
   const auto& table = longs == 0 ? plain : twice_long;
   const auto found = table.find(words);

@@ -19,8 +19,7 @@ using Functions = std::vector<std::unique_ptr<Function>>;
 
 class Parser {
  public:
-  Parser(std::string_view text, const char* file)
-      : file_(file), tokens_(tokens_of(text, file)) {}
+  Parser(std::string_view text, const char* file) : file_(file), tokens_(tokens_of(text, file)) {}
 
   Functions functions();
 

@@ -159,8 +159,8 @@ void each_cell(Allocation& where, uint64_t offset, uint32_t bytes, F f) {
 
 void Grid::on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                    uint32_t pc) {
-  const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane],
-                      pc,    where, offset, bytes};
+  const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
+                      where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
     check_writer(access, cell, "a read");
     if (cell.atomics != 0) check_against(access, atomics[cell.atomics], "a read", "an atomic");
@@ -175,8 +175,8 @@ void Grid::on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset
 
 void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                     uint32_t pc, bool same) {
-  const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane],
-                      pc,    where, offset, bytes};
+  const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
+                      where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
     if (!same || cell.pc != pc) check_writer(access, cell, "a write");
     if (cell.atomics != 0) check_against(access, atomics[cell.atomics], "a write", "an atomic");
@@ -191,8 +191,8 @@ void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offse
 
 void Grid::on_atomic(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                      uint32_t pc, Atomic what) {
-  const Access access{*this, warp, lane, warp.thread(lane), warp.clock[lane],
-                      pc,    where, offset, bytes};
+  const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
+                      where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
     check_writer(access, cell, "an atomic");
     if (what == Atomic::load) return;

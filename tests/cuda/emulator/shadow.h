@@ -48,10 +48,10 @@ enum class MemoryKind : uint8_t { global, shared, local };
 struct Allocation {
   uint64_t begin = 0, size = 0;
   MemoryKind kind = MemoryKind::global;
-  uint64_t lane_bytes = 0;            ///< of local memory, of each lane
-  std::unique_ptr<uint8_t[]> valid;   ///< a byte each: 1 when it was written
-  uint64_t generation = 0;            ///< cells of other generations are as if never touched
-  std::vector<Page> pages;            ///< none of local memory
+  uint64_t lane_bytes = 0;           ///< of local memory, of each lane
+  std::unique_ptr<uint8_t[]> valid;  ///< a byte each: 1 when it was written
+  uint64_t generation = 0;           ///< cells of other generations are as if never touched
+  std::vector<Page> pages;           ///< none of local memory
   std::string name;
 
   Page& page(uint64_t offset) {

@@ -81,8 +81,8 @@ size_t Type::bytes() const {
 size_t Type::align() const { return pointer ? 8 : bytes_of(scalar); }
 
 std::string Type::to_string() const {
-  std::string text = fmt::format("{}{}{}", to_const ? "const " : "", spelled(scalar),
-                                 pointer ? "*" : "");
+  std::string text =
+      fmt::format("{}{}{}", to_const ? "const " : "", spelled(scalar), pointer ? "*" : "");
   for (const int64_t extent : extents) text += fmt::format("[{}]", extent);
   return text;
 }
@@ -105,8 +105,6 @@ Held held(const Type& type) {
   }
 }
 
-bool is_wide(Held held) {
-  return held == Held::i64 || held == Held::u64 || held == Held::f64;
-}
+bool is_wide(Held held) { return held == Held::i64 || held == Held::u64 || held == Held::f64; }
 
 }  // namespace graphc::cuda_emulator

@@ -35,9 +35,9 @@ struct Type {
   bool is(Scalar other) const { return is_scalar() && scalar == other; }
   bool is_arithmetic() const { return is_scalar() && scalar != Scalar::nothing; }
   bool is_integral() const { return is_arithmetic() && is_integer(scalar); }
-  Type element() const;   ///< of an array of arrays the inner array, of a pointer the scalar
-  size_t bytes() const;   ///< all of an array
-  size_t align() const;   ///< of a scalar or pointer
+  Type element() const;  ///< of an array of arrays the inner array, of a pointer the scalar
+  size_t bytes() const;  ///< all of an array
+  size_t align() const;  ///< of a scalar or pointer
   std::string to_string() const;
 };
 
@@ -58,10 +58,10 @@ struct Symbol {
   Type type;
   Storage storage = Storage::local;
   bool is_const = false;
-  bool assigned = false;        ///< somewhere after its declaration
-  bool in_memory = false;       ///< not in registers: arrays, what has an address or no first value
+  bool assigned = false;   ///< somewhere after its declaration
+  bool in_memory = false;  ///< not in registers: arrays, what has an address or no first value
   std::optional<int64_t> known;  ///< the value of a constant integer
-  uint64_t offset = 0;          ///< in shared memory
+  uint64_t offset = 0;           ///< in shared memory
 };
 
 enum class ExpressionKind : uint8_t {

@@ -80,8 +80,8 @@ ExpressionPtr Parser::converted(ExpressionPtr value, const Type& to, bool by_cas
   bool allowed = from.is_arithmetic() && to.is_arithmetic();
   if (from.pointer && to.pointer) {
     const bool loses_const = from.to_const && !to.to_const;
-    allowed = by_cast || ((from.scalar == to.scalar || to.scalar == Scalar::nothing) &&
-                          !loses_const);
+    allowed =
+        by_cast || ((from.scalar == to.scalar || to.scalar == Scalar::nothing) && !loses_const);
   } else if (from.pointer) {
     allowed = to.is(Scalar::boolean) || (by_cast && (to.is(Scalar::u64) || to.is(Scalar::i64)));
   } else if (to.pointer) {
@@ -110,8 +110,8 @@ ExpressionPtr Parser::make_pointer_sum(char sign, ExpressionPtr left, Expression
     fail(position, fmt::format("found {} {} {}, wanted a pointer and an integer", type.to_string(),
                                sign, right->type.to_string()));
   if (!difference) right = promoted(std::move(right));
-  ExpressionPtr result = node(ExpressionKind::binary, position,
-                              difference ? scalar_type(Scalar::i64) : type);
+  ExpressionPtr result =
+      node(ExpressionKind::binary, position, difference ? scalar_type(Scalar::i64) : type);
   result->sign = sign;
   result->parts.push_back(std::move(left));
   result->parts.push_back(std::move(right));
@@ -162,8 +162,7 @@ ExpressionPtr Parser::make_unary(char sign, ExpressionPtr value, Position positi
 /// Something that has a place: in memory or, a variable, in a register.
 void Parser::want_place(const Expression& place, bool written_to) const {
   const bool variable = place.kind == ExpressionKind::variable;
-  if (!variable && place.kind != ExpressionKind::index &&
-      place.kind != ExpressionKind::dereference)
+  if (!variable && place.kind != ExpressionKind::index && place.kind != ExpressionKind::dereference)
     fail(place.position, "found a value, wanted a variable or an element");
   if (variable && place.symbol->storage == Storage::dynamic_shared)
     fail(place.position, "found the dynamic shared memory itself, wanted an element");
@@ -189,20 +188,17 @@ ExpressionPtr Parser::make_assignment(char sign, ExpressionPtr place, Expression
     if ((sign != '+' && sign != '-') || !value->type.is_integral() ||
         place->type.scalar == Scalar::nothing)
       fail(position, fmt::format("found {} {}= {}, wanted a pointer and an integer",
-                                 place->type.to_string(), written(sign),
-                                 value->type.to_string()));
+                                 place->type.to_string(), written(sign), value->type.to_string()));
   } else {
     value = promoted(std::move(value));
     const bool integral = place->type.is_integral() && value->type.is_integral();
     if (!value->type.is_arithmetic() || (needs_integers(sign) && !integral))
       fail(position, fmt::format("found {} {}= {}, wanted operands of the operator",
-                                 place->type.to_string(), written(sign),
-                                 value->type.to_string()));
-    result->common = scalar_type(is_shift(sign)
-                                     ? promoted_scalar(place->type.scalar)
-                                     : common_scalar(place->type.scalar, value->type.scalar));
-    value = converted(std::move(value),
-                      is_shift(sign) ? scalar_type(Scalar::u32) : result->common);
+                                 place->type.to_string(), written(sign), value->type.to_string()));
+    result->common =
+        scalar_type(is_shift(sign) ? promoted_scalar(place->type.scalar)
+                                   : common_scalar(place->type.scalar, value->type.scalar));
+    value = converted(std::move(value), is_shift(sign) ? scalar_type(Scalar::u32) : result->common);
   }
   result->parts.push_back(std::move(place));
   result->parts.push_back(std::move(value));
@@ -212,7 +208,8 @@ ExpressionPtr Parser::make_assignment(char sign, ExpressionPtr place, Expression
 ExpressionPtr Parser::make_step(char sign, bool old_value, ExpressionPtr place,
                                 Position position) const {
   want_place(*place, true);
-  if (place->type.is(Scalar::boolean) || (place->type.pointer && place->type.scalar == Scalar::nothing))
+  if (place->type.is(Scalar::boolean) ||
+      (place->type.pointer && place->type.scalar == Scalar::nothing))
     fail(position, fmt::format("found {}{} of {}, wanted a number or a pointer", sign, sign,
                                place->type.to_string()));
   ExpressionPtr result = node(ExpressionKind::step, position, place->type);
@@ -222,8 +219,7 @@ ExpressionPtr Parser::make_step(char sign, bool old_value, ExpressionPtr place,
   return result;
 }
 
-ExpressionPtr Parser::make_index(ExpressionPtr base, ExpressionPtr index,
-                                 Position position) const {
+ExpressionPtr Parser::make_index(ExpressionPtr base, ExpressionPtr index, Position position) const {
   index = promoted(std::move(index));
   if (!index->type.is_integral() || (!base->type.pointer && !base->type.is_array()) ||
       (!base->type.is_array() && base->type.scalar == Scalar::nothing))
@@ -247,8 +243,8 @@ ExpressionPtr Parser::make_dereference(ExpressionPtr pointer, Position position)
 ExpressionPtr Parser::make_address(ExpressionPtr place, Position position) const {
   want_place(*place, false);
   if (place->type.is_array() || place->type.pointer)
-    fail(position, fmt::format("found the address of {}, wanted that of a scalar",
-                               place->type.to_string()));
+    fail(position,
+         fmt::format("found the address of {}, wanted that of a scalar", place->type.to_string()));
   Type type = place->type;
   type.pointer = true;
   if (place->kind == ExpressionKind::variable) {
@@ -274,8 +270,8 @@ ExpressionPtr Parser::make_conditional(ExpressionPtr choice, ExpressionPtr yes, 
                ? yes->type
                : scalar_type(common_scalar(yes->type.scalar, no->type.scalar));
   } else if (!same_place(yes->type, no->type)) {
-    fail(position, fmt::format("found {} or {}, wanted two values of a type",
-                               yes->type.to_string(), no->type.to_string()));
+    fail(position, fmt::format("found {} or {}, wanted two values of a type", yes->type.to_string(),
+                               no->type.to_string()));
   } else {
     type.to_const |= no->type.to_const;
   }

@@ -76,7 +76,8 @@ void Schedule::gather(Warp& warp, uint32_t lanes, uint32_t pc) {
   for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
     const uint32_t lane = first_of(rest), named = masks[lane];
     if ((named >> lane & 1) == 0)
-      grid_.fail(warp, lane, pc, fmt::format("the mask {:#x} does not name the lane itself", named));
+      grid_.fail(warp, lane, pc,
+                 fmt::format("the mask {:#x} does not name the lane itself", named));
     if ((named & (warp.left | ~warp.lanes)) != 0)
       grid_.fail(warp, lane, pc,
                  fmt::format("the mask {:#x} names lanes that never come: {:#x} are done or not "
