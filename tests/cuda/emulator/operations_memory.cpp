@@ -155,7 +155,7 @@ void refuse_address(Warp& warp, const Instruction& instruction, uint32_t lane, u
   if (!found) lane_error(warp, instruction, lane, access + " outside any allocation");
   const uint64_t offset = address - found->begin;
   if (found->kind == MemoryKind::local && offset / found->lane_bytes != lane)
-    lane_error(warp, instruction, lane, access + " in the local memory of another thread");
+    lane_error(warp, instruction, lane, access + " outside the local memory of the thread");
   const uint64_t end = found->kind == MemoryKind::local ? found->lane_bytes : found->size;
   const uint64_t at = found->kind == MemoryKind::local ? offset % found->lane_bytes : offset;
   if (at + bytes > end)

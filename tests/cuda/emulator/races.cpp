@@ -140,6 +140,12 @@ void add(const Access& access, Accesses& others) {
   }
 }
 
+/// The common cases of is_ordered(), at once.
+bool is_plainly_ordered(const Warp& warp, uint32_t thread, const Cell& cell) {
+  return cell.clock == 0 || cell.writer == thread ||
+         (cell.writer >> 10 == warp.block->index && cell.clock < warp.block->base);
+}
+
 void check_writer(const Access& access, const Cell& cell, const char* what) {
   if (cell.clock != 0 && !is_ordered(access, cell.writer, cell.clock))
     race(access, what, "a write", access.grid.thread_name(cell.writer), cell.pc);
@@ -162,7 +168,7 @@ void Grid::on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset
   const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
                       where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
-    check_writer(access, cell, "a read");
+    if (!is_plainly_ordered(warp, access.thread, cell)) check_writer(access, cell, "a read");
     if (cell.atomics != 0) check_against(access, atomics[cell.atomics], "a read", "an atomic");
     Accesses& readers_there = cell.readers;
     if (readers_there.kind == Accesses::of_lanes && readers_there.who == warp.number() &&
@@ -178,9 +184,13 @@ void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offse
   const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
                       where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
-    if (!same || cell.pc != pc) check_writer(access, cell, "a write");
+    if (!is_plainly_ordered(warp, access.thread, cell) && (!same || cell.pc != pc))
+      check_writer(access, cell, "a write");
     if (cell.atomics != 0) check_against(access, atomics[cell.atomics], "a write", "an atomic");
-    check_against(access, cell.readers, "a write", "a read");
+    const Accesses& readers_there = cell.readers;
+    const bool by_itself = readers_there.kind == Accesses::of_lanes &&
+                           readers_there.who == warp.number() && readers_there.lanes == 1u << lane;
+    if (!by_itself) check_against(access, readers_there, "a write", "a read");
     cell.writer = access.thread;
     cell.clock = access.clock;
     cell.pc = pc;
