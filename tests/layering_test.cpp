@@ -44,6 +44,9 @@ const std::vector<Confined> confined = {
      }},
     {"CUDA", std::regex(R"((cuda|cudnn|cublas|nvrtc|nccl)[A-Za-z0-9_]*\.h)"),
      [](const std::string& path) { return path.find("/cuda/") != std::string::npos; }},
+    // For all others there are targets, and what libraries were found.
+    {"the CUDA loader's", std::regex(R"(runtime/cuda/(?!libraries\.h).*)"),
+     [](const std::string& path) { return path.find("/cuda/") != std::string::npos; }},
     // What two targets need is in codegen/ itself.
     {"the CPU target's", std::regex(R"(codegen/cpu/.*)"),
      [](const std::string& path) {
@@ -157,6 +160,11 @@ TEST(Layering, FaultsAreFound) {
       {"tests/codegen/interpreter/nest.cpp", "#include \"codegen/cpu/nest_abi.h\"\n", 1},
       {"runtime/cuda/driver.cpp", "#include <cuda.h>\n", 0},
       {"runtime/tensor.cpp", "#include <cuda_runtime.h>\n#include <cudnn_v9.h>\n", 2},
+      {"codegen/cuda/launch.cpp", "#include \"runtime/cuda/driver.h\"\n", 0},
+      {"codegen/compile.cpp", "#include \"runtime/cuda/driver.h\"\n", 1},
+      {"runtime/arena.cpp", "#include \"runtime/cuda/device.h\"\n", 1},
+      {"tools/a.cpp", "#include \"runtime/cuda/libraries.h\"\n", 0},
+      {"tests/cuda/mock/device.cpp", "#include \"runtime/cuda/driver_types.h\"\n", 0},
       {"ir/serialize.cpp", "#include \"ir/graph.pb.h\"\n", 0},
       {"ir/print.cpp", "#include \"ir/graph.pb.h\"\n#include <google/protobuf/arena.h>\n", 2},
       {"models/a.cpp", "#include <graphc/graphc.h>\n", 0},

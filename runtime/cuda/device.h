@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU: its properties, its memory, and what is loaded into it. What is made is also destroyed,
+// whatever fails; what fails throws what check() of driver.h says.
+//
+// A thread calls Device::make_current() before it launches, copies or synchronises. What makes or
+// destroys something does that itself. Objects may be destroyed on any thread, and in any order:
+// each keeps its device.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/cuda/driver.h"
+
+namespace graphc::cuda {
+
+struct DeviceProperties {
+  std::string name;  ///< "NVIDIA H100 80GB HBM3"
+  int major = 0;     ///< compute capability
+  int minor = 0;
+  int multiprocessors = 0;
+  int warp_size = 0;
+  int max_threads_per_block = 0;
+  int max_threads_per_multiprocessor = 0;
+  int max_blocks_per_multiprocessor = 0;
+  int registers_per_multiprocessor = 0;
+  size_t shared_per_block = 0;        ///< bytes, static
+  size_t shared_per_block_optin = 0;  ///< bytes, static and dynamic, after allow_dynamic_shared()
+  size_t shared_per_multiprocessor = 0;
+  size_t l2_bytes = 0;
+  size_t memory_bytes = 0;
+  bool cooperative_launch = false;
+};
+
+class Device;
+using DevicePtr = std::shared_ptr<const Device>;
+
+/// A GPU and its primary context, which the process shares with other libraries.
+class Device {
+ public:
+  /// How many there are; 0 where there is no driver.
+  static int count();
+  /// Opens the GPU of a number from 0. Throws ErrorKind::resource when there is no such GPU.
+  static DevicePtr open(int ordinal = 0);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceProperties& properties() const { return properties_; }
+  int ordinal() const { return device_; }
+  /// What compile_text() compiles for this GPU: architecture_for() its compute capability.
+  std::string architecture() const;
+  /// Makes its context the calling thread's.
+  void make_current() const;
+  /// The same before something is destroyed, which must not throw.
+  void make_current_for_destruction() const noexcept;
+  /// Bytes of memory that are free, of those that properties() names.
+  size_t free_memory() const;
+
+ private:
+  explicit Device(int ordinal);
+
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  DeviceProperties properties_;
+};
+
+/// Something of the driver that a device has and that must be given back: a handle or an address.
+/// Moves; does not copy.
+template <typename Handle>
+class Owned {
+ public:
+  using Destroy = CUresult (*)(Handle);
+
+  Owned() = default;
+  Owned(DevicePtr device, Handle handle, Destroy destroy)
+      : device_(std::move(device)), handle_(handle), destroy_(destroy) {}
+  Owned(Owned&& other) noexcept
+      : device_(std::move(other.device_)),
+        handle_(std::exchange(other.handle_, Handle{})),
+        destroy_(other.destroy_) {}
+  Owned& operator=(Owned&& other) noexcept {
+    if (this == &other) return *this;
+    reset();
+    device_ = std::move(other.device_);
+    handle_ = std::exchange(other.handle_, Handle{});
+    destroy_ = other.destroy_;
+    return *this;
+  }
+  ~Owned() { reset(); }
+
+  Handle get() const { return handle_; }
+  const DevicePtr& device() const { return device_; }
+
+ private:
+  void reset() noexcept {
+    if (handle_ == Handle{}) return;
+    device_->make_current_for_destruction();
+    destroy_(std::exchange(handle_, Handle{}));
+    device_.reset();
+  }
+
+  DevicePtr device_;
+  Handle handle_{};
+  Destroy destroy_ = nullptr;
+};
+
+/// Memory of a device.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  /// `what` is what it is for, as errors say it: "the arena". No bytes are no memory, address 0.
+  /// Throws ErrorKind::resource when there is not enough, with what is free as a note.
+  DeviceBuffer(const DevicePtr& device, size_t bytes, std::string_view what);
+
+  CUdeviceptr address() const { return memory_.get(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Owned<CUdeviceptr> memory_;
+  size_t bytes_ = 0;
+};
+
+/// Memory of the host that copies to and from a device run beside other work from.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  PinnedBuffer(const DevicePtr& device, size_t bytes, std::string_view what);
+
+  void* data() const { return memory_.get(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Owned<void*> memory_;
+  size_t bytes_ = 0;
+};
+
+/// A `__global__` function of a module; valid as long as the module.
+class Kernel {
+ public:
+  Kernel() = default;
+
+  const std::string& name() const { return name_; }
+  CUfunction function() const { return function_; }
+  /// Lets launches ask for so many bytes of dynamic shared memory; without, 48 KiB less the static.
+  void allow_dynamic_shared(size_t bytes) const;
+  /// What the compiler gave it: registers a thread, bytes of local memory a thread (spills and
+  /// arrays), bytes of static shared memory a block, and how many threads a block may have.
+  int registers() const { return attribute(CU_FUNC_ATTRIBUTE_NUM_REGS); }
+  int local_bytes() const { return attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES); }
+  int shared_bytes() const { return attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES); }
+  int max_threads() const { return attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK); }
+  /// How many blocks of so many threads a multiprocessor holds at a time.
+  int resident_blocks(int threads, size_t dynamic_shared) const;
+
+ private:
+  friend class Module;
+  Kernel(CUfunction function, std::string name) : function_(function), name_(std::move(name)) {}
+  int attribute(CUfunction_attribute attribute) const;
+
+  CUfunction function_ = nullptr;
+  std::string name_;
+};
+
+/// A CUBIN or PTX, loaded.
+class Module {
+ public:
+  Module() = default;
+  /// `name` is what errors call it. Throws with the driver's log as a note when it cannot be
+  /// loaded.
+  Module(const DevicePtr& device, const std::string& image, std::string_view name);
+
+  /// Throws ErrorKind::internal when it has no such kernel.
+  Kernel kernel(const std::string& name) const;
+
+ private:
+  Owned<CUmodule> module_;
+  std::string name_;
+};
+
+}  // namespace graphc::cuda

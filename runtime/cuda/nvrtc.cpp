@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+#include <sstream>
+
+#include "ir/error.h"
+#include "runtime/cuda/nvrtc_functions.h"
+
+namespace graphc::cuda {
+namespace {
+
+constexpr std::array<std::string_view, 2> kNvrtcNames{"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr std::array<std::string_view, 13> kNvrtcSymbols{
+#define GRAPHC_NVRTC_FUNCTION(name, parameters) #name,
+#include "runtime/cuda/nvrtc.def"
+#undef GRAPHC_NVRTC_FUNCTION
+    "nvrtcGetErrorString"};
+static_assert(!kNvrtcSymbols.back().empty());
+/// So many lines of a compiler's log become notes of an error.
+constexpr size_t kMostNotes = 20;
+
+struct LoadedNvrtc {
+  Nvrtc functions;
+  FoundLibrary library;
+  std::vector<int> architectures;
+};
+
+/// "" or what went wrong in reading what a compiler says of itself.
+std::string describe(LoadedNvrtc& loaded) {
+  const Nvrtc& nvrtc = loaded.functions;
+  int major = 0, minor = 0, count = 0;
+  if (const nvrtcResult error = nvrtc.nvrtcVersion(&major, &minor)) {
+    return fmt::format("nvrtcVersion: {}", nvrtc.nvrtcGetErrorString(error));
+  }
+  loaded.library.version = fmt::format("{}.{}", major, minor);
+  if (const nvrtcResult error = nvrtc.nvrtcGetNumSupportedArchs(&count)) {
+    return fmt::format("nvrtcGetNumSupportedArchs: {}", nvrtc.nvrtcGetErrorString(error));
+  }
+  loaded.architectures.resize(size_t(std::max(count, 0)));
+  if (const nvrtcResult error = nvrtc.nvrtcGetSupportedArchs(loaded.architectures.data())) {
+    return fmt::format("nvrtcGetSupportedArchs: {}", nvrtc.nvrtcGetErrorString(error));
+  }
+  std::sort(loaded.architectures.begin(), loaded.architectures.end());
+  return "";
+}
+
+LoadedNvrtc load_nvrtc(const Places& places) {
+  Opened opened =
+      open_library({"nvrtc", kNvrtcNames, kNvrtcSymbols, "NVRTC 12.0 or newer"}, places);
+  LoadedNvrtc loaded{{}, std::move(opened.found), {}};
+  if (opened.handle == nullptr) return loaded;
+  Nvrtc& nvrtc = loaded.functions;
+#define GRAPHC_NVRTC_FUNCTION(name, parameters) \
+  nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(dlsym(opened.handle, #name));
+#include "runtime/cuda/nvrtc.def"
+#undef GRAPHC_NVRTC_FUNCTION
+  nvrtc.nvrtcGetErrorString = reinterpret_cast<decltype(nvrtc.nvrtcGetErrorString)>(
+      dlsym(opened.handle, "nvrtcGetErrorString"));
+  loaded.library.why_not = describe(loaded);
+  return loaded;
+}
+
+const LoadedNvrtc& loaded_nvrtc() {
+  static const LoadedNvrtc loaded = load_nvrtc(places_of_environment());
+  return loaded;
+}
+
+/// The compiler, or an error of the machine.
+const LoadedNvrtc& present() {
+  const LoadedNvrtc& loaded = loaded_nvrtc();
+  if (!loaded.library.why_not.empty()) {
+    throw resource_error("no NVRTC: {}", loaded.library.why_not);
+  }
+  return loaded;
+}
+
+/// Throws unless a call of NVRTC other than to compile went well.
+void check(nvrtcResult result, std::string_view call, const std::string& name) {
+  if (result == NVRTC_SUCCESS) return;
+  const ErrorKind kind =
+      result == NVRTC_ERROR_OUT_OF_MEMORY ? ErrorKind::resource : ErrorKind::internal;
+  throw Error(
+      kind, {},
+      fmt::format("{} ({}): {}", call, name, present().functions.nvrtcGetErrorString(result)));
+}
+
+/// A text on its way through the compiler.
+class Program {
+ public:
+  Program(const std::string& text, const std::string& name) : name_(name) {
+    check(nvrtc_.nvrtcCreateProgram(&program_, text.c_str(), name.c_str(), 0, nullptr, nullptr),
+          "nvrtcCreateProgram", name_);
+  }
+  ~Program() { nvrtc_.nvrtcDestroyProgram(&program_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtcResult compile(const std::vector<const char*>& options) {
+    return nvrtc_.nvrtcCompileProgram(program_, int(options.size()), options.data());
+  }
+  std::string cubin() const {
+    return bytes(nvrtc_.nvrtcGetCUBINSize, nvrtc_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+  }
+  std::string ptx() const {
+    return text(nvrtc_.nvrtcGetPTXSize, nvrtc_.nvrtcGetPTX, "nvrtcGetPTX");
+  }
+  std::string log() const {
+    return text(nvrtc_.nvrtcGetProgramLogSize, nvrtc_.nvrtcGetProgramLog, "nvrtcGetProgramLog");
+  }
+
+ private:
+  using Size = nvrtcResult (*)(nvrtcProgram, size_t*);
+  using Get = nvrtcResult (*)(nvrtcProgram, char*);
+
+  std::string bytes(Size size, Get get, std::string_view call) const {
+    size_t count = 0;
+    check(size(program_, &count), call, name_);
+    std::string result(count, '\0');
+    check(get(program_, result.data()), call, name_);
+    return result;
+  }
+  /// The size of a text counts the zero at its end.
+  std::string text(Size size, Get get, std::string_view call) const {
+    std::string result = bytes(size, get, call);
+    while (!result.empty() && result.back() == '\0') result.pop_back();
+    return result;
+  }
+
+  const Nvrtc& nvrtc_ = present().functions;
+  const std::string& name_;
+  nvrtcProgram program_ = nullptr;
+};
+
+struct Architecture {
+  bool ptx = false;    ///< "compute_90", not "sm_90"
+  int number = 0;      ///< 90
+  std::string suffix;  ///< "a" or ""
+};
+
+Architecture parse_architecture(const std::string& text) {
+  static const std::regex form("(sm|compute)_([1-9][0-9]{1,3})([af]?)");
+  std::smatch match;
+  if (!std::regex_match(text, match, form)) {
+    throw input_error({}, "'{}' is no architecture; wanted one like sm_90a or compute_90", text);
+  }
+  const Architecture architecture{match[1] == "compute", std::stoi(match[2]), match[3]};
+  const LoadedNvrtc& loaded = present();
+  if (!std::ranges::binary_search(loaded.architectures, architecture.number)) {
+    throw input_error({}, "NVRTC {} does not know {}; it compiles for sm_{}",
+                      loaded.library.version, text, fmt::join(loaded.architectures, ", sm_"));
+  }
+  return architecture;
+}
+
+/// The error of a text that does not compile: the first line of the log that speaks of an error,
+/// and the lines as notes.
+Error compile_error(nvrtcResult result, const std::string& name, const std::string& architecture,
+                    const std::string& log) {
+  std::vector<std::string> lines;
+  std::istringstream stream(log);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.find_first_not_of(" \r") != std::string::npos) lines.push_back(line);
+  }
+  const auto first = std::ranges::find_if(
+      lines, [](const std::string& line) { return line.find("error") != std::string::npos; });
+  const ErrorKind kind =
+      result == NVRTC_ERROR_OUT_OF_MEMORY ? ErrorKind::resource : ErrorKind::internal;
+  Error error(
+      kind, {},
+      fmt::format("cannot compile {} for {}: {}", name, architecture,
+                  first != lines.end() ? *first : present().functions.nvrtcGetErrorString(result)));
+  for (size_t i = 0; i < lines.size() && i < kMostNotes; ++i) error.note(lines[i]);
+  if (lines.size() > kMostNotes)
+    error.note(fmt::format("{} lines more", lines.size() - kMostNotes));
+  return error;
+}
+
+Compiled compile(const std::string& text, const std::string& name, const std::string& architecture,
+                 bool ptx, std::span<const std::string> options) {
+  const std::string flag = "--gpu-architecture=" + architecture;
+  std::vector<const char*> arguments{flag.c_str()};
+  for (const std::string& option : options) arguments.push_back(option.c_str());
+  Program program(text, name);
+  const nvrtcResult result = program.compile(arguments);
+  Compiled compiled{"", !ptx, program.log()};
+  if (result != NVRTC_SUCCESS) throw compile_error(result, name, architecture, compiled.log);
+  compiled.image = ptx ? program.ptx() : program.cubin();
+  return compiled;
+}
+
+}  // namespace
+
+Compiled compile_text(const std::string& text, const std::string& name,
+                      const std::string& architecture, std::span<const std::string> options) {
+  return compile(text, name, architecture, parse_architecture(architecture).ptx, options);
+}
+
+std::string ptx_of(const std::string& text, const std::string& name,
+                   const std::string& architecture, std::span<const std::string> options) {
+  const Architecture wanted = parse_architecture(architecture);
+  return compile(text, name, fmt::format("compute_{}{}", wanted.number, wanted.suffix), true,
+                 options)
+      .image;
+}
+
+std::vector<int> nvrtc_architectures() { return present().architectures; }
+
+std::string architecture_for(int major, int minor) {
+  const LoadedNvrtc& loaded = present();
+  const int wanted = major * 10 + minor;
+  const auto above = std::ranges::upper_bound(loaded.architectures, wanted);
+  if (above == loaded.architectures.begin()) {
+    throw resource_error("a GPU of compute capability {}.{} is too old for NVRTC {}", major, minor,
+                         loaded.library.version);
+  }
+  const int newest = *(above - 1);
+  if (newest != wanted) return fmt::format("compute_{}", newest);
+  // From 9.0 on some instructions are only in the variant that runs on no other architecture.
+  return fmt::format("sm_{}{}", wanted, wanted >= 90 ? "a" : "");
+}
+
+bool nvrtc_present(std::string* why_not) {
+  const std::string& reason = nvrtc_library().why_not;
+  if (why_not != nullptr && !reason.empty()) *why_not = reason;
+  return reason.empty();
+}
+
+const FoundLibrary& nvrtc_library() { return loaded_nvrtc().library; }
+
+}  // namespace graphc::cuda
