@@ -5,8 +5,10 @@
 
 #include "codegen/target.h"
 #include "ir/op.h"
+#include "ir/utf8.h"
 #include "models/registry.h"
 #include "passes/passes.h"
+#include "runtime/cuda/libraries.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/op_reference.h"
 
@@ -15,12 +17,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Rows of named fields: as JSON, or as lines "name  text" with the names in one column.
-void show(const Json& rows, const char* text_field, bool json) {
-  if (json) {
-    write_stdout(rows.dump(2) + "\n");
-    return;
-  }
+void show_json(const Json& json) { write_stdout(json.dump(2) + "\n"); }
+
+/// Rows of named fields as lines "name  text" with the names in one column.
+void show(const Json& rows, const char* text_field) {
   size_t width = 0;
   for (const Json& row : rows) width = std::max(width, row["name"].get<std::string>().size());
   for (const Json& row : rows) {
@@ -73,6 +73,39 @@ Json targets() {
   return rows;
 }
 
+/// The libraries that targets open when they need them, found or not.
+Json libraries() {
+  Json rows = Json::array();
+  for (cuda::FoundLibrary library : cuda::found_libraries()) {
+    // Paths may be any bytes.
+    library.path = printable(library.path, 4096);
+    library.why_not = printable(library.why_not, 4096);
+    rows.push_back({{"name", library.name}, {"available", library.why_not.empty()}});
+    Json& row = rows.back();
+    if (!library.version.empty()) row["version"] = library.version;
+    if (!library.path.empty()) row["path"] = library.path;
+    if (!library.why_not.empty()) row["reason"] = library.why_not;
+    row["text"] = library.why_not.empty() ? fmt::format("{}, {}", library.version, library.path)
+                                          : "not usable: " + library.why_not;
+  }
+  return rows;
+}
+
+Json without_text(Json rows) {
+  for (Json& row : rows) row.erase("text");
+  return rows;
+}
+
+void show_targets(bool json) {
+  if (json) {
+    show_json({{"targets", without_text(targets())}, {"libraries", without_text(libraries())}});
+    return;
+  }
+  show(targets(), "text");
+  write_stdout("\nlibraries of CUDA:\n");
+  show(libraries(), "text");
+}
+
 Json passes() {
   Json rows = Json::array();
   for (const Pass* pass : all_passes()) {
@@ -95,11 +128,11 @@ void add_list(CLI::App& app, Action& action, const std::string& name, const std:
         write_stdout(markdown());
         return 0;
       }
-      Json list = rows();
       if (*json) {
-        for (Json& row : list) row.erase("text");
+        show_json(without_text(rows()));
+      } else {
+        show(rows(), text_field);
       }
-      show(list, text_field, *json);
       return 0;
     };
   });
@@ -111,7 +144,16 @@ void add_lists(CLI::App& app, Action& action) {
   add_list(app, action, "models", "The models there are, and their parameters", models, "text");
   add_list(app, action, "ops", "The operations of the language", ops, "doc", op_reference);
   add_list(app, action, "passes", "The passes", passes, "summary");
-  add_list(app, action, "targets", "What graphs can be compiled for", targets, "text");
+  CLI::App* verb = app.add_subcommand("targets", "What graphs can be compiled for");
+  auto json = std::make_shared<bool>(false);
+  verb->add_flag("--json", *json, "as JSON");
+  verb->footer("graphc targets --json");
+  verb->callback([=, &action] {
+    action = [=] {
+      show_targets(*json);
+      return 0;
+    };
+  });
   CLI::App* version = app.add_subcommand("version", "The version");
   version->footer("graphc version");
   version->callback([&action] {
