@@ -17,9 +17,11 @@ using ::testing::IsEmpty;
 using Json = nlohmann::json;
 
 /// What `graphc targets` says where libraries are looked for in `places`.
-Ran targets(const std::string& places, const std::string& arguments = "") {
+Ran targets(const std::string& places, const std::string& arguments = "",
+            const std::string& more = "") {
   const TemporaryFolder folder;
-  return run_bash("GRAPHC_CUDA_LIBRARIES='" + places + "' graphc targets " + arguments, folder);
+  return run_bash("GRAPHC_CUDA_LIBRARIES='" + places + "' " + more + " graphc targets " + arguments,
+                  folder);
 }
 
 /// The row of a library.
@@ -66,6 +68,28 @@ TEST(GraphcTargets, SayWhyALibraryIsNotTaken) {
   EXPECT_THAT(targets("/no/such/folder").out,
               HasSubstr("nvrtc     not usable: GRAPHC_CUDA_LIBRARIES: no folder "
                         "'/no/such/folder'\n"));
+}
+
+TEST(GraphcTargets, SayWhatIsFoundAndWhere) {
+  const std::string mock = GRAPHC_MOCK_FOLDER;
+  EXPECT_THAT(targets(mock).out,
+              HasSubstr("driver    13.0, " + mock + "/libcuda.so.1\nnvrtc     13.0, " + mock +
+                        "/libnvrtc.so.13\n"));
+  const Json driver{{"name", "driver"},
+                    {"available", true},
+                    {"version", "13.0"},
+                    {"path", mock + "/libcuda.so.1"}};
+  EXPECT_EQ(library(targets(mock, "--json"), "driver"), driver);
+}
+
+TEST(GraphcTargets, SayWhyADriverDoesNotStart) {
+  const std::string mock = GRAPHC_MOCK_FOLDER;
+  const Ran none = targets(mock, "", "GRAPHC_MOCK_FAIL=cuInit:100:1");
+  EXPECT_EQ(none.code, 0);
+  EXPECT_THAT(none.out,
+              HasSubstr("driver    not usable: cuInit: no CUDA-capable device is detected\n"));
+  EXPECT_THAT(targets(mock, "", "GRAPHC_MOCK_FAIL=cuDriverGetVersion:999:1").out,
+              HasSubstr("driver    not usable: cuDriverGetVersion: unknown error\n"));
 }
 
 /// The script with a pip that writes down what it is asked for, and puts two libraries where the

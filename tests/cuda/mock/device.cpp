@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mock driver: starting it, its one device, the primary context, errors in words.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "tests/cuda/mock/state.h"
+
+namespace graphc::cuda_mock {
+namespace {
+
+constexpr std::string_view kName = "graphc's emulator of an sm_90";
+
+struct Words {
+  CUresult error;
+  const char* name;
+  const char* text;
+};
+
+constexpr std::array kWords{
+    Words{CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    Words{CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    Words{CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    Words{CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    Words{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    Words{CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    Words{CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    Words{CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    Words{CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    Words{CUDA_ERROR_ILLEGAL_STATE, "CUDA_ERROR_ILLEGAL_STATE",
+          "the operation cannot be performed in the present state"},
+    Words{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    Words{CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    Words{CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+          "too many blocks in cooperative launch"},
+    Words{CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    Words{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+          "operation not permitted when stream is capturing"},
+    Words{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+          "operation failed due to a previous error during capture"},
+    Words{CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+          "operation not permitted on an event last recorded in a capturing stream"},
+    Words{CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
+          "attempt to terminate a thread-local capture sequence from another thread"},
+    Words{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+const Words* words_of(CUresult error) {
+  const auto found =
+      std::ranges::find_if(kWords, [&](const Words& words) { return words.error == error; });
+  return found == kWords.end() ? nullptr : &*found;
+}
+
+const std::vector<std::pair<CUdevice_attribute, int>>& attributes() {
+  static const std::vector<std::pair<CUdevice_attribute, int>> table{
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kMostThreads},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, int(kStaticShared)},
+      {CU_DEVICE_ATTRIBUTE_WARP_SIZE, kWarp},
+      {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, multiprocessors()},
+      {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 2619000},
+      {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120},
+      {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 50 << 20},
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, kThreadsOfMultiprocessor},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, int(kSharedOfMultiprocessor)},
+      {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
+      {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, int(kMostShared)},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, kBlocksOfMultiprocessor},
+      {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0},
+  };
+  return table;
+}
+
+CUresult check_device(CUdevice device) {
+  return device == kDevice ? CUDA_SUCCESS : fail(CUDA_ERROR_INVALID_DEVICE, "");
+}
+
+/// The one context there is: its address is the state's.
+CUcontext context() { return reinterpret_cast<CUcontext>(&state()); }
+
+}  // namespace
+
+GRAPHC_MOCK_EXPORT CUresult cuInit(unsigned flags) {
+  return called("cuInit", Needs::nothing, [&](State& all) {
+    if (flags != 0) return fail(CUDA_ERROR_INVALID_VALUE, "flags other than 0");
+    all.initialised = true;
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDriverGetVersion(int* version) {
+  return called("cuDriverGetVersion", Needs::nothing, [&](State&) {
+    if (version == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the version");
+    *version = 13000;
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Words* words = words_of(error);
+  *name = words == nullptr ? nullptr : words->name;
+  return words == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/// The driver's words, and after them what the mock knows of this thread's last failure.
+GRAPHC_MOCK_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) {
+  if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Words* words = words_of(error);
+  *text = words == nullptr ? nullptr : words->text;
+  if (words == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::string& detail = last_detail(error);
+  if (detail.empty()) return CUDA_SUCCESS;
+  thread_local std::string kept;
+  kept = fmt::format("{}: {}", words->text, detail);
+  *text = kept.c_str();
+  return CUDA_SUCCESS;
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDeviceGetCount(int* count) {
+  return called("cuDeviceGetCount", Needs::initialised, [&](State&) {
+    if (count == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the count");
+    *count = 1;
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  return called("cuDeviceGet", Needs::initialised, [&](State&) {
+    if (device == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the device");
+    *device = kDevice;
+    return check_device(ordinal);
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  return called("cuDeviceGetName", Needs::initialised, [&](State&) {
+    if (name == nullptr || length <= 0) return fail(CUDA_ERROR_INVALID_VALUE, "no place");
+    const size_t bytes = std::min(kName.size(), size_t(length) - 1);
+    std::memcpy(name, kName.data(), bytes);
+    name[bytes] = '\0';
+    return check_device(device);
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
+                                                 CUdevice device) {
+  return called("cuDeviceGetAttribute", Needs::initialised, [&](State&) {
+    const auto found =
+        std::ranges::find_if(attributes(), [&](auto& row) { return row.first == attribute; });
+    if (value == nullptr || found == attributes().end()) {
+      return fail(CUDA_ERROR_INVALID_VALUE, "an attribute that the mock does not know");
+    }
+    *value = found->second;
+    return check_device(device);
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+  return called("cuDeviceTotalMem_v2", Needs::initialised, [&](State&) {
+    if (bytes == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the bytes");
+    *bytes = memory_bytes();
+    return check_device(device);
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* to, CUdevice device) {
+  return called("cuDevicePrimaryCtxRetain", Needs::initialised, [&](State& all) {
+    if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the context");
+    if (const CUresult error = check_device(device)) return error;
+    ++all.retained;
+    *to = context();
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return called(
+      "cuDevicePrimaryCtxRelease_v2", Needs::initialised,
+      [&](State& all) {
+        if (const CUresult error = check_device(device)) return error;
+        if (all.retained == 0) return fail(CUDA_ERROR_INVALID_CONTEXT, "released too often");
+        --all.retained;
+        return CUDA_SUCCESS;
+      },
+      Fails::after);
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuCtxSetCurrent(CUcontext given) {
+  return called("cuCtxSetCurrent", Needs::initialised, [&](State& all) {
+    if (given != nullptr && (given != context() || all.retained == 0)) {
+      return fail(CUDA_ERROR_INVALID_CONTEXT, "no such context");
+    }
+    has_context() = given != nullptr;
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuCtxGetCurrent(CUcontext* to) {
+  return called("cuCtxGetCurrent", Needs::initialised, [&](State&) {
+    if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the context");
+    *to = has_context() ? context() : nullptr;
+    return CUDA_SUCCESS;
+  });
+}
+
+}  // namespace graphc::cuda_mock

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mock driver's memory: that of the device is the host's, and known to the emulator.
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/cuda/mock/state.h"
+
+namespace graphc::cuda_mock {
+namespace {
+
+constexpr size_t kAlignment = 256;
+/// What memory holds that was never written: as f32 and f64 not a number.
+constexpr int kPoison = 0xFF;
+
+void* address_of(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+/// Memory of so many bytes, poisoned; null if there is none.
+void* allocate(size_t bytes) {
+  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
+  if (memory != nullptr) std::memset(memory, kPoison, rounded);
+  return memory;
+}
+
+/// Runs what tells the emulator of an access by the host; where the bytes lie outside of what was
+/// allocated, or were never written, it is a bad argument.
+template <typename Access>
+CUresult accessed(Access&& access) {
+  try {
+    access();
+  } catch (const Error& error) {
+    return fail(CUDA_ERROR_INVALID_VALUE, error.message());
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+GRAPHC_MOCK_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  return called("cuMemAlloc_v2", Needs::context, [&](State& all) {
+    if (address == nullptr || bytes == 0) return fail(CUDA_ERROR_INVALID_VALUE, "no bytes");
+    if (const CUresult error = refuse_in_capture(all, "an allocation")) return error;
+    if (bytes > memory_bytes() - all.allocated) return fail(CUDA_ERROR_OUT_OF_MEMORY, "");
+    void* memory = allocate(bytes);
+    if (memory == nullptr) return fail(CUDA_ERROR_OUT_OF_MEMORY, "");
+    all.device_memory[memory] = std::make_unique<Memory>(Memory{bytes});
+    all.memory.add(memory, bytes, fmt::format("the allocation of {} bytes", bytes));
+    all.allocated += bytes;
+    *address = reinterpret_cast<CUdeviceptr>(memory);
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
+  return called(
+      "cuMemFree_v2", Needs::context,
+      [&](State& all) {
+        if (address == 0) return CUDA_SUCCESS;
+        void* memory = address_of(address);
+        const Memory* found = find(all.device_memory, memory);
+        if (found == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no allocation begins there");
+        if (const CUresult error = refuse_in_capture(all, "memory given back")) return error;
+        all.allocated -= found->bytes;
+        all.memory.remove(memory);
+        all.device_memory.erase(memory);
+        std::free(memory);
+        return CUDA_SUCCESS;
+      },
+      Fails::after);
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  return called("cuMemGetInfo_v2", Needs::context, [&](State& all) {
+    if (free == nullptr || total == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place");
+    *free = memory_bytes() - all.allocated;
+    *total = memory_bytes();
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemHostAlloc(void** address, size_t bytes, unsigned flags) {
+  return called("cuMemHostAlloc", Needs::context, [&](State& all) {
+    if (address == nullptr || bytes == 0 || flags > 7) {
+      return fail(CUDA_ERROR_INVALID_VALUE, "no bytes, or flags that there are not");
+    }
+    if (const CUresult error = refuse_in_capture(all, "an allocation")) return error;
+    void* memory = allocate(bytes);
+    if (memory == nullptr) return fail(CUDA_ERROR_OUT_OF_MEMORY, "");
+    all.host_memory[memory] = std::make_unique<Memory>(Memory{bytes});
+    *address = memory;
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemFreeHost(void* address) {
+  return called(
+      "cuMemFreeHost", Needs::context,
+      [&](State& all) {
+        if (find(all.host_memory, address) == nullptr) {
+          return fail(CUDA_ERROR_INVALID_VALUE, "no allocation begins there");
+        }
+        if (const CUresult error = refuse_in_capture(all, "memory given back")) return error;
+        all.host_memory.erase(address);
+        std::free(address);
+        return CUDA_SUCCESS;
+      },
+      Fails::after);
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t bytes,
+                                                 CUstream stream) {
+  return called("cuMemcpyHtoDAsync_v2", Needs::context, [&](State& all) {
+    if (from == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "from a null pointer");
+    return enqueue(all, stream, [&all, to, from, bytes] {
+      return accessed([&] {
+        all.memory.written_by_host(address_of(to), bytes);
+        std::memcpy(address_of(to), from, bytes);
+      });
+    });
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes,
+                                                 CUstream stream) {
+  return called("cuMemcpyDtoHAsync_v2", Needs::context, [&](State& all) {
+    if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "to a null pointer");
+    return enqueue(all, stream, [&all, to, from, bytes] {
+      return accessed([&] {
+        all.memory.read_by_host(address_of(from), bytes);
+        std::memcpy(to, address_of(from), bytes);
+      });
+    });
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                                                 CUstream stream) {
+  return called("cuMemcpyDtoDAsync_v2", Needs::context, [&](State& all) {
+    if (to < from + bytes && from < to + bytes) {
+      return fail(CUDA_ERROR_INVALID_VALUE, "source and destination overlap");
+    }
+    return enqueue(all, stream, [&all, to, from, bytes] {
+      return accessed([&] {
+        all.memory.copied(address_of(to), address_of(from), bytes);
+        std::memcpy(address_of(to), address_of(from), bytes);
+      });
+    });
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes,
+                                            CUstream stream) {
+  return called("cuMemsetD8Async", Needs::context, [&](State& all) {
+    return enqueue(all, stream, [&all, to, value, bytes] {
+      return accessed([&] {
+        all.memory.written_by_host(address_of(to), bytes);
+        std::memset(address_of(to), value, bytes);
+      });
+    });
+  });
+}
+
+}  // namespace graphc::cuda_mock

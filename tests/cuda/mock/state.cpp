@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda/mock/state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <sstream>
+
+#include "tests/cuda/mock/control.h"
+
+namespace graphc::cuda_mock {
+namespace {
+
+struct Detail {
+  CUresult error = CUDA_SUCCESS;
+  std::string text;
+};
+
+Detail& detail() {
+  thread_local Detail kept;
+  return kept;
+}
+
+/// "SYMBOL:ERROR:CALL" between ','; without CALL every call.
+std::vector<State::Fault> faults_of(const char* text) {
+  std::vector<State::Fault> faults;
+  std::istringstream rows(text == nullptr ? "" : text);
+  for (std::string row; std::getline(rows, row, ',');) {
+    std::istringstream fields(row);
+    std::string symbol, error, call = "0";
+    std::getline(fields, symbol, ':');
+    std::getline(fields, error, ':');
+    std::getline(fields, call, ':');
+    faults.push_back({symbol, static_cast<CUresult>(std::atoi(error.c_str())),
+                      size_t(std::strtoull(call.c_str(), nullptr, 10))});
+  }
+  return faults;
+}
+
+}  // namespace
+
+State& state() {
+  static State* const kept = [] {
+    auto made = std::make_unique<State>();
+    made->faults = faults_of(std::getenv("GRAPHC_MOCK_FAIL"));
+    return made.release();
+  }();
+  return *kept;
+}
+
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+int multiprocessors() {
+  static const int count = int(setting("GRAPHC_MOCK_MULTIPROCESSORS", 132));
+  return count;
+}
+
+size_t memory_bytes() {
+  static const size_t bytes = setting("GRAPHC_MOCK_MEMORY", uint64_t(4) << 30);
+  return bytes;
+}
+
+size_t State::live() const {
+  return device_memory.size() + host_memory.size() + streams.size() + events.size() +
+         modules.size() + graphs.size() + executables.size() + size_t(retained);
+}
+
+std::string State::live_text() const {
+  std::vector<std::string> parts;
+  const auto add = [&](size_t count, const char* kind) {
+    if (count > 0) parts.push_back(fmt::format("{} {}{}", count, kind, count == 1 ? "" : "s"));
+  };
+  add(device_memory.size(), "allocation");
+  add(host_memory.size(), "host allocation");
+  add(streams.size(), "stream");
+  add(events.size(), "event");
+  add(modules.size(), "module");
+  add(graphs.size(), "graph");
+  add(executables.size(), "executable graph");
+  add(size_t(retained), "context");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+CUresult fail(CUresult error, std::string text) {
+  detail() = {error, std::move(text)};
+  return error;
+}
+
+const std::string& last_detail(CUresult error) {
+  static const std::string none;
+  return detail().error == error ? detail().text : none;
+}
+
+bool& has_context() {
+  thread_local bool current = false;
+  return current;
+}
+
+CUresult count_call(State& all, std::string_view symbol) {
+  auto found = all.calls.find(symbol);
+  if (found == all.calls.end()) found = all.calls.emplace(symbol, 0).first;
+  ++found->second;
+  for (const State::Fault& fault : all.faults) {
+    if (fault.symbol == symbol && (fault.call == 0 || fault.call == found->second)) {
+      return fault.error;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult check_needs(const State& all, Needs needs) {
+  if (needs == Needs::nothing) return CUDA_SUCCESS;
+  if (!all.initialised) return CUDA_ERROR_NOT_INITIALIZED;
+  if (needs == Needs::context && (!has_context() || all.retained == 0)) {
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult enqueue(State& all, CUstream handle, Work work) {
+  if (handle == nullptr) return work();
+  Stream* stream = find(all.streams, handle);
+  if (stream == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such stream");
+  if (!stream->capturing) return work();
+  if (stream->invalidated) return fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "");
+  stream->captured.push_back(std::move(work));
+  return CUDA_SUCCESS;
+}
+
+CUresult refuse_in_capture(State& all, const char* what) {
+  for (const auto& [handle, stream] : all.streams) {
+    const bool sees = stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
+                      (stream->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+                       stream->thread == std::this_thread::get_id());
+    if (!stream->capturing || !sees) continue;
+    stream->invalidated = true;
+    return fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, what);
+  }
+  return CUDA_SUCCESS;
+}
+
+GRAPHC_MOCK_EXPORT size_t graphc_mock_calls(const char* symbol) {
+  const std::lock_guard lock(state().mutex);
+  const auto found = state().calls.find(std::string_view(symbol));
+  return found == state().calls.end() ? 0 : found->second;
+}
+
+GRAPHC_MOCK_EXPORT size_t graphc_mock_live() {
+  const std::lock_guard lock(state().mutex);
+  return state().live();
+}
+
+GRAPHC_MOCK_EXPORT const char* graphc_mock_live_text() {
+  thread_local std::string text;
+  const std::lock_guard lock(state().mutex);
+  text = state().live_text();
+  return text.c_str();
+}
+
+GRAPHC_MOCK_EXPORT void graphc_mock_fail(const char* symbol, int error, size_t call) {
+  const std::lock_guard lock(state().mutex);
+  if (symbol == nullptr) {
+    state().faults.clear();
+    state().calls.clear();
+    return;
+  }
+  state().faults.push_back({symbol, static_cast<CUresult>(error), call});
+}
+
+}  // namespace graphc::cuda_mock

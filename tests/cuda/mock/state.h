@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mock driver's one device: what is allocated, loaded and captured, and what calls it got.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "ir/error.h"
+#include "runtime/cuda/driver_types.h"
+#include "tests/cuda/emulator/memory.h"
+#include "tests/cuda/emulator/module.h"
+
+#define GRAPHC_MOCK_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace graphc::cuda_mock {
+
+using namespace graphc::cuda;
+
+constexpr CUdevice kDevice = 0;
+constexpr int kMostThreads = 1024;
+constexpr int kWarp = 32;
+constexpr int kThreadsOfMultiprocessor = 2048;
+constexpr int kBlocksOfMultiprocessor = 32;
+constexpr size_t kStaticShared = 48 * 1024;
+constexpr size_t kMostShared = 227 * 1024;
+constexpr size_t kSharedOfMultiprocessor = 228 * 1024;
+/// Of shared memory, what a block takes beside its own.
+constexpr size_t kReservedShared = 1024;
+
+/// Work of a stream: done at once, or kept in a graph.
+using Work = std::function<CUresult()>;
+
+struct Stream {
+  bool capturing = false;
+  bool invalidated = false;  ///< the capture has met what cannot be captured
+  CUstreamCaptureMode mode{};
+  std::thread::id thread;  ///< that began the capture
+  std::vector<Work> captured;
+};
+
+struct Event {
+  bool timed = true;
+  bool captured = false;  ///< last recorded in a capture
+  std::optional<std::chrono::steady_clock::time_point> reached;
+};
+
+struct Function {
+  const cuda_emulator::Kernel* kernel = nullptr;
+  size_t most_dynamic_shared = 0;
+};
+
+struct Module {
+  explicit Module(const char* text) : module(text, "image") {}
+
+  cuda_emulator::Module module;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+using Graph = std::vector<Work>;
+struct GraphExec {
+  std::vector<Work> work;
+};
+
+struct Memory {
+  size_t bytes = 0;
+};
+
+/// Objects by their handles.
+template <typename Object>
+using Objects = std::map<const void*, std::unique_ptr<Object>>;
+
+struct State {
+  std::mutex mutex;
+  bool initialised = false;
+  int retained = 0;  ///< the primary context, how often
+  Objects<Memory> device_memory, host_memory;
+  Objects<Stream> streams;
+  Objects<Event> events;
+  Objects<Module> modules;
+  Objects<Graph> graphs;
+  Objects<GraphExec> executables;
+  cuda_emulator::DeviceMemory memory;
+  size_t allocated = 0;  ///< bytes of the device
+  uint64_t launches = 0;
+
+  struct Fault {
+    std::string symbol;
+    CUresult error;
+    size_t call;
+  };
+  std::map<std::string, size_t, std::less<>> calls;
+  std::vector<Fault> faults;
+
+  size_t live() const;
+  std::string live_text() const;
+};
+
+/// The state; it outlives whatever the process destroys at its end.
+State& state();
+
+/// A number of the environment.
+uint64_t setting(const char* name, uint64_t otherwise);
+int multiprocessors();
+size_t memory_bytes();
+
+/// Keeps what cuGetErrorString() says of this error to this thread beside its usual words.
+CUresult fail(CUresult error, std::string detail);
+const std::string& last_detail(CUresult error);
+
+/// Whether the context is the calling thread's.
+bool& has_context();
+
+/// What a function needs before anything else.
+enum class Needs { nothing, initialised, context };
+/// When an error that was asked for is returned.
+enum class Fails { before, after };
+
+/// Counts a call of `symbol`, and returns the error that it shall return, if any.
+CUresult count_call(State& state, std::string_view symbol);
+CUresult check_needs(const State& state, Needs needs);
+
+/// One call: counted, made to fail if that was asked for, refused without its context, under the
+/// lock. What the emulator throws becomes the failure of a launch.
+template <typename Body>
+CUresult called(std::string_view symbol, Needs needs, Body&& body, Fails fails = Fails::before) {
+  State& all = state();
+  const std::lock_guard lock(all.mutex);
+  const CUresult asked = count_call(all, symbol);
+  if (asked != CUDA_SUCCESS && fails == Fails::before) return fail(asked, "");
+  if (const CUresult lacking = check_needs(all, needs)) return fail(lacking, "");
+  CUresult result = CUDA_SUCCESS;
+  try {
+    result = body(all);
+  } catch (const Error& error) {
+    result = fail(CUDA_ERROR_LAUNCH_FAILED, error.message());
+  } catch (const std::bad_alloc&) {
+    result = fail(CUDA_ERROR_OUT_OF_MEMORY, "");
+  }
+  return asked != CUDA_SUCCESS ? fail(asked, "") : result;
+}
+
+/// The object of a handle; null if there is none.
+template <typename Object>
+Object* find(const Objects<Object>& objects, const void* handle) {
+  const auto found = objects.find(handle);
+  return found == objects.end() ? nullptr : found->second.get();
+}
+
+/// Keeps an object; its address is the handle.
+template <typename Handle, typename Object>
+Handle keep(Objects<Object>& objects, std::unique_ptr<Object> object) {
+  void* address = object.get();
+  objects[address] = std::move(object);
+  return reinterpret_cast<Handle>(address);
+}
+
+/// Destroys the object of a handle.
+template <typename Object>
+CUresult destroy(Objects<Object>& objects, const void* handle, const char* kind) {
+  if (objects.erase(handle) == 1) return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_HANDLE, fmt::format("no such {}", kind));
+}
+
+/// Does work in a stream, or captures it. The default stream is null.
+CUresult enqueue(State& state, CUstream stream, Work work);
+/// Refuses what must not happen while this thread captures, and spoils the capture.
+CUresult refuse_in_capture(State& state, const char* what);
+
+}  // namespace graphc::cuda_mock

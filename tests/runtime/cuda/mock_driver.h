@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mock driver of tests/cuda/mock as a test sees it: its counters, and what it is told to
+// refuse.
+#pragma once
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <string>
+
+#include "ir/error.h"
+#include "tests/cuda/mock/control.h"
+
+namespace graphc::cuda::testing {
+
+/// Makes this process take the mocks, with 64 MiB. Before anything asks for a driver.
+inline void use_mocks() {
+  setenv("GRAPHC_CUDA_LIBRARIES", GRAPHC_MOCK_FOLDER, 1);
+  setenv("GRAPHC_MOCK_MEMORY", "67108864", 1);
+}
+
+/// What beside the driver's functions the loaded driver has.
+class MockDriver {
+ public:
+  MockDriver() {
+    use_mocks();
+    handle_ = dlopen(GRAPHC_MOCK_FOLDER "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle_ == nullptr) throw resource_error("no mock driver: {}", dlerror());
+    heal();
+  }
+  ~MockDriver() { heal(); }
+  MockDriver(const MockDriver&) = delete;
+  MockDriver& operator=(const MockDriver&) = delete;
+
+  size_t calls(const char* symbol) const {
+    return function<cuda_mock::Calls>("graphc_mock_calls")(symbol);
+  }
+  size_t live() const { return function<cuda_mock::Live>("graphc_mock_live")(); }
+  std::string live_text() const { return function<cuda_mock::LiveText>("graphc_mock_live_text")(); }
+  void fail(const char* symbol, int error, size_t call) const {
+    function<cuda_mock::Fail>("graphc_mock_fail")(symbol, error, call);
+  }
+  /// Ends what fail() asked for, and counts from 0.
+  void heal() const { fail(nullptr, 0, 0); }
+
+ private:
+  template <typename Function>
+  Function function(const char* name) const {
+    return reinterpret_cast<Function>(dlsym(handle_, name));
+  }
+
+  void* handle_ = nullptr;
+};
+
+}  // namespace graphc::cuda::testing
