@@ -40,7 +40,7 @@ class NewVersions {
   ~NewVersions() {
     for (size_t i = 0; i < states_.size(); ++i) {
       if (arguments_[i].written && !mutated(Mutant::written_state_keeps_version))
-        states_[i]->change();
+        states_[i]->written();
     }
   }
 
@@ -93,6 +93,8 @@ void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> states,
   }
   const Lent lent(borrowers_, states);
   run(inputs, borrowers_, outputs);
+  // What the executable left elsewhere is written to the tensors.
+  for (const StoredState* state : borrowers_) state->home();
 }
 
 void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {

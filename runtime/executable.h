@@ -57,7 +57,8 @@ class Executable {
  protected:
   explicit Executable(Signature signature) : signature_(std::move(signature)) {}
   /// What run() does, when everything has the type of the signature. Writes states where they are,
-  /// at home().address(); run() sees to their versions. Derived forms of states that this reads are
+  /// at home().address(), or leaves them elsewhere (StoredState::leave()); run() sees to their
+  /// versions. Derived forms of states that this reads are
   /// brought up to date first (runtime/state_store.h).
   virtual void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                        std::span<Tensor> outputs) = 0;

@@ -35,17 +35,33 @@ StoredState::StoredState(Tensor home)
     : type_(home.type()), home_(std::move(home)), version_(next_version()) {}
 
 Tensor& StoredState::change() {
-  if (!mutated(Mutant::changed_state_keeps_version)) version_ = next_version();
+  if (away_) bring_home();
+  written();
   return home_;
+}
+
+void StoredState::written() {
+  if (!mutated(Mutant::changed_state_keeps_version)) version_ = next_version();
+}
+
+void StoredState::bring_home() const {
+  // Whatever becomes of it, it is not asked for again.
+  const std::shared_ptr<const AwayForm> away = std::move(away_);
+  away_ = nullptr;
+  away->bring(const_cast<std::byte*>(home_.address()));
 }
 
 void StoredState::adopt(Tensor home) {
   GRAPHC_CHECK(home.type() == type_, "a state of {} adopts {}", to_string(type_),
                to_string(home.type()));
+  away_ = nullptr;
   change() = std::move(home);
 }
 
-void StoredState::release() { change() = Tensor(type_, nullptr); }
+void StoredState::release() {
+  away_ = nullptr;
+  change() = Tensor(type_, nullptr);
+}
 
 std::shared_ptr<DerivedForm> StoredState::form(const FormKey& key, int64_t bytes) {
   const auto known = forms_.find(key);

@@ -23,6 +23,10 @@
 // Whatever writes a state gives it a new version, which makes all its forms stale at once. Versions
 // are never used twice, not even by two states: a form cannot be taken for that of another state.
 //
+// What runs on a device may leave the newest content there (AwayForm): the next who asks for the
+// home form brings it home first, and until then nothing is copied. A step that finds its states
+// where it left them copies none of them.
+//
 // One thread at a time uses a state and its forms: a session does, and calls of its executables.
 #pragma once
 
@@ -65,6 +69,16 @@ class DerivedForm {
   std::shared_ptr<std::byte> buffer_;  ///< where it is too small for an arena
 };
 
+/// The content of a state that lies elsewhere and is newer than the home form: in the memory of a
+/// device.
+class AwayForm {
+ public:
+  virtual ~AwayForm() = default;
+  /// Writes the content, as many bytes as the state has, to `home`. Throws ErrorKind::resource when
+  /// the device does not answer; the content is lost then.
+  virtual void bring(std::byte* home) const = 0;
+};
+
 /// One state: its home form, the version of that, and where its derived forms are. It stays at its
 /// address: executables' callers keep pointers to it.
 class StoredState {
@@ -79,18 +93,29 @@ class StoredState {
   const Type& type() const { return type_; }
 
   /// The home form, to read. The buffer is the state's own: a copy of the tensor, or its literal(),
-  /// shows what is written later; copy() keeps today's elements.
-  const Tensor& home() const { return home_; }
+  /// shows what is written later; copy() keeps today's elements. Content that is away is brought
+  /// home first: throws what AwayForm::bring() throws.
+  const Tensor& home() const {
+    if (away_) bring_home();
+    return home_;
+  }
   /// The home form, to write, once: every derived form is stale from here on. Executables read the
   /// version at the beginning of a call: what is written after that needs another change().
   Tensor& change();
+  /// An executable has written the home form, or what is away: a new version, and nothing is
+  /// brought home.
+  void written();
+  /// The newest content is `away` from here on. written() follows.
+  void leave(std::shared_ptr<const AwayForm> away) { away_ = std::move(away); }
+  /// Where the newest content is, if it is not at home; else null.
+  const AwayForm* away() const { return away_.get(); }
   /// Another buffer, with a tensor of the same type, becomes the home form: a new version.
   void adopt(Tensor home);
-  /// Lets the home form go: home() has no buffer until the next adopt(). For who adopted somebody
-  /// else's tensor for one call.
+  /// Lets the home form go, and what is away: home() has no buffer until the next adopt(). For who
+  /// adopted somebody else's tensor for one call.
   void release();
 
-  /// The number of the home form's content: not 0, larger after every change.
+  /// The number of the newest content: not 0, larger after every change.
   uint64_t version() const { return version_; }
 
   /// The form called `key`, of `bytes` bytes: the one that others hold, or else a new one, which is
@@ -98,8 +123,11 @@ class StoredState {
   std::shared_ptr<DerivedForm> form(const FormKey& key, int64_t bytes);
 
  private:
+  void bring_home() const;
+
   Type type_;
   Tensor home_;
+  mutable std::shared_ptr<const AwayForm> away_;
   uint64_t version_;
   std::map<FormKey, std::weak_ptr<DerivedForm>> forms_;
 };
