@@ -93,7 +93,19 @@ uint32_t listed(Grid& grid, uint32_t next, uint32_t block, uint32_t clock, uint3
   return uint32_t(grid.readers.size() - 1);
 }
 
+/// Whether a barrier, or a flag, orders the access behind all of a list.
+bool is_after_list(const Access& access, const Accesses& others) {
+  for (uint32_t at = others.who; at != 0; at = access.grid.readers[at].next) {
+    const Reader& reader = access.grid.readers[at];
+    if (!access.grid.heard_of_block(access.warp, access.lane, reader.block, reader.clock))
+      return false;
+  }
+  return true;
+}
+
 void add_to_list(const Access& access, Accesses& others) {
+  // Else what this thread reads before it writes would stand for what others read long ago.
+  if (is_after_list(access, others)) return replace(access, others);
   Grid& grid = access.grid;
   const uint32_t block = access.warp.block->index;
   int length = 0;
