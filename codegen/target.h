@@ -44,6 +44,7 @@ struct Target {
 
 namespace targets {
 extern const Target cpu;
+extern const Target cuda;
 extern const Target reference;
 }  // namespace targets
 

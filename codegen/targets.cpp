@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::array kTargets{
     &targets::cpu,
+    &targets::cuda,
     &targets::reference,
 };
 

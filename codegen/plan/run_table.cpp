@@ -89,10 +89,7 @@ class Rows {
     std::vector<std::pair<int64_t, int64_t>> order;  // index, position
     for (int64_t i = 0; i < call_.count; ++i) {
       order.emplace_back(index_at(places_.indices, call_.index_dtype, i), i);
-      if (order.back().first < 0) {
-        throw input_error(call_.where, "merge_rows: index {} at position {} is negative",
-                          order.back().first, i);
-      }
+      if (order.back().first < 0) throw index_error(call_, order.back().first, i);
     }
     std::ranges::sort(order);
     if (mutated(Mutant::merged_rows_descend)) std::ranges::reverse(order);
@@ -123,8 +120,7 @@ class Rows {
   int64_t index(int64_t i, int64_t lowest) const {
     const int64_t row = index_at(places_.indices, call_.index_dtype, i);
     if (row >= lowest && row < call_.table_rows) return row;
-    throw input_error(call_.where, "{}: index {} at position {} is outside a table of {} rows",
-                      name_of(call_.op), row, i, call_.table_rows);
+    throw index_error(call_, row, i);
   }
 
   void set_distinct(int64_t place, int64_t value) const {
@@ -141,6 +137,14 @@ class Rows {
 };
 
 }  // namespace
+
+Error index_error(const TableCall& call, int64_t index, int64_t position) {
+  if (call.op == TableOp::merge_rows)
+    return input_error(call.where, "merge_rows: index {} at position {} is negative", index,
+                       position);
+  return input_error(call.where, "{}: index {} at position {} is outside a table of {} rows",
+                     name_of(call.op), index, position, call.table_rows);
+}
 
 void run_table(const TableCall& call, const TablePlaces& places, const Range& own) {
   const Rows rows(call, places, own);

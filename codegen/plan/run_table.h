@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/plan/plan.h"
+#include "ir/error.h"
 
 namespace graphc {
 
@@ -13,6 +14,9 @@ struct TablePlaces {
   char* rows = nullptr;
   char* distinct = nullptr;
 };
+
+/// The error of an index that is outside the table, or may not be merged, at its position.
+Error index_error(const TableCall& call, int64_t index, int64_t position);
 
 /// Does of the call what is `own` by the schedule: indices, or rows of the table. Bits do not
 /// depend on how it is shared out. Throws ErrorKind::input for an index outside the table.

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/executable.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/machine.h"
+#include "codegen/plan/run_table.h"
+#include "ir/error.h"
+#include "runtime/clock.h"
+
+namespace graphc::cuda {
+namespace {
+
+/// The largest buffers of a plan, as an error about memory lists them.
+std::string largest_buffers(const Plan& plan) {
+  std::vector<const Buffer*> sorted;
+  for (const Buffer& buffer : plan.buffers) sorted.push_back(&buffer);
+  std::ranges::stable_sort(sorted, std::ranges::greater{}, &Buffer::bytes);
+  if (sorted.size() > 5) sorted.resize(5);
+  std::string text;
+  for (const Buffer* buffer : sorted)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", buffer->name,
+                        in_bytes(size_t(buffer->bytes)));
+  return text;
+}
+
+}  // namespace
+
+DeviceState::DeviceState(std::shared_ptr<const Stream> stream, size_t bytes, std::string name)
+    : stream_(std::move(stream)),
+      memory_(stream_->device(), bytes, "state " + name),
+      name_(std::move(name)) {}
+
+void DeviceState::bring(std::byte* home) const {
+  stream_->device()->make_current();
+  stream_->copy_to_host(home, address(), bytes(), name_);
+  stream_->synchronize("a state");
+}
+
+GpuExecutable::GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device)
+    : Executable(std::move(signature)),
+      device_(std::move(device)),
+      stream_(std::make_shared<Stream>(device_)) {
+  double clock = steady_seconds();
+  const auto lap = [&clock] {
+    const double begun = clock;
+    clock = steady_seconds();
+    return clock - begun;
+  };
+  plan_ = make_plan(kernels, gpu_machine());
+  times_.plan_s = lap();
+  launches_ = make_launches(plan_);
+  times_.emit_s = lap();
+  code_ = load_kernels(device_, launches_.kernels);
+  times_.codegen_s = code_.compile_s;
+  times_.link_s = lap() - code_.compile_s;
+  times_.kernels = code_.compiled;
+  times_.cache_hits = code_.cached;
+  allocate();
+  record_step();
+  times_.allocate_s = lap();
+}
+
+DeviceBuffer GpuExecutable::buffer(int64_t bytes, const std::string& what) const {
+  return DeviceBuffer(device_, size_t(bytes), what);
+}
+
+void GpuExecutable::allocate() {
+  device_->make_current();
+  try {
+    arena_ = buffer(plan_.arena_bytes, "the arena");
+    fault_ = buffer(sizeof(Fault), "the fault");
+    scratch_ = buffer(launches_.scratch_bytes, "scratch");
+    arrived_ = buffer(sizeof(unsigned), "the blocks that wait");
+    for (const Argument& input : signature().inputs)
+      inputs_.push_back(buffer(input.type.bytes(), "input " + input.name));
+    for (const Argument& state : signature().states)
+      states_.push_back(
+          std::make_shared<DeviceState>(stream_, size_t(state.type.bytes()), state.name));
+    for (const Argument& output : signature().outputs)
+      outputs_.push_back(buffer(output.type.bytes(), "output " + output.name));
+    constants_.resize(plan_.buffers.size());
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const Buffer& constant = plan_.buffers[i];
+      if (constant.place != Place::constant) continue;
+      constants_[i] = buffer(constant.bytes, "constant " + constant.name);
+      stream_->copy_to_device(constants_[i].address(), constant.data.data(), size_t(constant.bytes),
+                              constant.name);
+    }
+    for (const PlanForm& form : plan_.forms)
+      forms_.push_back(buffer(form.bytes(), "panels of " + form.make.name));
+  } catch (Error& error) {
+    error.note("the largest buffers of the plan: " + largest_buffers(plan_));
+    throw;
+  }
+  held_states_.resize(states_.size());
+  made_forms_.resize(forms_.size());
+  stream_->synchronize("constants");
+}
+
+CUdeviceptr GpuExecutable::address_of(const Launch::Value& value) const {
+  if (value.kind == KernelArgument::Kind::fault) return fault_.address();
+  if (value.kind == KernelArgument::Kind::scratch) return scratch_.address();
+  if (value.kind == KernelArgument::Kind::arrived) return arrived_.address();
+  const Buffer& buffer = plan_.buffers[size_t(value.place.buffer)];
+  const size_t index = size_t(buffer.index), offset = size_t(value.place.offset);
+  switch (buffer.place) {
+    case Place::arena:
+      return arena_.address() + size_t(buffer.offset) + offset;
+    case Place::input:
+      return inputs_[index].address() + offset;
+    case Place::state:
+      return states_[index]->address() + offset;
+    case Place::output:
+      return outputs_[index].address() + offset;
+    case Place::constant:
+      return constants_[size_t(value.place.buffer)].address() + offset;
+    case Place::form:
+      return forms_[index].address() + offset;
+  }
+  return 0;
+}
+
+void GpuExecutable::launch(const Launch& launch) const {
+  std::vector<uint64_t> values;
+  for (const Launch::Value& value : launch.arguments) {
+    values.push_back(value.kind == KernelArgument::Kind::number ? uint64_t(value.number)
+                                                                : uint64_t(address_of(value)));
+  }
+  std::vector<void*> parameters;
+  for (uint64_t& value : values) parameters.push_back(&value);
+  LaunchShape shape;
+  shape.grid = launch.grid.blocks;
+  shape.block = launch.grid.threads;
+  const Kernel& kernel = code_.kernels[size_t(launch.kernel)]->kernel;
+  if (launch.meets) {
+    const int resident =
+        kernel.resident_blocks(int(shape.block[0]), 0) * device_->properties().multiprocessors;
+    shape.grid[0] = std::min(shape.grid[0], unsigned(std::max(resident, 1)));
+    shape.cooperative = true;
+    stream_->fill(arrived_.address(), 0, sizeof(unsigned), "the blocks that wait");
+  }
+  stream_->launch(kernel, shape, parameters.data());
+}
+
+void GpuExecutable::record_step() {
+  if (launches_.step.empty()) return;
+  step_ = stream_->capture([&] {
+    for (const Launch& each : launches_.step) launch(each);
+  });
+}
+
+void GpuExecutable::copy_state_to_device(size_t i, const StoredState& state) {
+  const Held now{&state, state.version()};
+  DeviceState& here = *states_[i];
+  // It may still lie where this executable left it, or copied it.
+  if (state.away() != &here && held_states_[i] != now) {
+    const auto* there = dynamic_cast<const DeviceState*>(state.away());
+    if (there != nullptr && there->stream().device()->ordinal() == device_->ordinal()) {
+      stream_->copy(here.address(), there->address(), here.bytes(), here.name());
+    } else {
+      stream_->copy_to_device(here.address(), state.home().address(), here.bytes(), here.name());
+    }
+  }
+  held_states_[i] = now;
+}
+
+void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
+  for (size_t i = 0; i < forms_.size(); ++i) {
+    const StoredState& state = *states[size_t(plan_.forms[i].state(plan_.buffers))];
+    if (made_forms_[i].state == &state && made_forms_[i].version == state.version()) continue;
+    if (launches_.forms[i].grid.blocks[0] > 0) launch(launches_.forms[i]);
+    made_forms_[i] = {&state, state.version()};
+  }
+}
+
+void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
+                            std::span<Tensor> outputs) {
+  device_->make_current();
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    stream_->copy_to_device(inputs_[i].address(), inputs[i].address(), inputs_[i].bytes(),
+                            signature().inputs[i].name);
+  for (size_t i = 0; i < states_.size(); ++i) copy_state_to_device(i, *states[i]);
+  make_stale_forms(states);
+  if (!launches_.tables.empty()) stream_->fill(fault_.address(), 0, sizeof(Fault), "the fault");
+  if (step_) step_.launch(*stream_);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (signature().states[i].written) states[i]->leave(states_[i]);
+  }
+  throw_fault();
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    stream_->copy_to_host(outputs[i].address(), outputs_[i].address(), outputs_[i].bytes(),
+                          signature().outputs[i].name);
+  stream_->synchronize("a step");
+}
+
+void GpuExecutable::throw_fault() const {
+  if (launches_.tables.empty()) return;
+  Fault fault;
+  stream_->copy_to_host(&fault, fault_.address(), sizeof fault, "the fault");
+  stream_->synchronize("a step");
+  if (fault.record == 0) return;
+  throw index_error(*launches_.tables[size_t(fault.record - 1)], fault.index, fault.position);
+}
+
+}  // namespace graphc::cuda

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan that a GPU runs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "codegen/cuda/code.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/plan/plan.h"
+#include "runtime/cuda/stream.h"
+#include "runtime/executable.h"
+
+namespace graphc::cuda {
+
+/// What compiling a plan took; the parts are disjoint.
+struct PlanTimes {
+  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0, allocate_s = 0;
+  int64_t kernels = 0, cache_hits = 0;
+};
+
+/// A state's content in the memory of a device.
+class DeviceState : public AwayForm {
+ public:
+  /// `stream` is that of the executable that writes it.
+  DeviceState(std::shared_ptr<const Stream> stream, size_t bytes, std::string name);
+
+  CUdeviceptr address() const { return memory_.address(); }
+  size_t bytes() const { return memory_.bytes(); }
+  const std::string& name() const { return name_; }
+  const Stream& stream() const { return *stream_; }
+  void bring(std::byte* home) const override;
+
+ private:
+  std::shared_ptr<const Stream> stream_;
+  DeviceBuffer memory_;
+  std::string name_;
+};
+
+/// One arena, a buffer for every input, state and output, and the step as one CUDA graph. A call
+/// copies inputs to the device, and states that somebody else has written; launches the graph; and
+/// copies outputs back. States that the step writes stay on the device until their home form is
+/// asked for.
+class GpuExecutable : public Executable {
+ public:
+  /// Plans `kernels`, the graph after fuse, and compiles and loads its code. Throws
+  /// ErrorKind::resource without the memory, naming the plan's largest buffers.
+  GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device);
+
+  const Plan& plan() const { return plan_; }
+  const PlanTimes& times() const { return times_; }
+
+ private:
+  void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
+               std::span<Tensor> outputs) override;
+
+  void allocate();
+  DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
+  void record_step();
+  void launch(const Launch& launch) const;
+  CUdeviceptr address_of(const Launch::Value& value) const;
+  void copy_state_to_device(size_t i, const StoredState& state);
+  void make_stale_forms(std::span<StoredState* const> states);
+  /// Waits for the step where an index could be outside its table, and throws if one is.
+  void throw_fault() const;
+
+  /// What lies in a device's buffer is the state's content of this version; 0: nothing is known.
+  struct Held {
+    const StoredState* state = nullptr;
+    uint64_t version = 0;
+    bool operator==(const Held&) const = default;
+  };
+
+  DevicePtr device_;
+  Plan plan_;
+  PlanTimes times_;
+  Launches launches_;
+  LoadedCode code_;
+  std::shared_ptr<const Stream> stream_;
+  DeviceBuffer arena_, fault_, scratch_, arrived_;
+  std::vector<DeviceBuffer> inputs_, outputs_, constants_, forms_;
+  std::vector<std::shared_ptr<DeviceState>> states_;
+  std::vector<Held> held_states_, made_forms_;
+  GraphExec step_;
+};
+
+}  // namespace graphc::cuda

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/launches.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "codegen/cuda/loop_kernel.h"
+#include "ir/cases.h"
+
+namespace graphc::cuda {
+namespace {
+
+/// Goes through the plan as its one worker does, and notes down what that would do.
+class Recorder {
+ public:
+  explicit Recorder(const Plan& plan) : plan_(plan), position_(size_t(plan.loop_depth)) {}
+
+  Launches record() {
+    for (const PlanForm& form : plan_.forms)
+      launches_.forms.push_back(made(panel_kernel(form.make)));
+    for (const Record& each : plan_.records) add(each);
+    return std::move(launches_);
+  }
+
+ private:
+  void add(const Record& record) {
+    std::visit(Cases{[&](const NestCall& call) { nest(call); },
+                     [&](const PanelCall& call) { add(panel_kernel(call)); },
+                     [&](const TableCall& call) { table(call); },
+                     [&](const LoopCall& call) { loop(call); },
+                     [&](const BlockCall& call) {
+                       // Its blocks are as large as can be: one.
+                       for (const Record& inner : call.body) add(inner);
+                     }},
+               record.call);
+  }
+
+  /// One launch for all steps, or launches for each.
+  void loop(const LoopCall& call) {
+    const std::string name = names_.make(call.name + "_loop");
+    if (auto whole = loop_kernel(plan_, call, position_, depth_, name)) {
+      Launch launch;
+      launch.kernel = kernel(std::move(whole->kernel));
+      launch.grid.blocks[0] = whole->most_blocks;
+      launch.grid.threads[0] = 256;
+      launch.meets = true;
+      for (const LoopArgument& argument : whole->arguments)
+        launch.arguments.push_back({argument.kind, argument.number, argument.place});
+      launches_.step.push_back(std::move(launch));
+      return;
+    }
+    const size_t depth = size_t(depth_++);
+    for (int64_t i = 0; i < call.steps; ++i) {
+      position_[depth] = position_in(call, i);
+      for (const Record& inner : call.body) add(inner);
+    }
+    --depth_;
+  }
+
+  void nest(const NestCall& call) {
+    const Grid grid = nest_grid(plan_.programs[size_t(call.program)], call);
+    if (is_empty(grid)) return;
+    const Known& known = known_nest(call);
+    Launch launch{known.kernel, grid, {}};
+    for (const Parameter& parameter : known.parameters) {
+      const Address* address = address_for(parameter, plan_, call);
+      launch.arguments.push_back(
+          resolved(address != nullptr ? KernelArgument::of(*address)
+                                      : KernelArgument::of(number_for(parameter, plan_, call))));
+    }
+    launches_.step.push_back(std::move(launch));
+  }
+
+  void table(const TableCall& call) {
+    auto [found, is_new] = tables_.emplace(&call, int64_t(launches_.tables.size()) + 1);
+    if (is_new) launches_.tables.push_back(&call);
+    launches_.scratch_bytes = std::max(launches_.scratch_bytes, table_scratch_bytes(call));
+    for (const KernelUse& use : table_kernels(call, found->second)) add(use);
+  }
+
+  /// A nest's kernel: calls of one program and form share it.
+  struct Known {
+    int kernel = 0;
+    std::vector<Parameter> parameters;
+  };
+
+  static bool is_empty(const Grid& grid) {
+    return std::ranges::find(grid.blocks, 0u) != grid.blocks.end();
+  }
+
+  const Known& known_nest(const NestCall& call) {
+    const auto key = std::pair(call.program, form_of(call).key());
+    const auto found = nests_.find(key);
+    if (found != nests_.end()) return found->second;
+    const std::vector<Parameter> parameters = parameters_of(plan_, call);
+    if (parameters.size() * sizeof(int64_t) > kMostParameterBytes)
+      throw input_error({}, "%{}: the CUDA target has kernels of at most {} parameters: found {}",
+                        call.name, kMostParameterBytes / sizeof(int64_t), parameters.size());
+    const std::string name = names_.make(call.name + "_kernel");
+    return nests_.emplace(key, Known{kernel(nest_kernel(plan_, call, name)), parameters})
+        .first->second;
+  }
+
+  int kernel(KernelText text) {
+    const auto [found, is_new] = kernels_.emplace(text.text, int(launches_.kernels.size()));
+    if (is_new) launches_.kernels.push_back(std::move(text));
+    return found->second;
+  }
+
+  Launch made(const KernelUse& use) {
+    Launch launch{kernel(use.kernel), use.grid, {}};
+    for (const KernelArgument& argument : use.arguments)
+      launch.arguments.push_back(resolved(argument));
+    return launch;
+  }
+  void add(const KernelUse& use) {
+    if (!is_empty(use.grid)) launches_.step.push_back(made(use));
+  }
+
+  Launch::Value resolved(const KernelArgument& argument) const {
+    Launch::Value value{argument.kind, argument.number, {}};
+    if (argument.kind == KernelArgument::Kind::address)
+      value.place = resolve(*argument.address, position_);
+    return value;
+  }
+
+  const Plan& plan_;
+  Position position_;
+  int depth_ = 0;
+  Names names_;
+  std::map<std::pair<int, std::string>, Known> nests_;
+  std::map<std::string, int> kernels_;
+  std::map<const TableCall*, int64_t> tables_;
+  Launches launches_;
+};
+
+}  // namespace
+
+Launches make_launches(const Plan& plan) { return Recorder(plan).record(); }
+
+}  // namespace graphc::cuda

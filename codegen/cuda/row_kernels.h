@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of rows by index, and of matrices that are put into panels. They need no atomics: every
+// row that is written has one block of threads, which adds in the order of the indices.
+#pragma once
+
+#include <vector>
+
+#include "codegen/cuda/kernel_text.h"
+
+namespace graphc::cuda {
+
+/// What a launch gives for a parameter.
+struct KernelArgument {
+  enum class Kind : uint8_t {
+    number,
+    address,  ///< in the plan, at the position of the launch
+    fault,    ///< the words that say which index lies outside its table (Fault)
+    scratch,  ///< memory of the launches of one record
+    arrived,  ///< the word that counts blocks that wait; 0 before each launch
+  };
+  Kind kind = Kind::number;
+  int64_t number = 0;
+  const Address* address = nullptr;
+
+  static KernelArgument of(int64_t number) { return {Kind::number, number, nullptr}; }
+  static KernelArgument of(const Address& address) { return {Kind::address, 0, &address}; }
+};
+
+/// The first index outside its table that a step meets: its record, counted from 1 (0: none), its
+/// position and the index. The step goes on without touching rows any more.
+struct Fault {
+  int64_t record = 0, position = 0, index = 0;
+};
+
+/// A kernel with what a launch of it gets. Equal texts are one kernel.
+struct KernelUse {
+  KernelText kernel;
+  Grid grid;
+  std::vector<KernelArgument> arguments;
+};
+
+/// The launches of a table's record, in order. `record` is what a fault says, from 1.
+std::vector<KernelUse> table_kernels(const TableCall& call, int64_t record);
+/// Bytes of scratch memory that they need.
+int64_t table_scratch_bytes(const TableCall& call);
+
+/// Puts a matrix into panels.
+KernelUse panel_kernel(const PanelCall& call);
+
+}  // namespace graphc::cuda

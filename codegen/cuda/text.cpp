@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/text.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace graphc::cuda {
+namespace {
+
+/// Words of the language.
+constexpr std::string_view kWords[] = {
+    "alignas",       "alignof",     "and",
+    "and_eq",        "asm",         "auto",
+    "bitand",        "bitor",       "bool",
+    "break",         "case",        "catch",
+    "char",          "char16_t",    "char32_t",
+    "char8_t",       "class",       "co_await",
+    "co_return",     "co_yield",    "compl",
+    "concept",       "const",       "const_cast",
+    "consteval",     "constexpr",   "constinit",
+    "continue",      "decltype",    "default",
+    "delete",        "do",          "double",
+    "dynamic_cast",  "else",        "enum",
+    "explicit",      "export",      "extern",
+    "false",         "float",       "for",
+    "friend",        "goto",        "if",
+    "inline",        "int",         "long",
+    "mutable",       "namespace",   "new",
+    "noexcept",      "not",         "not_eq",
+    "nullptr",       "operator",    "or",
+    "or_eq",         "private",     "protected",
+    "public",        "register",    "reinterpret_cast",
+    "requires",      "return",      "short",
+    "signed",        "sizeof",      "static",
+    "static_assert", "static_cast", "struct",
+    "switch",        "template",    "this",
+    "thread_local",  "throw",       "true",
+    "try",           "typedef",     "typeid",
+    "typename",      "union",       "unsigned",
+    "using",         "virtual",     "void",
+    "volatile",      "wchar_t",     "while",
+    "xor",           "xor_eq",
+};
+
+/// What the text calls, and its own variables.
+constexpr std::string_view kOwn[] = {
+    "around",         "arrived",    "at_column",  "at_part",   "at_row",
+    "at_term",        "bf16_bits",  "bf16_value", "block",     "blockDim",
+    "blockIdx",       "block_x",    "block_y",    "block_z",   "column",
+    "columns",        "cos",        "cosf",       "end",       "exp",
+    "expf",           "fabs",       "fabsf",      "first",     "first_column",
+    "first_row",      "first_term", "floor",      "floorf",    "fma",
+    "fmaf",           "gridDim",    "iteration",  "lanes",     "larger",
+    "larger_double",  "limit",      "log",        "logf",      "meet",
+    "meetings",       "outer",      "piece",      "polls",     "pow",
+    "powf",           "rest",       "row",        "rows",      "sigmoid",
+    "sigmoid_double", "sin",        "sinf",       "slot",      "smaller",
+    "smaller_double", "sqrt",       "sqrtf",      "step",      "steps",
+    "sums",           "tanh",       "tanhf",      "term",      "threadIdx",
+    "thread_x",       "thread_y",   "threads_x",  "threads_y", "wanted",
+    "warps",          "whole",
+};
+
+/// Its own variables that end in a number or another name, after an underscore.
+constexpr std::string_view kOwnBeginnings[] = {
+    "before_", "blocks_", "columns_of_", "rows_of_", "extent_", "first_", "left_",
+    "limit_",  "other_",  "of_warps_",   "outer_",   "right_",  "sums_"};
+
+bool is_taken(std::string_view name) {
+  return std::ranges::find(kWords, name) != std::end(kWords) ||
+         std::ranges::find(kOwn, name) != std::end(kOwn) ||
+         std::ranges::any_of(kOwnBeginnings,
+                             [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+}  // namespace
+
+std::string_view stored_type_text(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::bf16:
+      return "unsigned short";
+    case DType::i32:
+      return "int";
+    case DType::i64:
+      return "long long";
+    case DType::u32:
+      return "unsigned";
+    case DType::u8:
+    case DType::boolean:
+      return "unsigned char";
+  }
+  return "";
+}
+
+std::string_view register_type_text(DType dtype) {
+  if (dtype == DType::bf16) return "float";
+  return dtype == DType::boolean ? "bool" : stored_type_text(dtype);
+}
+
+void TextWriter::lines(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    text_.append(size_t(indent_ - 1) * 2, ' ');
+    text_ += text.substr(0, end);
+    text_ += '\n';
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+std::string Names::make(std::string_view wanted) {
+  std::string name;
+  for (const char c : wanted) {
+    const bool fits = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    // Two underscores in a row are the compiler's.
+    if (fits && (c != '_' || name.empty() || name.back() != '_')) name += c;
+    if (!fits && !name.empty() && name.back() != '_') name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  while (!name.empty() && name.front() == '_') name.erase(0, 1);
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front()))) name = "v" + name;
+  if (is_taken(name)) name = "value_" + name;
+  const int before = taken_[name]++;
+  if (before == 0) return name;
+  return make(fmt::format("{}_{}", name, before + 1));
+}
+
+}  // namespace graphc::cuda

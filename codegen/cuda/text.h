@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing CUDA text: lines with indentation, names and types as CUDA has them.
+//
+// The text includes no header, which would cost NVRTC half a second, and keeps to a small part of
+// the language: functions, scalars, pointers, arrays and loops. tests/cuda/emulator/README.md says
+// which; what is not of it is refused there before any GPU sees it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ir/type.h"
+
+namespace graphc::cuda {
+
+/// The type an element has in memory: "float", "unsigned char" for bool, "unsigned short" for bf16.
+std::string_view stored_type_text(DType dtype);
+/// The type it is computed with: bool is bool, bf16 a float that is rounded after each operation.
+std::string_view register_type_text(DType dtype);
+
+/// Lines of text, indented by the scopes around them.
+class TextWriter {
+ public:
+  explicit TextWriter(int indent = 0) : indent_(indent) {}
+
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    text_.append(size_t(indent_) * 2, ' ');
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += '\n';
+  }
+  void blank() { text_ += '\n'; }
+
+  /// A line that ends in `{`, and what follows one step further in.
+  template <typename... Arguments>
+  void open(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    line("{} {{", fmt::format(format, std::forward<Arguments>(arguments)...));
+    ++indent_;
+  }
+  /// The same with nothing before the brace.
+  void open_block() {
+    line("{{");
+    ++indent_;
+  }
+  /// Lines that are one step in already.
+  void lines(std::string_view text);
+  void close() {
+    --indent_;
+    line("}}");
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  int indent_;
+};
+
+/// Names in one function: what a value is called, as an identifier that nothing else has.
+class Names {
+ public:
+  /// `wanted` with what no identifier may have replaced, and a number behind it when it is taken.
+  std::string make(std::string_view wanted);
+
+ private:
+  std::map<std::string, int> taken_;
+};
+
+}  // namespace graphc::cuda

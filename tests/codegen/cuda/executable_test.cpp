@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executables of the CUDA target on the mock driver: what a call asks of the driver, what becomes
+// of states, and that nothing is lost when a call of the driver fails.
+#include "codegen/cuda/executable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/compile.h"
+#include "codegen/target.h"
+#include "ir/text.h"
+#include "tests/runtime/cuda/mock_driver.h"
+
+namespace graphc::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A state that moves by what it is given.
+constexpr const char* kCounter = R"(
+  graph @counter(%x: f32[4]) state (%s: f32[4]) {
+    %t = add %s, %x
+    next %s = %t
+    return mul(%t, 2)
+  })";
+constexpr const char* kReader = R"(
+  graph @reader(%x: f32[4]) state (%s: f32[4]) {
+    return add(%s, %x)
+  })";
+/// A loop whose kernel has all its steps.
+constexpr const char* kLoop = R"(
+  graph @loop(%x: f32[50,3,8], %h: f32[3,8], %u: f32[8,8]) {
+    %y, %end = scan %x.t in %x carry %h.t = %h with %u {
+      %n = tanh(add(matmul(%h.t, %u), %x.t))
+      next %h.t = %n
+      emit %n
+    }
+    return %y, %end
+  })";
+
+class CudaExecutable : public ::testing::Test {
+ protected:
+  std::unique_ptr<Executable> compiled(const char* text) {
+    CompileReport report;
+    return compile(parse_graph(text), targets::cuda, {}, report);
+  }
+
+  Tensor ones() { return Tensor(Literal::filled({DType::f32, {4}}, 1)); }
+
+  /// What one call gives.
+  std::vector<float> call(Executable& executable, StoredState& state) {
+    std::vector<Tensor> inputs{ones()}, outputs;
+    outputs.emplace_back(Type{DType::f32, {4}});
+    StoredState* states[] = {&state};
+    executable.run(inputs, states, outputs);
+    const Literal found = outputs[0].copy();
+    return {found.data<float>().begin(), found.data<float>().end()};
+  }
+
+  cuda::testing::MockDriver driver_;
+};
+
+TEST_F(CudaExecutable, StatesStayOnTheDeviceUntilSomebodyAsks) {
+  const auto counter = compiled(kCounter);
+  StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
+  EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 22)));
+  driver_.heal();
+  EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 24)));
+  EXPECT_EQ(driver_.calls("cuMemcpyHtoDAsync_v2"), 1u) << "the input alone";
+  EXPECT_EQ(driver_.calls("cuMemcpyDtoHAsync_v2"), 1u) << "the output alone";
+  EXPECT_NE(state.away(), nullptr);
+  EXPECT_EQ(state.home().copy().element(0), 12);
+  EXPECT_EQ(state.away(), nullptr);
+}
+
+TEST_F(CudaExecutable, WhatTheHostWritesIsRead) {
+  const auto counter = compiled(kCounter);
+  StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
+  call(*counter, state);
+  *reinterpret_cast<float*>(state.change().address()) = 100;
+  EXPECT_EQ(call(*counter, state), (std::vector<float>{202, 24, 24, 24}));
+  state.adopt(Tensor(Literal::filled({DType::f32, {4}}, 3)));
+  EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 8)));
+}
+
+TEST_F(CudaExecutable, AnotherExecutableFindsWhatTheFirstLeft) {
+  const auto counter = compiled(kCounter), reader = compiled(kReader);
+  StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
+  call(*counter, state);
+  driver_.heal();
+  EXPECT_EQ(call(*reader, state), (std::vector<float>(4, 12)));
+  EXPECT_EQ(driver_.calls("cuMemcpyHtoDAsync_v2"), 1u) << "the input alone";
+  call(*counter, state);
+  EXPECT_EQ(call(*reader, state), (std::vector<float>(4, 13)));
+}
+
+TEST_F(CudaExecutable, AStateOutlivesTheExecutableThatHasItsContent) {
+  StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
+  call(*compiled(kCounter), state);
+  EXPECT_EQ(state.home().copy().element(3), 11);
+}
+
+TEST_F(CudaExecutable, TensorsAreWrittenWhenTheCallEnds) {
+  const auto counter = compiled(kCounter);
+  std::vector<Tensor> inputs{ones()}, outputs,
+      states{Tensor(Literal::filled({DType::f32, {4}}, 10))};
+  outputs.emplace_back(Type{DType::f32, {4}});
+  counter->run(inputs, states, outputs);
+  EXPECT_EQ(states[0].copy().element(2), 11);
+}
+
+TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButCopiesAndOneLaunch) {
+  const auto loop = compiled(kLoop);
+  std::vector<Tensor> inputs{Tensor(Literal::filled({DType::f32, {50, 3, 8}}, 0.5)),
+                             Tensor(Literal::filled({DType::f32, {3, 8}}, 0.25)),
+                             Tensor(Literal::filled({DType::f32, {8, 8}}, 0.125))};
+  std::vector<Tensor> outputs;
+  for (const Argument& output : loop->signature().outputs) outputs.emplace_back(output.type);
+  loop->run(inputs, outputs);
+  driver_.heal();
+  loop->run(inputs, outputs);
+  EXPECT_EQ(driver_.calls("cuGraphLaunch"), 1u);
+  EXPECT_EQ(driver_.calls("cuStreamSynchronize"), 1u);
+  for (const char* none : {"cuMemAlloc_v2", "cuLaunchKernel", "cuLaunchKernelEx",
+                           "cuModuleLoadDataEx", "cuGraphInstantiateWithFlags"})
+    EXPECT_EQ(driver_.calls(none), 0u) << none;
+}
+
+TEST_F(CudaExecutable, WithoutMemoryTheLargestBuffersAreNamed) {
+  driver_.fail("cuMemAlloc_v2", cuda::CUDA_ERROR_OUT_OF_MEMORY, 1);
+  try {
+    compiled(kLoop);
+    ADD_FAILURE() << "compiled without memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::resource);
+    EXPECT_THAT(error.what(), HasSubstr("the largest buffers of the plan: "));
+  }
+  driver_.heal();
+  EXPECT_NE(compiled(kLoop), nullptr);
+}
+
+TEST_F(CudaExecutable, NothingLeaksWhenAnyCallFails) {
+  compiled(kCounter);  // what is kept for good is there now
+  clear_code_caches();
+  const size_t before = driver_.live();
+  for (const char* symbol :
+       {"cuMemAlloc_v2", "cuModuleLoadDataEx", "cuModuleGetFunction", "cuStreamBeginCapture_v2",
+        "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuStreamSynchronize"}) {
+    driver_.heal();
+    driver_.fail(symbol, cuda::CUDA_ERROR_UNKNOWN, 1);
+    EXPECT_THROW(compiled(kCounter), Error) << symbol;
+    driver_.heal();
+    clear_code_caches();
+    EXPECT_EQ(driver_.live(), before) << symbol << ": " << driver_.live_text();
+  }
+}
+
+}  // namespace
+}  // namespace graphc::testing

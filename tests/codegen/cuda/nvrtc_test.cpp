@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVRTC compiles every kernel of an op of each record, of the layers of W1 and of a language
+// model's training step, for the oldest and the newest architecture that there is text for. Skipped
+// where there is no NVRTC. It needs no GPU.
+#include "runtime/cuda/nvrtc.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+
+#include "codegen/compile.h"
+#include "codegen/cuda/code.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/cuda/machine.h"
+#include "models/registry.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/op_cases.h"
+
+namespace graphc::testing {
+namespace {
+
+/// Texts by what they are, each once.
+using Texts = std::map<std::string, std::string>;
+
+void add_kernels(const GraphPtr& graph, const char* variant, Texts& texts) {
+  CompileReport report;
+  const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
+  const Plan plan = make_plan(*kernels, cuda::gpu_machine());
+  for (const cuda::KernelText& kernel : cuda::make_launches(plan).kernels)
+    texts.emplace(kernel.text, kernel.name);
+}
+
+/// Of every second op.
+Texts texts_of_ops(unsigned first) {
+  Texts texts;
+  unsigned number = first;
+  for (const Op* op : sampled_ops()) {
+    if (number++ % 2 == 0) add_kernels(op_cases(*op)[0].graph, "fused", texts);
+  }
+  return texts;
+}
+
+Texts texts_of_model(const std::string& model, const std::vector<std::string>& parameters) {
+  Texts texts;
+  const auto program = make_program(model, parameters);
+  for (const char* variant : {"fused", "basic"}) {
+    add_kernels(program->model().trace("train", program->extents("train")).graph, variant, texts);
+  }
+  return texts;
+}
+
+/// Compiles them for an architecture; what spills registers is a failure.
+void expect_compiled(const Texts& texts, const std::string& architecture) {
+  std::vector<std::string> options = cuda::compiler_options();
+  options.push_back("--ptxas-options=-v");
+  const std::regex spills("([1-9][0-9]*) bytes spill");
+  for (const auto& [text, name] : texts) {
+    SCOPED_TRACE(name + " for " + architecture);
+    try {
+      const cuda::Compiled compiled = cuda::compile_text(text, name + ".cu", architecture, options);
+      EXPECT_TRUE(compiled.is_cubin);
+      EXPECT_GT(compiled.image.size(), 500u);
+      EXPECT_FALSE(std::regex_search(compiled.log, spills)) << compiled.log << "\n" << text;
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what() << "\n" << text;
+    }
+  }
+  count("CUDA kernels compiled by NVRTC", int64_t(texts.size()));
+}
+
+class Nvrtc : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!cuda::nvrtc_present()) GTEST_SKIP() << "needs libnvrtc: " << cuda::nvrtc_library().why_not;
+  }
+};
+
+TEST_P(Nvrtc, CompilesTheKernelsOfEveryOp) {
+  // Each for one of the two.
+  const bool newest = GetParam() == "sm_90a";
+  const Texts texts = texts_of_ops(newest ? 0 : 1);
+  EXPECT_GT(texts.size(), 30u);
+  expect_compiled(texts, GetParam());
+}
+
+TEST_P(Nvrtc, CompilesTheKernelsOfAnLstm) {
+  expect_compiled(texts_of_model("lstm-layer", {"hidden=64", "steps=5", "batch=8"}), GetParam());
+}
+
+TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
+  expect_compiled(texts_of_model("ptb-lm", {"size=test"}), GetParam());
+}
+
+TEST_P(Nvrtc, SaysWhichLineOfATextIsWrong) {
+  try {
+    cuda::compile_text("extern \"C\" __global__ void f(float* x) {\n  x[0] = y;\n}\n", "f.cu",
+                       GetParam());
+    ADD_FAILURE() << "a text with an unknown name was compiled";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("f.cu(2)"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(For, Nvrtc, ::testing::Values("sm_80", "sm_90a"),
+                         [](const auto& architecture) { return architecture.param; });
+
+}  // namespace
+}  // namespace graphc::testing
