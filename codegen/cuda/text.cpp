@@ -8,58 +8,28 @@ namespace graphc::cuda {
 namespace {
 
 /// Words of the language.
-constexpr std::string_view kWords[] = {
-    "alignas",       "alignof",     "and",
-    "and_eq",        "asm",         "auto",
-    "bitand",        "bitor",       "bool",
-    "break",         "case",        "catch",
-    "char",          "char16_t",    "char32_t",
-    "char8_t",       "class",       "co_await",
-    "co_return",     "co_yield",    "compl",
-    "concept",       "const",       "const_cast",
-    "consteval",     "constexpr",   "constinit",
-    "continue",      "decltype",    "default",
-    "delete",        "do",          "double",
-    "dynamic_cast",  "else",        "enum",
-    "explicit",      "export",      "extern",
-    "false",         "float",       "for",
-    "friend",        "goto",        "if",
-    "inline",        "int",         "long",
-    "mutable",       "namespace",   "new",
-    "noexcept",      "not",         "not_eq",
-    "nullptr",       "operator",    "or",
-    "or_eq",         "private",     "protected",
-    "public",        "register",    "reinterpret_cast",
-    "requires",      "return",      "short",
-    "signed",        "sizeof",      "static",
-    "static_assert", "static_cast", "struct",
-    "switch",        "template",    "this",
-    "thread_local",  "throw",       "true",
-    "try",           "typedef",     "typeid",
-    "typename",      "union",       "unsigned",
-    "using",         "virtual",     "void",
-    "volatile",      "wchar_t",     "while",
-    "xor",           "xor_eq",
-};
+constexpr std::string_view kWords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+    "char32_t char8_t class co_await co_return co_yield compl concept const const_cast "
+    "consteval constexpr constinit continue decltype default delete do double dynamic_cast "
+    "else enum explicit export extern false float for friend goto if inline int long mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    "register reinterpret_cast requires return short signed sizeof static static_assert "
+    "static_cast struct switch template this thread_local throw true try typedef typeid "
+    "typename union unsigned using virtual void volatile wchar_t while xor xor_eq ";
 
 /// What the text calls, and its own variables.
-constexpr std::string_view kOwn[] = {
-    "around",         "arrived",    "at_column",  "at_part",   "at_row",
-    "at_term",        "bf16_bits",  "bf16_value", "block",     "blockDim",
-    "blockIdx",       "block_x",    "block_y",    "block_z",   "column",
-    "columns",        "cos",        "cosf",       "end",       "exp",
-    "expf",           "fabs",       "fabsf",      "first",     "first_column",
-    "first_row",      "first_term", "floor",      "floorf",    "fma",
-    "fmaf",           "gridDim",    "iteration",  "lanes",     "larger",
-    "larger_double",  "limit",      "log",        "logf",      "meet",
-    "meetings",       "outer",      "piece",      "polls",     "pow",
-    "powf",           "rest",       "row",        "rows",      "sigmoid",
-    "sigmoid_double", "sin",        "sinf",       "slot",      "smaller",
-    "smaller_double", "sqrt",       "sqrtf",      "step",      "steps",
-    "sums",           "tanh",       "tanhf",      "term",      "threadIdx",
-    "thread_x",       "thread_y",   "threads_x",  "threads_y", "wanted",
-    "warps",          "whole",
-};
+constexpr std::string_view kOwn =
+    " abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan "
+    "atanf bf16_bits bf16_value block blockDim blockIdx block_x block_y block_z ceil ceilf "
+    "column columns copysign copysignf cos cosf cosh coshf end erf erff exp exp2 exp2f expf "
+    "expm1 expm1f fabs fabsf first first_column first_row first_term floor floorf fma fmaf "
+    "fmax fmaxf fmin fminf fmod fmodf gridDim isinf isinff isnan isnanf iteration lanes "
+    "larger larger_double limit log log1p log1pf log2 log2f logf max maxf meet meetings min "
+    "minf outer piece polls pow powf rest rint rintf row rows rsqrt rsqrtf sigmoid "
+    "sigmoid_double sin sinf sinh sinhf slot smaller smaller_double sqrt sqrtf step steps "
+    "sums tan tanf tanh tanhf term threadIdx thread_x thread_y threads_x threads_y trunc "
+    "truncf wanted warps whole ";
 
 /// Its own variables that end in a number or another name, after an underscore.
 constexpr std::string_view kOwnBeginnings[] = {
@@ -67,8 +37,8 @@ constexpr std::string_view kOwnBeginnings[] = {
     "limit_",  "other_",  "of_warps_",   "outer_",   "right_",  "sums_"};
 
 bool is_taken(std::string_view name) {
-  return std::ranges::find(kWords, name) != std::end(kWords) ||
-         std::ranges::find(kOwn, name) != std::end(kOwn) ||
+  const std::string word = fmt::format(" {} ", name);
+  return kWords.find(word) != std::string_view::npos || kOwn.find(word) != std::string_view::npos ||
          std::ranges::any_of(kOwnBeginnings,
                              [&](std::string_view begin) { return name.starts_with(begin); });
 }
