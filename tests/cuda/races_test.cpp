@@ -86,6 +86,20 @@ TEST(EmulatorRaces, ReadersBeforeAWriter) {
       1, 8);
 }
 
+TEST(EmulatorRaces, AnUpdateAfterAllBlocksHaveReadAndMet) {
+  const std::string read =
+      "const int t = threadIdx.x; const int b = blockIdx.x; int sum = data[9] + data[t];\n";
+  const std::string meet =
+      "__syncthreads(); if (t == 0) { __threadfence(); atomicAdd(flags, 1u);\n"
+      "while (atomicAdd(flags, 0u) < gridDim.x) { sum = sum + 0; }\n"
+      "__threadfence(); } __syncthreads();\n";
+  const std::string update = "if (b == 0 && t == 0) data[9] = data[9] + sum;";
+  expect_none(read + meet + update, 3, 64);
+  expect_race(read + update, 3, 64);
+  expect_race(read + meet + "if (b == 1) sum = data[9];\n" + update, 3, 64);
+  expect_race(read + meet + "if (b == 0 && t == 40) sum = data[9];\n" + update, 3, 64);
+}
+
 TEST(EmulatorRaces, BetweenBlocks) {
   const std::string i = "const int i = blockIdx.x * blockDim.x + threadIdx.x;\n";
   expect_none(i + "data[i] += 1; bytes[i] = (unsigned char)data[i];", 4, 64);
