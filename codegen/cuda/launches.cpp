@@ -39,7 +39,9 @@ class Recorder {
 
   /// One launch for all steps, or launches for each.
   void loop(const LoopCall& call) {
-    const std::string name = names_.make(call.name + "_loop");
+    // One name, and so one text, wherever the loops around it stand.
+    std::string& name = loops_[&call];
+    if (name.empty()) name = names_.make(call.name + "_loop");
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name)) {
       Launch launch;
       launch.kernel = kernel(std::move(whole->kernel));
@@ -132,6 +134,7 @@ class Recorder {
   Names names_;
   std::map<std::pair<int, std::string>, Known> nests_;
   std::map<std::string, int> kernels_;
+  std::map<const LoopCall*, std::string> loops_;
   std::map<const TableCall*, int64_t> tables_;
   Launches launches_;
 };

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/compile.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/machine.h"
@@ -78,6 +80,30 @@ TEST(CudaText, EveryLaunchFitsItsKernel) {
     for (const unsigned blocks : launch.grid.blocks) EXPECT_GT(blocks, 0u);
     EXPECT_LE(launch.grid.threads[0] * launch.grid.threads[1] * launch.grid.threads[2], 256u);
   }
+}
+
+TEST(CudaText, ALoopIsOneKernelHoweverManyItsSteps) {
+  const auto loop = [](int steps) {
+    return launches_of(fmt::format(
+        "graph @f(%x: f32[{},3,8], %h: f32[3,8], %u: f32[8,8]) {{ %end = scan %x.t in %x carry "
+        "%h.t = %h with %u {{ next %h.t = tanh(add(matmul(%h.t, %u), %x.t)) }} return %end }}",
+        steps));
+  };
+  const cuda::Launches few = loop(2), many = loop(500);
+  EXPECT_EQ(few.step.size(), many.step.size());
+  ASSERT_EQ(few.kernels.size(), many.kernels.size());
+  for (size_t i = 0; i < few.kernels.size(); ++i)
+    EXPECT_EQ(few.kernels[i].text, many.kernels[i].text);
+  EXPECT_EQ(std::ranges::count(many.step, true, &cuda::Launch::meets), 1);
+}
+
+TEST(CudaText, ALoopInALoopIsOneKernel) {
+  const cuda::Launches launches = launches_of(
+      "graph @f(%x: f32[40,5,3,8], %h: f32[3,8], %u: f32[8,8]) { %end = scan %x.s in %x carry "
+      "%g = %h with %u { %inner = scan %x.t in %x.s carry %h.t = %g with %u { next %h.t = "
+      "tanh(add(matmul(%h.t, %u), %x.t)) } next %g = %inner } return %end }");
+  EXPECT_EQ(std::ranges::count(launches.step, true, &cuda::Launch::meets), 40);
+  EXPECT_LT(launches.kernels.size(), 8u);
 }
 
 TEST(CudaText, ValuesKeepTheirNames) {
