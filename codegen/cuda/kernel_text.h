@@ -42,8 +42,8 @@ KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view 
 /// How a call of it is launched. No blocks (0): there is nothing to do.
 Grid nest_grid(const NestProgram& program, const NestCall& call);
 
-/// Bytes of parameters that every driver takes.
-constexpr size_t kMostParameterBytes = 4096;
+/// Bytes of parameters that a kernel may have: from CUDA 12.1 on.
+constexpr size_t kMostParameterBytes = 32764;
 
 namespace internal {
 

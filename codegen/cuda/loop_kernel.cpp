@@ -111,7 +111,7 @@ class LoopText {
     kernel.kernel.name = name;
     kernel.kernel.text =
         helpers_of(text.text()) + std::string(kMeet) +
-        fmt::format("// {}, all steps: the blocks meet after each nest\n", loop_.name) +
+        fmt::format("// {}, all steps: the blocks meet after each nest\n", in_comment(loop_.name)) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +
         text.text() + "}\n";
@@ -143,7 +143,7 @@ class LoopText {
   /// The nest's own grid, gone through by the blocks that there are.
   void write_nest(TextWriter& text, size_t i) {
     const LoopNest& nest = nests_[i];
-    text.line("// {}", nest.call->name);
+    text.line("// {}", in_comment(nest.call->name));
     text.open_block();
     for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
     constexpr const char* kAxes[] = {"x", "y", "z"};

@@ -236,7 +236,7 @@ std::string comment_of(const NestProgram& program, const NestCall& call) {
     const ProductTile tile = product_tile(program, form_of(call));
     how = fmt::format("in tiles of {} rows x {} columns", tile.block_rows(), tile.block_columns());
   }
-  return fmt::format("// {}, {}\n", call.name, how);
+  return fmt::format("// {}, {}\n", in_comment(call.name), how);
 }
 
 }  // namespace

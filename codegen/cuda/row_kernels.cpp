@@ -83,15 +83,16 @@ extern "C" __global__ void __launch_bounds__(256) check_indices(
 }
 )";
 
-constexpr std::string_view kGather = R"(// Row i of the result is the table's row of index i.
+constexpr std::string_view kGather =
+    R"(// Row i of the result is the table's row of index i; zeros where there is none.
 extern "C" __global__ void __launch_bounds__(256) gather_rows(
     const {T}* table, const {I}* indices, {T}* rows, long long count, long long width,
-    const long long* fault) {
-  if (fault[0] != 0) return;
+    long long table_rows) {
   for (long long i = blockIdx.x; i < count; i += gridDim.x) {
-    const long long from = (long long)indices[i] * width;
+    const long long index = (long long)indices[i];
+    const bool inside = index >= 0 && index < table_rows;
     for (long long column = threadIdx.x; column < width; column += 256) {
-      rows[i * width + column] = table[from + column];
+      rows[i * width + column] = inside ? table[index * width + column] : ({T})0;
     }
   }
 }
@@ -100,11 +101,10 @@ extern "C" __global__ void __launch_bounds__(256) gather_rows(
 constexpr std::string_view kScatter = R"(// Of equal indices the last row stays; index -1 is no row.
 extern "C" __global__ void __launch_bounds__(256) scatter_rows(
     {T}* table, const {I}* indices, const {T}* rows, long long count, long long width,
-    const long long* fault) {
-  if (fault[0] != 0) return;
+    long long table_rows) {
   for (long long i = blockIdx.x; i < count; i += gridDim.x) {
     const long long index = (long long)indices[i];
-    int later = index < 0 ? 1 : 0;
+    int later = index < 0 || index >= table_rows ? 1 : 0;
     for (long long j = i + 1 + threadIdx.x; j < count && later == 0; j += 256) {
       if ((long long)indices[j] == index) later = 1;
     }
@@ -122,12 +122,11 @@ constexpr std::string_view kScatterAdd =
 // in their order.
 extern "C" __global__ void __launch_bounds__(256) add_rows(
     {T}* table, const {I}* indices, const {T}* rows, long long count, long long width,
-    const long long* fault) {
+    long long table_rows) {
   __shared__ int found[256];
-  if (fault[0] != 0) return;
   for (long long first = blockIdx.x; first < count; first += gridDim.x) {
     const long long index = (long long)indices[first];
-    int earlier = 0;
+    int earlier = index < 0 || index >= table_rows ? 1 : 0;
     for (long long i = threadIdx.x; i < first && earlier == 0; i += 256) {
       if ((long long)indices[i] == index) earlier = 1;
     }
@@ -157,8 +156,7 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(
 
 constexpr std::string_view kMark = R"(// 1 for the first of equal indices, 0 for the others.
 extern "C" __global__ void __launch_bounds__(256) mark_first_indices(
-    const {I}* indices, unsigned char* is_first, long long count, const long long* fault) {
-  if (fault[0] != 0) return;
+    const {I}* indices, unsigned char* is_first, long long count) {
   for (long long i = (long long)blockIdx.x * 256 + threadIdx.x; i < count;
        i += (long long)gridDim.x * 256) {
     unsigned char first = 1;
@@ -175,10 +173,9 @@ constexpr std::string_view kMerge =
 // that have it. Behind them zeros, and index -1.
 extern "C" __global__ void __launch_bounds__(256) merge_rows(
     {T}* table, const {I}* indices, const {T}* rows, {D}* distinct, const unsigned char* is_first,
-    long long count, long long width, const long long* fault) {
+    long long count, long long width) {
   __shared__ int found[256];
   __shared__ long long places[256];
-  if (fault[0] != 0) return;
   for (long long first = blockIdx.x; first < count; first += gridDim.x) {
     const long long index = (long long)indices[first];
     const bool leads = is_first[first] != 0;
@@ -267,22 +264,21 @@ KernelUse moving_kernel(std::string_view name, std::string_view text, const Tabl
           blocks_of(call.count),
           {KernelArgument::of(call.table), KernelArgument::of(call.indices),
            KernelArgument::of(call.rows), KernelArgument::of(call.count),
-           KernelArgument::of(width_of(call)), fault()}};
+           KernelArgument::of(width_of(call)), KernelArgument::of(call.table_rows)}};
 }
 
 std::vector<KernelUse> merge_kernels(const TableCall& call, std::string_view sum_type) {
   GRAPHC_CHECK(call.table_rows == call.count, "merged rows: {} of {} indices", call.table_rows,
                call.count);
   const KernelArgument is_first{KernelArgument::Kind::scratch, 0, nullptr};
-  KernelUse mark{
-      kernel_from("mark_first_indices", std::string(kMark), call, ""),
-      threads_of(call.count),
-      {KernelArgument::of(call.indices), is_first, KernelArgument::of(call.count), fault()}};
+  KernelUse mark{kernel_from("mark_first_indices", std::string(kMark), call, ""),
+                 threads_of(call.count),
+                 {KernelArgument::of(call.indices), is_first, KernelArgument::of(call.count)}};
   KernelUse merge{kernel_from("merge_rows", std::string(kMerge), call, sum_type),
                   blocks_of(call.count),
                   {KernelArgument::of(call.table), KernelArgument::of(call.indices),
                    KernelArgument::of(call.rows), KernelArgument::of(call.distinct), is_first,
-                   KernelArgument::of(call.count), KernelArgument::of(width_of(call)), fault()}};
+                   KernelArgument::of(call.count), KernelArgument::of(width_of(call))}};
   return {std::move(mark), std::move(merge)};
 }
 

@@ -27,7 +27,8 @@ struct KernelArgument {
 };
 
 /// The first index outside its table that a step meets: its record, counted from 1 (0: none), its
-/// position and the index. The step goes on without touching rows any more.
+/// position and the index. The step goes on: a row outside the
+/// table is zeros where it is read, and not written.
 struct Fault {
   int64_t record = 0, position = 0, index = 0;
 };

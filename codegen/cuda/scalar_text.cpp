@@ -65,10 +65,16 @@ __device__ __forceinline__ long long whole(double x) {
 }
 )"},
     {"sigmoid(",
-     R"(__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+     R"(__device__ __forceinline__ float sigmoid(float x) {
+  const float e = expf(-fabsf(x));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
 )"},
     {"sigmoid_double(",
-     R"(__device__ __forceinline__ double sigmoid_double(double x) { return 1.0 / (1.0 + exp(-x)); }
+     R"(__device__ __forceinline__ double sigmoid_double(double x) {
+  const double e = exp(-fabs(x));
+  return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
 )"},
 };
 

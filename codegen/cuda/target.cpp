@@ -9,6 +9,7 @@
 #include "codegen/cuda/executable.h"
 #include "codegen/cuda/machine.h"
 #include "ir/error.h"
+#include "ir/utf8.h"
 #include "runtime/cuda/nvrtc.h"
 
 namespace graphc {
@@ -16,8 +17,8 @@ namespace {
 
 std::string why_not() {
   std::string reason;
-  if (!cuda::driver_present(&reason)) return reason;
-  if (!cuda::nvrtc_present(&reason)) return reason;
+  if (!cuda::driver_present(&reason)) return printable_message(reason);
+  if (!cuda::nvrtc_present(&reason)) return printable_message(reason);
   if (cuda::Device::count() == 0) return "the driver finds no GPU";
   return {};
 }

@@ -26,7 +26,8 @@ constexpr std::string_view kOwn =
     "expm1 expm1f fabs fabsf first first_column first_row first_term floor floorf fma fmaf "
     "fmax fmaxf fmin fminf fmod fmodf gridDim isinf isinff isnan isnanf iteration lanes "
     "larger larger_double limit log log1p log1pf log2 log2f logf max maxf meet meetings min "
-    "minf outer piece polls pow powf rest rint rintf row rows rsqrt rsqrtf sigmoid "
+    "minf next_column next_row outer piece polls pow powf rest rint rintf row rows rsqrt rsqrtf "
+    "sigmoid "
     "sigmoid_double sin sinf sinh sinhf slot smaller smaller_double sqrt sqrtf step steps "
     "sums tan tanf tanh tanhf term threadIdx thread_x thread_y threads_x threads_y trunc "
     "truncf wanted warps whole ";
@@ -37,6 +38,11 @@ constexpr std::string_view kOwnBeginnings[] = {
     "limit_",  "other_",  "of_warps_",   "outer_",   "right_",  "sums_"};
 
 bool is_taken(std::string_view name) {
+  // Macros of the compiler's own headers are of capitals, or begin so.
+  const bool capitals = name.size() > 1 && std::ranges::none_of(name, [](char c) {
+                          return std::islower(static_cast<unsigned char>(c)) != 0;
+                        });
+  if (capitals || name.starts_with("cuda") || name.starts_with("CU")) return true;
   const std::string word = fmt::format(" {} ", name);
   return kWords.find(word) != std::string_view::npos || kOwn.find(word) != std::string_view::npos ||
          std::ranges::any_of(kOwnBeginnings,
@@ -69,6 +75,14 @@ std::string_view stored_type_text(DType dtype) {
 std::string_view register_type_text(DType dtype) {
   if (dtype == DType::bf16) return "float";
   return dtype == DType::boolean ? "bool" : stored_type_text(dtype);
+}
+
+std::string in_comment(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    if (c < ' ' || c > '~' || c == '\\') c = '?';
+  }
+  return text;
 }
 
 void TextWriter::lines(std::string_view text) {

@@ -22,6 +22,10 @@ std::string_view stored_type_text(DType dtype);
 /// The type it is computed with: bool is bool, bf16 a float that is rounded after each operation.
 std::string_view register_type_text(DType dtype);
 
+/// A name as a comment may hold it: what would end the comment, or join the next line to it, is
+/// another character.
+std::string in_comment(std::string_view name);
+
 /// Lines of text, indented by the scopes around them.
 class TextWriter {
  public:

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 44> kDriverSymbols{
 #undef GRAPHC_DRIVER_FUNCTION
 };
 static_assert(!kDriverSymbols.back().empty());
-constexpr int kOldestDriver = 12000;
+constexpr int kOldestDriver = 12010;
 
 /// What the driver says of an error, in its words.
 std::string error_text(const Driver& driver, CUresult error) {
@@ -64,7 +64,7 @@ Driver functions_of(void* handle) {
 }  // namespace
 
 LoadedDriver load_driver(const Places& places) {
-  constexpr std::string_view wanted = "a driver of CUDA 12.0 or newer";
+  constexpr std::string_view wanted = "a driver of CUDA 12.1 or newer";
   Opened opened = open_library({"driver", kDriverNames, kDriverSymbols, wanted}, places);
   LoadedDriver loaded{{}, std::move(opened.found)};
   if (opened.handle == nullptr) return loaded;

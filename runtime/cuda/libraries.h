@@ -44,7 +44,7 @@ struct Wanted {
   std::string_view name;                      ///< as in FoundLibrary
   std::span<const std::string_view> sonames;  ///< the preferred one first
   std::span<const std::string_view> symbols;  ///< what it must have to be used
-  std::string_view wanted;                    ///< in words: "a driver of CUDA 12.0 or newer"
+  std::string_view wanted;                    ///< in words: "a driver of CUDA 12.1 or newer"
 };
 
 /// A library in this process.

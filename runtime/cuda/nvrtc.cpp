@@ -53,7 +53,7 @@ std::string describe(LoadedNvrtc& loaded) {
 
 LoadedNvrtc load_nvrtc(const Places& places) {
   Opened opened =
-      open_library({"nvrtc", kNvrtcNames, kNvrtcSymbols, "NVRTC 12.0 or newer"}, places);
+      open_library({"nvrtc", kNvrtcNames, kNvrtcSymbols, "NVRTC 12.1 or newer"}, places);
   LoadedNvrtc loaded{{}, std::move(opened.found), {}};
   if (opened.handle == nullptr) return loaded;
   Nvrtc& nvrtc = loaded.functions;

@@ -60,7 +60,7 @@ TEST(GraphcTargets, SayWhyALibraryIsNotTaken) {
   const std::string old = GRAPHC_FAKES_FOLDER "/old_driver";
   EXPECT_THAT(targets(old).out, HasSubstr("driver    not usable: '" + old +
                                           "/libcuda.so.1' is a driver of CUDA 11.8; wanted a "
-                                          "driver of CUDA 12.0 or newer\n"));
+                                          "driver of CUDA 12.1 or newer\n"));
   // Whatever bytes a name has, they do not steer a terminal, and JSON can say them.
   const Ran strange = targets("/no\x1b/such\xff", "--json");
   EXPECT_EQ(library(strange, "nvrtc").at("reason"),

@@ -126,6 +126,40 @@ TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButCopiesAndOneLaunch) {
     EXPECT_EQ(driver_.calls(none), 0u) << none;
 }
 
+TEST_F(CudaExecutable, AnIndexOutsideItsTableIsTheUsersErrorWhateverReadsTheRows) {
+  for (const char* use :
+       {"matmul(%rows, %w)", "tanh(%rows)", "gather(%w, cast(%rows) {dtype = i32})"}) {
+    const auto executable = compiled(
+        (std::string(
+             "graph @g(%t: f32[5,3], %i: i32[4], %w: f32[3,2]) {\n  %rows = gather(%t, %i)\n"
+             "  return ") +
+         use + " }")
+            .c_str());
+    std::vector<Tensor> inputs{Tensor(Literal::filled({DType::f32, {5, 3}}, 1)),
+                               Tensor(Literal::filled({DType::i32, {4}}, 7)),
+                               Tensor(Literal::filled({DType::f32, {3, 2}}, 1))};
+    std::vector<Tensor> outputs;
+    for (const Argument& output : executable->signature().outputs)
+      outputs.emplace_back(output.type);
+    try {
+      executable->run(inputs, outputs);
+      ADD_FAILURE() << use;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input) << use;
+      EXPECT_THAT(error.what(),
+                  HasSubstr("gather: index 7 at position 0 is outside a table of 5 rows"));
+    }
+  }
+}
+
+TEST_F(CudaExecutable, SigmoidOfVeryNegativeNumbersIsNotZero) {
+  const auto executable = compiled("graph @s(%x: f32[4]) { return log(sigmoid(%x)) }");
+  std::vector<Tensor> inputs{Tensor(Literal::filled({DType::f32, {4}}, -89))}, outputs;
+  outputs.emplace_back(Type{DType::f32, {4}});
+  executable->run(inputs, outputs);
+  EXPECT_NEAR(outputs[0].copy().element(0), -89, 1e-3);
+}
+
 TEST_F(CudaExecutable, WithoutMemoryTheLargestBuffersAreNamed) {
   driver_.fail("cuMemAlloc_v2", cuda::CUDA_ERROR_OUT_OF_MEMORY, 1);
   try {

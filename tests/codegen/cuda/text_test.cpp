@@ -43,6 +43,23 @@ TEST(CudaText, NamesAreIdentifiersAndNobodyElses) {
   EXPECT_EQ(names.make("é"), "v");
 }
 
+TEST(CudaText, NamesAreNoMacrosAndNoVariablesOfTheText) {
+  cuda::Names names;
+  for (const char* taken : {"next_row", "next_column", "NULL", "CUDART_VERSION", "cudaStreamLegacy",
+                            "blocks_x_of_0", "threadIdx", "expf"})
+    EXPECT_EQ(names.make(taken), std::string("value_") + taken);
+}
+
+TEST(CudaText, NamesInCommentsStayThere) {
+  EXPECT_EQ(cuda::in_comment("b\n#define tanhf(x) 7.0f\n// "), "b?#define tanhf(x) 7.0f?// ");
+  EXPECT_EQ(cuda::in_comment("ends in \\"), "ends in ?");
+  const cuda::Launches launches = launches_of(
+      "graph @f(%x: f32[4,8], %w: f32[8,8]) { %\"b\\n#error\" = tanh(matmul(%x, %w)) return "
+      "%\"b\\n#error\" }");
+  for (const cuda::KernelText& kernel : launches.kernels)
+    EXPECT_THAT(kernel.text, Not(HasSubstr("\n#error")));
+}
+
 TEST(CudaText, HelpersAreThoseThatAreCalled) {
   EXPECT_EQ(cuda::helpers_of("x = a + b;"), "");
   EXPECT_THAT(cuda::helpers_of("x = larger(a, b);"), HasSubstr("float larger(float x, float y)"));

@@ -10,8 +10,8 @@ namespace graphc::cuda_emulator {
 namespace {
 
 constexpr size_t most_static_shared = 48 * 1024;
-constexpr size_t most_parameter_bytes = 4096;
-constexpr uint64_t most_blocks = 1 << 20;  // threads of a grid have numbers of 32 bits
+constexpr size_t most_parameter_bytes = 32764;  // from CUDA 12.1 on
+constexpr uint64_t most_blocks = 1 << 20;       // threads of a grid have numbers of 32 bits
 
 template <typename... Args>
 void want(bool holds, const Program& program, fmt::format_string<Args...> format, Args&&... args) {

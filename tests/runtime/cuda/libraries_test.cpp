@@ -190,7 +190,7 @@ TEST(CudaLibraries, NoneIsNoPlaceAtAll) {
 TEST(CudaLibraries, ADriverMustHaveEveryFunction) {
   const LoadedDriver loaded = load_driver(named({kFakes / "few_functions"}));
   EXPECT_EQ(loaded.library.why_not, "'" + (kFakes / "few_functions/libcuda.so.1").string() +
-                                        "' has no cuInit; wanted a driver of CUDA 12.0 or newer");
+                                        "' has no cuInit; wanted a driver of CUDA 12.1 or newer");
   EXPECT_EQ(loaded.functions.cuDriverGetVersion, nullptr);
 }
 
@@ -199,7 +199,7 @@ TEST(CudaLibraries, AnOldDriverIsNotTaken) {
   EXPECT_EQ(loaded.library.version, "11.8");
   EXPECT_EQ(loaded.library.why_not, "'" + (kFakes / "old_driver/libcuda.so.1").string() +
                                         "' is a driver of CUDA 11.8; wanted a driver of CUDA "
-                                        "12.0 or newer");
+                                        "12.1 or newer");
 }
 
 TEST(CudaLibraries, VersionsAreRead) {
@@ -226,7 +226,7 @@ TEST(CudaLibraries, AllAreLookedForOnce) {
 
 TEST(CudaLibraries, WithoutADriverThereIsNoDevice) {
   const std::string reason = "'" + (kFakes / "old_driver/libcuda.so.1").string() +
-                             "' is a driver of CUDA 11.8; wanted a driver of CUDA 12.0 or newer";
+                             "' is a driver of CUDA 11.8; wanted a driver of CUDA 12.1 or newer";
   std::string why_not;
   EXPECT_FALSE(driver_present(&why_not));
   EXPECT_EQ(why_not, reason);
