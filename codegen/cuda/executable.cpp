@@ -153,6 +153,9 @@ void GpuExecutable::record_step() {
 void GpuExecutable::copy_state_to_device(size_t i, const StoredState& state) {
   const Held now{&state, state.version()};
   DeviceState& here = *states_[i];
+  // Another state may have its newest content here: one that holds it, and so is there.
+  const StoredState* before = held_states_[i].state;
+  if (before != &state && states_[i].use_count() > 1) before->home();
   // It may still lie where this executable left it, or copied it.
   if (state.away() != &here && held_states_[i] != now) {
     const auto* there = dynamic_cast<const DeviceState*>(state.away());

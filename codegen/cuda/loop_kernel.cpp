@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "codegen/cuda/scalar_text.h"
@@ -95,7 +96,7 @@ class LoopText {
       shared += internal::shared_bytes(program, form_of(*call));
       nests_.push_back({call, &program, parameters_of(plan_, *call, names_), grid});
     }
-    return !nests_.empty() && shared <= kSharedOfLoop;
+    return !nests_.empty() && shared <= kSharedOfLoop && arrivals_fit();
   }
 
   LoopKernel write(std::string_view name) {
@@ -121,6 +122,12 @@ class LoopText {
   }
 
  private:
+  /// Whether the word that meet() counts in has room for every block at every meeting.
+  bool arrivals_fit() const {
+    const int64_t of_a_step = int64_t(nests_.size()) * most_blocks();
+    return loop_.steps <= std::numeric_limits<uint32_t>::max() / of_a_step;
+  }
+
   void add_fixed(std::string_view type, const std::string& name, LoopArgument argument) {
     listed_.push_back(fmt::format("\n    {} {}", type, name));
     arguments_.push_back(argument);

@@ -94,6 +94,17 @@ TEST_F(CudaExecutable, AnotherExecutableFindsWhatTheFirstLeft) {
   EXPECT_EQ(call(*reader, state), (std::vector<float>(4, 13)));
 }
 
+TEST_F(CudaExecutable, StatesThatTakeTurnsKeepTheirContent) {
+  const auto counter = compiled(kCounter);
+  StoredState first(Tensor(Literal::filled({DType::f32, {4}}, 10))),
+      second(Tensor(Literal::filled({DType::f32, {4}}, 100)));
+  EXPECT_EQ(call(*counter, first), (std::vector<float>(4, 22)));
+  EXPECT_EQ(call(*counter, second), (std::vector<float>(4, 202)));
+  EXPECT_EQ(call(*counter, first), (std::vector<float>(4, 24)));
+  EXPECT_EQ(second.home().copy().element(0), 101);
+  EXPECT_EQ(first.home().copy().element(0), 12);
+}
+
 TEST_F(CudaExecutable, AStateOutlivesTheExecutableThatHasItsContent) {
   StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
   call(*compiled(kCounter), state);
