@@ -21,9 +21,11 @@ struct CompileOptions {
   std::string precision = "f32";  ///< what the f32 of the graph are computed in
   std::string variant = "fused";  ///< the list of passes: fused, basic, ...
   std::string unroll = "auto";    ///< auto, loop, full or a number of steps
-  std::string cpu;                ///< features to compile for; empty: those of this machine
-  int threads = 0;                ///< 0: the cores the process may use
-  bool verify = true;             ///< check the graph before and after every pass
+  /// What to compile for: features of a CPU ("x86-64-v3"), the architecture of a GPU ("sm_90a");
+  /// empty: those of this machine.
+  std::string cpu;
+  int threads = 0;     ///< 0: the cores the process may use
+  bool verify = true;  ///< check the graph before and after every pass
 };
 
 /// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds:

@@ -46,7 +46,7 @@ class Recorder {
       Launch launch;
       launch.kernel = kernel(std::move(whole->kernel));
       launch.grid.blocks[0] = whole->most_blocks;
-      launch.grid.threads[0] = 256;
+      launch.grid.threads[0] = whole->threads;
       launch.meets = true;
       for (const LoopArgument& argument : whole->arguments)
         launch.arguments.push_back({argument.kind, argument.number, argument.place});

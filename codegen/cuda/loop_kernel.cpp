@@ -117,6 +117,7 @@ class LoopText {
                     kLoopThreads, name, fmt::join(listed_, ",")) +
         text.text() + "}\n";
     kernel.arguments = std::move(arguments_);
+    kernel.threads = kLoopThreads;
     kernel.most_blocks = most_blocks();
     return kernel;
   }

@@ -22,6 +22,7 @@ struct LoopArgument {
 
 struct LoopKernel {
   KernelText kernel;
+  unsigned threads = 1;      ///< of a block
   unsigned most_blocks = 1;  ///< more would have nothing to do
   std::vector<LoopArgument> arguments;
 };

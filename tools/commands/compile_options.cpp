@@ -34,8 +34,11 @@ void GivenOptions::watch(std::string_view name, CLI::Option* option) {
 void GivenOptions::check(const Target& on, const CompileOptions& compile) const {
   for (std::string_view name : names_) {
     if (std::ranges::find(on.options, name) != on.options.end()) continue;
+    // An architecture stands behind the target's name and is no option of its own.
+    std::vector<std::string_view> options(on.options.begin(), on.options.end());
+    std::erase(options, "architecture");
     const std::string known =
-        on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
+        options.empty() ? "" : fmt::format(": it has --{}", fmt::join(options, ", --"));
     throw usage_error("--{}: target '{}' has no such option{}", name, on.name, known);
   }
   if (on.check_options != nullptr) on.check_options(compile);
