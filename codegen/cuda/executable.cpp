@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/loop_kernel.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/plan/run_table.h"
 #include "ir/error.h"
@@ -24,6 +25,13 @@ std::string largest_buffers(const Plan& plan) {
   return text;
 }
 
+Gpu gpu_of(const Device& device) {
+  Gpu gpu;
+  gpu.multiprocessors = device.properties().multiprocessors;
+  gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
+  return gpu;
+}
+
 }  // namespace
 
 DeviceState::DeviceState(std::shared_ptr<const Stream> stream, size_t bytes, std::string name)
@@ -37,7 +45,8 @@ void DeviceState::bring(std::byte* home) const {
   stream_->synchronize("a state");
 }
 
-GpuExecutable::GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device)
+GpuExecutable::GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device,
+                             std::string_view placements)
     : Executable(std::move(signature)),
       device_(std::move(device)),
       stream_(std::make_shared<Stream>(device_)) {
@@ -49,7 +58,7 @@ GpuExecutable::GpuExecutable(Signature signature, const Graph& kernels, DevicePt
   };
   plan_ = make_plan(kernels, gpu_machine());
   times_.plan_s = lap();
-  launches_ = make_launches(plan_);
+  launches_ = make_launches(plan_, gpu_of(*device_), placements);
   times_.emit_s = lap();
   code_ = load_kernels(device_, launches_.kernels);
   times_.codegen_s = code_.compile_s;
@@ -71,7 +80,8 @@ void GpuExecutable::allocate() {
     arena_ = buffer(plan_.arena_bytes, "the arena");
     fault_ = buffer(sizeof(Fault), "the fault");
     scratch_ = buffer(launches_.scratch_bytes, "scratch");
-    arrived_ = buffer(sizeof(unsigned), "the blocks that wait");
+    arrived_ = buffer(int64_t{launches_.most_meeting_groups} * kMeetingWords * sizeof(unsigned),
+                      "the blocks that wait");
     for (const Argument& input : signature().inputs)
       inputs_.push_back(buffer(input.type.bytes(), "input " + input.name));
     for (const Argument& state : signature().states)
@@ -98,7 +108,7 @@ void GpuExecutable::allocate() {
   stream_->synchronize("constants");
 }
 
-CUdeviceptr GpuExecutable::address_of(const Launch::Value& value) const {
+CUdeviceptr GpuExecutable::address_of(const LaunchValue& value) const {
   if (value.kind == KernelArgument::Kind::fault) return fault_.address();
   if (value.kind == KernelArgument::Kind::scratch) return scratch_.address();
   if (value.kind == KernelArgument::Kind::arrived) return arrived_.address();
@@ -123,7 +133,7 @@ CUdeviceptr GpuExecutable::address_of(const Launch::Value& value) const {
 
 void GpuExecutable::launch(const Launch& launch) const {
   std::vector<uint64_t> values;
-  for (const Launch::Value& value : launch.arguments) {
+  for (const LaunchValue& value : launch.arguments) {
     values.push_back(value.kind == KernelArgument::Kind::number ? uint64_t(value.number)
                                                                 : uint64_t(address_of(value)));
   }
@@ -133,12 +143,19 @@ void GpuExecutable::launch(const Launch& launch) const {
   shape.grid = launch.grid.blocks;
   shape.block = launch.grid.threads;
   const Kernel& kernel = code_.kernels[size_t(launch.kernel)]->kernel;
-  if (launch.meets) {
-    const int resident =
-        kernel.resident_blocks(int(shape.block[0]), 0) * device_->properties().multiprocessors;
-    shape.grid[0] = std::min(shape.grid[0], unsigned(std::max(resident, 1)));
+  shape.dynamic_shared = launch.shared_bytes;
+  if (shape.dynamic_shared > 0) kernel.allow_dynamic_shared(shape.dynamic_shared);
+  if (launch.meeting_groups > 0) {
+    const int resident = kernel.resident_blocks(int(shape.block[0]), shape.dynamic_shared) *
+                         device_->properties().multiprocessors;
+    if (launch.any_blocks) shape.grid[0] = std::min(shape.grid[0], unsigned(std::max(resident, 1)));
+    GRAPHC_CHECK(int64_t{shape.grid[0]} <= std::max(resident, 1),
+                 "{}: {} blocks that wait for each other on a GPU that holds {}", kernel.name(),
+                 shape.grid[0], resident);
     shape.cooperative = true;
-    stream_->fill(arrived_.address(), 0, sizeof(unsigned), "the blocks that wait");
+    stream_->fill(arrived_.address(), 0,
+                  size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
+                  "the blocks that wait");
   }
   stream_->launch(kernel, shape, parameters.data());
 }

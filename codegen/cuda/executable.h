@@ -43,12 +43,15 @@ class DeviceState : public AwayForm {
 /// asked for.
 class GpuExecutable : public Executable {
  public:
-  /// Plans `kernels`, the graph after fuse, and compiles and loads its code. Throws
-  /// ErrorKind::resource without the memory, naming the plan's largest buffers.
-  GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device);
+  /// Plans `kernels`, the graph after fuse, and compiles and loads its code; `placements` as
+  /// CompileOptions::placement. Throws ErrorKind::resource without the memory, naming the plan's
+  /// largest buffers.
+  GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device,
+                std::string_view placements);
 
   const Plan& plan() const { return plan_; }
   const PlanTimes& times() const { return times_; }
+  const Launches& launches() const { return launches_; }
 
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
@@ -58,7 +61,7 @@ class GpuExecutable : public Executable {
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   void record_step();
   void launch(const Launch& launch) const;
-  CUdeviceptr address_of(const Launch::Value& value) const;
+  CUdeviceptr address_of(const LaunchValue& value) const;
   void copy_state_to_device(size_t i, const StoredState& state);
   void make_stale_forms(std::span<StoredState* const> states);
   /// Waits for the step where an index could be outside its table, and throws if one is.

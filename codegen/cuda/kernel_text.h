@@ -24,18 +24,21 @@ struct KernelText {
   std::string text;
 };
 
-/// How the tiles of a nest with products lie on a block of threads: each thread sums `rows` x
-/// `columns` elements of every part, 16 apart, so that neighbours in the block are neighbours in
-/// memory. Small products have small tiles.
+/// How the tiles of a nest with products lie on a block of threads, `down` x `across` of them: each
+/// thread sums `rows` x `columns` elements of every part, so far apart that neighbours in the block
+/// are neighbours in memory. Small products have small tiles.
 struct ProductTile {
-  static constexpr int kSide = 16;  ///< threads of a block along rows, and along columns
-  int rows = 4, columns = 4;        ///< of a thread
-  int terms = 16;                   ///< of k that lie in shared memory at a time
+  static constexpr int kThreads = 256;
+  int down = 16, across = 16;
+  int rows = 4, columns = 4;  ///< of a thread
+  int terms = 16;             ///< of k that lie in shared memory at a time
 
-  int block_rows() const { return kSide * rows; }
-  int block_columns() const { return kSide * columns; }
+  int block_rows() const { return down * rows; }
+  int block_columns() const { return across * columns; }
 };
 ProductTile product_tile(const NestProgram& program, const NestForm& form);
+/// Whether a thread's sums of that tile lie in registers.
+bool fits_registers(const NestProgram& program, const NestForm& form);
 
 /// The kernel of a nest. `name` is what the function is called.
 KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view name);
@@ -51,6 +54,33 @@ namespace internal {
 /// long sums are as exact as short ones.
 inline constexpr int kPiece = 256;
 
+/// The loops of a block over its part of a nest. The blocks of a launch share a nest out in turns,
+/// by their place in the grid; in the kernel of a loop whose blocks own rows and columns
+/// (NestForm::owned) what is theirs lies between row_begin and row_end, column_begin and
+/// column_end.
+class BlockLoops {
+ public:
+  explicit BlockLoops(bool owned) : owned_(owned) {}
+
+  /// for (index = the block's first row; ...): `rows` of them at a time.
+  std::string over_rows(std::string_view index, std::string_view rows) const {
+    return over(index, rows, "y", "row");
+  }
+  std::string over_columns(std::string_view index, std::string_view columns) const {
+    return over(index, columns, "x", "column");
+  }
+  /// Where the block's rows and columns end at the latest.
+  std::string_view row_end() const { return owned_ ? "row_end" : "rows"; }
+  std::string_view column_begin() const { return owned_ ? "column_begin" : "0"; }
+  std::string_view column_end() const { return owned_ ? "column_end" : "columns"; }
+
+ private:
+  std::string over(std::string_view index, std::string_view step, std::string_view axis,
+                   std::string_view what) const;
+
+  bool owned_;
+};
+
 /// What stands between the braces of a nest's kernel; one step in.
 std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
                            const NestForm& form);
@@ -64,6 +94,10 @@ void open_outer(TextWriter& text, int outer);
 /// Warps of a block that share the rows of a column.
 int column_warps(const NestProgram& program);
 int64_t tile_shared_bytes(const NestProgram& program, const NestForm& form);
+/// Puts the block's columns of a product's right operand into shared memory, where they stay
+/// (NestForm::held).
+std::string hold_text(const NestProgram& program, const std::vector<Parameter>& parameters,
+                      const NestForm& form, int product);
 /// What stands between the braces of the kernel of a nest with products.
 std::string tile_body(const NestProgram& program, const std::vector<Parameter>& parameters,
                       const NestForm& form);

@@ -15,7 +15,8 @@ namespace {
 /// Goes through the plan as its one worker does, and notes down what that would do.
 class Recorder {
  public:
-  explicit Recorder(const Plan& plan) : plan_(plan), position_(size_t(plan.loop_depth)) {}
+  Recorder(const Plan& plan, const Gpu& gpu, std::string_view placements)
+      : plan_(plan), gpu_(gpu), placements_(placements), position_(size_t(plan.loop_depth)) {}
 
   Launches record() {
     for (const PlanForm& form : plan_.forms)
@@ -42,17 +43,8 @@ class Recorder {
     // One name, and so one text, wherever the loops around it stand.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
-    if (auto whole = loop_kernel(plan_, call, position_, depth_, name)) {
-      Launch launch;
-      launch.kernel = kernel(std::move(whole->kernel));
-      launch.grid.blocks[0] = whole->most_blocks;
-      launch.grid.threads[0] = whole->threads;
-      launch.meets = true;
-      for (const LoopArgument& argument : whole->arguments)
-        launch.arguments.push_back({argument.kind, argument.number, argument.place});
-      launches_.step.push_back(std::move(launch));
-      return;
-    }
+    if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placements_))
+      return add(std::move(*whole));
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < call.steps; ++i) {
       position_[depth] = position_in(call, i);
@@ -61,11 +53,26 @@ class Recorder {
     --depth_;
   }
 
+  void add(LoopKernel&& loop) {
+    const LoopPlacement& placement = loop.placement;
+    Launch launch;
+    launch.kernel = kernel(std::move(loop.kernel));
+    launch.grid.blocks[0] = loop.blocks;
+    launch.grid.threads[0] = loop.threads;
+    launch.arguments = std::move(loop.arguments);
+    launch.shared_bytes = size_t(placement.shared_bytes);
+    launch.any_blocks = placement.placement == Placement::streamed;
+    if (placement.meets()) launch.meeting_groups = unsigned(placement.row_groups);
+    launches_.most_meeting_groups = std::max(launches_.most_meeting_groups, launch.meeting_groups);
+    launch.note = std::move(loop.note);
+    launches_.step.push_back(std::move(launch));
+  }
+
   void nest(const NestCall& call) {
     const Grid grid = nest_grid(plan_.programs[size_t(call.program)], call);
     if (is_empty(grid)) return;
     const Known& known = known_nest(call);
-    Launch launch{known.kernel, grid, {}};
+    Launch launch{.kernel = known.kernel, .grid = grid};
     for (const Parameter& parameter : known.parameters) {
       const Address* address = address_for(parameter, plan_, call);
       launch.arguments.push_back(
@@ -112,7 +119,7 @@ class Recorder {
   }
 
   Launch made(const KernelUse& use) {
-    Launch launch{kernel(use.kernel), use.grid, {}};
+    Launch launch{.kernel = kernel(use.kernel), .grid = use.grid};
     for (const KernelArgument& argument : use.arguments)
       launch.arguments.push_back(resolved(argument));
     return launch;
@@ -121,14 +128,16 @@ class Recorder {
     if (!is_empty(use.grid)) launches_.step.push_back(made(use));
   }
 
-  Launch::Value resolved(const KernelArgument& argument) const {
-    Launch::Value value{argument.kind, argument.number, {}};
+  LaunchValue resolved(const KernelArgument& argument) const {
+    LaunchValue value{argument.kind, argument.number, {}};
     if (argument.kind == KernelArgument::Kind::address)
       value.place = resolve(*argument.address, position_);
     return value;
   }
 
   const Plan& plan_;
+  const Gpu& gpu_;
+  const std::string_view placements_;
   Position position_;
   int depth_ = 0;
   Names names_;
@@ -141,6 +150,8 @@ class Recorder {
 
 }  // namespace
 
-Launches make_launches(const Plan& plan) { return Recorder(plan).record(); }
+Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements) {
+  return Recorder(plan, gpu, placements).record();
+}
 
 }  // namespace graphc::cuda

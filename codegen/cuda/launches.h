@@ -2,8 +2,11 @@
 // A plan as launches: what the host puts into a stream for a step, fixed when it is compiled.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "codegen/cuda/machine.h"
 #include "codegen/cuda/row_kernels.h"
 #include "codegen/plan/position.h"
 
@@ -11,16 +14,15 @@ namespace graphc::cuda {
 
 /// One launch of a kernel.
 struct Launch {
-  /// What it gives for a parameter.
-  struct Value {
-    KernelArgument::Kind kind = KernelArgument::Kind::number;
-    int64_t number = 0;
-    BufferPlace place;  ///< of an address
-  };
   int kernel = 0;  ///< of Launches::kernels
   Grid grid;
-  std::vector<Value> arguments;
-  bool meets = false;  ///< its blocks wait for each other: as many as the device holds, or fewer
+  std::vector<LaunchValue> arguments;
+  size_t shared_bytes = 0;  ///< dynamic, of a block
+  /// Groups of blocks that wait for each other; 0: none do. Then all run at a time.
+  unsigned meeting_groups = 0;
+  /// Whether fewer blocks do the same: as many as the device holds.
+  bool any_blocks = false;
+  std::string note;  ///< of a loop: how it is placed
 };
 
 struct Launches {
@@ -29,10 +31,12 @@ struct Launches {
   std::vector<Launch> step;
   std::vector<const TableCall*> tables;  ///< by Fault::record - 1
   int64_t scratch_bytes = 0;
+  unsigned most_meeting_groups = 0;  ///< of any launch
 };
 
-/// The launches of a plan made for gpu_machine(), which outlives them. Every step of a loop has its
-/// own.
-Launches make_launches(const Plan& plan);
+/// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
+/// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
+/// it has its own.
+Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto");
 
 }  // namespace graphc::cuda

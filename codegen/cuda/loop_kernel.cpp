@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "codegen/cuda/scalar_text.h"
@@ -14,8 +15,8 @@
 namespace graphc::cuda {
 namespace {
 
-constexpr int kLoopThreads = 256;
-/// Static shared memory of a block.
+constexpr unsigned kLoopThreads = 256;
+/// Static shared memory of a block that streams.
 constexpr int64_t kSharedOfLoop = 48 << 10;
 /// More blocks than any GPU holds at a time; how many it is, is known when the kernel is loaded.
 constexpr int64_t kMostLoopBlocks = 4096;
@@ -39,51 +40,23 @@ __device__ __forceinline__ void meet(unsigned* arrived, unsigned wanted) {
 
 )";
 
-/// An address in the loop: where it is at step 0, how it moves, and where it is in the first
-/// iteration if that is elsewhere.
-struct MovingPlace {
-  BufferPlace base;
-  int64_t step = 0, slot = 0;  ///< bytes per step, and in odd iterations
-  std::optional<BufferPlace> first;
-};
-
-MovingPlace moving_place(const Address& address, const LoopCall& loop, Position position,
-                         int depth) {
-  const Address* from = &address;
-  position.resize(std::max(position.size(), size_t(depth) + 1));
-  while (from->at_first && from->first_loop != depth &&
-         position[size_t(from->first_loop)].iteration == 0)
-    from = from->at_first.get();
-  MovingPlace place;
-  position[size_t(depth)] = {2, 0};  // an even iteration, not the first
-  place.base = resolve(*from, position);
-  for (const Address::Term& term : from->terms) {
-    if (term.loop != depth) continue;
-    place.step += term.step;
-    place.slot += term.parity;
-  }
-  if (from->at_first && from->first_loop == depth) {
-    position[size_t(depth)] = position_in(loop, 0);
-    place.first = resolve(*from, position);
-  }
-  return place;
-}
-
 /// A nest of the body with its parameters, named apart from those of the others.
 struct LoopNest {
   const NestCall* call = nullptr;
   const NestProgram* program = nullptr;
   std::vector<Parameter> parameters;
-  Grid grid;
+  Grid grid;  ///< as a launch of its own
 };
 
 class LoopText {
  public:
   LoopText(const Plan& plan, const LoopCall& loop, const Position& position, int depth)
-      : plan_(plan), loop_(loop), position_(position), depth_(depth) {}
+      : plan_(plan), loop_(loop) {
+    calls_ = {&plan, &loop, position, depth, {}};
+  }
 
   /// False for a loop that is launches.
-  bool collect() {
+  bool collect(const Gpu& gpu, std::string_view placements) {
     if (loop_.steps < 2) return false;
     int64_t shared = 0;
     for (const Record& record : loop_.body) {
@@ -95,41 +68,70 @@ class LoopText {
       if (grid.threads[0] * grid.threads[1] != kLoopThreads) return false;
       shared += internal::shared_bytes(program, form_of(*call));
       nests_.push_back({call, &program, parameters_of(plan_, *call, names_), grid});
+      calls_.nests.push_back(call);
     }
-    return !nests_.empty() && shared <= kSharedOfLoop && arrivals_fit();
+    if (nests_.empty()) return false;
+    placement_ = place_loop(calls_, gpu, placements);
+    return (!is_streamed() || shared <= kSharedOfLoop) && arrivals_fit();
   }
 
   LoopKernel write(std::string_view name) {
-    add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
+    TextWriter steps(1);
+    if (placement_.meets()) {
+      add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
+      steps.line("unsigned meetings = 0u;");
+    }
     add_number("steps", loop_.steps);
-    TextWriter text(1);
-    text.line("unsigned meetings = 0u;");
-    text.open("for (long long iteration = 0; iteration < steps; ++iteration)");
-    text.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
-    for (size_t i = 0; i < nests_.size(); ++i) write_nest(text, i);
-    text.close();
-    LoopKernel kernel;
-    kernel.kernel.name = name;
-    kernel.kernel.text =
-        helpers_of(text.text()) + std::string(kMeet) +
-        fmt::format("// {}, all steps: the blocks meet after each nest\n", in_comment(loop_.name)) +
-        fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
-                    kLoopThreads, name, fmt::join(listed_, ",")) +
-        text.text() + "}\n";
-    kernel.arguments = std::move(arguments_);
-    kernel.threads = kLoopThreads;
-    kernel.most_blocks = most_blocks();
-    return kernel;
+    if (!is_streamed()) own_blocks();
+    steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
+    steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
+    for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
+    steps.close();
+    for (const HeldMatrix& matrix : placement_.held) write_hold(matrix);
+    if (!placement_.held.empty()) before_.line("__syncthreads();");
+    return finish(name, before_.text() + steps.text());
   }
 
  private:
-  /// Whether the word that meet() counts in has room for every block at every meeting.
-  bool arrivals_fit() const {
-    const int64_t of_a_step = int64_t(nests_.size()) * most_blocks();
-    return loop_.steps <= std::numeric_limits<uint32_t>::max() / of_a_step;
+  bool is_streamed() const { return placement_.placement == Placement::streamed; }
+
+  LoopKernel finish(std::string_view name, const std::string& text) {
+    LoopKernel kernel;
+    kernel.note = placement_.describe(calls_);
+    kernel.kernel.name = name;
+    kernel.kernel.text =
+        helpers_of(text) + (placement_.meets() ? std::string(kMeet) : std::string()) +
+        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), comment()) +
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
+                    kLoopThreads, name, fmt::join(listed_, ",")) +
+        text + "}\n";
+    kernel.arguments = std::move(arguments_);
+    kernel.threads = kLoopThreads;
+    kernel.blocks = is_streamed() ? most_blocks() : unsigned(placement_.blocks());
+    kernel.placement = std::move(placement_);
+    return kernel;
   }
 
-  void add_fixed(std::string_view type, const std::string& name, LoopArgument argument) {
+  /// Without numbers: texts for other extents are the same.
+  std::string_view comment() const {
+    switch (placement_.placement) {
+      case Placement::streamed:
+        return "The blocks share out each nest, and meet after it";
+      case Placement::grid:
+        return "Each block owns columns of a group of rows; blocks of a group meet";
+      case Placement::block:
+        return "Each block owns rows, and meets no other";
+    }
+    return "";
+  }
+
+  /// Whether the word that meet() counts in has room for every block at every meeting.
+  bool arrivals_fit() const {
+    const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
+    return loop_.steps <= std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
+  }
+
+  void add_fixed(std::string_view type, const std::string& name, LaunchValue argument) {
     listed_.push_back(fmt::format("\n    {} {}", type, name));
     arguments_.push_back(argument);
   }
@@ -148,22 +150,124 @@ class LoopText {
     return unsigned(std::min(most, kMostLoopBlocks));
   }
 
-  /// The nest's own grid, gone through by the blocks that there are.
+  /// Before the steps: which block this is, and its shared memory.
+  void own_blocks() {
+    add_number("column_groups", placement_.column_groups);
+    before_.line("const long long row_group = blockIdx.x / column_groups;");
+    before_.line("const long long column_group = blockIdx.x % column_groups;");
+    if (placement_.shared_bytes == 0) return;
+    add_number("staging", placement_.staging);
+    before_.line("extern __shared__ {} shared[];", register_type_text(placement_.dtype));
+  }
+
+  /// Fills the shared memory that has a matrix for all steps.
+  void write_hold(const HeldMatrix& matrix) {
+    const LoopNest& nest = nests_[matrix.nest];
+    const NestForm& form = placement_.nests[matrix.nest].form;
+    const std::string& held = form.held[matrix.product];
+    add_number(held + "_at", matrix.offset);
+    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
+    before_.open_block();
+    own_range(before_, matrix.nest);
+    for (const Parameter& parameter : nest.parameters) {
+      if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
+        before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));
+    }
+    before_.lines(internal::hold_text(*nest.program, nest.parameters, form, int(matrix.product)));
+    before_.close();
+  }
+
+  /// What of the nest the block does.
+  void own_range(TextWriter& text, size_t i) {
+    text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", i);
+    const auto range = [&](std::string_view what, const std::string& begin,
+                           const std::string& count, const std::string& limit) {
+      text.line("const long long {}_begin = {};", what, begin);
+      text.line("const long long {0}_end = {0}_begin + {1} < {2} ? {0}_begin + {1} : {2};", what,
+                count, limit);
+    };
+    const std::string rows = fmt::format("row_group * rows_owned_{}", i);
+    if (placement_.nests[i].owner == Owner::element) {
+      range("row", rows, fmt::format("rows_owned_{}", i), "rows");
+      range("column", fmt::format("column_group * columns_owned_{}", i),
+            fmt::format("columns_owned_{}", i), "columns");
+      return;
+    }
+    range("group", rows, fmt::format("rows_owned_{}", i), "rows");
+    range("row", fmt::format("group_begin + column_group * rows_each_{}", i),
+          fmt::format("rows_each_{}", i), "group_end");
+    text.line("const long long column_begin = 0, column_end = columns;");
+  }
+
+  void add_ranges(size_t i) {
+    const NestCall& call = *nests_[i].call;
+    const int64_t rows = placement_.rows_of_block(call.rows);
+    add_number(fmt::format("rows_owned_{}", i), rows);
+    if (placement_.nests[i].owner == Owner::element) {
+      add_number(fmt::format("columns_owned_{}", i), placement_.nests[i].columns_of_block);
+    } else {
+      add_number(fmt::format("rows_each_{}", i),
+                 (rows + placement_.column_groups - 1) / placement_.column_groups);
+    }
+  }
+
   void write_nest(TextWriter& text, size_t i) {
     const LoopNest& nest = nests_[i];
     text.line("// {}", in_comment(nest.call->name));
     text.open_block();
     for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
+    if (is_streamed()) {
+      share_out(text, i);
+    } else {
+      add_ranges(i);
+      own_range(text, i);
+      set_threads(text, threads_of(i));
+      text.lines(renamed(
+          internal::nest_body_text(*nest.program, nest.parameters, placement_.nests[i].form)));
+    }
+    text.close();
+    write_end(text, i);
+  }
+
+  /// What comes after a nest: all blocks meet, or the threads of a block.
+  void write_end(TextWriter& text, size_t i) {
+    if (!placement_.meets_after[i]) return text.line("__syncthreads();");
+    text.line("meetings = meetings + 1u;");
+    if (is_streamed()) return text.line("meet(arrived, meetings * gridDim.x);");
+    text.line("meet(arrived + row_group * {}, meetings * (unsigned)column_groups);", kMeetingWords);
+  }
+
+  std::pair<unsigned, unsigned> threads_of(size_t i) const {
+    const LoopNest& nest = nests_[i];
+    const NestShare& share = placement_.nests[i];
+    if (nest.program->kind == NestKind::tiles) {
+      const ProductTile tile = product_tile(*nest.program, share.form);
+      return {unsigned(tile.across), unsigned(tile.down)};
+    }
+    if (share.owner == Owner::row || nest.program->kind == NestKind::column_wise)
+      return {nest.grid.threads[0], nest.grid.threads[1]};
+    unsigned across = 1;
+    while (across < kLoopThreads && across < share.columns_of_block) across *= 2;
+    return {across, kLoopThreads / across};
+  }
+
+  static void set_threads(TextWriter& text, std::pair<unsigned, unsigned> threads) {
+    text.line("const int threads_x = {}, threads_y = {};", threads.first, threads.second);
+    text.line("const int thread_x = threadIdx.x % {0}, thread_y = threadIdx.x / {0};",
+              threads.first);
+  }
+
+  /// The nest's own grid, gone through by the blocks that there are.
+  void share_out(TextWriter& text, size_t i) {
+    const LoopNest& nest = nests_[i];
+    text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", i);
     constexpr const char* kAxes[] = {"x", "y", "z"};
     for (int axis = 0; axis < 3; ++axis) {
       const std::string name = fmt::format("blocks_{}_of_{}", kAxes[axis], i);
       add_number(name, nest.grid.blocks[size_t(axis)]);
       text.line("const long long blocks_{} = {};", kAxes[axis], name);
     }
-    text.line("const int threads_x = {}, threads_y = {};", nest.grid.threads[0],
-              nest.grid.threads[1]);
-    text.line("const int thread_x = threadIdx.x % {0}, thread_y = threadIdx.x / {0};",
-              nest.grid.threads[0]);
+    set_threads(text, {nest.grid.threads[0], nest.grid.threads[1]});
     text.open(
         "for (long long block = blockIdx.x; block < blocks_x * blocks_y * blocks_z; block += "
         "gridDim.x)");
@@ -172,32 +276,42 @@ class LoopText {
     text.lines(
         renamed(internal::nest_body_text(*nest.program, nest.parameters, form_of(*nest.call))));
     text.close();
-    text.close();
-    text.line("meetings = meetings + 1u;");
-    text.line("meet(arrived, meetings * gridDim.x);");
   }
 
   /// Brings a parameter of the nest into scope as it is in this step.
   void bind(TextWriter& text, const Parameter& parameter, size_t i) {
     const Address* address = address_for(parameter, plan_, *nests_[i].call);
-    if (address != nullptr) return bind_address(text, parameter, *address, dtype_of(parameter, i));
+    if (address != nullptr) return bind_address(text, parameter, *address, i);
     const int64_t number = number_for(parameter, plan_, *nests_[i].call);
-    const bool own = parameter.kind == ParameterKind::rows ||
-                     parameter.kind == ParameterKind::columns ||
-                     parameter.kind == ParameterKind::extent;
-    if (!own)
-      return add_fixed(parameter.type, parameter.name, {KernelArgument::Kind::number, number, {}});
-    const std::string name = fmt::format("{}_of_{}", parameter.name, i);
-    add_number(name, number);
-    text.line("const long long {} = {};", parameter.name, name);
+    switch (parameter.kind) {
+      case ParameterKind::rows:
+      case ParameterKind::columns:
+        return add_number(fmt::format("{}_of_{}", parameter.name, i), number);
+      case ParameterKind::extent: {
+        const std::string name = fmt::format("{}_of_{}", parameter.name, i);
+        add_number(name, number);
+        return text.line("const long long {} = {};", parameter.name, name);
+      }
+      default:
+        add_fixed(parameter.type, parameter.name, {KernelArgument::Kind::number, number, {}});
+    }
+  }
+
+  /// Whether it is a matrix that steps find in shared memory.
+  bool is_held(const Parameter& parameter, size_t i) const {
+    return !is_streamed() && parameter.kind == ParameterKind::right &&
+           !placement_.nests[i].form.held[size_t(parameter.index)].empty();
   }
 
   void bind_address(TextWriter& text, const Parameter& parameter, const Address& address,
-                    DType dtype) {
-    const MovingPlace place = moving_place(address, loop_, position_, depth_);
+                    size_t i) {
+    const DType dtype = dtype_of(parameter, i);
+    const MovingPlace place = moving_place(address, calls_);
     const std::string& name = parameter.name;
     const std::string base = names_.make(name + "_base");
+    bases_[name] = base;
     add_place(parameter.type, base, place.base);
+    if (is_held(parameter, i)) return;
     std::string here = base;
     if (place.step != 0) {
       const std::string step = names_.make(name + "_step");
@@ -241,20 +355,23 @@ class LoopText {
 
   const Plan& plan_;
   const LoopCall& loop_;
-  const Position& position_;
-  const int depth_;
+  LoopNests calls_;
+  LoopPlacement placement_;
   Names names_;
   std::vector<LoopNest> nests_;
+  std::map<std::string, std::string> bases_;  ///< of pointers, the parameters they come from
+  TextWriter before_{1};                      ///< what comes before the steps
   std::vector<std::string> listed_;
-  std::vector<LoopArgument> arguments_;
+  std::vector<LaunchValue> arguments_;
 };
 
 }  // namespace
 
 std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
-                                      const Position& position, int depth, std::string_view name) {
+                                      const Position& position, int depth, std::string_view name,
+                                      const Gpu& gpu, std::string_view placements) {
   LoopText text(plan, loop, position, depth);
-  if (!text.collect()) return std::nullopt;
+  if (!text.collect(gpu, placements)) return std::nullopt;
   LoopKernel kernel = text.write(name);
   if (kernel.arguments.size() * sizeof(int64_t) > kMostParameterBytes) return std::nullopt;
   return kernel;

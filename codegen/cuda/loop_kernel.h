@@ -6,31 +6,33 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/row_kernels.h"
 #include "codegen/plan/position.h"
 
 namespace graphc::cuda {
 
-/// An argument of a loop's kernel.
-struct LoopArgument {
-  KernelArgument::Kind kind = KernelArgument::Kind::number;
-  int64_t number = 0;
-  BufferPlace place;  ///< of an address
-};
-
 struct LoopKernel {
   KernelText kernel;
-  unsigned threads = 1;      ///< of a block
-  unsigned most_blocks = 1;  ///< more would have nothing to do
-  std::vector<LoopArgument> arguments;
+  LoopPlacement placement;
+  std::string note;      ///< the placement in words
+  unsigned threads = 1;  ///< of a block
+  unsigned blocks = 1;   ///< streamed: more would have nothing to do; else exactly so many
+  std::vector<LaunchValue> arguments;
 };
 
 /// The kernel of a loop at this position of the loops around it; `depth` is how many there are.
-/// Nothing for a loop that is launches: its body is not nests alone, it has less than two steps, or
-/// the nests' shared memory or parameters do not fit together.
+/// `placements` is what of loop_placement.h may be chosen ("auto": what the model says). Nothing
+/// for a loop that is launches: its body is not nests alone, it has less than two steps, or the
+/// nests' shared memory or parameters do not fit together.
 std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
-                                      const Position& position, int depth, std::string_view name);
+                                      const Position& position, int depth, std::string_view name,
+                                      const Gpu& gpu, std::string_view placements);
+
+/// Words of memory that a group of blocks has to meet at: no two groups' lie in one cache line.
+constexpr unsigned kMeetingWords = 32;
 
 }  // namespace graphc::cuda

@@ -18,4 +18,18 @@ Machine gpu_machine() {
   return machine;
 }
 
+Gpu gpu_of(std::string_view architecture) {
+  Gpu gpu;
+  const auto is = [&](std::string_view name) { return architecture.starts_with(name); };
+  if (architecture.empty() || is("sm_90")) return gpu;
+  // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory
+  // of a block. Multiprocessors: A100, A10, L40, B200.
+  if (is("sm_80")) return {.multiprocessors = 108, .shared_bytes = 163 << 10};
+  if (is("sm_86")) return {.multiprocessors = 72, .shared_bytes = 99 << 10};
+  if (is("sm_89")) return {.multiprocessors = 142, .shared_bytes = 99 << 10};
+  if (is("sm_10")) return {.multiprocessors = 148, .shared_bytes = 227 << 10};
+  // What every GPU has that the text is for.
+  return {.multiprocessors = 40, .shared_bytes = 64 << 10};
+}
+
 }  // namespace graphc::cuda

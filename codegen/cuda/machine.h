@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU as lowering and planning see it (codegen/machine.h).
+// A GPU as lowering and planning see it (codegen/machine.h), and what more the kernels of loops
+// have to know of it.
 #pragma once
+
+#include <cstdint>
+#include <string_view>
 
 #include "codegen/machine.h"
 
@@ -9,5 +13,22 @@ namespace graphc::cuda {
 /// The machine that plans for GPUs are made for. A launch does a whole record, and its blocks share
 /// that out: one worker.
 Machine gpu_machine();
+
+/// What decides where a loop's matrices can lie. The figures of speed are those of an H100 (NVIDIA
+/// H100 Tensor Core GPU Architecture, 2022), but for the last two, which are estimates: they only
+/// have to put placements into the right order.
+struct Gpu {
+  int multiprocessors = 132;
+  int64_t shared_bytes = 227 << 10;  ///< that a block may have
+  double clock_per_us = 1755;        ///< cycles in a microsecond
+  double fma_per_clock = 128;        ///< f32, of a multiprocessor
+  double bytes_per_clock = 64;       ///< from the second-level cache into a multiprocessor
+  double memory_latency_us = 0.6;    ///< a load that nothing hides, from the second-level cache
+  double meeting_us = 1.1;           ///< all blocks wait for each other
+};
+
+/// A GPU of an architecture ("sm_80") where none is at hand: the largest there is of it; an empty
+/// one is sm_90a.
+Gpu gpu_of(std::string_view architecture);
 
 }  // namespace graphc::cuda

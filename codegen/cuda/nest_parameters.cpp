@@ -157,8 +157,9 @@ int64_t product_number(const Parameter& parameter, const NestProduct& form,
 }  // namespace
 
 std::string NestForm::key() const {
-  return fmt::format("{} axes around, panels [{}], tiles of {} x {}", outer,
-                     fmt::join(panel_widths, ","), tile_rows, tile_columns);
+  return fmt::format("{} axes around, panels [{}], tiles of {} x {}{}, {} terms, held [{}]", outer,
+                     fmt::join(panel_widths, ","), tile_rows, tile_columns, owned ? ", owned" : "",
+                     staged_terms, fmt::join(held, ","));
 }
 
 NestForm form_of(const NestCall& call) {

@@ -17,6 +17,12 @@ struct NestForm {
   std::vector<int64_t> panel_widths;  ///< of each product's right operand; 0: it lies as a matrix
   /// Rows and columns as far as they decide how large a tile is: 16, 32 or 64.
   int tile_rows = 64, tile_columns = 64;
+  /// In the kernel of a loop whose blocks own rows and columns (loop_placement.h).
+  bool owned = false;
+  int staged_terms = 0;  ///< of k that lie in shared memory at a time
+  /// For each product the variable that has the block's columns of its right operand during the
+  /// whole loop; empty: they are read in every step.
+  std::vector<std::string> held;
   bool operator==(const NestForm&) const = default;
   /// Equal for calls that share a kernel, given equal programs.
   std::string key() const;

@@ -22,8 +22,9 @@ constexpr int64_t kSharedOfColumns = 40 << 10;
 
 class NestText {
  public:
-  NestText(const NestProgram& program, const std::vector<Parameter>& parameters, int outer)
-      : program_(program), outer_(outer), body_(program, parameters) {}
+  NestText(const NestProgram& program, const std::vector<Parameter>& parameters,
+           const NestForm& form)
+      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {}
 
   /// What stands between the braces of the function.
   const std::string& write() {
@@ -40,11 +41,16 @@ class NestText {
   }
 
  private:
-  /// The loop over a thread's rows.
+  /// The loop over a thread's rows. What its instructions do together, those threads do that have
+  /// one.
   void each_row() {
-    text_.line("const long long first_row = (long long)blockIdx.y * blockDim.y + threadIdx.y;");
-    text_.line("const long long next_row = (long long)gridDim.y * blockDim.y;");
-    text_.open("for (long long row = first_row; row < rows; row += next_row)");
+    text_.open("{}", loops_.over_rows("first_row", "blockDim.y"));
+    text_.line("const long long row = first_row + threadIdx.y;");
+    text_.open("if (row < {})", loops_.row_end());
+  }
+  void end_rows() {
+    text_.close();
+    text_.close();
   }
 
   // --- elementwise ---
@@ -52,14 +58,15 @@ class NestText {
   void each_element() {
     text_.line("// A thread an element.");
     each_row();
-    text_.line("const long long first_column = (long long)blockIdx.x * blockDim.x + threadIdx.x;");
-    text_.line("const long long next_column = (long long)gridDim.x * blockDim.x;");
-    text_.open("for (long long column = first_column; column < columns; column += next_column)");
+    text_.open("{}", loops_.over_columns("first_column", "blockDim.x"));
+    text_.line("const long long column = first_column + threadIdx.x;");
+    text_.open("if (column < {})", loops_.column_end());
     body_.write(text_, Level::once);
     body_.write(text_, Level::row);
     body_.write(text_, Level::element);
     text_.close();
     text_.close();
+    end_rows();
   }
 
   // --- sums ---
@@ -119,7 +126,7 @@ class NestText {
     text_.open("if (threadIdx.x == 0)");
     for (const Reduction& r : body_.reductions()) body_.write_result(text_, r, r.name);
     text_.close();
-    text_.close();
+    end_rows();
   }
 
   /// A column a lane; the warps of a block share its rows, and their sums meet in a tree.
@@ -129,13 +136,10 @@ class NestText {
     for (const Reduction& r : body_.reductions())
       text_.line("__shared__ {} of_warps_{}[{}][{}];", register_type_text(r.dtype), r.name, warps,
                  kWarp);
-    text_.open(
-        "for (long long first = (long long)blockIdx.x * {0}; first < columns; first += (long "
-        "long)gridDim.x * {0})",
-        kWarp);
+    text_.open("{}", loops_.over_columns("first", std::to_string(kWarp)));
     text_.line("const long long column = first + threadIdx.x;");
     begin_sums();
-    text_.open("if (column < columns)");
+    text_.open("if (column < {})", loops_.column_end());
     body_.write(text_, Level::once, "threadIdx.y < rows");
     sum_in_pieces("row", "threadIdx.y", "rows", warps, 2);
     text_.close();
@@ -156,7 +160,7 @@ class NestText {
       text_.line("__syncthreads();");
       text_.close();
     }
-    text_.open("if (threadIdx.y == 0 && column < columns)");
+    text_.open("if (threadIdx.y == 0 && column < {})", loops_.column_end());
     for (const Reduction& r : body_.reductions())
       body_.write_result(text_, r, fmt::format("of_warps_{}[0][threadIdx.x]", r.name));
     text_.close();
@@ -166,6 +170,7 @@ class NestText {
 
   const NestProgram& program_;
   const int outer_;
+  const internal::BlockLoops loops_;
   NestBody body_;
   TextWriter text_{1};
 };
@@ -212,7 +217,7 @@ Grid column_grid(const NestProgram& program, const NestCall& call) {
 Grid tile_grid(const NestProgram& program, const NestCall& call) {
   const ProductTile tile = product_tile(program, form_of(call));
   Grid grid;
-  grid.threads = {ProductTile::kSide, ProductTile::kSide, 1};
+  grid.threads = {unsigned(tile.across), unsigned(tile.down), 1};
   grid.blocks[0] = blocks_for(call.unit, tile.block_columns(), kMostBlocks);
   grid.blocks[1] = blocks_for(call.rows, tile.block_rows(), kMaxGrid);
   return grid;
@@ -243,6 +248,17 @@ std::string comment_of(const NestProgram& program, const NestCall& call) {
 
 namespace internal {
 
+std::string BlockLoops::over(std::string_view index, std::string_view step, std::string_view axis,
+                             std::string_view what) const {
+  if (owned_)
+    return fmt::format("for (long long {0} = {1}_begin; {0} < {1}_end; {0} += {2})", index, what,
+                       step);
+  return fmt::format(
+      "for (long long {0} = (long long)blockIdx.{3} * {2}; {0} < {1}s; {0} += (long "
+      "long)gridDim.{3} * {2})",
+      index, what, step, axis);
+}
+
 std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads) {
   std::vector<std::string> listed;
   for (const Parameter& parameter : parameters)
@@ -267,7 +283,7 @@ void open_outer(TextWriter& text, int outer) {
 std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
                            const NestForm& form) {
   if (program.kind == NestKind::tiles) return tile_body(program, parameters, form);
-  return NestText(program, parameters, form.outer).write();
+  return NestText(program, parameters, form).write();
 }
 
 int64_t shared_bytes(const NestProgram& program, const NestForm& form) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/cuda/kernel_text.h"
+#include "codegen/plan/position.h"
 
 namespace graphc::cuda {
 
@@ -16,7 +17,7 @@ struct KernelArgument {
     address,  ///< in the plan, at the position of the launch
     fault,    ///< the words that say which index lies outside its table (Fault)
     scratch,  ///< memory of the launches of one record
-    arrived,  ///< the word that counts blocks that wait; 0 before each launch
+    arrived,  ///< the words that count blocks that wait; 0 before each launch
   };
   Kind kind = Kind::number;
   int64_t number = 0;
@@ -24,6 +25,13 @@ struct KernelArgument {
 
   static KernelArgument of(int64_t number) { return {Kind::number, number, nullptr}; }
   static KernelArgument of(const Address& address) { return {Kind::address, 0, &address}; }
+};
+
+/// The same when the launch is fixed.
+struct LaunchValue {
+  KernelArgument::Kind kind = KernelArgument::Kind::number;
+  int64_t number = 0;
+  BufferPlace place;  ///< of an address
 };
 
 /// The first index outside its table that a step meets: its record, counted from 1 (0: none), its

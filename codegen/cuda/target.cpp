@@ -2,6 +2,9 @@
 // The CUDA target: kernels as text through NVRTC, a plan as launches, a step as one CUDA graph.
 #include "codegen/target.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <array>
 #include <regex>
 
@@ -31,8 +34,16 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
     throw resource_error("target 'cuda:{}' cannot run here: the GPU is of architecture {}",
                          options.cpu, device->architecture());
   }
-  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), *kernels, device);
+  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), *kernels, device,
+                                                          options.placement);
   report.lap(&CompileReport::allocate_s);
+  for (const cuda::Launch& launch : executable->launches().step) {
+    if (!launch.note.empty())
+      report.remarks.push_back({"placement",
+                                executable->launches().kernels[size_t(launch.kernel)].name,
+                                {},
+                                launch.note});
+  }
   const cuda::PlanTimes& times = executable->times();
   report.plan_s += times.plan_s;
   report.emit_s += times.emit_s;
@@ -47,18 +58,32 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
 }
 
 constexpr std::array<std::string_view, 1> kCudaPrecisions{"f32"};
-constexpr std::array<std::string_view, 3> kCudaOptions{"variant", "unroll", "architecture"};
+constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
+                                                       "architecture"};
+constexpr std::array<std::string_view, 4> kPlacements{"auto", "streamed", "grid", "block"};
 constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
 
 /// The architecture that stages are shown for where no GPU says otherwise.
 constexpr const char* kShownArchitecture = "sm_90a";
 
+/// How the loops of a plan are placed, a line each.
+std::string loops_text(const cuda::Launches& launches) {
+  std::string text;
+  for (const cuda::Launch& launch : launches.step) {
+    if (!launch.note.empty())
+      text +=
+          fmt::format("loop {}: {}\n", launches.kernels[size_t(launch.kernel)].name, launch.note);
+  }
+  return text;
+}
+
 std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
                       std::string_view stage) {
   CompileReport report;
   const Plan plan = make_plan(*form_kernels_for(graph, options, report), cuda::gpu_machine());
-  if (stage == "plan") return print(plan);
-  const cuda::Launches launches = cuda::make_launches(plan);
+  const cuda::Launches launches =
+      cuda::make_launches(plan, cuda::gpu_of(options.cpu), options.placement);
+  if (stage == "plan") return print(plan) + loops_text(launches);
   std::string text;
   for (const cuda::KernelText& kernel : launches.kernels) {
     if (!text.empty()) text += "\n";
@@ -70,8 +95,13 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   return text;
 }
 
-/// sm_80, sm_90a: what a kernel can be compiled for.
-void check_architecture(const CompileOptions& options) {
+/// sm_80, sm_90a: what a kernel can be compiled for; and where matrices can lie.
+void check_cuda_options(const CompileOptions& options) {
+  if (std::ranges::find(kPlacements, options.placement) == kPlacements.end()) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("--placement: unknown placement '{}': there is {}", options.placement,
+                            fmt::join(kPlacements, ", ")));
+  }
   static const std::regex architecture("sm_[0-9]+[af]?");
   if (options.cpu.empty() || std::regex_match(options.cpu, architecture)) return;
   throw Error(ErrorKind::usage, {},
@@ -89,7 +119,7 @@ constinit const Target targets::cuda{
     .compile = compile_cuda,
     .clear_code_cache = cuda::clear_code_cache,
     .objects_made = cuda::kernels_made,
-    .check_options = check_architecture,
+    .check_options = check_cuda_options,
     .stages = kCudaStages,
     .show = show_cuda,
 };

@@ -22,20 +22,25 @@ constexpr std::string_view kWords =
 constexpr std::string_view kOwn =
     " abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan "
     "atanf bf16_bits bf16_value block blockDim blockIdx block_x block_y block_z ceil ceilf "
-    "column columns copysign copysignf cos cosf cosh coshf end erf erff exp exp2 exp2f expf "
+    "column column_begin column_end column_group column_groups columns copysign copysignf cos cosf "
+    "cosh coshf end erf erff exp exp2 exp2f expf "
     "expm1 expm1f fabs fabsf first first_column first_row first_term floor floorf fma fmaf "
-    "fmax fmaxf fmin fminf fmod fmodf gridDim isinf isinff isnan isnanf iteration lanes "
+    "fmax fmaxf fmin fminf fmod fmodf gridDim group_begin group_end held_tile isinf isinff isnan "
+    "isnanf iteration lanes "
     "larger larger_double limit log log1p log1pf log2 log2f logf max maxf meet meetings min "
-    "minf next_column next_row outer piece polls pow powf rest rint rintf row rows rsqrt rsqrtf "
-    "sigmoid "
-    "sigmoid_double sin sinf sinh sinhf slot smaller smaller_double sqrt sqrtf step steps "
-    "sums tan tanf tanh tanhf term threadIdx thread_x thread_y threads_x threads_y trunc "
+    "minf next_column next_row outer piece polls pow powf rest rint rintf row row_begin row_end "
+    "row_group rows rsqrt rsqrtf "
+    "shared sigmoid "
+    "sigmoid_double sin sinf sinh sinhf slot slots smaller smaller_double sqrt sqrtf staging step "
+    "steps "
+    "sums tan tanf tanh tanhf term there threadIdx thread_x thread_y threads_x threads_y trunc "
     "truncf wanted warps whole ";
 
 /// Its own variables that end in a number or another name, after an underscore.
 constexpr std::string_view kOwnBeginnings[] = {
-    "before_", "blocks_", "columns_of_", "rows_of_", "extent_", "first_", "left_",
-    "limit_",  "other_",  "of_warps_",   "outer_",   "right_",  "sums_"};
+    "before_",     "blocks_",   "columns_of_", "columns_owned_", "rows_each_", "rows_of_",
+    "rows_owned_", "extent_",   "first_",      "held_",          "left_",      "limit_",
+    "other_",      "of_warps_", "outer_",      "right_",         "sums_"};
 
 bool is_taken(std::string_view name) {
   // Macros of the compiler's own headers are of capitals, or begin so.

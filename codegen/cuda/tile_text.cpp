@@ -43,6 +43,7 @@ class TileText {
       : program_(program),
         form_(form),
         tile_(product_tile(program, form)),
+        loops_(form.owned),
         body_(program, parameters, [](int product, int part) {
           return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
         }) {}
@@ -59,28 +60,57 @@ class TileText {
     return text_.text();
   }
 
+  /// hold_text().
+  const std::string& write_hold(int p) {
+    const NestProduct& product = program_.products[size_t(p)];
+    const std::string terms = body_.name_of(ParameterKind::terms, p);
+    const int width = tile_.block_columns();
+    text_.line("const long long slots = (column_end - column_begin + {}) / {} * {} * {};",
+               width - 1, width, product.parts * width, terms);
+    text_.open("for (long long slot = threadIdx.x; slot < slots; slot += {})",
+               ProductTile::kThreads);
+    text_.line("const long long at_column = slot % {0}, at_part = slot / {0} % {1};", width,
+               product.parts);
+    text_.line("const long long term = slot / {} % {};", product.parts * width, terms);
+    text_.line("const long long column = column_begin + slot / {0} / {1} * {2} + at_column;",
+               product.parts * width, terms, width);
+    const std::string element =
+        fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p), right_index(p, "at_part"));
+    text_.line("{}[slot] = column < column_end ? {} : {};", form_.held[size_t(p)],
+               loaded_text(product.right, element), literal_text(product.sum, 0));
+    text_.close();
+    return text_.text();
+  }
+
  private:
   static std::string_view type_of(DType dtype) { return register_type_text(dtype); }
 
+  /// The pieces of both operands. A loop's kernel has one stretch for the pieces of all its nests,
+  /// which come one after another.
   void declare_shared(int p) {
     const NestProduct& product = program_.products[size_t(p)];
-    // A column more than the tile has, so that the threads that write one meet in no bank.
-    text_.line("__shared__ {} left_{}[{}][{}];", type_of(product.sum), p, tile_.terms,
-               tile_.block_rows() + 1);
-    text_.line("__shared__ {} right_{}[{}][{}][{}];", type_of(product.sum), p, tile_.terms,
-               std::min(product.parts, kPartsAtOnce), tile_.block_columns());
+    const int64_t left = int64_t{tile_.terms} * left_stride();
+    const int64_t right = int64_t{tile_.terms} * parts_at_once(product) * tile_.block_columns();
+    const std::string_view type = type_of(product.sum);
+    if (!form_.owned) {
+      text_.line("__shared__ {} left_{}[{}], right_{}[{}];", type, p, left, p, right);
+      return;
+    }
+    text_.line("{}* left_{} = &shared[staging];", type, p);
+    if (!is_held(p)) text_.line("{}* right_{} = &shared[staging + {}];", type, p, left);
   }
 
-  /// Where the block's tile begins.
+  /// A row more than the tile has, so that the threads that write one term of k meet in no bank.
+  int left_stride() const { return tile_.block_rows() + 1; }
+  bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
+  static int parts_at_once(const NestProduct& product) {
+    return std::min(product.parts, kPartsAtOnce);
+  }
+
+  /// The block's tiles.
   void open_blocks() {
-    text_.open(
-        "for (long long first_row = (long long)blockIdx.y * {0}; first_row < rows; first_row += "
-        "(long long)gridDim.y * {0})",
-        tile_.block_rows());
-    text_.open(
-        "for (long long first_column = (long long)blockIdx.x * {0}; first_column < columns; "
-        "first_column += (long long)gridDim.x * {0})",
-        tile_.block_columns());
+    text_.open("{}", loops_.over_rows("first_row", std::to_string(tile_.block_rows())));
+    text_.open("{}", loops_.over_columns("first_column", std::to_string(tile_.block_columns())));
   }
 
   void sum_product(int p) {
@@ -104,9 +134,9 @@ class TileText {
     text_.open("for (long long first_term = piece; first_term < end; first_term += {})",
                tile_.terms);
     load_left(p);
-    load_right(p, part, parts);
+    if (!is_held(p)) load_right(p, part, parts);
     text_.line("__syncthreads();");
-    multiply(p, parts);
+    multiply(p, part, parts);
     text_.line("__syncthreads();");
     text_.close();
     each_sum(parts, [&] {
@@ -121,29 +151,34 @@ class TileText {
     std::vector<std::string> index = body_.outer_terms(ParameterKind::left_outer, p);
     index.push_back("row * " + body_.name_of(ParameterKind::left_row, p));
     index.push_back("term * " + body_.name_of(ParameterKind::left_k, p));
-    text_.open("for (int slot = threadIdx.y * {0} + threadIdx.x; slot < {1}; slot += {2})",
-               ProductTile::kSide, tile_.terms * tile_.block_rows(), threads());
+    open_slots(tile_.terms * tile_.block_rows());
     text_.line("const long long row = first_row + slot / {0}, term = first_term + slot % {0};",
                tile_.terms);
     const std::string element =
         fmt::format("{}[{}]", body_.name_of(ParameterKind::left, p), NestBody::sum_of(index));
-    text_.line("left_{0}[slot % {1}][slot / {1}] = row < rows && term < end ? {2} : {3};", p,
-               tile_.terms, loaded_text(product.left, element), literal_text(product.sum, 0));
+    text_.line("left_{0}[slot % {1} * {2} + slot / {1}] = row < {3} && term < end ? {4} : {5};", p,
+               tile_.terms, left_stride(), loops_.row_end(), loaded_text(product.left, element),
+               literal_text(product.sum, 0));
     text_.close();
+  }
+
+  /// A loop of the block's threads over places of shared memory.
+  void open_slots(int count) {
+    text_.open("for (int slot = threadIdx.y * {} + threadIdx.x; slot < {}; slot += {})",
+               tile_.across, count, ProductTile::kThreads);
   }
 
   void load_right(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
-    text_.open("for (int slot = threadIdx.y * {0} + threadIdx.x; slot < {1}; slot += {2})",
-               ProductTile::kSide, tile_.terms * parts * tile_.block_columns(), threads());
+    open_slots(tile_.terms * parts * tile_.block_columns());
     text_.line("const int at_column = slot % {}, rest = slot / {};", tile_.block_columns(),
                tile_.block_columns());
     text_.line("const int at_part = rest % {0}, at_term = rest / {0};", parts);
     text_.line("const long long column = first_column + at_column, term = first_term + at_term;");
     const std::string element = fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
                                             right_index(p, part_text(part)));
-    text_.line("right_{}[at_term][at_part][at_column] = column < columns && term < end ? {} : {};",
-               p, loaded_text(product.right, element), literal_text(product.sum, 0));
+    text_.line("right_{}[slot] = column < {} && term < end ? {} : {};", p, loops_.column_end(),
+               loaded_text(product.right, element), literal_text(product.sum, 0));
     text_.close();
   }
 
@@ -167,17 +202,34 @@ class TileText {
   }
 
   /// One term after another into each sum, with one rounding for each.
-  void multiply(int p, int parts) {
-    const std::string_view function =
-        program_.products[size_t(p)].sum == DType::f64 ? "fma" : "fmaf";
-    text_.open("for (int at_term = 0; at_term < {}; ++at_term)", tile_.terms);
+  void multiply(int p, int part, int parts) {
+    const NestProduct& product = program_.products[size_t(p)];
+    std::string right = fmt::format("right_{}", p);
+    int parts_there = parts, first_part = 0;
+    if (is_held(p)) {
+      right = "held_tile";
+      parts_there = product.parts;
+      first_part = part;
+      text_.line(
+          "const {}* held_tile = &{}[(first_column - column_begin) * {} * {} + first_term * {}];",
+          type_of(product.sum), form_.held[size_t(p)], body_.name_of(ParameterKind::terms, p),
+          product.parts, product.parts * tile_.block_columns());
+    }
+    text_.line("const int there = end - first_term < {0} ? (int)(end - first_term) : {0};",
+               tile_.terms);
+    // A thread that has no element of the tile does nothing for none.
+    text_.open("if (first_row + threadIdx.y < {} && first_column + threadIdx.x < {})",
+               loops_.row_end(), loops_.column_end());
+    text_.open("for (int at_term = 0; at_term < there; ++at_term)");
     each_sum(parts, [&] {
       text_.line(
-          "sums[at_part][at_row][at_column] = {0}(left_{1}[at_term][threadIdx.y + at_row * {2}], "
-          "right_{1}[at_term][at_part][threadIdx.x + "
-          "at_column * {2}], sums[at_part][at_row][at_column]);",
-          function, p, ProductTile::kSide);
+          "sums[at_part][at_row][at_column] = {}(left_{}[at_term * {} + threadIdx.y + at_row * "
+          "{}], {}[(at_term * {} + {}) * {} + threadIdx.x + at_column * {}], "
+          "sums[at_part][at_row][at_column]);",
+          product.sum == DType::f64 ? "fma" : "fmaf", p, left_stride(), tile_.down, right,
+          parts_there, part_text(first_part), tile_.block_columns(), tile_.across);
     });
+    text_.close();
     text_.close();
   }
 
@@ -200,16 +252,16 @@ class TileText {
     text_.line("// The body, on finished sums.");
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", tile_.rows);
-    text_.line("const long long row = first_row + threadIdx.y + at_row * {};", ProductTile::kSide);
-    text_.open("if (row < rows)");
-    const std::string when = "first_column + threadIdx.x < columns";
+    text_.line("const long long row = first_row + threadIdx.y + at_row * {};", tile_.down);
+    text_.open("if (row < {})", loops_.row_end());
+    const std::string when = fmt::format("first_column + threadIdx.x < {}", loops_.column_end());
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", tile_.columns);
     text_.line("const long long column = first_column + threadIdx.x + at_column * {};",
-               ProductTile::kSide);
-    text_.open("if (column < columns)");
+               tile_.across);
+    text_.open("if (column < {})", loops_.column_end());
     body_.write(text_, Level::element);
     text_.close();
     text_.close();
@@ -217,27 +269,30 @@ class TileText {
     text_.close();
   }
 
-  static constexpr int threads() { return ProductTile::kSide * ProductTile::kSide; }
-
   const NestProgram& program_;
   const NestForm form_;
   const ProductTile tile_;
+  const internal::BlockLoops loops_;
   NestBody body_;
   TextWriter text_{1};
 };
 
 }  // namespace
 
-ProductTile product_tile(const NestProgram& program, const NestForm& form) {
+namespace {
+
+/// How many rows and columns a thread of `tile` may have with its sums in registers.
+bool fits(const NestProgram& program, const ProductTile& tile) {
   const int parts = parts_of(program);
+  return (parts + std::min(parts, kPartsAtOnce)) * tile.rows * tile.columns <= kSums;
+}
+
+/// A tile of 16 x 16 threads for a nest that any blocks do.
+ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
   ProductTile tile;
-  tile.rows = form.tile_rows / ProductTile::kSide;
-  tile.columns = form.tile_columns / ProductTile::kSide;
-  const auto fits = [&] {
-    const int at_once = std::min(parts, kPartsAtOnce);
-    return (parts + at_once) * tile.rows * tile.columns <= kSums;
-  };
-  while (!fits() && tile.columns * tile.rows > 1) {
+  tile.rows = form.tile_rows / tile.down;
+  tile.columns = form.tile_columns / tile.across;
+  while (!fits(program, tile) && tile.columns * tile.rows > 1) {
     (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
   }
   const int64_t bytes = bytes_of_a_term(program, tile);
@@ -246,9 +301,52 @@ ProductTile product_tile(const NestProgram& program, const NestForm& form) {
   return tile;
 }
 
+/// A tile of so many rows and columns: each thread has about as many left operands to read as
+/// right ones.
+ProductTile owned_tile(const NestProgram& program, const NestForm& form) {
+  ProductTile tile;
+  const int of_a_thread = std::max(form.tile_rows * form.tile_columns / ProductTile::kThreads, 1);
+  tile.rows = std::min(of_a_thread, form.tile_rows);
+  tile.columns = of_a_thread / tile.rows;
+  while (tile.rows > 2 * parts_of(program) * tile.columns && tile.columns < form.tile_columns) {
+    tile.rows /= 2;
+    tile.columns *= 2;
+  }
+  tile.across = form.tile_columns / tile.columns;
+  tile.down = ProductTile::kThreads / tile.across;
+  tile.terms = form.staged_terms;
+  return tile;
+}
+
+}  // namespace
+
+ProductTile product_tile(const NestProgram& program, const NestForm& form) {
+  return form.owned ? owned_tile(program, form) : shared_out_tile(program, form);
+}
+
+bool fits_registers(const NestProgram& program, const NestForm& form) {
+  return fits(program, product_tile(program, form));
+}
+
 int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& form) {
   const ProductTile tile = product_tile(program, form);
-  return tile.terms * bytes_of_a_term(program, tile);
+  if (!form.owned) return tile.terms * bytes_of_a_term(program, tile);
+  // One product after another in one stretch.
+  int64_t most = 0;
+  for (size_t p = 0; p < program.products.size(); ++p) {
+    const NestProduct& product = program.products[p];
+    const int64_t right =
+        form.held[p].empty() ? std::min(product.parts, kPartsAtOnce) * tile.block_columns() : 0;
+    most = std::max(most,
+                    tile.terms * (tile.block_rows() + 1 + right) * int64_t{size_of(product.sum)});
+  }
+  return most;
+}
+
+std::string internal::hold_text(const NestProgram& program,
+                                const std::vector<Parameter>& parameters, const NestForm& form,
+                                int product) {
+  return TileText(program, parameters, form).write_hold(product);
 }
 
 std::string internal::tile_body(const NestProgram& program,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 
@@ -51,11 +52,25 @@ std::string describe(LoadedNvrtc& loaded) {
   return "";
 }
 
+/// NVRTC opens a library of its own by name, libnvrtc-builtins.so.13.0, when it compiles first. It
+/// lies beside NVRTC, where only NVRTC's own search looks, which a sanitizer takes the place of:
+/// what is open already is found by its name. That there is none is for NVRTC to say.
+void open_builtins_beside(const std::string& nvrtc) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(nvrtc).parent_path();
+  for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    if (at->path().filename().string().starts_with("libnvrtc-builtins.so."))
+      dlopen(at->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
 LoadedNvrtc load_nvrtc(const Places& places) {
   Opened opened =
       open_library({"nvrtc", kNvrtcNames, kNvrtcSymbols, "NVRTC 12.1 or newer"}, places);
   LoadedNvrtc loaded{{}, std::move(opened.found), {}};
   if (opened.handle == nullptr) return loaded;
+  open_builtins_beside(loaded.library.path);
   Nvrtc& nvrtc = loaded.functions;
 #define GRAPHC_NVRTC_FUNCTION(name, parameters) \
   nvrtc.name = reinterpret_cast<decltype(nvrtc.name)>(dlsym(opened.handle, #name));

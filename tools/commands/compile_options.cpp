@@ -21,6 +21,12 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view na
     return app.add_option("--unroll", compile.unroll, "auto, loop, full or a number of steps")
         ->capture_default_str();
   }
+  if (name == "placement") {
+    return app
+        .add_option("--placement", compile.placement,
+                    "where a GPU keeps the matrices of loops: auto, streamed, grid or block")
+        ->capture_default_str();
+  }
   GRAPHC_CHECK(name == "cpu", "no such option: {}", name);
   return app.add_option("--cpu", compile.cpu, "a lesser CPU to compile for: x86-64-v3");
 }

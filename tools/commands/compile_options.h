@@ -27,7 +27,7 @@ class GivenOptions {
 };
 
 /// Adds to `app` options that set the fields `names` of `compile`, watched by `given`: "threads",
-/// "variant", "unroll", "cpu".
+/// "variant", "unroll", "placement", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
 

@@ -160,7 +160,7 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
   verb->add_option("--target", options->target, "whose stages are shown");
   add_compile_options(*verb, options->compile, options->given,
-                      {"variant", "unroll", "cpu", "threads"});
+                      {"variant", "unroll", "placement", "cpu", "threads"});
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
   verb->add_option("--why-not", options->why_not,

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the matrices of a loop lie while its kernel runs, and which block does what of a step.
+//
+// A recurrence multiplies by the same matrices in every step. Read from memory each time they cost
+// more than all else; what is left when they stay on the chip is the exchange of what a step hands
+// on (Diamos et al., "Persistent RNNs", ICML 2016). Three placements:
+//
+//   streamed  every step reads them through the cache; blocks share each nest out anew and meet
+//             after it. For any loop of nests.
+//   grid      each block owns columns, of all rows or of a group of rows, and keeps the columns of
+//             the matrices that make them in shared memory; blocks meet where one reads what
+//             another has written (loop_places.h), those of a group of rows among themselves.
+//   block     each block owns rows and keeps whole matrices; blocks never meet.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/cuda/loop_places.h"
+#include "codegen/cuda/machine.h"
+#include "codegen/cuda/nest_parameters.h"
+
+namespace graphc::cuda {
+
+enum class Placement : uint8_t { streamed, grid, block };
+std::string_view name_of(Placement placement);
+
+/// A matrix that a block keeps in shared memory: of each of its tiles of columns [k][parts][width].
+struct HeldMatrix {
+  size_t nest = 0, product = 0;
+  int64_t offset = 0;  ///< elements into the shared memory
+  int64_t elements = 0;
+};
+
+/// How a nest stands in a placed loop.
+struct NestShare {
+  NestForm form;
+  Owner owner = Owner::element;
+  int64_t columns_of_block = 0;
+};
+
+struct LoopPlacement {
+  Placement placement = Placement::streamed;
+  int64_t row_groups = 1;     ///< of blocks; each group shares out the columns of its rows
+  int64_t column_groups = 1;  ///< blocks of a group
+  std::vector<NestShare> nests;
+  std::vector<bool> meets_after;  ///< by nest
+  std::vector<HeldMatrix> held;
+  int64_t staging = 0;       ///< elements into the shared memory, where the pieces of operands lie
+  int64_t shared_bytes = 0;  ///< of a block
+  DType dtype = DType::f32;  ///< of what lies in shared memory
+  double step_us = 0;        ///< of a step, as the model has it
+
+  int64_t blocks() const { return row_groups * column_groups; }
+  int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
+  bool meets() const;
+  /// "128 blocks, 4 x 32, keep %u.panels in shared memory: 131072 bytes".
+  std::string describe(const LoopNests& nests) const;
+};
+
+/// The placement with the least time for a step by a model of the GPU: products at the rate that
+/// operands come from shared memory, what is read from the cache, the latency of each piece, and
+/// meetings. `wanted` limits it to placements of that name; where the loop can have none of those,
+/// it is streamed. "auto": any.
+LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_view wanted);
+
+}  // namespace graphc::cuda

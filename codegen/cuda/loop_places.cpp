@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/loop_places.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/plan/visit.h"
+
+namespace graphc::cuda {
+namespace {
+
+/// Bytes from the lowest to behind the highest that an access touches, seen from its address.
+struct Extent {
+  int64_t begin = 0, end = 0;
+
+  void stretch(int64_t stride, int64_t count) {
+    if (count <= 1) return;
+    const int64_t reach = stride * (count - 1);
+    (reach < 0 ? begin : end) += reach;
+  }
+};
+
+/// How columns lie in what an access touches: the element of column c at residue c * stride of
+/// `period` bytes, whatever its row, its part and the step are. Then equal residues are equal
+/// columns.
+struct ColumnForm {
+  int64_t period = 0, stride = 0, unit = 0;
+  bool operator==(const ColumnForm&) const = default;
+};
+
+struct LoopAccess {
+  bool writes = false;
+  int space = 0;    ///< memory that it shares with those of the same number: the arena is -1
+  int buffer = -1;  ///< of the plan
+  Extent bytes;     ///< in the space, at step 0 of an even iteration
+  int64_t step = 0, slot = 0;
+  std::optional<ColumnForm> columns;
+
+  Extent at(int64_t iteration, int64_t index) const {
+    const int64_t moved = step * index + (iteration % 2 == 1 ? slot : 0);
+    return {bytes.begin + moved, bytes.end + moved};
+  }
+};
+
+bool overlap(const Extent& a, const Extent& b) { return a.begin < b.end && b.begin < a.end; }
+
+int parts_used(const NestProgram& program, int operand) {
+  int parts = 1;
+  for (const NestInstruction& in : program.body) {
+    const bool touches =
+        in.kind == NestOp::load || in.kind == NestOp::store || in.kind == NestOp::reduce;
+    if (touches && in.operand == operand) parts = std::max(parts, in.part + 1);
+  }
+  return parts;
+}
+
+/// Lists the accesses of a nest.
+class Accesses {
+ public:
+  explicit Accesses(const LoopNests& nests) : nests_(nests) {}
+
+  std::vector<LoopAccess> of(size_t nest, Owner owner) {
+    found_.clear();
+    const NestCall& call = *nests_.nests[nest];
+    const NestProgram& program = nests_.program(nest);
+    for (size_t i = 0; i < call.operands.size(); ++i) operand(program, call, int(i), owner);
+    for (size_t i = 0; i < call.products.size(); ++i) {
+      left(program.products[i], call, call.products[i]);
+      right(program.products[i], call, call.products[i]);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void operand(const NestProgram& program, const NestCall& call, int i, Owner owner) {
+    const NestOperand& form = program.operands[size_t(i)];
+    if (form.kind == OperandKind::iota || form.kind == OperandKind::literal) return;
+    const CallOperand& operand = call.operands[size_t(i)];
+    const bool reduces =
+        form.kind == OperandKind::reduce_sum || form.kind == OperandKind::reduce_max;
+    const bool along_row = reduces && program.kind == NestKind::row_wise;
+    const bool over_rows = reduces && !along_row;
+    const int parts = along_row ? 1 : parts_used(program, i);
+    const int64_t size = size_of(form.dtype);
+    int64_t column = 0;
+    if (!along_row && form.column == ColumnStep::contiguous) column = size;
+    if (!along_row && form.column == ColumnStep::strided) column = operand.column;
+    const bool by_row = form.by_row && !over_rows;
+    Extent extent{0, size};
+    if (by_row) extent.stretch(operand.row, call.rows);
+    extent.stretch(operand.part, parts);
+    extent.stretch(column, call.unit);
+    std::optional<ColumnForm> columns;
+    const int64_t period = call.unit * column;
+    const bool in_period = column >= size &&
+                           (!by_row || call.rows == 1 || operand.row % period == 0) &&
+                           (parts == 1 || operand.part % period == 0);
+    if (owner == Owner::element && in_period) columns = ColumnForm{period, column, call.unit};
+    add(operand.address, form.kind != OperandKind::load, extent, columns);
+  }
+
+  void left(const NestProduct& form, const NestCall& call, const CallProduct& product) {
+    Extent extent{0, size_of(form.left)};
+    extent.stretch(product.a_row, call.rows);
+    extent.stretch(product.a_k, product.panels.k);
+    add(product.a, false, extent, {});
+  }
+
+  void right(const NestProduct& form, const NestCall& call, const CallProduct& product) {
+    Extent extent{0, product.panels.bytes()};
+    if (!product.in_panels) {
+      extent = {0, size_of(form.right)};
+      extent.stretch(product.b_strides.k, product.panels.k);
+      extent.stretch(product.b_strides.part, form.parts);
+      extent.stretch(product.b_strides.column, call.unit);
+    }
+    add(product.b, false, extent, {});
+  }
+
+  void add(const Address& address, bool writes, const Extent& extent,
+           std::optional<ColumnForm> columns) {
+    const MovingPlace place = moving_place(address, nests_);
+    if (columns && (place.step % columns->period != 0 || place.slot % columns->period != 0))
+      columns.reset();
+    add(place.base, writes, extent, place.step, place.slot, columns);
+    if (place.first) add(*place.first, writes, extent, 0, 0, columns);
+  }
+
+  void add(const BufferPlace& place, bool writes, const Extent& extent, int64_t step, int64_t slot,
+           std::optional<ColumnForm> columns) {
+    const Buffer& buffer = nests_.plan->buffers[size_t(place.buffer)];
+    const bool arena = buffer.place == Place::arena;
+    const int64_t begin = place.offset + (arena ? buffer.offset : 0);
+    if (columns && place.offset % columns->period != 0) columns.reset();
+    found_.push_back({writes,
+                      arena ? -1 : space_of(place.buffer),
+                      place.buffer,
+                      {begin + extent.begin, begin + extent.end},
+                      step,
+                      slot,
+                      columns});
+  }
+
+  /// The first buffer that is the same input, state, output or form.
+  int space_of(int buffer) const {
+    const std::vector<Buffer>& buffers = nests_.plan->buffers;
+    const Buffer& wanted = buffers[size_t(buffer)];
+    if (wanted.place == Place::constant) return buffer;
+    return int(std::ranges::find_if(buffers,
+                                    [&](const Buffer& other) {
+                                      return other.place == wanted.place &&
+                                             other.index == wanted.index;
+                                    }) -
+               buffers.begin());
+  }
+
+  const LoopNests& nests_;
+  std::vector<LoopAccess> found_;
+};
+
+class Meetings {
+ public:
+  Meetings(const LoopNests& nests, const std::vector<Owner>& owners)
+      : loop_(*nests.loop), after_(nests.nests.size()) {
+    Accesses accesses(nests);
+    for (size_t i = 0; i < owners.size(); ++i) accesses_.push_back(accesses.of(i, owners[i]));
+  }
+
+  std::vector<bool> find() {
+    while (add_missing()) {
+    }
+    // Without a single meeting blocks may be any number of steps apart.
+    if (std::ranges::find(after_, true) == after_.end() && ever_conflict()) after_.back() = true;
+    return std::move(after_);
+  }
+
+ private:
+  struct Done {
+    size_t nest = 0;
+    int64_t iteration = 0;
+  };
+
+  /// Goes through some iterations with the meetings there are; adds the first one that lacks.
+  bool add_missing() {
+    std::vector<Done> since;  // the last meeting
+    const size_t count = accesses_.size();
+    for (int64_t i = 0; i < 4 * int64_t(count); ++i) {
+      const Done now{size_t(i) % count, i / int64_t(count)};
+      const bool missing = std::ranges::any_of(since, [&](const Done& done) {
+        return conflict(accesses_[done.nest], accesses_[now.nest], now.iteration - done.iteration);
+      });
+      if (missing) {
+        after_[(now.nest + count - 1) % count] = true;
+        return true;
+      }
+      since.push_back(now);
+      if (after_[now.nest]) since.clear();
+    }
+    return false;
+  }
+
+  bool conflict(const std::vector<LoopAccess>& before, const std::vector<LoopAccess>& now,
+                int64_t iterations) const {
+    for (const LoopAccess& a : before) {
+      for (const LoopAccess& b : now) {
+        if (may_meet(a, b) && !private_columns(a, b) && touch(a, b, iterations)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether two accesses conflict, however many steps are between them.
+  bool ever_conflict() const {
+    for (const auto& before : accesses_) {
+      for (const LoopAccess& a : before) {
+        for (const auto& now : accesses_) {
+          for (const LoopAccess& b : now) {
+            if (may_meet(a, b) && !private_columns(a, b) && overlap(whole(a), whole(b)))
+              return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  static bool may_meet(const LoopAccess& a, const LoopAccess& b) {
+    return (a.writes || b.writes) && a.space == b.space;
+  }
+  static bool private_columns(const LoopAccess& a, const LoopAccess& b) {
+    return a.buffer == b.buffer && a.columns && a.columns == b.columns;
+  }
+
+  /// Whether `b` touches what `a` has touched so many iterations before, in any iteration.
+  bool touch(const LoopAccess& a, const LoopAccess& b, int64_t iterations) const {
+    if (a.step != b.step) return overlap(whole(a), whole(b));
+    const int64_t index = loop_.reverse ? -iterations : iterations;
+    for (int64_t parity = 0; parity < 2; ++parity) {
+      if (overlap(a.at(parity, 0), b.at(parity + iterations, index))) return true;
+    }
+    return false;
+  }
+
+  /// What an access touches in all steps.
+  Extent whole(const LoopAccess& access) const {
+    Extent all = access.bytes;
+    all.stretch(access.step, loop_.steps);
+    all.stretch(access.slot, 2);
+    return all;
+  }
+
+  const LoopCall& loop_;
+  std::vector<bool> after_;
+  std::vector<std::vector<LoopAccess>> accesses_;
+};
+
+}  // namespace
+
+MovingPlace moving_place(const Address& address, const LoopNests& nests) {
+  const int depth = nests.depth;
+  Position position = nests.position;
+  position.resize(std::max(position.size(), size_t(depth) + 1));
+  const Address* from = &address;
+  while (from->at_first && from->first_loop != depth &&
+         position[size_t(from->first_loop)].iteration == 0)
+    from = from->at_first.get();
+  MovingPlace place;
+  position[size_t(depth)] = {2, 0};  // an even iteration, not the first
+  place.base = resolve(*from, position);
+  for (const Address::Term& term : from->terms) {
+    if (term.loop != depth) continue;
+    place.step += term.step;
+    place.slot += term.parity;
+  }
+  if (from->at_first && from->first_loop == depth) {
+    position[size_t(depth)] = position_in(*nests.loop, 0);
+    place.first = resolve(*from, position);
+  }
+  return place;
+}
+
+bool is_invariant(const LoopNests& nests, const CallProduct& product) {
+  const MovingPlace place = moving_place(product.b, nests);
+  if (!place.stays()) return false;
+  // Whatever else is written in the loop and could lie there counts, with the bytes it has.
+  const Buffer& buffer = nests.plan->buffers[size_t(place.base.buffer)];
+  if (buffer.place == Place::form || buffer.place == Place::input ||
+      buffer.place == Place::constant)
+    return true;
+  bool written = false;
+  for (const Record& record : nests.loop->body) {
+    visit_accesses(*nests.plan, record, [&](const Address& address, Access access) {
+      if (access == Access::read) return;
+      visit_reads(address, [&](const Address& each) {
+        const Buffer& other = nests.plan->buffers[size_t(each.buffer)];
+        if (other.place != buffer.place) return;
+        written |= buffer.place == Place::arena
+                       ? overlap({buffer.offset, buffer.offset + buffer.bytes},
+                                 {other.offset, other.offset + other.bytes})
+                       : each.buffer == place.base.buffer;
+      });
+    });
+  }
+  return !written;
+}
+
+std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners,
+                           int64_t groups) {
+  if (groups == 1) return std::vector<bool>(nests.nests.size());
+  return Meetings(nests, owners).find();
+}
+
+}  // namespace graphc::cuda

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the nests of a loop touch in a step, and where all blocks have to meet between them.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/plan/position.h"
+
+namespace graphc::cuda {
+
+/// A loop, where it stands, and the nests of its body that have something to do.
+struct LoopNests {
+  const Plan* plan = nullptr;
+  const LoopCall* loop = nullptr;
+  Position position;  ///< of the loops around it
+  int depth = 0;      ///< how many those are
+  std::vector<const NestCall*> nests;
+
+  const NestProgram& program(size_t nest) const {
+    return plan->programs[size_t(nests[nest]->program)];
+  }
+};
+
+/// An address in a loop: where it is at step 0, how it moves, and where it is in the first
+/// iteration if that is elsewhere.
+struct MovingPlace {
+  BufferPlace base;
+  int64_t step = 0, slot = 0;  ///< bytes per step, and in odd iterations
+  std::optional<BufferPlace> first;
+
+  bool stays() const { return step == 0 && slot == 0 && !first; }
+};
+MovingPlace moving_place(const Address& address, const LoopNests& nests);
+
+/// Whether the right operand of a product is the same matrix in every step: it neither moves nor is
+/// written in the loop.
+bool is_invariant(const LoopNests& nests, const CallProduct& product);
+
+/// Which elements of a nest a block does in a loop whose blocks own rows and columns.
+enum class Owner : uint8_t {
+  element,  ///< the block that owns the element's row and column
+  row,      ///< one of the blocks that own the row, for all columns
+};
+
+/// After which nests all blocks of a group of rows must meet, where `groups` blocks share out the
+/// columns of its rows: before anyone touches what another block has written, or overwrites what
+/// another one may still have to read. What a block does with its own columns alone needs no
+/// meeting, nor does what lies elsewhere in the step that another one does meanwhile. Rows are
+/// private to their blocks (LoopCall::private_rows), or all belong to each.
+std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners,
+                           int64_t groups);
+
+}  // namespace graphc::cuda

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops in every placement: the same bits as streamed, in the emulator, where a meeting that lacks
+// is a race and shared memory that nobody filled is unreadable; and what is chosen for which GPU.
+#include "codegen/cuda/loop_placement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "codegen/compile.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/target.h"
+#include "ir/evaluate.h"
+#include "ir/text.h"
+#include "passes/pipeline.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/random_cell.h"
+#include "tests/testing/rounding_bound.h"
+#include "tests/testing/wide_golden.h"
+
+namespace graphc::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kPlacements[] = {"streamed", "grid", "block"};
+
+Plan plan_of(const GraphPtr& graph) {
+  CompileReport report;
+  return make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine());
+}
+
+/// The notes of a graph's loops, for a GPU.
+std::vector<std::string> notes(const GraphPtr& graph, const std::string& placement,
+                               const cuda::Gpu& gpu = {}) {
+  const Plan plan = plan_of(graph);
+  std::vector<std::string> found;
+  for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
+    if (!launch.note.empty()) found.push_back(launch.note);
+  }
+  return found;
+}
+
+/// What two runs of the executable give, the second one's.
+std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal>& inputs,
+                                const std::string& placement) {
+  CompileReport report;
+  CompileOptions options;
+  options.placement = placement;
+  const auto executable = compile(graph, targets::cuda, options, report);
+  std::vector<Tensor> arguments, outputs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    arguments.emplace_back(inputs[i].converted(graph->inputs()[i].dtype()));
+  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
+  executable->run(arguments, outputs);
+  executable->run(arguments, outputs);
+  std::vector<Literal> results;
+  for (const Tensor& output : outputs) results.push_back(output.copy());
+  return results;
+}
+
+/// Every placement gives the bits that streaming gives.
+std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs) {
+  std::vector<Literal> wanted;
+  for (const char* placement : kPlacements) {
+    SCOPED_TRACE(placement);
+    std::vector<Literal> found = results_of(graph, inputs, placement);
+    if (wanted.empty()) wanted = found;
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(
+          std::memcmp(found[i].bytes().data(), wanted[i].bytes().data(), wanted[i].bytes().size()),
+          0)
+          << "result " << i;
+    }
+  }
+  return wanted;
+}
+
+TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
+  // What the emulator takes for one seed is a second or more.
+  constexpr unsigned kSeeds = 10;
+  std::map<std::string, int> loops;  // by placement
+  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+    const GraphPtr traced = random_cell(seed);
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
+    const std::vector<Literal> inputs = random_cell_inputs(*traced, seed);
+    const std::vector<Literal> found = expect_same_bits(traced, inputs);
+    const GraphPtr plain = run_pipeline(traced, parse_pipeline("autodiff")).graph;
+    ASSERT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
+    for (const char* placement : {"grid", "block"}) {
+      for (const std::string& note : notes(traced, placement))
+        loops[placement] += note.find("in shared memory") != std::string::npos;
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(loops["grid"], int(kSeeds));
+  EXPECT_GT(loops["block"], int(kSeeds));
+  count("loops in every placement with the same bits", loops["grid"]);
+}
+
+class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LoopPlacementOf, LayersGiveTheSameBitsInEach) {
+  for (const auto& [batch, hidden] : {std::pair{3, 5}, std::pair{9, 21}}) {
+    const WideCase c{GetParam(), 3, batch, hidden};
+    SCOPED_TRACE(c.name());
+    expect_same_bits(wide_layer(c, Derivatives::with), wide_inputs(c));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cells, LoopPlacementOf, ::testing::ValuesIn(wide_cells()),
+                         [](const auto& cell) { return cell.param; });
+
+GraphPtr lstm(int64_t batch, int64_t hidden, Derivatives derivatives = Derivatives::with) {
+  return wide_layer({"lstm", 30, batch, hidden}, derivatives);
+}
+
+TEST(LoopPlacement, SmallMatricesStayInOneBlockAndNobodyMeets) {
+  for (const std::string& note : notes(lstm(128, 64), "auto"))
+    EXPECT_THAT(note, ::testing::AllOf(HasSubstr(" x 1 blocks"), HasSubstr("in shared memory"),
+                                       HasSubstr("no meeting")));
+}
+
+TEST(LoopPlacement, LargerOnesStayInTheGridWithOneMeetingAStep) {
+  const std::vector<std::string> found = notes(lstm(128, 512), "auto");
+  ASSERT_EQ(found.size(), 2u) << "forward and backward";
+  for (const std::string& note : found)
+    EXPECT_THAT(note,
+                ::testing::AllOf(HasSubstr("in shared memory"), HasSubstr("; 1 meeting a step")));
+}
+
+TEST(LoopPlacement, WhatTheChipCannotHoldIsNotHeld) {
+  cuda::Gpu small;
+  small.multiprocessors = 8;
+  small.shared_bytes = 64 << 10;
+  for (const std::string& note : notes(lstm(128, 512), "auto", small))
+    EXPECT_THAT(note, ::testing::Not(HasSubstr("in shared memory")));
+}
+
+/// Blocks that wait for each other all run at a time.
+TEST(LoopPlacement, NoMoreBlocksMeetThanTheGpuHas) {
+  for (int multiprocessors : {1, 2, 7, 40, 132}) {
+    cuda::Gpu gpu;
+    gpu.multiprocessors = multiprocessors;
+    for (const char* placement : {"auto", "grid", "block"}) {
+      const Plan plan = plan_of(lstm(20, 300));
+      for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
+        if (launch.meeting_groups == 0 || launch.any_blocks) continue;
+        EXPECT_LE(launch.grid.blocks[0], unsigned(multiprocessors));
+        EXPECT_LE(launch.shared_bytes, size_t(gpu.shared_bytes));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graphc::testing

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random recurrent cells, as training graphs.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/literal.h"
+
+namespace graphc::testing {
+
+/// A loop over a cell drawn by `seed`: 1-3 carried states, 1-3 products, elementwise work, perhaps
+/// a sum along the row and a mask. Every state's next value depends on all states, so that the
+/// carries form one cycle. Results: the loss and its derivative by every input that is not a mask.
+GraphPtr random_cell(unsigned seed);
+
+/// Inputs for it: f64, exact in f32; masks of 0 and 1.
+std::vector<Literal> random_cell_inputs(const Graph& graph, unsigned seed);
+
+}  // namespace graphc::testing
