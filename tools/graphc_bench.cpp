@@ -2,6 +2,7 @@
 // graphc-bench: how long a model takes to compile, to train and to run. Data goes to stdout,
 // progress to stderr; the exit code is that of ErrorKind.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <new>
 
 #include "ir/utf8.h"
@@ -78,15 +79,22 @@ void show_progress(const Row& row, size_t done, size_t all) {
   write_message(line);
 }
 
+/// Fractions of the peak; without one, which is 0, the speeds themselves.
 void show_speeds(const std::vector<Row>& rows, double peak) {
   std::string line =
-      fmt::format("peak {:.1f} GFLOP/s, {} threads; fractions of it, train and forward:", peak,
-                  rows[0].configuration.compile.threads);
+      peak > 0 ? fmt::format("peak {:.1f} GFLOP/s, {} threads; fractions of it, train and forward:",
+                             peak, rows[0].configuration.compile.threads)
+               : "GFLOP/s, train and forward:";
   for (const Row& row : rows) {
     for (const Call call : {Call::train, Call::forward}) {
       const std::optional<Speed> speed = speed_of(row, call, peak);
       line += call == Call::train ? "  " : "/";
-      line += speed ? fmt::format("{:.3f}", speed->fraction.median) : "-";
+      if (!speed) {
+        line += "-";
+      } else {
+        line += peak > 0 ? fmt::format("{:.3f}", speed->fraction.median)
+                         : fmt::format("{:.1f}", speed->gflops.median);
+      }
     }
   }
   write_message(line);
@@ -95,17 +103,24 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
-  options.given.check(target(options.target), options.compile);
+  const Target& on = target(options.target);
+  options.given.check(on, options.compile);
   options.settings.warm = options.cache == "warm";
   const Subjects subjects = subjects_of(options);
-  PeakMeter meter(options.compile.threads, int64_t(subjects.size()));
+  // What takes threads computes on this machine's cores: their peak says nothing of other targets.
+  std::optional<PeakMeter> meter;
+  if (std::ranges::find(on.options, "threads") != on.options.end())
+    meter.emplace(options.compile.threads, int64_t(subjects.size()));
+  const auto stop = [&meter] {
+    if (meter) meter->stop();
+  };
   std::vector<Row> rows;
   for (const std::unique_ptr<Subject>& subject : subjects) {
-    rows.push_back(measure(*subject, options.settings, [&] { meter.stop(); }));
+    rows.push_back(measure(*subject, options.settings, stop));
     show_progress(rows.back(), rows.size(), subjects.size());
   }
-  meter.stop();
-  const double peak = meter.best_gflops();
+  stop();
+  const double peak = meter ? meter->best_gflops() : 0;
   show_speeds(rows, peak);
   check_fractions(rows, peak);
   if (options.json != "-") commands::write_stdout(table(rows, options.markdown));
@@ -138,6 +153,10 @@ void add_options(CLI::App& app, Options& options) {
                                 {"threads", "unroll", "placement", "cpu"});
   app.add_option("--repeat", options.settings.repeat,
                  "timed calls of each kind; a row stops after 20 seconds")
+      ->check(commands::whole_number(1))
+      ->capture_default_str();
+  app.add_option("--compilations", options.settings.compilations,
+                 "timed compilations; they stop after 2 seconds")
       ->check(commands::whole_number(1))
       ->capture_default_str();
   app.add_option("--cache", options.cache, "kernel caches before a compilation: cold or warm")

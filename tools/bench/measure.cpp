@@ -12,7 +12,6 @@ namespace {
 using Batches = std::vector<std::vector<Tensor>>;
 
 constexpr int kBatches = 4;            ///< made beforehand and used in turn, so that inputs change
-constexpr int kCompilations = 5;       ///< at most
 constexpr double kCompileSeconds = 2;  ///< no further compilation after these
 
 Batches random_batches(const Subject& subject, Call call) {
@@ -54,7 +53,7 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
   // Warm caches are those that an earlier compilation left.
   if (settings.warm) compile_once(subject, call, inputs, row.first_step_kernels);
   const double begun = steady_seconds();
-  while (int(all.size()) < kCompilations &&
+  while (int64_t(all.size()) < settings.compilations &&
          (all.empty() || steady_seconds() - begun < kCompileSeconds)) {
     if (!settings.warm) {
       subject.forget();

@@ -11,9 +11,10 @@
 namespace graphc::bench {
 
 struct Settings {
-  int64_t repeat = 10;      ///< timed calls of each kind
-  bool warm = false;        ///< keep the kernel caches from one compilation to the next
-  double row_seconds = 20;  ///< when a row's timed calls end early
+  int64_t repeat = 10;       ///< timed calls of each kind
+  int64_t compilations = 5;  ///< at most
+  bool warm = false;         ///< keep the kernel caches from one compilation to the next
+  double row_seconds = 20;   ///< when a row's timed calls end early
 };
 
 struct Timed {

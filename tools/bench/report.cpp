@@ -75,10 +75,10 @@ Json result(const Row& row, double peak_gflops) {
     add(json, name + "_step_ms", steps->step_s * 1e3);
     if (const std::optional<Speed> speed = speed_of(row, call, peak_gflops)) {
       add(json, name + "_gflops", speed->gflops);
-      add(json, name + "_fraction_of_peak", speed->fraction);
+      if (peak_gflops > 0) add(json, name + "_fraction_of_peak", speed->fraction);
     }
   }
-  json["peak_gflops"] = peak_gflops;
+  if (peak_gflops > 0) json["peak_gflops"] = peak_gflops;
   if (row.train && row.work && row.work->words > 0)
     add(json, "words_per_s", row.train->step_s.divide(double(row.work->words)));
   if (row.peak_bytes > 0) json["peak_bytes"] = row.peak_bytes;
@@ -102,7 +102,7 @@ std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops) {
   if (!steps || !row.work) return std::nullopt;
   const double flop = call == Call::train ? row.work->train_flop : row.work->forward_flop;
   const Summary gflops = steps->step_s.divide(flop * 1e-9);
-  return Speed{gflops, gflops * (1 / peak_gflops)};
+  return Speed{gflops, peak_gflops > 0 ? gflops * (1 / peak_gflops) : Summary{}};
 }
 
 void check_fractions(std::span<const Row> rows, double peak_gflops) {

@@ -10,7 +10,8 @@
 
 namespace graphc::bench {
 
-/// The work a second of a call, and how much of the peak that is. Absent without counted work.
+/// The work a second of a call, and how much of the peak that is: 0 where no peak was measured,
+/// which is a peak of 0. Absent without counted work.
 struct Speed {
   Summary gflops;
   Summary fraction;
@@ -18,7 +19,8 @@ struct Speed {
 std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops);
 
 /// Throws ErrorKind::check, naming the row, when a median is faster than the peak: then the work is
-/// counted wrong, or the peak was not reached while it was read.
+/// counted wrong, or the peak was not reached while it was read. Without a peak there is nothing to
+/// check.
 void check_fractions(std::span<const Row> rows, double peak_gflops);
 
 /// `Library | Compile (s) | Train (ms) | Forward only (ms)`, per example, with a line for each row;

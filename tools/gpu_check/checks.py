@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+# The parts that say what is there and whether it is right.
+import glob
+import json
+import platform
+import shutil
+import sys
+
+from gpu_check import commands, places
+from gpu_check.items import DONE, FAILED, Item, Part, outcome, skipped
+
+# --- what is there ---
+
+
+def libraries(context, seconds):
+    """What graphc finds; NVRTC may come with the bundle or among the packages of this Python."""
+    command = [context.places.program("graphc"), "targets", "--json"]
+    ran = context.run(command, seconds)
+    if ran.code != 0 or ran.timed_out:
+        return outcome(ran)
+    found = json.loads(ran.out)
+    nvrtc = [row for row in found["libraries"] if row["name"] == "nvrtc"][0]
+    if not nvrtc["available"] and not context.dry_run:
+        folders = places.package_folders()
+        if context.places.cuda.is_dir():
+            folders.append(str(context.places.cuda))
+        if folders:
+            context.environment["GRAPHC_CUDA_LIBRARIES"] = ":".join(folders)
+            ran = context.run(command, seconds)
+            found = json.loads(ran.out)
+    target = [row for row in found["targets"] if row["name"] == "cuda"][0]
+    context.precisions = tuple(target["precisions"])
+    result = outcome(ran, libraries=found["libraries"], precisions=target["precisions"])
+    if not target["available"]:
+        result.update(state=FAILED, reason=target["reason"])
+    return result
+
+
+def system(context, seconds):
+    """The machine: what the programs of NVIDIA and of the system say of it."""
+    del seconds
+    return {
+        "state": DONE,
+        "system": platform.platform(),
+        "c_library": " ".join(platform.libc_ver()),
+        "python": sys.version.split()[0],
+        "version": context.run([context.places.program("graphc"), "version"], 20).out.strip(),
+    }
+
+
+def gpu_state(context, seconds):
+    """Clocks and what else uses the GPU, for who reads the figures."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return skipped("no nvidia-smi was found")
+    fields = "name,driver_version,memory.total,clocks.sm,clocks.max.sm,power.limit,utilization.gpu"
+    ran = context.run([program, f"--query-gpu={fields}", "--format=csv,noheader"], seconds)
+    return outcome(ran, text=ran.out.strip())
+
+
+MACHINE = Part(
+    "machine",
+    "what is there",
+    0.02,
+    lambda context: [
+        Item("libraries", libraries),
+        Item("system", system),
+        Item("nvidia-smi", gpu_state),
+    ],
+)
+
+# --- what the GPU can do ---
+
+
+def probe(context, seconds):
+    quick = ["--quick"] if context.dry_run else []
+    ran = context.run([context.places.program("graphc-gpu-probe"), *quick], seconds)
+    return outcome(ran, **(json.loads(ran.out) if ran.code == 0 else {}))
+
+
+PROBES = Part(
+    "probes",
+    "bandwidth, rates and waiting, measured",
+    0.10,
+    lambda context: [Item("probes", probe)],
+)
+
+# --- whether what is computed is right ---
+
+CELLS = (
+    "lstm gru rnn layer-norm-lstm peephole-lstm projected-lstm gru-reset-before".split()
+)
+
+
+def models(context):
+    """Name, model, parameters."""
+    hidden, steps, batch = context.size((64, 9, 18), (4, 3, 2))
+    sizes = [f"hidden={hidden}", f"steps={steps}", f"batch={batch}"]
+    rows = [(cell, "lstm-layer", [f"cell={cell}", *sizes]) for cell in CELLS]
+    words = f"vocabulary={context.size(300, 11)}"
+    dropout = ["keep=0.5", "clip=0.1", words]
+    rows.append(("ptb-lm", "ptb-lm", ["size=test", "layers=2", *sizes, *dropout]))
+    rows.append(("char-lm", "char-lm", [*sizes, words]))
+    return rows
+
+
+def check(context, graph, options, seconds):
+    """graphc check: agreement with the evaluator."""
+    command = [context.places.program("graphc"), "check", "-", "--target=cuda", *options]
+    ran = context.run(command, seconds, graph)
+    return outcome(ran, said=commands.last_lines(ran.out, 3))
+
+
+def model_item(name, model, parameters, graph):
+    def work(context, seconds):
+        command = [context.places.program("graphc"), "dump", model, *parameters, f"--graph={graph}"]
+        dumped = context.run(command, seconds)
+        if dumped.code != 0:
+            return outcome(dumped)
+        options = ["--runs=1"] if context.dry_run else []
+        if context.dry_run and graph == "forward":
+            options.append("--variant=fused")
+        return check(context, dumped.out, options, seconds - dumped.seconds)
+
+    return Item(f"{name} {graph}", work)
+
+
+def graph_text(path):
+    """The graphs of a test file without what tells the tests what to do with them."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if not line.startswith("test ")) + "\n"
+
+
+def graph_item(path):
+    def work(context, seconds):
+        options = ["--variant=fused", "--runs=1"] if context.dry_run else []
+        return check(context, graph_text(path), options, seconds)
+
+    return Item(path.stem, work)
+
+
+def conformance_items(context):
+    rows = [model_item(*row, graph) for row in models(context) for graph in ("train", "forward")]
+    return rows + [graph_item(path) for path in context.places.graphs]
+
+
+CONFORMANCE = Part(
+    "conformance", "agrees with the evaluator, all variants", 0.27, conformance_items
+)
+
+# --- whether what is computed is right by chance ---
+
+
+def sanitizer():
+    """compute-sanitizer's path, or nothing."""
+    found = shutil.which("compute-sanitizer")
+    toolkits = sorted(glob.glob("/usr/local/cuda*/bin/compute-sanitizer"))
+    return found or (toolkits[-1] if toolkits else None)
+
+
+def sanitizer_item(tool, name, model, parameters):
+    def work(context, seconds):
+        program = sanitizer()
+        if program is None:
+            return skipped("no compute-sanitizer was found")
+        graphc = context.places.program("graphc")
+        dumped = context.run([graphc, "dump", model, *parameters, "--graph=train"], seconds)
+        if dumped.code != 0:
+            return outcome(dumped)
+        command = [program, f"--tool={tool}", "--error-exitcode=86", graphc, "check", "-"]
+        options = ["--target=cuda", "--variant=fused", "--runs=1"]
+        ran = context.run(command + options, seconds - dumped.seconds, dumped.out)
+        return outcome(ran, said=commands.last_lines(ran.out, 3))
+
+    return Item(f"{tool} {name}", work)
+
+
+def sanitizer_items(context):
+    chosen = [row for row in models(context) if row[0] in ("lstm", "layer-norm-lstm", "ptb-lm")]
+    return [sanitizer_item(tool, *row) for tool in ("memcheck", "racecheck") for row in chosen]
+
+
+SANITIZER = Part("sanitizer", "compute-sanitizer finds nothing", 0.10, sanitizer_items)

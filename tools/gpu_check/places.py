@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where things are: in an unpacked bundle, or in the source tree with a build.
+import os
+import pathlib
+import sys
+
+PROGRAMS = ("graphc", "graphc-bench", "graphc-gpu-probe")
+
+
+class Missing(Exception):
+    """Something that gpu-check cannot do without."""
+
+
+class Places:
+    """The programs, the mock libraries beside them, graphs to compare and the peers' scripts."""
+
+    def __init__(self, here, programs=None):
+        self.scripts = here / "gpu_check"
+        bundle = here / "bin"
+        root = here.parent
+        if programs:
+            candidates = [pathlib.Path(programs).resolve()]
+        elif bundle.is_dir():
+            candidates = [bundle]
+        else:
+            candidates = [root / "build" / name / "bin" for name in ("bundle", "release", "dev")]
+        found = [folder for folder in candidates if all((folder / p).exists() for p in PROGRAMS)]
+        if not found:
+            raise Missing(f"no {', '.join(PROGRAMS)} in {' or '.join(map(str, candidates))}")
+        self.programs = found[0]
+        self.mock = self.programs.parent / "mock"
+        if (here / "graphs").is_dir():
+            graphs = [here / "graphs"]
+        else:
+            graphs = [root / "tests" / "regressions", root / "tests" / "codegen"]
+        self.graphs = sorted(path for folder in graphs for path in folder.glob("*.graph"))
+        # What a bundle may bring along: NVRTC.
+        self.cuda = here / "cuda"
+
+    def program(self, name):
+        return str(self.programs / name)
+
+
+def package_folders():
+    """The folders of CUDA's libraries among the packages of this Python."""
+    folders = []
+    for entry in sys.path:
+        for library in sorted(pathlib.Path(entry or ".").glob("nvidia/*/lib")):
+            if any(library.glob("lib*.so*")):
+                folders.append(str(library))
+    return folders
+
+
+def environment(places, dry_run):
+    """The variables that the programs are run with: on the mock, or with the libraries there are."""
+    variables = dict(os.environ)
+    if dry_run:
+        if not (places.mock / "libcuda.so.1").exists():
+            raise Missing(f"--dry-run needs the mock driver in {places.mock}")
+        variables["GRAPHC_CUDA_LIBRARIES"] = str(places.mock)
+    return variables
