@@ -29,7 +29,8 @@ const std::vector<TestTarget>& all_test_targets();
 /// A target at one of the levels that this machine can run, if it has levels.
 struct TargetLevel {
   const TestTarget* of = nullptr;
-  std::string cpu;  ///< CompileOptions::cpu
+  std::string cpu;                 ///< CompileOptions::cpu
+  std::string placement = "auto";  ///< CompileOptions::placement
 
   const Target& target() const { return *of->target; }
   bool takes(std::string_view option) const;
@@ -42,7 +43,8 @@ struct TargetLevel {
 /// Every target that can run here, at every level.
 std::vector<TargetLevel> all_target_levels();
 /// For one of many graphs or cases: of every target that can run here and whose turn it is by its
-/// cost (`number` says which one it is) the level whose turn it is.
+/// cost (`number` says which one it is) the level whose turn it is. Placements of loops take turns
+/// over the numbers.
 std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn);
 
 }  // namespace graphc::testing
