@@ -126,11 +126,11 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(bool synced) {
   GRAPHC_CHECK(descriptor_ >= 0, "'{}' was committed before", path_.string());
   struct stat old;
   if (stat(path_.c_str(), &old) == 0) make_like(descriptor_, old);
-  if (sync_again(descriptor_) < 0) throw cannot_write(path_, errno);
+  if (synced && sync_again(descriptor_) < 0) throw cannot_write(path_, errno);
   // A second descriptor of the same file: the lock goes with the last one.
   const Descriptor lock(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
   const int closed = close(descriptor_);
@@ -139,6 +139,7 @@ void AtomicFile::commit() {
   if (closed < 0 && errno != EINTR) throw cannot_write(path_, errno);
   if (rename(temporary_.c_str(), path_.c_str()) < 0) throw cannot_write(path_, errno);
   temporary_.clear();
+  if (!synced) return;
   // The new name is on disk when its folder is. Some file systems cannot sync a folder (EINVAL).
   const Descriptor folder(open_again(folder_of(path_), O_RDONLY | O_DIRECTORY));
   if (folder.value >= 0 && sync_again(folder.value) < 0 && errno != EINVAL) {

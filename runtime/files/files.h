@@ -38,8 +38,9 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// Call once, last.
-  void commit();
+  /// Call once, last. Without `synced` it does not wait for the disk: a crash of the machine may
+  /// leave less than the whole, which the reader must notice.
+  void commit(bool synced = true);
 
  private:
   std::filesystem::path path_;

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file has a line that says what it is, the lengths of key and content, both of them, and the
+// hash of all that. It is written without waiting for the disk: one that a crash of the machine cut
+// short has another hash.
+#include "runtime/files/file_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include "runtime/files/descriptor.h"
+#include "runtime/files/files.h"
+
+namespace graphc {
+namespace {
+
+namespace filesystem = std::filesystem;
+
+constexpr std::string_view kMagic = "graphc cache 1\n";
+constexpr std::string_view kFileEnding = ".graphc";
+constexpr size_t kHashBytes = sizeof(XXH128_canonical_t);
+constexpr size_t kHeaderBytes = kMagic.size() + 2 * sizeof(uint64_t);
+/// Files lie in folders of the first digits of their names, as no folder should be long to read.
+constexpr size_t kFolderDigits = 2;
+constexpr size_t kDigits = 2 * kHashBytes;
+
+std::string hash_of(std::string_view bytes) {
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes.data(), bytes.size()));
+  return {reinterpret_cast<const char*>(canonical.digest), kHashBytes};
+}
+
+std::string number_bytes(uint64_t number) {
+  std::string bytes(sizeof number, '\0');
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
+}
+
+uint64_t number_at(std::string_view bytes) {
+  uint64_t number = 0;
+  std::memcpy(&number, bytes.data(), sizeof number);
+  return number;
+}
+
+/// The content in the bytes of a file, if they are such a file of the key.
+std::optional<std::string> content_of(std::string_view bytes, std::string_view key) {
+  if (bytes.size() < kHeaderBytes + kHashBytes || !bytes.starts_with(kMagic)) return std::nullopt;
+  const std::string_view hash = bytes.substr(bytes.size() - kHashBytes);
+  bytes.remove_suffix(kHashBytes);
+  if (hash_of(bytes) != hash) return std::nullopt;
+  const uint64_t key_bytes = number_at(bytes.substr(kMagic.size()));
+  const uint64_t content_bytes = number_at(bytes.substr(kMagic.size() + sizeof(uint64_t)));
+  bytes.remove_prefix(kHeaderBytes);
+  if (key_bytes != key.size() || !bytes.starts_with(key)) return std::nullopt;
+  bytes.remove_prefix(key.size());
+  if (content_bytes != bytes.size()) return std::nullopt;
+  return std::string(bytes);
+}
+
+/// The bytes of a file of this user or of root, which counts as used now.
+std::optional<std::string> bytes_of(const filesystem::path& path, uint64_t most) {
+  // Whatever is there, nothing waits: a pipe without a writer would.
+  const Descriptor file(open_again(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status;
+  if (file.value < 0 || fstat(file.value, &status) < 0 || !S_ISREG(status.st_mode))
+    return std::nullopt;
+  if ((status.st_uid != geteuid() && status.st_uid != 0) || uint64_t(status.st_size) > most)
+    return std::nullopt;
+  std::string bytes(size_t(status.st_size), '\0');
+  for (size_t length = 0; length < bytes.size();) {
+    const ssize_t count = read(file.value, bytes.data() + length, bytes.size() - length);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return std::nullopt;
+    length += size_t(count);
+  }
+  // On a file system that is only read, the order of use is not kept.
+  [[maybe_unused]] const bool touched = futimens(file.value, nullptr) == 0;
+  return bytes;
+}
+
+/// "" or why there is no such folder. What is made is for its owner alone, as caches of users are.
+std::string make_folders(const filesystem::path& folder) {
+  std::error_code error;
+  if (filesystem::is_directory(folder, error)) return "";
+  if (folder.has_parent_path() && folder.parent_path() != folder) {
+    if (std::string reason = make_folders(folder.parent_path()); !reason.empty()) return reason;
+  }
+  if (mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return "";
+  return fmt::format("cannot make the folder '{}': {}", folder.string(),
+                     std::generic_category().message(errno));
+}
+
+bool is_hexadecimal(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// Whether a cache gives such a name to a file, or to one that it is writing.
+bool is_name(std::string_view name) {
+  constexpr size_t digits = kDigits - kFolderDigits;
+  return name.size() > digits && is_hexadecimal(name.substr(0, digits)) &&
+         name.substr(digits).starts_with(kFileEnding);
+}
+
+struct KeptFile {
+  filesystem::path path;
+  filesystem::file_time_type used;
+  uint64_t bytes = 0;
+};
+
+void add_files(const filesystem::path& folder, std::vector<KeptFile>& files) {
+  std::error_code error;
+  for (filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    if (!is_name(at->path().filename().string()) || !at->is_regular_file(gone)) continue;
+    KeptFile file{at->path(), at->last_write_time(gone), 0};
+    if (!gone) file.bytes = at->file_size(gone);
+    if (!gone) files.push_back(std::move(file));
+  }
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+FileCache::FileCache(filesystem::path folder, uint64_t most_bytes)
+    : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+
+filesystem::path FileCache::path_of(std::string_view key) const {
+  std::string name;
+  for (const char byte : hash_of(key))
+    name += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return folder_ / name.substr(0, kFolderDigits) /
+         (name.substr(kFolderDigits) + std::string(kFileEnding));
+}
+
+std::optional<std::string> FileCache::find(std::string_view key) const {
+  if (folder_.empty()) return std::nullopt;
+  const std::optional<std::string> bytes = bytes_of(path_of(key), most_bytes_);
+  return bytes ? content_of(*bytes, key) : std::nullopt;
+}
+
+std::string FileCache::keep(std::string_view key, std::string_view content) const {
+  if (folder_.empty()) return "";
+  const filesystem::path path = path_of(key);
+  if (std::string reason = make_folders(path.parent_path()); !reason.empty()) return reason;
+  std::string bytes(kMagic);
+  bytes += number_bytes(key.size()) + number_bytes(content.size());
+  bytes += key;
+  bytes += content;
+  bytes += hash_of(bytes);
+  try {
+    AtomicFile file(path);
+    file.write(bytes);
+    file.commit(/*synced=*/false);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void FileCache::trim() const {
+  if (folder_.empty()) return;
+  std::vector<KeptFile> files;
+  std::error_code error;
+  for (filesystem::directory_iterator at(folder_, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.size() == kFolderDigits && is_hexadecimal(name)) add_files(at->path(), files);
+  }
+  uint64_t sum = 0;
+  for (const KeptFile& file : files) sum += file.bytes;
+  if (sum <= most_bytes_) return;
+  std::ranges::sort(files, std::ranges::less{}, &KeptFile::used);
+  for (const KeptFile& file : files) {
+    if (sum <= most_bytes_) return;
+    // Another process may have been quicker.
+    unlink(file.path.c_str());
+    sum -= file.bytes;
+  }
+}
+
+FileCache file_cache_of_environment() {
+  const std::string chosen = variable("GRAPHC_CACHE");
+  if (chosen == "none") return {};
+  if (!chosen.empty()) return FileCache(chosen);
+  // The standard of these folders has relative ones passed over.
+  const filesystem::path caches = variable("XDG_CACHE_HOME");
+  if (caches.is_absolute()) return FileCache(caches / "graphc");
+  const filesystem::path home = variable("HOME");
+  return home.is_absolute() ? FileCache(home / ".cache" / "graphc") : FileCache();
+}
+
+}  // namespace graphc

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cache of files: what is found is what was kept, whatever became of the files in between.
+#include "runtime/files/file_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "runtime/files/files.h"
+#include "tests/testing/temporary_folder.h"
+
+namespace graphc {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+namespace filesystem = std::filesystem;
+
+const std::string kKey = "a key\n\0of two lines", kContent = std::string("content\0of bytes", 16);
+
+TEST(FileCache, FindsWhatWasKept) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path() / "not" / "there");
+  EXPECT_EQ(cache.find(kKey), std::nullopt);
+  EXPECT_EQ(cache.keep(kKey, kContent), "");
+  EXPECT_EQ(cache.find(kKey), kContent);
+  EXPECT_EQ(cache.find("another key"), std::nullopt);
+  EXPECT_EQ(cache.keep("another key", ""), "");
+  EXPECT_EQ(cache.find("another key"), "");
+  EXPECT_EQ(cache.keep(kKey, "newer"), "");
+  EXPECT_EQ(FileCache(cache.folder()).find(kKey), "newer");
+  struct stat status;
+  ASSERT_EQ(stat(cache.folder().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0077, 0u) << "the folder is for others too";
+}
+
+TEST(FileCache, WithoutAFolderNothingIsKept) {
+  const FileCache cache;
+  EXPECT_EQ(cache.keep(kKey, kContent), "");
+  EXPECT_EQ(cache.find(kKey), std::nullopt);
+  cache.trim();
+}
+
+/// Writes what a damaged file has; plainly, as nobody waits for the disk here.
+void overwrite(const filesystem::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// That the cache neither takes what is at the key's path, nor is stopped by it.
+void expect_replaced(const FileCache& cache, const std::string& what) {
+  EXPECT_EQ(cache.find(kKey), std::nullopt) << what;
+  EXPECT_EQ(cache.keep(kKey, kContent), "") << what;
+  EXPECT_EQ(cache.find(kKey), kContent) << what;
+}
+
+TEST(FileCache, ADamagedFileIsNotUsedAndIsReplaced) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path());
+  cache.keep(kKey, kContent);
+  const filesystem::path path = cache.path_of(kKey);
+  const std::string whole = read_file(path);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] ^= 1;
+    overwrite(path, damaged);
+    expect_replaced(cache, fmt::format("byte {}", i));
+    overwrite(path, whole.substr(0, i));
+    expect_replaced(cache, fmt::format("cut short to {} bytes", i));
+  }
+  for (const std::string& longer : {whole + '\0', whole + whole, '\0' + whole}) {
+    overwrite(path, longer);
+    expect_replaced(cache, "longer");
+  }
+}
+
+TEST(FileCache, WhatIsNotItsOwnIsNotUsed) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path());
+  const filesystem::path path = cache.path_of(kKey);
+  // As if two keys had one hash.
+  cache.keep("another key", "of it");
+  filesystem::create_directories(path.parent_path());
+  filesystem::copy_file(cache.path_of("another key"), path);
+  expect_replaced(cache, "a file of another key");
+  filesystem::rename(path, folder.path() / "elsewhere");
+  filesystem::create_symlink(folder.path() / "elsewhere", path);
+  expect_replaced(cache, "a link");
+  filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(cache.find(kKey), std::nullopt);
+  EXPECT_THAT(cache.keep(kKey, kContent), HasSubstr("not a regular file"));
+  filesystem::remove(path);
+  filesystem::create_directory(path);
+  EXPECT_EQ(cache.find(kKey), std::nullopt);
+  EXPECT_THAT(cache.keep(kKey, kContent), HasSubstr("Is a directory"));
+}
+
+TEST(FileCache, AFileOfAnotherUserIsNotUsed) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path());
+  cache.keep(kKey, kContent);
+  // Only root gives files away.
+  const bool given = chown(cache.path_of(kKey).c_str(), 12345, gid_t(-1)) == 0;
+  EXPECT_EQ(given, geteuid() == 0);
+  EXPECT_EQ(cache.find(kKey).has_value(), !given);
+}
+
+TEST(FileCache, AFolderThatCannotBeWrittenIsAReasonAndNoError) {
+  const TemporaryFolder folder;
+  const FileCache below(folder.add("file", "") / "cache");
+  EXPECT_THAT(below.keep(kKey, kContent), HasSubstr("Not a directory"));
+  EXPECT_EQ(below.find(kKey), std::nullopt);
+  below.trim();
+  const FileCache none("/proc/graphc");
+  EXPECT_THAT(none.keep(kKey, kContent), HasSubstr("cannot make the folder '/proc/graphc'"));
+}
+
+TEST(FileCache, SeveralProcessesAtATime) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path() / "cache", 20000);
+  // Contents of one key differ in length, so that a mixture is none of them.
+  const auto content_of = [](int key, int process) {
+    return std::string(size_t(400 + 100 * process), char('a' + key));
+  };
+  std::vector<pid_t> children;
+  for (int process = 0; process < 4; ++process) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    bool right = true;
+    for (int i = 0; i < 200; ++i) {
+      const int key = (i + process) % 10;
+      right &= cache.keep(std::to_string(key), content_of(key, process)).empty();
+      const std::optional<std::string> found = cache.find(std::to_string(key));
+      right &= !found || *found == content_of(key, int(found->size() - 400) / 100);
+      if (i % 20 == 0) FileCache(cache.folder(), 1000).trim();
+    }
+    _exit(right ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  for (const auto& entry : filesystem::recursive_directory_iterator(cache.folder()))
+    EXPECT_THAT(entry.path().string(), ::testing::Not(HasSubstr(".tmp")));
+}
+
+TEST(FileCache, WhatWasNotUsedForLongestGoesFirst) {
+  const TemporaryFolder folder;
+  const std::string content(1000, 'x');
+  const FileCache cache(folder.path(), 4400);
+  const auto now = filesystem::file_time_type::clock::now();
+  for (int i = 0; i < 6; ++i) {
+    cache.keep(std::to_string(i), content);
+    filesystem::last_write_time(cache.path_of(std::to_string(i)),
+                                now - std::chrono::hours(100 - i));
+  }
+  const auto mine = folder.add("00/mine.txt", content), other = folder.add("notes", content);
+  const auto half = folder.add("00/000000000000000000000000000000.graphc.1.2.graphc.tmp",
+                               content);  // of a killed process
+  filesystem::last_write_time(half, now - std::chrono::hours(1000));
+  EXPECT_EQ(cache.find("0"), content);
+  cache.trim();
+  EXPECT_EQ(cache.find("0"), content) << "it was used just now";
+  for (const char* key : {"1", "2"}) EXPECT_EQ(cache.find(key), std::nullopt) << key;
+  for (const char* key : {"3", "4", "5"}) EXPECT_EQ(cache.find(key), content) << key;
+  EXPECT_FALSE(filesystem::exists(half));
+  EXPECT_TRUE(filesystem::exists(mine));
+  EXPECT_TRUE(filesystem::exists(other));
+}
+
+/// A variable of the environment that is as it was when the scope is left.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* before = getenv(name)) before_ = before;
+    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
+  }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(FileCache, IsWhereTheEnvironmentSays) {
+  const auto folder = [](const char* cache, const char* caches, const char* home) {
+    const Variable variables[] = {
+        {"GRAPHC_CACHE", cache}, {"XDG_CACHE_HOME", caches}, {"HOME", home}};
+    return file_cache_of_environment().folder().string();
+  };
+  EXPECT_EQ(folder("/mine", "/caches", "/home/me"), "/mine");
+  EXPECT_EQ(folder("none", "/caches", "/home/me"), "");
+  EXPECT_EQ(folder(nullptr, "/caches", "/home/me"), "/caches/graphc");
+  EXPECT_EQ(folder("", "/caches", "/home/me"), "/caches/graphc");
+  EXPECT_EQ(folder(nullptr, "relative", "/home/me"), "/home/me/.cache/graphc");
+  EXPECT_EQ(folder(nullptr, nullptr, "/home/me"), "/home/me/.cache/graphc");
+  EXPECT_EQ(folder(nullptr, nullptr, nullptr), "");
+}
+
+}  // namespace
+}  // namespace graphc
