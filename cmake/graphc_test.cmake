@@ -46,7 +46,8 @@ function(graphc_discover_ target filter labels)
     WORKING_DIRECTORY "${CMAKE_BINARY_DIR}"
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+    # The user's kept kernels are not the tests'.
+    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} ENVIRONMENT GRAPHC_CACHE=none)
 endfunction()
 
 # graphc_use_mocks(target): a test that sets GRAPHC_CUDA_LIBRARIES to GRAPHC_MOCK_FOLDER, and so has

@@ -47,6 +47,7 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                 fmt::format("target '{}' has no precision '{}': it has {}", target.name,
                             options.precision, fmt::join(target.precisions, ", ")));
   }
+  if (target.open != nullptr) target.open(report);
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
   if (options.verify) verify(*graph);

@@ -26,23 +26,28 @@ struct CompileOptions {
   std::string placement = "auto";
   /// What to compile for: features of a CPU ("x86-64-v3"), the architecture of a GPU ("sm_90a");
   /// empty: those of this machine.
-  std::string cpu;
-  int threads = 0;     ///< 0: the cores the process may use
+  std::string architecture;
+  int threads = 0;  ///< 0: the cores the process may use
+  /// Use what earlier processes have compiled, and keep for later ones what this does, in the
+  /// folder of GRAPHC_CACHE (runtime/files/file_cache.h). Only the CUDA target does.
+  bool disk_cache = true;
   bool verify = true;  ///< check the graph before and after every pass
 };
 
 /// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds:
 /// each begins where the one before it ended, so they add up to the time since the report was made.
 struct CompileReport {
-  double trace_s = 0;     ///< the user's function, to a graph
-  double passes_s = 0;    ///< graph to graph, checks of the graph included
-  double plan_s = 0;      ///< kernels to a memory plan and a list of calls
-  double emit_s = 0;      ///< kernels to the input of the code generator
-  double codegen_s = 0;   ///< to machine code
-  double link_s = 0;      ///< to addresses
-  double allocate_s = 0;  ///< arenas, states and threads
-  int64_t kernels = 0;    ///< distinct kernels compiled
-  int64_t cache_hits = 0;
+  double trace_s = 0;      ///< the user's function, to a graph
+  double driver_s = 0;     ///< a GPU's driver opened and started, once a process, and its context
+  double library_s = 0;    ///< the library that generates code opened, once a process: NVRTC
+  double passes_s = 0;     ///< graph to graph, checks of the graph included
+  double plan_s = 0;       ///< kernels to a memory plan and a list of calls
+  double emit_s = 0;       ///< kernels to the input of the code generator
+  double codegen_s = 0;    ///< to machine code: LLVM, NVRTC
+  double link_s = 0;       ///< to addresses, or into a GPU
+  double allocate_s = 0;   ///< arenas, states and threads
+  int64_t kernels = 0;     ///< distinct kernels compiled
+  int64_t cache_hits = 0;  ///< those that this process or, on disk, another one had compiled
   int64_t peak_bytes = 0;  ///< of the arena while it runs; 0 when the target does not plan it
   std::vector<PassTime> passes;
   std::vector<Remark> remarks;
@@ -58,7 +63,8 @@ struct CompileReport {
   }
 
   double total_s() const {
-    return trace_s + passes_s + plan_s + emit_s + codegen_s + link_s + allocate_s;
+    return trace_s + driver_s + library_s + passes_s + plan_s + emit_s + codegen_s + link_s +
+           allocate_s;
   }
 };
 
@@ -76,8 +82,9 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
 
-/// Empties every target's cache of kernels, so that the next compilation generates all it needs.
-/// What is compiled stays as it is.
+/// Empties every target's cache of kernels in this process, so that the next compilation generates
+/// all it needs, or takes it from the disk (CompileOptions::disk_cache). What is compiled stays as
+/// it is.
 void clear_code_caches();
 /// Kernels that this process has generated or loaded so far, on every target. It stands still while
 /// executables run.

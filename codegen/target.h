@@ -18,11 +18,17 @@ struct Target {
   std::string_view summary;  ///< one line for people
   /// The values of CompileOptions::precision it takes; the first is its own.
   std::span<const std::string_view> precisions;
-  /// What else of CompileOptions has a meaning for it: "threads", "variant", "unroll", "cpu".
+  /// What else of CompileOptions has a meaning for it, as it is called on a command line:
+  /// "threads", "variant", "unroll", "cpu" (the architecture).
   std::span<const std::string_view> options;
-  /// The values of CompileOptions::cpu whose code can run here, where it takes that option; else
-  /// null.
+  /// Whether an architecture may stand behind its name: "cuda:sm_90a".
+  bool has_architectures = false;
+  /// The values of CompileOptions::architecture whose code can run here, where it takes the option
+  /// "cpu"; else null.
   std::vector<std::string> (*cpus)() = nullptr;
+  /// Opens what it needs of the machine, where that takes time: the report says how long. What is
+  /// missing, unavailable() says. Null where there is nothing to open.
+  void (*open)(CompileReport& report) = nullptr;
   /// Why it cannot run here; empty when it can.
   std::string (*unavailable)();
   /// Runs the passes the target wants, and makes something that runs. Fills in the report's parts
@@ -52,6 +58,10 @@ extern const Target reference;
 std::span<const Target* const> all_targets();
 /// The target called `name`. Throws ErrorKind::usage naming what there is.
 const Target& target(std::string_view name);
+/// The target that is typed: default_target() for nothing, a name, or a name with an architecture
+/// behind a colon ("cuda:sm_90a"), which goes into the options. Throws ErrorKind::usage for a name
+/// that is not known, and an architecture of a target that has none or not this one.
+const Target& target(std::string_view typed, CompileOptions& options);
 /// The first target that can run here.
 const Target& default_target();
 

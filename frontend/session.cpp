@@ -39,7 +39,7 @@ double Outputs::scalar() const { return Tensor(*this).literal().reshaped({}).ele
 Session::Session(Model& model, SessionOptions options)
     : model_(model),
       options_(std::move(options)),
-      target_(options_.target.empty() ? &default_target() : &graphc::target(options_.target)) {
+      target_(&graphc::target(options_.target, options_.compile)) {
   if (!options_.announce) {
     options_.announce = [](const std::string& line) { write_message(line); };
   }

@@ -18,7 +18,8 @@
 namespace graphc {
 
 struct SessionOptions {
-  std::string target;  ///< empty: the first that can run here
+  /// A name, or a name and an architecture: "cuda:sm_90a"; empty: the first that can run here.
+  std::string target;
   CompileOptions compile;
   uint64_t seed = 0;  ///< of initial values and of what is drawn while training
   int kept = 8;       ///< compiled shapes of a graph; the least recently used goes

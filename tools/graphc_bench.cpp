@@ -103,9 +103,9 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
-  const Target& on = target(options.target);
-  options.given.check(on, options.compile);
+  const Target& on = commands::chosen_target(options.target, options.compile, options.given);
   options.settings.warm = options.cache == "warm";
+  options.compile.disk_cache = options.settings.warm;
   const Subjects subjects = subjects_of(options);
   // What takes threads computes on this machine's cores: their peak says nothing of other targets.
   std::optional<PeakMeter> meter;

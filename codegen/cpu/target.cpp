@@ -80,7 +80,7 @@ constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll
 namespace cpu {
 
 CpuFeatures cpu_of(const CompileOptions& options) {
-  return options.cpu.empty() ? host_cpu() : cpu_named(options.cpu);
+  return options.architecture.empty() ? host_cpu() : cpu_named(options.architecture);
 }
 
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,

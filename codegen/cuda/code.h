@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "codegen/compile.h"
 #include "codegen/cuda/kernel_text.h"
 #include "runtime/cuda/device.h"
+#include "runtime/files/file_cache.h"
 
 namespace graphc::cuda {
 
@@ -17,17 +19,20 @@ struct LoadedKernel {
   Kernel kernel;
 };
 
-/// What became of a list of texts.
-struct LoadedCode {
-  std::vector<std::shared_ptr<const LoadedKernel>> kernels;  ///< in the order of the texts
-  double compile_s = 0;                                      ///< NVRTC
-  double load_s = 0;                                         ///< into the device
-  int64_t compiled = 0, cached = 0;
+using KernelPtr = std::shared_ptr<const LoadedKernel>;
+
+/// What is to become of texts.
+struct CodeOptions {
+  std::string architecture;  ///< as compile_text() takes it
+  FileCache files;           ///< of what other processes have compiled
 };
 
-/// Compiles texts, several at a time, and loads them; what this process has already is taken from
-/// its cache.
-LoadedCode load_kernels(const DevicePtr& device, const std::vector<KernelText>& texts);
+/// The texts' kernels, in their order. What this process has already is taken from its cache, the
+/// images of other processes from their files; the other texts are compiled, several at a time, and
+/// kept in files. The report gets the phases `codegen` and `link`, the numbers of kernels, and a
+/// remark if no file can be written.
+std::vector<KernelPtr> load_kernels(const DevicePtr& device, const std::vector<KernelText>& texts,
+                                    const CodeOptions& options, CompileReport& report);
 
 /// The options that every text is compiled with: no product and sum is joined, unless the text says
 /// so, so that a value has the same bits wherever it is computed.

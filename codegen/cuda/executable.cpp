@@ -7,7 +7,6 @@
 #include "codegen/cuda/machine.h"
 #include "codegen/plan/run_table.h"
 #include "ir/error.h"
-#include "runtime/clock.h"
 
 namespace graphc::cuda {
 namespace {
@@ -46,28 +45,20 @@ void DeviceState::bring(std::byte* home) const {
 }
 
 GpuExecutable::GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device,
-                             std::string_view placements)
+                             std::string_view placements, const CodeOptions& code,
+                             CompileReport& report)
     : Executable(std::move(signature)),
       device_(std::move(device)),
       stream_(std::make_shared<Stream>(device_)) {
-  double clock = steady_seconds();
-  const auto lap = [&clock] {
-    const double begun = clock;
-    clock = steady_seconds();
-    return clock - begun;
-  };
+  report.lap(&CompileReport::allocate_s);
   plan_ = make_plan(kernels, gpu_machine());
-  times_.plan_s = lap();
+  report.lap(&CompileReport::plan_s);
   launches_ = make_launches(plan_, gpu_of(*device_), placements);
-  times_.emit_s = lap();
-  code_ = load_kernels(device_, launches_.kernels);
-  times_.codegen_s = code_.compile_s;
-  times_.link_s = lap() - code_.compile_s;
-  times_.kernels = code_.compiled;
-  times_.cache_hits = code_.cached;
+  report.lap(&CompileReport::emit_s);
+  kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();
   record_step();
-  times_.allocate_s = lap();
+  report.lap(&CompileReport::allocate_s);
 }
 
 DeviceBuffer GpuExecutable::buffer(int64_t bytes, const std::string& what) const {
@@ -142,7 +133,7 @@ void GpuExecutable::launch(const Launch& launch) const {
   LaunchShape shape;
   shape.grid = launch.grid.blocks;
   shape.block = launch.grid.threads;
-  const Kernel& kernel = code_.kernels[size_t(launch.kernel)]->kernel;
+  const Kernel& kernel = kernels_[size_t(launch.kernel)]->kernel;
   shape.dynamic_shared = launch.shared_bytes;
   if (shape.dynamic_shared > 0) kernel.allow_dynamic_shared(shape.dynamic_shared);
   if (launch.meeting_groups > 0) {

@@ -13,12 +13,6 @@
 
 namespace graphc::cuda {
 
-/// What compiling a plan took; the parts are disjoint.
-struct PlanTimes {
-  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0, allocate_s = 0;
-  int64_t kernels = 0, cache_hits = 0;
-};
-
 /// A state's content in the memory of a device.
 class DeviceState : public AwayForm {
  public:
@@ -44,13 +38,12 @@ class DeviceState : public AwayForm {
 class GpuExecutable : public Executable {
  public:
   /// Plans `kernels`, the graph after fuse, and compiles and loads its code; `placements` as
-  /// CompileOptions::placement. Throws ErrorKind::resource without the memory, naming the plan's
-  /// largest buffers.
+  /// CompileOptions::placement. The report gets what each part took. Throws ErrorKind::resource
+  /// without the memory, naming the plan's largest buffers.
   GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device,
-                std::string_view placements);
+                std::string_view placements, const CodeOptions& code, CompileReport& report);
 
   const Plan& plan() const { return plan_; }
-  const PlanTimes& times() const { return times_; }
   const Launches& launches() const { return launches_; }
 
  private:
@@ -76,9 +69,8 @@ class GpuExecutable : public Executable {
 
   DevicePtr device_;
   Plan plan_;
-  PlanTimes times_;
   Launches launches_;
-  LoadedCode code_;
+  std::vector<KernelPtr> kernels_;
   std::shared_ptr<const Stream> stream_;
   DeviceBuffer arena_, fault_, scratch_, arrived_;
   std::vector<DeviceBuffer> inputs_, outputs_, constants_, forms_;

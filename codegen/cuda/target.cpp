@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/executable.h"
@@ -26,17 +25,32 @@ std::string why_not() {
   return {};
 }
 
+void open_cuda(CompileReport& report) {
+  const bool driver = cuda::driver_present();
+  report.lap(&CompileReport::driver_s);
+  if (driver) cuda::nvrtc_present();
+  report.lap(&CompileReport::library_s);
+}
+
+/// What to compile for: what the options say, which must be the GPU's, or what suits it best.
+std::string architecture_on(const cuda::Device& device, const CompileOptions& options) {
+  const std::string& wanted = options.architecture;
+  if (wanted.empty()) return device.architecture();
+  const int number = device.properties().major * 10 + device.properties().minor;
+  if (cuda::architecture_number(wanted) == number) return wanted;
+  throw resource_error("target 'cuda:{}' cannot run here: the GPU is of architecture sm_{}", wanted,
+                       number);
+}
+
 std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
                                          CompileReport& report) {
-  const GraphPtr kernels = form_kernels_for(graph, options, report);
   const cuda::DevicePtr device = cuda::Device::open();
-  if (!options.cpu.empty() && options.cpu != device->architecture()) {
-    throw resource_error("target 'cuda:{}' cannot run here: the GPU is of architecture {}",
-                         options.cpu, device->architecture());
-  }
+  const cuda::CodeOptions code{architecture_on(*device, options),
+                               options.disk_cache ? file_cache_of_environment() : FileCache()};
+  report.lap(&CompileReport::driver_s);
+  const GraphPtr kernels = form_kernels_for(graph, options, report);
   auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), *kernels, device,
-                                                          options.placement);
-  report.lap(&CompileReport::allocate_s);
+                                                          options.placement, code, report);
   for (const cuda::Launch& launch : executable->launches().step) {
     if (!launch.note.empty())
       report.remarks.push_back({"placement",
@@ -44,22 +58,12 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
                                 {},
                                 launch.note});
   }
-  const cuda::PlanTimes& times = executable->times();
-  report.plan_s += times.plan_s;
-  report.emit_s += times.emit_s;
-  report.codegen_s += times.codegen_s;
-  report.link_s += times.link_s;
-  // The rest opened the device and took memory.
-  report.allocate_s -= times.plan_s + times.emit_s + times.codegen_s + times.link_s;
-  report.kernels += times.kernels;
-  report.cache_hits += times.cache_hits;
   report.peak_bytes = executable->plan().arena_bytes;
   return executable;
 }
 
 constexpr std::array<std::string_view, 1> kCudaPrecisions{"f32"};
-constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
-                                                       "architecture"};
+constexpr std::array<std::string_view, 3> kCudaOptions{"variant", "unroll", "placement"};
 constexpr std::array<std::string_view, 4> kPlacements{"auto", "streamed", "grid", "block"};
 constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
 
@@ -82,30 +86,27 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   CompileReport report;
   const Plan plan = make_plan(*form_kernels_for(graph, options, report), cuda::gpu_machine());
   const cuda::Launches launches =
-      cuda::make_launches(plan, cuda::gpu_of(options.cpu), options.placement);
+      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement);
   if (stage == "plan") return print(plan) + loops_text(launches);
   std::string text;
   for (const cuda::KernelText& kernel : launches.kernels) {
     if (!text.empty()) text += "\n";
     text += stage == "cuda" ? kernel.text
                             : cuda::ptx_of(kernel.text, kernel.name + ".cu",
-                                           options.cpu.empty() ? kShownArchitecture : options.cpu,
+                                           options.architecture.empty() ? kShownArchitecture
+                                                                        : options.architecture,
                                            cuda::compiler_options());
   }
   return text;
 }
 
-/// sm_80, sm_90a: what a kernel can be compiled for; and where matrices can lie.
 void check_cuda_options(const CompileOptions& options) {
   if (std::ranges::find(kPlacements, options.placement) == kPlacements.end()) {
     throw Error(ErrorKind::usage, {},
                 fmt::format("--placement: unknown placement '{}': there is {}", options.placement,
                             fmt::join(kPlacements, ", ")));
   }
-  static const std::regex architecture("sm_[0-9]+[af]?");
-  if (options.cpu.empty() || std::regex_match(options.cpu, architecture)) return;
-  throw Error(ErrorKind::usage, {},
-              fmt::format("'{}' is no architecture: wanted one like sm_80 or sm_90a", options.cpu));
+  if (!options.architecture.empty()) cuda::architecture_number(options.architecture);
 }
 
 }  // namespace
@@ -115,6 +116,8 @@ constinit const Target targets::cuda{
     .summary = "NVIDIA GPUs: CUDA text through NVRTC",
     .precisions = kCudaPrecisions,
     .options = kCudaOptions,
+    .has_architectures = true,
+    .open = open_cuda,
     .unavailable = why_not,
     .compile = compile_cuda,
     .clear_code_cache = cuda::clear_code_cache,

@@ -159,18 +159,40 @@ struct Architecture {
   std::string suffix;  ///< "a" or ""
 };
 
-Architecture parse_architecture(const std::string& text) {
+/// What a GPU can be, where there is no NVRTC to say so.
+constexpr std::array kArchitectures{75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121};
+
+/// What is wrong with an architecture that was typed, or nothing.
+std::string problem_of(const std::string& text, Architecture& architecture) {
   static const std::regex form("(sm|compute)_([1-9][0-9]{1,3})([af]?)");
   std::smatch match;
-  if (!std::regex_match(text, match, form)) {
-    throw input_error({}, "'{}' is no architecture; wanted one like sm_90a or compute_90", text);
+  if (!std::regex_match(text, match, form))
+    return fmt::format("'{}' is no architecture; wanted one like sm_90a or compute_90", text);
+  architecture = {match[1] == "compute", std::stoi(match[2]), match[3]};
+  const int number = architecture.number;
+  const LoadedNvrtc& loaded = loaded_nvrtc();
+  const bool present = loaded.library.why_not.empty();
+  const std::vector<int> known =
+      present ? loaded.architectures
+              : std::vector<int>(kArchitectures.begin(), kArchitectures.end());
+  if (!std::ranges::binary_search(known, number)) {
+    return present ? fmt::format("NVRTC {} does not know {}; it compiles for sm_{}",
+                                 loaded.library.version, text, fmt::join(known, ", sm_"))
+                   : fmt::format("'{}' is no architecture; there is sm_{}", text,
+                                 fmt::join(known, ", sm_"));
   }
-  const Architecture architecture{match[1] == "compute", std::stoi(match[2]), match[3]};
-  const LoadedNvrtc& loaded = present();
-  if (!std::ranges::binary_search(loaded.architectures, architecture.number)) {
-    throw input_error({}, "NVRTC {} does not know {}; it compiles for sm_{}",
-                      loaded.library.version, text, fmt::join(loaded.architectures, ", sm_"));
-  }
+  // Instructions of one GPU alone came with 9.0, those of its family with 10.0.
+  const int oldest = architecture.suffix == "a" ? 90 : architecture.suffix == "f" ? 100 : 0;
+  if (number >= oldest) return "";
+  return fmt::format("'{}' is no architecture; '{}' stands behind sm_{} and newer", text,
+                     architecture.suffix, oldest);
+}
+
+Architecture parse_architecture(const std::string& text) {
+  Architecture architecture;
+  present();
+  if (const std::string problem = problem_of(text, architecture); !problem.empty())
+    throw input_error({}, "{}", problem);
   return architecture;
 }
 
@@ -226,6 +248,16 @@ std::string ptx_of(const std::string& text, const std::string& name,
 }
 
 std::vector<int> nvrtc_architectures() { return present().architectures; }
+
+int architecture_number(const std::string& text) {
+  Architecture architecture;
+  std::string problem = problem_of(text, architecture);
+  if (problem.empty() && architecture.ptx)
+    problem = fmt::format("'{}' is no architecture of a GPU; wanted sm_{}{}", text,
+                          architecture.number, architecture.suffix);
+  if (!problem.empty()) throw Error(ErrorKind::usage, {}, problem);
+  return architecture.number;
+}
 
 std::string architecture_for(int major, int minor) {
   const LoadedNvrtc& loaded = present();

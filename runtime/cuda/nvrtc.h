@@ -40,6 +40,11 @@ std::string ptx_of(const std::string& text, const std::string& name,
 /// What this NVRTC compiles for: 75, 80, ... ascending. Throws ErrorKind::resource without NVRTC.
 std::vector<int> nvrtc_architectures();
 
+/// The compute capability of an architecture of a GPU: 90 of "sm_90a". Throws ErrorKind::usage for
+/// one that this NVRTC does not know, or, where there is none, that no NVRTC of CUDA 13 does; the
+/// error says which there are.
+int architecture_number(const std::string& architecture);
+
 /// What to compile for to run on a GPU of compute capability major.minor: the GPU's own
 /// architecture ("sm_90a", "sm_86"), or, when this NVRTC is too old to know it, PTX of the newest
 /// that it knows ("compute_90"). Throws ErrorKind::resource for a GPU too old for this NVRTC.

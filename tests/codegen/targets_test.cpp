@@ -62,7 +62,7 @@ TEST(Targets, GetTheOptionsTheyTakeAndNoOthers) {
     EXPECT_EQ(options.variant, level.takes("variant") ? "basic" : "fused") << level.text();
     EXPECT_EQ(options.unroll, level.takes("unroll") ? "3" : "auto") << level.text();
     EXPECT_EQ(options.threads, level.takes("threads") ? 3 : 0) << level.text();
-    EXPECT_EQ(options.cpu.empty(), !level.takes("cpu")) << level.text();
+    EXPECT_EQ(options.architecture.empty(), !level.takes("cpu")) << level.text();
   }
 }
 

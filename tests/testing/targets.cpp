@@ -59,6 +59,7 @@ const std::vector<TestTarget>& all_test_targets() {
     // The CUDA target gets a driver and a compiler that run its text in the emulator, unless the
     // environment names others.
     setenv("GRAPHC_CUDA_LIBRARIES", GRAPHC_MOCK_FOLDER, 0);
+    setenv("GRAPHC_CACHE", "none", 1);
     std::vector<TestTarget> made;
     for (const Target* target : all_targets()) made.push_back({target});
     for (const TestTarget& row : kRows) {
@@ -76,7 +77,7 @@ bool TargetLevel::takes(std::string_view option) const {
 
 CompileOptions TargetLevel::options(CompileOptions wanted) const {
   const CompileOptions plain;
-  wanted.cpu = cpu;
+  wanted.architecture = cpu;
   if (takes("placement")) wanted.placement = placement;
   if (!takes("variant")) wanted.variant = plain.variant;
   if (!takes("unroll")) wanted.unroll = plain.unroll;

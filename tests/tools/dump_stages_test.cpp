@@ -68,7 +68,7 @@ TEST(DumpStages, CodeStandsUnderItsNest) {
 
 TEST(DumpStages, ALesserCpuHasItsOwnCode) {
   CompileOptions options;
-  options.cpu = "x86-64";
+  options.architecture = "x86-64";
   const std::string text = shown("asm", options);
   EXPECT_THAT(text, AllOf(HasSubstr("%xmm"), Not(HasSubstr("%ymm")), Not(HasSubstr("%zmm"))));
 }

@@ -59,8 +59,9 @@ class FileSubject : public Subject {
     CompileReport report;
     const GraphPtr graph = read_().graph(drawn_->name());
     report.lap(&CompileReport::trace_s);
-    executable_ =
-        graphc::compile(graph, target(configuration().target), configuration().compile, report);
+    CompileOptions options = configuration().compile;
+    const Target& on = target(configuration().target, options);
+    executable_ = graphc::compile(graph, on, options, report);
     for (const Tensor& state : initial_)
       states_.push_back(&stored_.emplace_back(Tensor(state.copy())));
     for (const Argument& output : executable_->signature().outputs)

@@ -26,11 +26,10 @@ bool report(const Agreement& agreement) {
   return agreement.agrees;
 }
 
-int check(const CheckCommand& options) {
+int check(CheckCommand& options) {
   const Module module = read_module(options.file);
   verify(module);
-  const Target& on = options.target.empty() ? default_target() : target(options.target);
-  options.given.check(on, options.how.compile);
+  const Target& on = chosen_target(options.target, options.how.compile, options.given);
   // Refuses what no variant knows before anything runs.
   const std::string& variant = options.how.compile.variant;
   standard_pipeline(variant.empty() ? all_variants()[0] : variant, options.how.compile.unroll);

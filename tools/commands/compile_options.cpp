@@ -28,7 +28,7 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view na
         ->capture_default_str();
   }
   GRAPHC_CHECK(name == "cpu", "no such option: {}", name);
-  return app.add_option("--cpu", compile.cpu, "a lesser CPU to compile for: x86-64-v3");
+  return app.add_option("--cpu", compile.architecture, "a lesser CPU to compile for: x86-64-v3");
 }
 
 }  // namespace
@@ -40,14 +40,18 @@ void GivenOptions::watch(std::string_view name, CLI::Option* option) {
 void GivenOptions::check(const Target& on, const CompileOptions& compile) const {
   for (std::string_view name : names_) {
     if (std::ranges::find(on.options, name) != on.options.end()) continue;
-    // An architecture stands behind the target's name and is no option of its own.
-    std::vector<std::string_view> options(on.options.begin(), on.options.end());
-    std::erase(options, "architecture");
     const std::string known =
-        options.empty() ? "" : fmt::format(": it has --{}", fmt::join(options, ", --"));
+        on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
     throw usage_error("--{}: target '{}' has no such option{}", name, on.name, known);
   }
   if (on.check_options != nullptr) on.check_options(compile);
+}
+
+const Target& chosen_target(const std::string& typed, CompileOptions& compile,
+                            const GivenOptions& given) {
+  const Target& on = target(typed, compile);
+  given.check(on, compile);
+  return on;
 }
 
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,

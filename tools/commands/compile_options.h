@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,11 @@ class GivenOptions {
  private:
   std::vector<std::string_view> names_;
 };
+
+/// The target that `typed` names, with an architecture or without (target() of codegen/target.h),
+/// after check() of what is given.
+const Target& chosen_target(const std::string& typed, CompileOptions& compile,
+                            const GivenOptions& given);
 
 /// Adds to `app` options that set the fields `names` of `compile`, watched by `given`: "threads",
 /// "variant", "unroll", "placement", "cpu".

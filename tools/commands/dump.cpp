@@ -100,24 +100,10 @@ std::string in_protobuf(const GraphPtr& graph, const DumpCommand& options) {
   return to_pbtxt(module);
 }
 
-/// The target that the command line names: `cuda:sm_90a` is that architecture of it.
-const Target& chosen_target(DumpCommand& options) {
-  const size_t colon = options.target.find(':');
-  const std::string name = options.target.substr(0, colon);
-  const Target& on = options.target.empty() ? default_target() : target(name);
-  options.given.check(on, options.compile);
-  if (colon == std::string::npos) return on;
-  if (std::ranges::find(on.options, "architecture") == on.options.end())
-    throw usage_error("--target: '{}' has no architectures: found '{}'", name, options.target);
-  options.compile.cpu = options.target.substr(colon + 1);
-  on.check_options(options.compile);
-  return on;
-}
-
 int dump(DumpCommand& options) {
   if (!options.form.empty() && options.stage != "proto")
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
-  const Target& on = chosen_target(options);
+  const Target& on = chosen_target(options.target, options.compile, options.given);
   standard_pipeline(options.compile.variant, options.compile.unroll);  // refuses unknown ones
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {

@@ -20,8 +20,7 @@ struct GenerateCommand {
 };
 
 int generate(GenerateCommand& options) {
-  const std::string& name = options.session.target;
-  options.given.check(name.empty() ? default_target() : target(name), options.session.compile);
+  chosen_target(options.session.target, options.session.compile, options.given);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
   const auto program = program_of(checkpoint, /*parameters_only=*/true);
   Session session(program->model(), options.session);

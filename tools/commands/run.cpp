@@ -122,11 +122,11 @@ void write_value(const std::string& name, const std::string& path, const Tensor&
   }
 }
 
-int run(const RunCommand& options) {
+int run(RunCommand& options) {
   const Module module = read_module(options.file);
   verify(module);
   const GraphPtr graph = graph_of(module, options.graph);
-  const Target& on = options.target.empty() ? default_target() : target(options.target);
+  const Target& on = target(options.target, options.compile);
   CompileReport report;
   const auto executable = compile(graph, on, options.compile, report);
   const Signature& signature = executable->signature();

@@ -40,10 +40,8 @@ void check_is_model(const std::string& word) {
 }
 
 /// Refuses what the target would ignore or does not know, before any data is read.
-void check_compile_options(const TrainCommand& options) {
-  const std::string& name = options.session.target;
-  const Target& on = name.empty() ? default_target() : target(name);
-  options.given.check(on, options.session.compile);
+void check_compile_options(TrainCommand& options) {
+  chosen_target(options.session.target, options.session.compile, options.given);
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 

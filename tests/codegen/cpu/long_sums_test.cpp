@@ -34,7 +34,7 @@ TEST(LongSumsCpu, OfAHundredMillionOnes) {
             "  %f = cast(%x) {dtype = f32}"
             "  return sum(%f) {axes = [0,1]}, sum(%f) {axes = [0]},"
             "         sum(reshape(%f) {shape = [100000000]}) {axes = [0]} }",
-            {ones}, {.cpu = level, .threads = 2});
+            {ones}, {.architecture = level, .threads = 2});
     EXPECT_EQ(sums[0].element(0), 1e8) << level;
     EXPECT_EQ(sums[1].element(0), 5e7) << level;
     EXPECT_EQ(sums[1].element(1), 5e7) << level;
@@ -66,7 +66,7 @@ TEST(LongSumsCpu, OfAMillionRowsAreRightToAMillionth) {
     const Literals sums =
         run("graph (%x: f32[1000000,3], %y: f32[1000000,2]) {"
             "  return sum(%x) {axes = [0]}, matmul(%x, %y) {transpose_a = true} }",
-            {x, y}, {.cpu = level, .threads = 2});
+            {x, y}, {.architecture = level, .threads = 2});
     for (int64_t i = 0; i < 3; ++i) {
       EXPECT_NEAR(sums[0].element(i) / columns[i], 1, 1e-6) << level;
       for (int64_t j = 0; j < 2; ++j)

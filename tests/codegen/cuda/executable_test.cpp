@@ -6,10 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "codegen/compile.h"
 #include "codegen/target.h"
 #include "ir/text.h"
+#include "runtime/files/files.h"
 #include "tests/runtime/cuda/mock_driver.h"
+#include "tests/testing/expect_error.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace graphc::testing {
 namespace {
@@ -135,6 +141,112 @@ TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButCopiesAndOneLaunch) {
   for (const char* none : {"cuMemAlloc_v2", "cuLaunchKernel", "cuLaunchKernelEx",
                            "cuModuleLoadDataEx", "cuGraphInstantiateWithFlags"})
     EXPECT_EQ(driver_.calls(none), 0u) << none;
+}
+
+/// The environment names this folder as the cache.
+class CudaKernelsOnDisk : public CudaExecutable {
+ protected:
+  CudaKernelsOnDisk() { choose(folder_.path() / "cache"); }
+  ~CudaKernelsOnDisk() override { choose("none"); }
+
+  static void choose(const std::filesystem::path& cache) {
+    setenv("GRAPHC_CACHE", cache.c_str(), 1);
+    clear_code_caches();
+  }
+
+  /// Compiles in what has the folder alone in common with the processes before it.
+  CompileReport compiled_anew(const CompileOptions& options = {}) {
+    clear_code_caches();
+    CompileReport report;
+    const auto counter = compile(parse_graph(kCounter), targets::cuda, options, report);
+    StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
+    EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 22)));
+    return report;
+  }
+
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> all;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+      if (entry.is_regular_file()) all.push_back(entry.path());
+    return all;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CudaKernelsOnDisk, AreCompiledOnce) {
+  const CompileReport first = compiled_anew(), second = compiled_anew();
+  EXPECT_GT(first.kernels, 0);
+  EXPECT_EQ(first.cache_hits, 0);
+  EXPECT_EQ(second.kernels, 0);
+  EXPECT_EQ(second.cache_hits, first.kernels);
+  EXPECT_EQ(files().size(), size_t(first.kernels));
+}
+
+TEST_F(CudaKernelsOnDisk, AreNotLookedAtByWhoWantsNone) {
+  const int64_t all = compiled_anew().kernels;
+  EXPECT_EQ(compiled_anew({.disk_cache = false}).kernels, all);
+  choose("none");
+  EXPECT_EQ(compiled_anew().kernels, all);
+  choose(folder_.path() / "another");
+  EXPECT_EQ(compiled_anew({.disk_cache = false}).kernels, all);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "another"));
+}
+
+TEST_F(CudaKernelsOnDisk, AreOfOneArchitecture) {
+  const int64_t all = compiled_anew().kernels;
+  EXPECT_EQ(compiled_anew({.architecture = "sm_90"}).kernels, all);
+  EXPECT_EQ(compiled_anew({.architecture = "sm_90"}).kernels, 0);
+  EXPECT_EQ(compiled_anew({.architecture = "sm_90a"}).kernels, 0) << "what it is without";
+}
+
+TEST_F(CudaKernelsOnDisk, AreCompiledAgainWhereFilesAreDamaged) {
+  const int64_t all = compiled_anew().kernels;
+  for (const std::filesystem::path& file : files()) {
+    std::string damaged = read_file(file);
+    damaged[damaged.size() / 2] ^= 1;
+    std::ofstream(file, std::ios::binary) << damaged;
+  }
+  EXPECT_EQ(compiled_anew().kernels, all);
+  EXPECT_EQ(compiled_anew().kernels, 0);
+}
+
+TEST_F(CudaKernelsOnDisk, AreARemarkWhereTheyCannotBeKept) {
+  choose("/proc/graphc");
+  const CompileReport report = compiled_anew();
+  EXPECT_GT(report.kernels, 0);
+  ASSERT_FALSE(report.remarks.empty());
+  EXPECT_THAT(report.remarks.back().text,
+              HasSubstr("kernels are not kept: cannot make the folder '/proc/graphc'"));
+}
+
+TEST_F(CudaExecutable, TheReportHasThePhasesOfAGpu) {
+  clear_code_caches();
+  const GraphPtr graph = parse_graph(kLoop);
+  CompileReport report;
+  const double begun = report.accounted;
+  const auto executable = compile(graph, targets::cuda, {}, report);
+  for (const double CompileReport::* phase :
+       {&CompileReport::driver_s, &CompileReport::library_s, &CompileReport::plan_s,
+        &CompileReport::emit_s, &CompileReport::codegen_s, &CompileReport::link_s})
+    EXPECT_GT(report.*phase, 0);
+  EXPECT_NEAR(report.total_s(), report.accounted - begun, 1e-6);
+}
+
+TEST_F(CudaExecutable, IsForTheArchitectureOfTheGpu) {
+  const auto named = [](const char* name) {
+    CompileOptions options;
+    CompileReport report;
+    return compile(parse_graph(kCounter), target(name, options), options, report) != nullptr;
+  };
+  EXPECT_TRUE(named("cuda:sm_90"));
+  EXPECT_TRUE(named("cuda"));
+  EXPECT_EQ(error_of(ErrorKind::resource, [&] { named("cuda:sm_80"); }),
+            "target 'cuda:sm_80' cannot run here: the GPU is of architecture sm_90");
+  EXPECT_THAT(error_of(ErrorKind::usage, [&] { named("cuda:sm_999"); }), HasSubstr("sm_999"));
+  EXPECT_THAT(error_of(ErrorKind::usage, [&] { named("cuda:"); }), HasSubstr("behind the colon"));
+  EXPECT_THAT(error_of(ErrorKind::usage, [&] { named("reference:sm_80"); }),
+              HasSubstr("target 'reference' has no architectures"));
 }
 
 TEST_F(CudaExecutable, AnIndexOutsideItsTableIsTheUsersErrorWhateverReadsTheRows) {

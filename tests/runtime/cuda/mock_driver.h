@@ -13,8 +13,10 @@
 
 namespace graphc::cuda::testing {
 
-/// Makes this process take the mocks, with 64 MiB. Before anything asks for a driver.
+/// Makes this process take the mocks, with 64 MiB, and keep no kernels. Before anything asks for a
+/// driver.
 inline void use_mocks() {
+  setenv("GRAPHC_CACHE", "none", 1);
   setenv("GRAPHC_CUDA_LIBRARIES", GRAPHC_MOCK_FOLDER, 1);
   setenv("GRAPHC_MOCK_MEMORY", "67108864", 1);
 }

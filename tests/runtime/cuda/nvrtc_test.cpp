@@ -65,6 +65,21 @@ TEST(CudaCompiler, ArchitecturesAreChecked) {
   }
   EXPECT_EQ(compile("sm_42"),
             "NVRTC 13.0 does not know sm_42; it compiles for sm_75, sm_80, sm_86, sm_89, sm_90");
+  EXPECT_EQ(compile("sm_80a"), "'sm_80a' is no architecture; 'a' stands behind sm_90 and newer");
+  EXPECT_EQ(compile("sm_90f"), "'sm_90f' is no architecture; 'f' stands behind sm_100 and newer");
+}
+
+TEST(CudaCompiler, ArchitecturesOfGpusAreNumbers) {
+  use_mocks();
+  EXPECT_EQ(architecture_number("sm_90a"), 90);
+  EXPECT_EQ(architecture_number("sm_80"), 80);
+  const auto refused = [](const std::string& architecture) {
+    return error_of(ErrorKind::usage, [&] { architecture_number(architecture); });
+  };
+  EXPECT_EQ(refused("compute_90"), "'compute_90' is no architecture of a GPU; wanted sm_90");
+  EXPECT_THAT(refused("sm_999"), HasSubstr("does not know sm_999"));
+  EXPECT_THAT(refused("sm_80a"), HasSubstr("'a' stands behind"));
+  EXPECT_THAT(refused(""), HasSubstr("'' is no architecture"));
 }
 
 TEST(CudaCompiler, OptionsAreTheCompilers) {

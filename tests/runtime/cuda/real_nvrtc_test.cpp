@@ -79,6 +79,8 @@ TEST_F(RealCompiler, OptionsThatItDoesNotKnowAreRefused) {
               HasSubstr("--no-such-option"));
   EXPECT_THAT(error_of(ErrorKind::input, [] { compile_text(kScale, "scale.cu", "sm_42"); }),
               HasSubstr("does not know sm_42"));
+  EXPECT_THAT(error_of(ErrorKind::input, [] { compile_text(kScale, "scale.cu", "sm_80a"); }),
+              HasSubstr("'a' stands behind sm_90"));
 }
 
 TEST_F(RealCompiler, TwoThreadsCompile) {
