@@ -35,6 +35,14 @@ TEST(EmulatorText, SaysWhereAnErrorIs) {
               HasSubstr("found the end of the text, wanted '}'"));
 }
 
+TEST(EmulatorText, NoLineGoesOnInTheNext) {
+  const std::string part = "found a line that ends in a backslash, wanted none";
+  EXPECT_THAT(text_error_of("// a comment \\\n"), HasSubstr("kernels.cu:1:15: error: " + part));
+  expect_refused("// a comment \\ \t\n  p[0] = 1;", part);
+  expect_refused("#pragma unroll \\\n", "wanted no line of the preprocessor");
+  EXPECT_EQ(text_error_of("// one \\ within\n"), "");
+}
+
 TEST(EmulatorText, HoldsFunctionsAndNothingElse) {
   for (const char* text :
        {"#include <cuda.h>\n", "#define A 1\n", "int global;", "struct A { int a; };",

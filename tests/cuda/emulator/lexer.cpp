@@ -39,8 +39,13 @@ class Lexer {
   }
   Position here() const { return {line_, int(at_ - line_start_) + 1}; }
 
+  /// A line that goes on in the next one hides it where it is a comment; no text has a use for one.
   void skip_line() {
     while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+    const std::string_view line = text_.substr(line_start_, at_ - line_start_);
+    const size_t last = line.find_last_not_of(" \t\r");
+    if (last != line.npos && line[last] == '\\')
+      throw text_error(file_, here(), "found a line that ends in a backslash, wanted none");
   }
 
   void skip_blanks() {
