@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,10 @@ class Executable {
   /// The same for a graph without states.
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  /// Of the last run(), the seconds until a device had been given all of its work: what a clock
+  /// shows that does not wait for the device. Nothing where the caller's threads do the work.
+  std::optional<double> enqueue_s() const { return enqueue_s_; }
+
  protected:
   explicit Executable(Signature signature) : signature_(std::move(signature)) {}
   /// What run() does, when everything has the type of the signature. Writes states where they are,
@@ -62,9 +67,11 @@ class Executable {
   /// brought up to date first (runtime/state_store.h).
   virtual void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                        std::span<Tensor> outputs) = 0;
+  void set_enqueue_s(double seconds) { enqueue_s_ = seconds; }
 
  private:
   Signature signature_;
+  std::optional<double> enqueue_s_;
   // These hold plain tensors, each for the time of a call.
   std::deque<StoredState> borrowing_;
   std::vector<StoredState*> borrowers_;

@@ -2,11 +2,14 @@
 #include "codegen/cuda/executable.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "codegen/cuda/loop_kernel.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/plan/run_table.h"
 #include "ir/error.h"
+#include "runtime/clock.h"
 
 namespace graphc::cuda {
 namespace {
@@ -29,6 +32,29 @@ Gpu gpu_of(const Device& device) {
   gpu.multiprocessors = device.properties().multiprocessors;
   gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
   return gpu;
+}
+
+/// Where a transfer's values begin: as memory that is allocated for each would.
+constexpr size_t kTransferAlignment = 256;
+
+/// So long a block waits for the others of its loop, about, where the clock is the GPU's nominal
+/// one: a look at the word that counts them goes to the second-level cache and back. It is far more
+/// than any stage of a loop takes, and little enough to tell a user that something is broken.
+constexpr int kPatience_s = 20;
+constexpr int kCyclesOfPoll = 500;
+
+unsigned patience_of(const DeviceProperties& properties) {
+  const int64_t clock_khz = properties.clock_khz > 0 ? properties.clock_khz : 1500000;
+  return unsigned(std::clamp<int64_t>(clock_khz * 1000 * kPatience_s / kCyclesOfPoll, 1, 1 << 30));
+}
+
+/// Of no bytes there may be no address.
+void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, size_t(bytes));
+}
+
+size_t aligned(size_t bytes) {
+  return (bytes + kTransferAlignment - 1) / kTransferAlignment * kTransferAlignment;
 }
 
 }  // namespace
@@ -69,17 +95,13 @@ void GpuExecutable::allocate() {
   device_->make_current();
   try {
     arena_ = buffer(plan_.arena_bytes, "the arena");
-    fault_ = buffer(sizeof(Fault), "the fault");
     scratch_ = buffer(launches_.scratch_bytes, "scratch");
     arrived_ = buffer(int64_t{launches_.most_meeting_groups} * kMeetingWords * sizeof(unsigned),
                       "the blocks that wait");
-    for (const Argument& input : signature().inputs)
-      inputs_.push_back(buffer(input.type.bytes(), "input " + input.name));
+    allocate_transfers();
     for (const Argument& state : signature().states)
       states_.push_back(
           std::make_shared<DeviceState>(stream_, size_t(state.type.bytes()), state.name));
-    for (const Argument& output : signature().outputs)
-      outputs_.push_back(buffer(output.type.bytes(), "output " + output.name));
     constants_.resize(plan_.buffers.size());
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       const Buffer& constant = plan_.buffers[i];
@@ -99,8 +121,32 @@ void GpuExecutable::allocate() {
   stream_->synchronize("constants");
 }
 
+void GpuExecutable::allocate_transfers() {
+  const auto add = [](Transfer& transfer, int64_t bytes) {
+    transfer.offsets.push_back(transfer.bytes);
+    transfer.bytes += aligned(size_t(bytes));
+  };
+  for (const Argument& input : signature().inputs) add(inputs_, input.type.bytes());
+  for (const Argument& output : signature().outputs) add(results_, output.type.bytes());
+  add(results_, sizeof(Fault));
+  const auto allocated = [&](Transfer& transfer, const std::string& what) {
+    transfer.device = buffer(int64_t(transfer.bytes), what);
+    transfer.host = PinnedBuffer(device_, transfer.bytes, what + " on the host");
+  };
+  allocated(inputs_, "the inputs");
+  allocated(results_, "the outputs");
+  // What no kernel writes: between two outputs, and the fault of a step that can have none.
+  for (size_t i = 0; i < results_.offsets.size(); ++i) {
+    const bool last = i == signature().outputs.size();
+    const size_t used = last ? 0 : size_t(signature().outputs[i].type.bytes());
+    const size_t end = last ? results_.bytes : results_.offsets[i + 1];
+    stream_->fill(results_.address(i) + used, 0, end - results_.offsets[i] - used, "the outputs");
+  }
+}
+
 CUdeviceptr GpuExecutable::address_of(const LaunchValue& value) const {
-  if (value.kind == KernelArgument::Kind::fault) return fault_.address();
+  if (value.kind == KernelArgument::Kind::fault) return fault_address();
+  if (value.kind == KernelArgument::Kind::stuck) return fault_address() + offsetof(Fault, stuck);
   if (value.kind == KernelArgument::Kind::scratch) return scratch_.address();
   if (value.kind == KernelArgument::Kind::arrived) return arrived_.address();
   const Buffer& buffer = plan_.buffers[size_t(value.place.buffer)];
@@ -109,11 +155,11 @@ CUdeviceptr GpuExecutable::address_of(const LaunchValue& value) const {
     case Place::arena:
       return arena_.address() + size_t(buffer.offset) + offset;
     case Place::input:
-      return inputs_[index].address() + offset;
+      return inputs_.address(index) + offset;
     case Place::state:
       return states_[index]->address() + offset;
     case Place::output:
-      return outputs_[index].address() + offset;
+      return results_.address(index) + offset;
     case Place::constant:
       return constants_[size_t(value.place.buffer)].address() + offset;
     case Place::form:
@@ -122,12 +168,15 @@ CUdeviceptr GpuExecutable::address_of(const LaunchValue& value) const {
   return 0;
 }
 
+uint64_t GpuExecutable::bits_of(const LaunchValue& value) const {
+  if (value.kind == KernelArgument::Kind::number) return uint64_t(value.number);
+  if (value.kind == KernelArgument::Kind::patience) return patience_of(device_->properties());
+  return address_of(value);
+}
+
 void GpuExecutable::launch(const Launch& launch) const {
   std::vector<uint64_t> values;
-  for (const LaunchValue& value : launch.arguments) {
-    values.push_back(value.kind == KernelArgument::Kind::number ? uint64_t(value.number)
-                                                                : uint64_t(address_of(value)));
-  }
+  for (const LaunchValue& value : launch.arguments) values.push_back(bits_of(value));
   std::vector<void*> parameters;
   for (uint64_t& value : values) parameters.push_back(&value);
   LaunchShape shape;
@@ -152,9 +201,14 @@ void GpuExecutable::launch(const Launch& launch) const {
 }
 
 void GpuExecutable::record_step() {
-  if (launches_.step.empty()) return;
   step_ = stream_->capture([&] {
+    stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
+                            "the inputs");
+    if (!launches_.tables.empty() || !launches_.loops.empty())
+      stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
     for (const Launch& each : launches_.step) launch(each);
+    stream_->copy_to_host(results_.host.data(), results_.device.address(), results_.bytes,
+                          "the outputs");
   });
 }
 
@@ -187,29 +241,33 @@ void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
 
 void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                             std::span<Tensor> outputs) {
+  const double begun = steady_seconds();
   device_->make_current();
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    stream_->copy_to_device(inputs_[i].address(), inputs[i].address(), inputs_[i].bytes(),
-                            signature().inputs[i].name);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    copy_bytes(inputs_.at(i), inputs[i].address(), inputs[i].type().bytes());
   for (size_t i = 0; i < states_.size(); ++i) copy_state_to_device(i, *states[i]);
   make_stale_forms(states);
-  if (!launches_.tables.empty()) stream_->fill(fault_.address(), 0, sizeof(Fault), "the fault");
-  if (step_) step_.launch(*stream_);
+  step_.launch(*stream_);
   for (size_t i = 0; i < states_.size(); ++i) {
     if (signature().states[i].written) states[i]->leave(states_[i]);
   }
-  throw_fault();
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    stream_->copy_to_host(outputs[i].address(), outputs_[i].address(), outputs_[i].bytes(),
-                          signature().outputs[i].name);
+  set_enqueue_s(steady_seconds() - begun);
   stream_->synchronize("a step");
+  throw_fault();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    copy_bytes(outputs[i].address(), results_.at(i), outputs[i].type().bytes());
 }
 
 void GpuExecutable::throw_fault() const {
-  if (launches_.tables.empty()) return;
   Fault fault;
-  stream_->copy_to_host(&fault, fault_.address(), sizeof fault, "the fault");
-  stream_->synchronize("a step");
+  std::memcpy(&fault, results_.at(signature().outputs.size()), sizeof fault);
+  if (fault.stuck != 0) {
+    const LoopCall& loop = *launches_.loops[size_t(fault.stuck - 1)];
+    throw Error(
+        ErrorKind::resource, loop.where,
+        fmt::format("%{}: blocks of the loop waited {} seconds for others on the {}, in vain",
+                    loop.name, kPatience_s, device_->properties().name));
+  }
   if (fault.record == 0) return;
   throw index_error(*launches_.tables[size_t(fault.record - 1)], fault.index, fault.position);
 }

@@ -31,10 +31,22 @@ class DeviceState : public AwayForm {
   std::string name_;
 };
 
-/// One arena, a buffer for every input, state and output, and the step as one CUDA graph. A call
-/// copies inputs to the device, and states that somebody else has written; launches the graph; and
-/// copies outputs back. States that the step writes stay on the device until their home form is
-/// asked for.
+/// Values that one copy brings to the device, or back: beside each other in its memory, and in
+/// memory of the host that copies run from beside other work.
+struct Transfer {
+  std::vector<size_t> offsets;
+  size_t bytes = 0;
+  DeviceBuffer device;
+  PinnedBuffer host;
+
+  CUdeviceptr address(size_t i) const { return device.address() + offsets[i]; }
+  std::byte* at(size_t i) const { return static_cast<std::byte*>(host.data()) + offsets[i]; }
+};
+
+/// One arena, a buffer for every state, and the step as one CUDA graph: inputs to the device, the
+/// kernels, outputs and what went wrong back. A call brings states that somebody else has written,
+/// launches the graph and waits for it: nothing else is asked of the driver. States that the step
+/// writes stay on the device until their home form is asked for.
 class GpuExecutable : public Executable {
  public:
   /// Plans `kernels`, the graph after fuse, and compiles and loads its code; `placements` as
@@ -51,13 +63,17 @@ class GpuExecutable : public Executable {
                std::span<Tensor> outputs) override;
 
   void allocate();
+  void allocate_transfers();
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   void record_step();
   void launch(const Launch& launch) const;
   CUdeviceptr address_of(const LaunchValue& value) const;
+  uint64_t bits_of(const LaunchValue& value) const;
   void copy_state_to_device(size_t i, const StoredState& state);
   void make_stale_forms(std::span<StoredState* const> states);
-  /// Waits for the step where an index could be outside its table, and throws if one is.
+  CUdeviceptr fault_address() const { return results_.address(signature().outputs.size()); }
+  /// Throws if blocks of the step that has ended waited in vain for each other, or if it met an
+  /// index outside its table.
   void throw_fault() const;
 
   /// What lies in a device's buffer is the state's content of this version; 0: nothing is known.
@@ -72,8 +88,10 @@ class GpuExecutable : public Executable {
   Launches launches_;
   std::vector<KernelPtr> kernels_;
   std::shared_ptr<const Stream> stream_;
-  DeviceBuffer arena_, fault_, scratch_, arrived_;
-  std::vector<DeviceBuffer> inputs_, outputs_, constants_, forms_;
+  Transfer inputs_;
+  Transfer results_;  ///< the outputs, then the Fault
+  DeviceBuffer arena_, scratch_, arrived_;
+  std::vector<DeviceBuffer> constants_, forms_;
   std::vector<std::shared_ptr<DeviceState>> states_;
   std::vector<Held> held_states_, made_forms_;
   GraphExec step_;

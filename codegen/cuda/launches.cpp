@@ -44,7 +44,7 @@ class Recorder {
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placements_))
-      return add(std::move(*whole));
+      return add(std::move(*whole), call);
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < call.steps; ++i) {
       position_[depth] = position_in(call, i);
@@ -53,13 +53,18 @@ class Recorder {
     --depth_;
   }
 
-  void add(LoopKernel&& loop) {
+  void add(LoopKernel&& loop, const LoopCall& call) {
     const LoopPlacement& placement = loop.placement;
     Launch launch;
     launch.kernel = kernel(std::move(loop.kernel));
     launch.grid.blocks[0] = loop.blocks;
     launch.grid.threads[0] = loop.threads;
     launch.arguments = std::move(loop.arguments);
+    if (placement.meets()) launches_.loops.push_back(&call);
+    for (LaunchValue& value : launch.arguments) {
+      if (value.kind == KernelArgument::Kind::loop)
+        value = {KernelArgument::Kind::number, int64_t(launches_.loops.size()), {}};
+    }
     launch.shared_bytes = size_t(placement.shared_bytes);
     launch.any_blocks = placement.placement == Placement::streamed;
     if (placement.meets()) launch.meeting_groups = unsigned(placement.row_groups);

@@ -30,6 +30,7 @@ struct Launches {
   std::vector<Launch> forms;        ///< that makes each of the plan's forms
   std::vector<Launch> step;
   std::vector<const TableCall*> tables;  ///< by Fault::record - 1
+  std::vector<const LoopCall*> loops;    ///< whose blocks wait for each other; by Fault::stuck - 1
   int64_t scratch_bytes = 0;
   unsigned most_meeting_groups = 0;  ///< of any launch
 };

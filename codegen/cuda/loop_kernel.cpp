@@ -22,20 +22,24 @@ constexpr int64_t kSharedOfLoop = 48 << 10;
 constexpr int64_t kMostLoopBlocks = 4096;
 
 constexpr std::string_view kMeet =
-    R"(// All blocks of the grid wait for each other; what one wrote before, all read after.
-__device__ __forceinline__ void meet(unsigned* arrived, unsigned wanted) {
+    R"(// Blocks wait for each other; what one wrote before, all read after. False for all threads
+// when some do not come: then `stuck` says in which loop, and every block leaves.
+__device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigned* stuck,
+                                     unsigned loop_number, unsigned patience) {
+  int in_vain = 0;
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(arrived, 1u);
     unsigned polls = 0u;
-    while (atomicAdd(arrived, 0u) < wanted) {
+    while (in_vain == 0 && atomicAdd(arrived, 0u) < wanted) {
       polls = polls + 1u;
-      if (polls == 4000000000u) __trap();
+      if (polls == patience) atomicMax(stuck, loop_number);
+      if (polls % 256u == 0u || polls == patience) in_vain = atomicAdd(stuck, 0u) != 0u ? 1 : 0;
     }
     __threadfence();
   }
-  __syncthreads();
+  return __syncthreads_or(in_vain) == 0;
 }
 
 )";
@@ -79,6 +83,9 @@ class LoopText {
     TextWriter steps(1);
     if (placement_.meets()) {
       add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
+      add_fixed("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
+      add_fixed("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
+      add_fixed("unsigned", "patience", {KernelArgument::Kind::patience, 0, {}});
       steps.line("unsigned meetings = 0u;");
     }
     add_number("steps", loop_.steps);
@@ -233,8 +240,11 @@ class LoopText {
   void write_end(TextWriter& text, size_t i) {
     if (!placement_.meets_after[i]) return text.line("__syncthreads();");
     text.line("meetings = meetings + 1u;");
-    if (is_streamed()) return text.line("meet(arrived, meetings * gridDim.x);");
-    text.line("meet(arrived + row_group * {}, meetings * (unsigned)column_groups);", kMeetingWords);
+    const std::string who =
+        is_streamed() ? "arrived, meetings * gridDim.x"
+                      : fmt::format("arrived + row_group * {}, meetings * (unsigned)column_groups",
+                                    kMeetingWords);
+    text.line("if (!meet({}, stuck, loop_number, patience)) return;", who);
   }
 
   std::pair<unsigned, unsigned> threads_of(size_t i) const {

@@ -14,10 +14,13 @@ namespace graphc::cuda {
 struct KernelArgument {
   enum class Kind : uint8_t {
     number,
-    address,  ///< in the plan, at the position of the launch
-    fault,    ///< the words that say which index lies outside its table (Fault)
-    scratch,  ///< memory of the launches of one record
-    arrived,  ///< the words that count blocks that wait; 0 before each launch
+    address,   ///< in the plan, at the position of the launch
+    fault,     ///< the words that say which index lies outside its table (Fault)
+    scratch,   ///< memory of the launches of one record
+    arrived,   ///< the words that count blocks that wait; 0 before each launch
+    stuck,     ///< the word that says in which loop blocks waited in vain (Fault)
+    patience,  ///< how often a block looks whether the others have come, before it is in vain
+    loop,      ///< what `stuck` says of the launch's loop
   };
   Kind kind = Kind::number;
   int64_t number = 0;
@@ -34,11 +37,14 @@ struct LaunchValue {
   BufferPlace place;  ///< of an address
 };
 
-/// The first index outside its table that a step meets: its record, counted from 1 (0: none), its
-/// position and the index. The step goes on: a row outside the
-/// table is zeros where it is read, and not written.
+/// What went wrong in a step: words that are read when it has ended, all 0 when nothing did.
 struct Fault {
+  /// The first index outside its table: its record, counted from 1, its position and the index. The
+  /// step goes on: a row outside the table is zeros where it is read, and not written.
   int64_t record = 0, position = 0, index = 0;
+  /// A loop whose blocks waited too long for each other, counted from 1. All left it then.
+  uint32_t stuck = 0;
+  uint32_t unused = 0;
 };
 
 /// A kernel with what a launch of it gets. Equal texts are one kernel.

@@ -25,15 +25,13 @@ constexpr std::string_view kOwn =
     "column column_begin column_end column_group column_groups columns copysign copysignf cos cosf "
     "cosh coshf end erf erff exp exp2 exp2f expf "
     "expm1 expm1f fabs fabsf first first_column first_row first_term floor floorf fma fmaf "
-    "fmax fmaxf fmin fminf fmod fmodf gridDim group_begin group_end held_tile isinf isinff isnan "
-    "isnanf iteration lanes "
-    "larger larger_double limit log log1p log1pf log2 log2f logf max maxf meet meetings min "
-    "minf next_column next_row outer piece polls pow powf rest rint rintf row row_begin row_end "
-    "row_group rows rsqrt rsqrtf "
-    "shared sigmoid "
-    "sigmoid_double sin sinf sinh sinhf slot slots smaller smaller_double sqrt sqrtf staging step "
-    "steps "
-    "sums tan tanf tanh tanhf term there threadIdx thread_x thread_y threads_x threads_y trunc "
+    "fmax fmaxf fmin fminf fmod fmodf gridDim group_begin group_end held_tile in_vain isinf "
+    "isinff isnan isnanf iteration lanes larger larger_double limit log log1p log1pf log2 "
+    "log2f logf loop_number max maxf meet meetings min minf next_column next_row outer "
+    "patience piece polls pow powf rest rint rintf row row_begin row_end row_group rows "
+    "rsqrt rsqrtf shared sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller "
+    "smaller_double sqrt sqrtf staging step steps stuck sums tan tanf tanh tanhf term there "
+    "threadIdx thread_x thread_y threads_x threads_y trunc "
     "truncf wanted warps whole ";
 
 /// Its own variables that end in a number or another name, after an underscore.

@@ -110,6 +110,7 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   loop.call.name = node.names.empty() ? "loop" : node.names[0];
   loop.call.steps = scan.steps();
   loop.call.reverse = scan.reverse();
+  loop.call.where = node.where;
   context.open(loop);
   ViewMap inner, inner_wanted;
   for (size_t i = 0; i < bound.inputs.size(); ++i)

@@ -48,6 +48,7 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
   loop.name = kernel.names[0];
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
+  loop.where = kernel.region().results().at(0).node->where;
   loop.rows = rows->rows();
   std::vector<NestCall> calls =
       lower_rows(context, body, *rows, {bound.inputs, bound.results, loop.name, false});

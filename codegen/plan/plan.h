@@ -168,6 +168,7 @@ struct LoopCall {
   int64_t rows = 0;  ///< shared out if private_rows
   std::vector<Carry> carries;
   std::vector<Record> body;
+  Where where;  ///< of the user's loop
 };
 
 /// The nests of a body of several stages: each thread runs them all for a few of its rows at

@@ -28,6 +28,7 @@ DeviceProperties properties_of(CUdevice device) {
   properties.major = get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   properties.minor = get(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   properties.multiprocessors = get(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  properties.clock_khz = get(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   properties.warp_size = get(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
   properties.max_threads_per_block = get(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
   properties.max_threads_per_multiprocessor =

@@ -22,6 +22,7 @@ struct DeviceProperties {
   int major = 0;     ///< compute capability
   int minor = 0;
   int multiprocessors = 0;
+  int clock_khz = 0;
   int warp_size = 0;
   int max_threads_per_block = 0;
   int max_threads_per_multiprocessor = 0;

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -72,8 +73,8 @@ TEST_F(CudaExecutable, StatesStayOnTheDeviceUntilSomebodyAsks) {
   EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 22)));
   driver_.heal();
   EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 24)));
-  EXPECT_EQ(driver_.calls("cuMemcpyHtoDAsync_v2"), 1u) << "the input alone";
-  EXPECT_EQ(driver_.calls("cuMemcpyDtoHAsync_v2"), 1u) << "the output alone";
+  EXPECT_EQ(driver_.calls("cuMemcpyHtoDAsync_v2"), 0u) << "the input is the graph's to copy";
+  EXPECT_EQ(driver_.calls("cuMemcpyDtoHAsync_v2"), 0u) << "and so is the output";
   EXPECT_NE(state.away(), nullptr);
   EXPECT_EQ(state.home().copy().element(0), 12);
   EXPECT_EQ(state.away(), nullptr);
@@ -95,7 +96,7 @@ TEST_F(CudaExecutable, AnotherExecutableFindsWhatTheFirstLeft) {
   call(*counter, state);
   driver_.heal();
   EXPECT_EQ(call(*reader, state), (std::vector<float>(4, 12)));
-  EXPECT_EQ(driver_.calls("cuMemcpyHtoDAsync_v2"), 1u) << "the input alone";
+  EXPECT_EQ(driver_.calls("cuMemcpyHtoDAsync_v2"), 0u) << "the input is the graph's to copy";
   call(*counter, state);
   EXPECT_EQ(call(*reader, state), (std::vector<float>(4, 13)));
 }
@@ -126,21 +127,99 @@ TEST_F(CudaExecutable, TensorsAreWrittenWhenTheCallEnds) {
   EXPECT_EQ(states[0].copy().element(2), 11);
 }
 
-TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButCopiesAndOneLaunch) {
-  const auto loop = compiled(kLoop);
-  std::vector<Tensor> inputs{Tensor(Literal::filled({DType::f32, {50, 3, 8}}, 0.5)),
-                             Tensor(Literal::filled({DType::f32, {3, 8}}, 0.25)),
-                             Tensor(Literal::filled({DType::f32, {8, 8}}, 0.125))};
-  std::vector<Tensor> outputs;
-  for (const Argument& output : loop->signature().outputs) outputs.emplace_back(output.type);
+/// A table, which a step looks through for indices that it does not have.
+constexpr const char* kTable = R"(
+  graph @rows(%t: f32[5,3], %i: i32[4]) { return tanh(gather(%t, %i)) })";
+
+TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButOneLaunchAndItsEnd) {
+  for (const char* text : {kLoop, kTable}) {
+    const auto executable = compiled(text);
+    std::vector<Tensor> inputs, outputs;
+    for (const Argument& input : executable->signature().inputs)
+      inputs.emplace_back(Literal::filled(input.type, input.type.dtype == DType::i32 ? 1 : 0.125));
+    for (const Argument& output : executable->signature().outputs)
+      outputs.emplace_back(output.type);
+    executable->run(inputs, outputs);
+    driver_.heal();
+    executable->run(inputs, outputs);
+    EXPECT_EQ(driver_.calls("cuGraphLaunch"), 1u) << text;
+    EXPECT_EQ(driver_.calls("cuStreamSynchronize"), 1u) << text;
+    for (const char* none :
+         {"cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+          "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuLaunchKernel", "cuLaunchKernelEx",
+          "cuModuleLoadDataEx", "cuGraphInstantiateWithFlags"})
+      EXPECT_EQ(driver_.calls(none), 0u) << none << text;
+    ASSERT_TRUE(executable->enqueue_s());
+    EXPECT_GT(*executable->enqueue_s(), 0);
+  }
+}
+
+TEST_F(CudaExecutable, AFaultHandsOutNothing) {
+  const auto rows = compiled(kTable);
+  const Tensor table(Literal::filled({DType::f32, {5, 3}}, 1));
+  std::vector<Tensor> outputs{Tensor(Literal::filled({DType::f32, {4, 3}}, 42))};
+  const auto run = [&](int index) {
+    std::vector<Tensor> inputs{table, Tensor(Literal::filled({DType::i32, {4}}, index))};
+    rows->run(inputs, outputs);
+  };
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { run(5); }), HasSubstr("index 5 at position 0"));
+  EXPECT_EQ(outputs[0].copy().element(0), 42);
+  run(4);
+  EXPECT_NEAR(outputs[0].copy().element(11), std::tanh(1.0), 1e-6);
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { run(-1); }), HasSubstr("index -1 at position 0"));
+}
+
+TEST_F(CudaExecutable, BlocksThatWaitInVainAreTheLoopsErrorAndTheProcessGoesOn) {
+  // A clock so slow that the wait is 2000 looks.
+  setenv("GRAPHC_MOCK_CLOCK", "50", 1);
+  const auto loop = compiled(R"(
+    graph @loop(%x: f32[2,64,128], %h: f32[64,128], %u: f32[128,128]) {
+      %y, %end = scan %x.t in %x carry %h.t = %h with %u {
+        %n = tanh(add(matmul(%h.t, %u), %x.t))
+        next %h.t = %n
+        emit %n
+      }
+      return %end
+    })");
+  unsetenv("GRAPHC_MOCK_CLOCK");
+  std::vector<Tensor> inputs, outputs;
+  for (const Argument& input : loop->signature().inputs)
+    inputs.emplace_back(Literal::filled(input.type, 0.0078125));
+  outputs.emplace_back(Type{DType::f32, {64, 128}});
   loop->run(inputs, outputs);
-  driver_.heal();
+  const Literal wanted = outputs[0].copy();
+  outputs[0] = Tensor(Literal::filled({DType::f32, {64, 128}}, 42));
+  setenv("GRAPHC_MOCK_ABSENT_BLOCKS", "1", 1);
+  for (int i = 0; i < 2; ++i) {
+    try {
+      loop->run(inputs, outputs);
+      ADD_FAILURE() << "a block never came";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::resource) << error.what();
+      EXPECT_EQ(error.where().line, 3);
+      EXPECT_THAT(error.what(), HasSubstr("blocks of the loop waited 20 seconds for others"));
+    }
+    EXPECT_EQ(outputs[0].copy().element(0), 42);
+  }
+  unsetenv("GRAPHC_MOCK_ABSENT_BLOCKS");
   loop->run(inputs, outputs);
-  EXPECT_EQ(driver_.calls("cuGraphLaunch"), 1u);
-  EXPECT_EQ(driver_.calls("cuStreamSynchronize"), 1u);
-  for (const char* none : {"cuMemAlloc_v2", "cuLaunchKernel", "cuLaunchKernelEx",
-                           "cuModuleLoadDataEx", "cuGraphInstantiateWithFlags"})
-    EXPECT_EQ(driver_.calls(none), 0u) << none;
+  EXPECT_EQ(outputs[0].copy(), wanted);
+}
+
+TEST_F(CudaExecutable, ValuesOfAllSizesComeAndGo) {
+  // What lies beside each other in one copy: none, one and many bytes.
+  const auto executable = compiled(
+      "graph @f(%a: bool[1], %b: f32[0,3], %c: f32[300], %d: f64[3]) {\n"
+      "  return logical_not(%a), %b, mul(%c, 2), %d, add(%d, 1) }");
+  std::vector<Tensor> inputs, outputs;
+  for (const Argument& input : executable->signature().inputs)
+    inputs.emplace_back(Literal::filled(input.type, input.type.dtype == DType::boolean ? 0 : 3));
+  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
+  executable->run(inputs, outputs);
+  EXPECT_EQ(outputs[0].copy().element(0), 1);
+  EXPECT_EQ(outputs[2].copy(), Literal::filled({DType::f32, {300}}, 6));
+  EXPECT_EQ(outputs[3].copy(), Literal::filled({DType::f64, {3}}, 3));
+  EXPECT_EQ(outputs[4].copy(), Literal::filled({DType::f64, {3}}, 4));
 }
 
 /// The environment names this folder as the cache.
@@ -300,9 +379,9 @@ TEST_F(CudaExecutable, NothingLeaksWhenAnyCallFails) {
   compiled(kCounter);  // what is kept for good is there now
   clear_code_caches();
   const size_t before = driver_.live();
-  for (const char* symbol :
-       {"cuMemAlloc_v2", "cuModuleLoadDataEx", "cuModuleGetFunction", "cuStreamBeginCapture_v2",
-        "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuStreamSynchronize"}) {
+  for (const char* symbol : {"cuMemAlloc_v2", "cuMemHostAlloc", "cuModuleLoadDataEx",
+                             "cuModuleGetFunction", "cuStreamBeginCapture_v2", "cuStreamEndCapture",
+                             "cuGraphInstantiateWithFlags", "cuStreamSynchronize"}) {
     driver_.heal();
     driver_.fail(symbol, cuda::CUDA_ERROR_UNKNOWN, 1);
     EXPECT_THROW(compiled(kCounter), Error) << symbol;

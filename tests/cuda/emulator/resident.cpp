@@ -24,10 +24,11 @@ uint64_t rounded_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to 
 }  // namespace
 
 Schedule::Schedule(Grid& grid) : grid_(grid), waiting_blocks_(grid.blocks) {
-  unfinished_ = grid.blocks;
   std::iota(waiting_blocks_.begin(), waiting_blocks_.end(), 0u);
   for (uint32_t i = grid.blocks; i > 1; --i)
     std::swap(waiting_blocks_[i - 1], waiting_blocks_[grid.draw.below(i)]);
+  waiting_blocks_.resize(grid.blocks - std::min(grid.blocks, grid.launch.absent_blocks));
+  unfinished_ = uint32_t(waiting_blocks_.size());
   const uint32_t most = grid.launch.cooperative ? grid.blocks : 1 + grid.draw.below(3);
   while (resident_.size() < most && !waiting_blocks_.empty()) {
     resident_.push_back(new_block());

@@ -13,8 +13,9 @@ namespace graphc::cuda_emulator {
 struct Launch {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
-  size_t dynamic_shared = 0;  ///< bytes
-  bool cooperative = false;   ///< all blocks are resident at a time
+  size_t dynamic_shared = 0;   ///< bytes
+  bool cooperative = false;    ///< all blocks are resident at a time
+  unsigned absent_blocks = 0;  ///< so many never begin, and the others may wait for them
   /// A pointer to the value of each parameter, as cuLaunchKernel takes them.
   const void* const* parameters = nullptr;
   uint64_t seed = 0;  ///< of the order in which blocks, warps and threads take their turns

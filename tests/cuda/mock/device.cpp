@@ -52,8 +52,9 @@ const Words* words_of(CUresult error) {
   return found == kWords.end() ? nullptr : &*found;
 }
 
-const std::vector<std::pair<CUdevice_attribute, int>>& attributes() {
-  static const std::vector<std::pair<CUdevice_attribute, int>> table{
+/// Read at every call, since a test may change the clock.
+std::vector<std::pair<CUdevice_attribute, int>> attributes() {
+  return {
       {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kMostThreads},
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
@@ -63,7 +64,7 @@ const std::vector<std::pair<CUdevice_attribute, int>>& attributes() {
       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, int(kStaticShared)},
       {CU_DEVICE_ATTRIBUTE_WARP_SIZE, kWarp},
-      {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+      {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, int(setting("GRAPHC_MOCK_CLOCK", 1980000))},
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, multiprocessors()},
       {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 2619000},
       {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120},
@@ -78,7 +79,6 @@ const std::vector<std::pair<CUdevice_attribute, int>>& attributes() {
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, kBlocksOfMultiprocessor},
       {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0},
   };
-  return table;
 }
 
 CUresult check_device(CUdevice device) {
@@ -156,9 +156,10 @@ GRAPHC_MOCK_EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice dev
 GRAPHC_MOCK_EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
                                                  CUdevice device) {
   return called("cuDeviceGetAttribute", Needs::initialised, [&](State&) {
+    const auto table = attributes();
     const auto found =
-        std::ranges::find_if(attributes(), [&](auto& row) { return row.first == attribute; });
-    if (value == nullptr || found == attributes().end()) {
+        std::ranges::find_if(table, [&](auto& row) { return row.first == attribute; });
+    if (value == nullptr || found == table.end()) {
       return fail(CUDA_ERROR_INVALID_VALUE, "an attribute that the mock does not know");
     }
     *value = found->second;

@@ -111,6 +111,8 @@ CUresult launch(State& all, CUfunction handle, const cuda_emulator::Launch& shap
                    cuda_emulator::Launch now = shape;
                    now.parameters = pointers.data();
                    now.seed = setting("GRAPHC_MOCK_SEED", 1) + all.launches++;
+                   if (now.cooperative)
+                     now.absent_blocks = unsigned(setting("GRAPHC_MOCK_ABSENT_BLOCKS", 0));
                    cuda_emulator::run(*found->kernel, now, all.memory);
                    return CUDA_SUCCESS;
                  });
