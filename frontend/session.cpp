@@ -61,6 +61,7 @@ Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
   found.executable->run(inputs, found.states, found.outputs);
+  enqueue_s_ = found.executable->enqueue_s();
   return Outputs(found.outputs, &found.result_names);
 }
 

@@ -69,6 +69,9 @@ class Session {
   }
   Outputs run(std::string_view graph, std::vector<Tensor> inputs);
 
+  /// Executable::enqueue_s() of the last run.
+  std::optional<double> enqueue_s() const { return enqueue_s_; }
+
   /// Compiles a graph for inputs of these types, unless it is; returns how.
   const CompileReport& compile(std::string_view graph, const std::vector<Type>& inputs);
 
@@ -105,6 +108,7 @@ class Session {
   SessionOptions options_;
   const Target* target_;
   StateStore states_;
+  std::optional<double> enqueue_s_;
   std::map<std::string, std::list<Compiled>, std::less<>> graphs_;  ///< most recently used first
 };
 

@@ -71,11 +71,16 @@ void show_progress(const Row& row, size_t done, size_t all) {
   std::string line = fmt::format("{}/{} {} {}: compiled in {:.4g} s, {} kernels", done, all,
                                  row.configuration.compile.variant, row.configuration.given,
                                  row.compile_s.median, row.compile.kernels);
-  if (row.train) line += fmt::format(", train {:.4g} ms a step", row.train->step_s.median * 1e3);
+  const auto step_text = [](const Timed& timed) {
+    std::string text = fmt::format("{:.4g} ms a step", timed.step_s.median * 1e3);
+    if (timed.enqueue_s)
+      text += fmt::format(" ({:.4g} ms enqueue only)", timed.enqueue_s->median * 1e3);
+    return text;
+  };
+  if (row.train) line += ", train " + step_text(*row.train);
   if (row.train && row.work && row.work->words > 0)
     line += fmt::format(", {:.0f} words/s", double(row.work->words) / row.train->step_s.median);
-  if (row.forward)
-    line += fmt::format(", forward {:.4g} ms a step", row.forward->step_s.median * 1e3);
+  if (row.forward) line += ", forward " + step_text(*row.forward);
   write_message(line);
 }
 

@@ -98,6 +98,20 @@ TEST(GpuCommands, AWarmCacheIsOnDiskAndAColdOneIsNotLookedAt) {
   EXPECT_EQ(bench("cold")["kernels"], cold["kernels"]);
 }
 
+TEST(GpuCommands, TheBenchmarkShowsWhatAClockThatDoesNotWaitWouldShow) {
+  const TemporaryFolder folder;
+  const Ran ran =
+      with_mocks(folder, "graphc-bench f.graph --repeat=3 --target=cuda --json=- --cache=warm");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr(" ms enqueue only)"));
+  const Json row = Json::parse(ran.out)["results"][0];
+  EXPECT_GT(row["forward_enqueue_only_step_ms"], 0);
+  EXPECT_LT(row["forward_enqueue_only_step_ms"], row["forward_step_ms"]);
+  const Ran cpu = with_mocks(folder, "graphc-bench f.graph --repeat=3 --target=cpu --json=-");
+  EXPECT_FALSE(Json::parse(cpu.out)["results"][0].contains("forward_enqueue_only_step_ms"));
+  EXPECT_THAT(cpu.err, ::testing::Not(HasSubstr("enqueue")));
+}
+
 TEST(GpuCommands, TwoProcessesFillOneCache) {
   const TemporaryFolder folder;
   const Ran ran = with_mocks(folder, kCommands[0] + "cuda & " + kCommands[0] + "cuda && wait $!");

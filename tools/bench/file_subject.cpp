@@ -75,6 +75,8 @@ class FileSubject : public Subject {
     return outputs_;
   }
 
+  std::optional<double> enqueue_s() const override { return executable_->enqueue_s(); }
+
  private:
   const std::string& precision() const { return configuration().compile.precision; }
 

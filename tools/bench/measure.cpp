@@ -88,15 +88,18 @@ void check_loss(const Subject& subject, const std::vector<Tensor>& results) {
 Timed measure_steps(Subject& subject, Call call, const Batches& batches, int64_t repeat,
                     double deadline) {
   subject.run(call, batches[1]);
-  std::vector<double> seconds;
+  std::vector<double> seconds, enqueued;
   while (int64_t(seconds.size()) < repeat && (seconds.empty() || steady_seconds() < deadline)) {
     const std::vector<Tensor>& inputs = batches[(seconds.size() + 2) % batches.size()];
     const double begun = steady_seconds();
     const std::vector<Tensor> results = subject.run(call, inputs);
     seconds.push_back(steady_seconds() - begun);
+    if (const std::optional<double> enqueue_s = subject.enqueue_s()) enqueued.push_back(*enqueue_s);
     if (call == Call::train) check_loss(subject, results);
   }
-  return {summarize(seconds), int64_t(seconds.size())};
+  Timed timed{summarize(seconds), int64_t(seconds.size())};
+  if (!enqueued.empty()) timed.enqueue_s = summarize(enqueued);
+  return timed;
 }
 
 }  // namespace

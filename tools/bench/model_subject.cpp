@@ -48,6 +48,8 @@ class ModelSubject : public Subject {
     return {outputs.begin(), outputs.end()};
   }
 
+  std::optional<double> enqueue_s() const override { return session_->enqueue_s(); }
+
  private:
   static std::string_view graph(Call call) { return call == Call::train ? "train" : "forward"; }
 

@@ -74,6 +74,7 @@ Json result(const Row& row, double peak_gflops) {
     if (!steps) continue;
     add(json, name + "_ms", *example_ms(row, call));
     add(json, name + "_step_ms", steps->step_s * 1e3);
+    if (steps->enqueue_s) add(json, name + "_enqueue_only_step_ms", *steps->enqueue_s * 1e3);
     if (const std::optional<Speed> speed = speed_of(row, call, peak_gflops)) {
       add(json, name + "_gflops", speed->gflops);
       if (peak_gflops > 0) add(json, name + "_fraction_of_peak", speed->fraction);

@@ -50,6 +50,8 @@ class Subject {
   virtual CompileReport compile(Call call, const std::vector<Tensor>& inputs) = 0;
   /// One call, updates of states included; compiled before.
   virtual std::vector<Tensor> run(Call call, const std::vector<Tensor>& inputs) = 0;
+  /// Executable::enqueue_s() of the last call.
+  virtual std::optional<double> enqueue_s() const = 0;
 
  private:
   Configuration configuration_;
