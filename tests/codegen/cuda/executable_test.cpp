@@ -169,41 +169,46 @@ TEST_F(CudaExecutable, AFaultHandsOutNothing) {
   EXPECT_THAT(error_of(ErrorKind::input, [&] { run(-1); }), HasSubstr("index -1 at position 0"));
 }
 
+/// A loop of so many columns that several blocks share a step out.
+constexpr const char* kWideLoop = R"(
+  graph @loop(%x: f32[2,8,128], %h: f32[8,128], %u: f32[128,128]) {
+    %y, %end = scan %x.t in %x carry %h.t = %h with %u {
+      %n = tanh(add(matmul(%h.t, %u), %x.t))
+      next %h.t = %n
+      emit %n
+    }
+    return %end
+  })";
+
 TEST_F(CudaExecutable, BlocksThatWaitInVainAreTheLoopsErrorAndTheProcessGoesOn) {
-  // A clock so slow that the wait is 2000 looks.
-  setenv("GRAPHC_MOCK_CLOCK", "50", 1);
-  const auto loop = compiled(R"(
-    graph @loop(%x: f32[2,64,128], %h: f32[64,128], %u: f32[128,128]) {
-      %y, %end = scan %x.t in %x carry %h.t = %h with %u {
-        %n = tanh(add(matmul(%h.t, %u), %x.t))
-        next %h.t = %n
-        emit %n
-      }
-      return %end
-    })");
-  unsetenv("GRAPHC_MOCK_CLOCK");
-  std::vector<Tensor> inputs, outputs;
-  for (const Argument& input : loop->signature().inputs)
-    inputs.emplace_back(Literal::filled(input.type, 0.0078125));
-  outputs.emplace_back(Type{DType::f32, {64, 128}});
-  loop->run(inputs, outputs);
-  const Literal wanted = outputs[0].copy();
-  outputs[0] = Tensor(Literal::filled({DType::f32, {64, 128}}, 42));
-  setenv("GRAPHC_MOCK_ABSENT_BLOCKS", "1", 1);
-  for (int i = 0; i < 2; ++i) {
+  for (const char* placement : {"streamed", "grid"}) {
+    // A clock so slow that the wait is 2000 looks.
+    setenv("GRAPHC_MOCK_CLOCK", "50", 1);
+    CompileReport report;
+    const auto loop =
+        compile(parse_graph(kWideLoop), targets::cuda, {.placement = placement}, report);
+    unsetenv("GRAPHC_MOCK_CLOCK");
+    std::vector<Tensor> inputs, outputs;
+    for (const Argument& input : loop->signature().inputs)
+      inputs.emplace_back(Literal::filled(input.type, 0.0078125));
+    outputs.emplace_back(Type{DType::f32, {8, 128}});
+    loop->run(inputs, outputs);
+    const Literal wanted = outputs[0].copy();
+    outputs[0] = Tensor(Literal::filled({DType::f32, {8, 128}}, 42));
+    setenv("GRAPHC_MOCK_ABSENT_BLOCKS", "1", 1);
     try {
       loop->run(inputs, outputs);
-      ADD_FAILURE() << "a block never came";
+      ADD_FAILURE() << placement << ": a block never came";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::resource) << error.what();
       EXPECT_EQ(error.where().line, 3);
       EXPECT_THAT(error.what(), HasSubstr("blocks of the loop waited 20 seconds for others"));
     }
+    unsetenv("GRAPHC_MOCK_ABSENT_BLOCKS");
     EXPECT_EQ(outputs[0].copy().element(0), 42);
+    loop->run(inputs, outputs);
+    EXPECT_EQ(outputs[0].copy(), wanted) << placement;
   }
-  unsetenv("GRAPHC_MOCK_ABSENT_BLOCKS");
-  loop->run(inputs, outputs);
-  EXPECT_EQ(outputs[0].copy(), wanted);
 }
 
 TEST_F(CudaExecutable, ValuesOfAllSizesComeAndGo) {
