@@ -27,6 +27,7 @@ class Recorder {
 
  private:
   void add(const Record& record) {
+    const size_t before = launches_.step.size();
     std::visit(Cases{[&](const NestCall& call) { nest(call); },
                      [&](const PanelCall& call) { add(panel_kernel(call)); },
                      [&](const TableCall& call) { table(call); },
@@ -36,6 +37,10 @@ class Recorder {
                        for (const Record& inner : call.body) add(inner);
                      }},
                record.call);
+    // Launches of records inside have those.
+    for (size_t i = before; i < launches_.step.size(); ++i) {
+      if (launches_.step[i].record == nullptr) launches_.step[i].record = &record;
+    }
   }
 
   /// One launch for all steps, or launches for each.
@@ -70,6 +75,7 @@ class Recorder {
     if (placement.meets()) launch.meeting_groups = unsigned(placement.row_groups);
     launches_.most_meeting_groups = std::max(launches_.most_meeting_groups, launch.meeting_groups);
     launch.note = std::move(loop.note);
+    launch.placement = std::make_shared<LoopPlacement>(std::move(loop.placement));
     launches_.step.push_back(std::move(launch));
   }
 

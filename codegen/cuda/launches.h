@@ -2,11 +2,12 @@
 // A plan as launches: what the host puts into a stream for a step, fixed when it is compiled.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "codegen/cuda/machine.h"
+#include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/row_kernels.h"
 #include "codegen/plan/position.h"
 
@@ -22,7 +23,9 @@ struct Launch {
   unsigned meeting_groups = 0;
   /// Whether fewer blocks do the same: as many as the device holds.
   bool any_blocks = false;
-  std::string note;  ///< of a loop: how it is placed
+  std::string note;                                ///< of a loop: how it is placed
+  std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
+  const Record* record = nullptr;                  ///< of the plan, what it does or is a part of
 };
 
 struct Launches {

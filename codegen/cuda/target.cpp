@@ -10,6 +10,7 @@
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/executable.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/cuda/speed_model.h"
 #include "ir/error.h"
 #include "ir/utf8.h"
 #include "runtime/cuda/nvrtc.h"
@@ -81,13 +82,25 @@ std::string loops_text(const cuda::Launches& launches) {
   return text;
 }
 
+/// What the model of speed says of a step.
+std::string speed_text(const Plan& plan, const cuda::Launches& launches,
+                       const std::string& architecture) {
+  const std::string name = architecture.empty() ? kShownArchitecture : architecture;
+  const cuda::GpuFigures* figures = cuda::gpu_figures(name);
+  if (figures == nullptr)
+    return fmt::format("no model of the speed of {}: there are {}\n", name,
+                       cuda::known_gpu_figures());
+  return cuda::print(cuda::predict(plan, launches, *figures), *figures);
+}
+
 std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
                       std::string_view stage) {
   CompileReport report;
   const Plan plan = make_plan(*form_kernels_for(graph, options, report), cuda::gpu_machine());
   const cuda::Launches launches =
       cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement);
-  if (stage == "plan") return print(plan) + loops_text(launches);
+  if (stage == "plan")
+    return print(plan) + loops_text(launches) + speed_text(plan, launches, options.architecture);
   std::string text;
   for (const cuda::KernelText& kernel : launches.kernels) {
     if (!text.empty()) text += "\n";

@@ -82,6 +82,15 @@ TEST(Report, FasterThanThePeakIsAFailedCheck) {
             "graphc fused hidden=2: 6.0 GFLOP/s is more than the measured peak of 5.9");
 }
 
+TEST(Report, WhatHasNoPeakIsComparedWithNone) {
+  const Row row = row_of(0.5);
+  check_fractions(std::span(&row, 1), 0);
+  const nlohmann::ordered_json json = to_json(std::span(&row, 1), 0)["results"][0];
+  EXPECT_DOUBLE_EQ(json["train_gflops"], 6);
+  EXPECT_FALSE(json.contains("train_fraction_of_peak"));
+  EXPECT_FALSE(json.contains("peak_gflops"));
+}
+
 TEST(Report, TheTableIsPerExampleAndSaysWhatDoesNotApply) {
   const std::vector<Row> rows{row_of(0.5), row_of(0.25)};
   EXPECT_EQ(table(rows, false),

@@ -74,8 +74,8 @@ std::string copy_text() {
 }
 
 std::string ingest_text() {
-  return R"(// __ldcg() reads from the second-level cache, not from the multiprocessor's own. `count` is a
-// power of two. A block begins elsewhere than its neighbours, and elsewhere in each round.
+  return R"(// __ldcg() reads past the multiprocessor's own cache. `count` is a power of two.
+// A block begins elsewhere than its neighbours, and elsewhere in each round.
 extern "C" __global__ void __launch_bounds__(256) read_again(
     const unsigned long long* values, unsigned long long* sums, long long count,
     long long rounds) {

@@ -170,7 +170,8 @@ def check(here, options):
     places = Places(here, options.programs)
     name = "gpu-check-dry-run" if options.dry_run else "gpu-check-results"
     folder = pathlib.Path(options.output or name)
-    context = items.Context(places, environment(places, options.dry_run), options.dry_run, folder)
+    variables = environment(places, options.dry_run, folder)
+    context = items.Context(places, variables, options.dry_run, folder)
     if options.list:
         list_items(options, context)
         return 0

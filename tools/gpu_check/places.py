@@ -51,9 +51,11 @@ def package_folders():
     return folders
 
 
-def environment(places, dry_run):
-    """The variables that the programs are run with: on the mock, or with the libraries there are."""
+def environment(places, dry_run, folder):
+    """The variables that the programs are run with: on the mock, or with what there is. Kernels are
+    kept in the folder of the results."""
     variables = dict(os.environ)
+    variables.setdefault("GRAPHC_CACHE", str(folder.resolve() / "kernels"))
     if dry_run:
         if not (places.mock / "libcuda.so.1").exists():
             raise Missing(f"--dry-run needs the mock driver in {places.mock}")

@@ -157,7 +157,7 @@ def main():
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--repeat", type=int, default=20)
-    parser.add_argument("--compile", action="store_true", help="torch.compile instead of the others")
+    parser.add_argument("--compile", action="store_true", help="torch.compile, not the others")
     parser.add_argument("--small", action="store_true", help="extents for a dry run")
     options = parser.parse_args()
     if options.small:
