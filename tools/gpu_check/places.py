@@ -60,4 +60,5 @@ def environment(places, dry_run, folder):
         if not (places.mock / "libcuda.so.1").exists():
             raise Missing(f"--dry-run needs the mock driver in {places.mock}")
         variables["GRAPHC_CUDA_LIBRARIES"] = str(places.mock)
+        variables["GRAPHC_CACHE"] = "none"
     return variables
