@@ -70,15 +70,14 @@ void DeviceState::bring(std::byte* home) const {
   stream_->synchronize("a state");
 }
 
-GpuExecutable::GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device,
+GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
                              std::string_view placements, const CodeOptions& code,
                              CompileReport& report)
     : Executable(std::move(signature)),
       device_(std::move(device)),
+      plan_(std::move(plan)),
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
-  plan_ = make_plan(kernels, gpu_machine());
-  report.lap(&CompileReport::plan_s);
   launches_ = make_launches(plan_, gpu_of(*device_), placements);
   report.lap(&CompileReport::emit_s);
   kernels_ = load_kernels(device_, launches_.kernels, code, report);

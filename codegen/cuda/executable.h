@@ -49,11 +49,11 @@ struct Transfer {
 /// writes stay on the device until their home form is asked for.
 class GpuExecutable : public Executable {
  public:
-  /// Plans `kernels`, the graph after fuse, and compiles and loads its code; `placements` as
+  /// Compiles and loads the code of a plan made for gpu_machine(); `placements` as
   /// CompileOptions::placement. The report gets what each part took. Throws ErrorKind::resource
   /// without the memory, naming the plan's largest buffers.
-  GpuExecutable(Signature signature, const Graph& kernels, DevicePtr device,
-                std::string_view placements, const CodeOptions& code, CompileReport& report);
+  GpuExecutable(Signature signature, Plan plan, DevicePtr device, std::string_view placements,
+                const CodeOptions& code, CompileReport& report);
 
   const Plan& plan() const { return plan_; }
   const Launches& launches() const { return launches_; }

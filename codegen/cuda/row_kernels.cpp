@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(
     if (__syncthreads_or(earlier) == 0) {
       for (long long chunk = first; chunk < count; chunk += 256) {
         const long long i = chunk + threadIdx.x;
-        const int equal = i < count && (long long)indices[i < count ? i : first] == index ? 1 : 0;
+        const int equal = i < count && (long long)indices[i] == index ? 1 : 0;
         found[threadIdx.x] = equal;
         if (__syncthreads_or(equal) != 0) {
           for (long long column = threadIdx.x; column < width; column += 256) {
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(256) merge_rows(
     if (leads) {
       for (long long chunk = first + 1; chunk < count; chunk += 256) {
         const long long i = chunk + threadIdx.x;
-        const int equal = i < count && (long long)indices[i < count ? i : first] == index ? 1 : 0;
+        const int equal = i < count && (long long)indices[i] == index ? 1 : 0;
         found[threadIdx.x] = equal;
         if (__syncthreads_or(equal) != 0) {
           for (long long column = threadIdx.x; column < width; column += 256) {

@@ -50,8 +50,10 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
                                options.disk_cache ? file_cache_of_environment() : FileCache()};
   report.lap(&CompileReport::driver_s);
   const GraphPtr kernels = form_kernels_for(graph, options, report);
-  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), *kernels, device,
-                                                          options.placement, code, report);
+  Plan plan = make_plan(*kernels, cuda::gpu_machine());
+  report.lap(&CompileReport::plan_s);
+  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), std::move(plan),
+                                                          device, options.placement, code, report);
   for (const cuda::Launch& launch : executable->launches().step) {
     if (!launch.note.empty())
       report.remarks.push_back({"placement",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace graphc::cuda_mock {
 
@@ -22,5 +23,14 @@ using LiveText = const char* (*)();
 /// something, or ends a capture, does so before it fails, as a driver does that speaks of earlier
 /// work.
 using Fail = void (*)(const char* symbol, int error, size_t call);
+/// "graphc_mock_exchange": from now on a module whose text ends in `text` is loaded as if that were
+/// `other`, and a launch of more than `most_instructions` of warps counts as endless. A null text
+/// ends that.
+using Exchange = void (*)(const char* text, const char* other, uint64_t most_instructions);
+/// "graphc_mock_divide": the next allocation of `bytes` bytes, of those that this was not said of
+/// yet, is `count` allocations, which begin at these offsets and have these sizes; what lies
+/// between them is nobody's, and copies of the host pass over it. Counted and freed as one. No
+/// count ends that.
+using Divide = void (*)(size_t bytes, const size_t* offsets, const size_t* sizes, size_t count);
 
 }  // namespace graphc::cuda_mock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mock driver's memory: that of the device is the host's, and known to the emulator.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -34,6 +35,23 @@ CUresult accessed(Access&& access) {
   return CUDA_SUCCESS;
 }
 
+/// Calls `access` with the parts of a range that are somebody's: all of it, unless it lies in an
+/// allocation that is divided.
+template <typename Access>
+void each_piece(const State& all, CUdeviceptr address, size_t bytes, const Access& access) {
+  auto* const begin = static_cast<std::byte*>(address_of(address));
+  auto found = all.device_memory.upper_bound(begin);
+  if (found == all.device_memory.begin() ||
+      (--found)->second->pieces.front().bytes == found->second->bytes)
+    return access(begin, bytes);
+  auto* const first = static_cast<std::byte*>(const_cast<void*>(found->first));
+  for (const Piece& piece : found->second->pieces) {
+    std::byte* const from = std::max(begin, first + piece.offset);
+    std::byte* const to = std::min(begin + bytes, first + piece.offset + piece.bytes);
+    if (from < to) access(from, size_t(to - from));
+  }
+}
+
 }  // namespace
 
 GRAPHC_MOCK_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
@@ -43,8 +61,16 @@ GRAPHC_MOCK_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
     if (bytes > memory_bytes() - all.allocated) return fail(CUDA_ERROR_OUT_OF_MEMORY, "");
     void* memory = allocate(bytes);
     if (memory == nullptr) return fail(CUDA_ERROR_OUT_OF_MEMORY, "");
-    all.device_memory[memory] = std::make_unique<Memory>(Memory{bytes});
-    all.memory.add(memory, bytes, fmt::format("the allocation of {} bytes", bytes));
+    Memory made{bytes, {{0, bytes}}};
+    const auto divided = std::ranges::find(all.divided, bytes, &Memory::bytes);
+    if (divided != all.divided.end()) {
+      made = std::move(*divided);
+      all.divided.erase(divided);
+    }
+    for (const Piece& piece : made.pieces)
+      all.memory.add(static_cast<std::byte*>(memory) + piece.offset, piece.bytes,
+                     fmt::format("the allocation of {} bytes", piece.bytes));
+    all.device_memory[memory] = std::make_unique<Memory>(std::move(made));
     all.allocated += bytes;
     *address = reinterpret_cast<CUdeviceptr>(memory);
     return CUDA_SUCCESS;
@@ -61,7 +87,8 @@ GRAPHC_MOCK_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
         if (found == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no allocation begins there");
         if (const CUresult error = refuse_in_capture(all, "memory given back")) return error;
         all.allocated -= found->bytes;
-        all.memory.remove(memory);
+        for (const Piece& piece : found->pieces)
+          all.memory.remove(static_cast<std::byte*>(memory) + piece.offset);
         all.device_memory.erase(memory);
         std::free(memory);
         return CUDA_SUCCESS;
@@ -113,7 +140,8 @@ GRAPHC_MOCK_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* fro
     if (from == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "from a null pointer");
     return enqueue(all, stream, [&all, to, from, bytes] {
       return accessed([&] {
-        all.memory.written_by_host(address_of(to), bytes);
+        each_piece(all, to, bytes,
+                   [&](void* at, size_t of) { all.memory.written_by_host(at, of); });
         std::memcpy(address_of(to), from, bytes);
       });
     });
@@ -126,7 +154,7 @@ GRAPHC_MOCK_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, siz
     if (to == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "to a null pointer");
     return enqueue(all, stream, [&all, to, from, bytes] {
       return accessed([&] {
-        all.memory.read_by_host(address_of(from), bytes);
+        each_piece(all, from, bytes, [&](void* at, size_t of) { all.memory.read_by_host(at, of); });
         std::memcpy(to, address_of(from), bytes);
       });
     });
@@ -153,7 +181,8 @@ GRAPHC_MOCK_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
   return called("cuMemsetD8Async", Needs::context, [&](State& all) {
     return enqueue(all, stream, [&all, to, value, bytes] {
       return accessed([&] {
-        all.memory.written_by_host(address_of(to), bytes);
+        each_piece(all, to, bytes,
+                   [&](void* at, size_t of) { all.memory.written_by_host(at, of); });
         std::memset(address_of(to), value, bytes);
       });
     });

@@ -64,6 +64,12 @@ struct Parameters {
   }
 };
 
+/// The text that is loaded for this one.
+std::string exchanged(const State& all, std::string text) {
+  const std::string& known = all.exchange.text;
+  return !known.empty() && text.ends_with(known) ? all.exchange.other : std::move(text);
+}
+
 CUresult bad(std::string detail) { return fail(CUDA_ERROR_INVALID_VALUE, std::move(detail)); }
 
 /// What is wrong with a launch, as the driver's documentation says what is.
@@ -113,6 +119,8 @@ CUresult launch(State& all, CUfunction handle, const cuda_emulator::Launch& shap
                    now.seed = setting("GRAPHC_MOCK_SEED", 1) + all.launches++;
                    if (now.cooperative)
                      now.absent_blocks = unsigned(setting("GRAPHC_MOCK_ABSENT_BLOCKS", 0));
+                   if (all.exchange.most_instructions > 0)
+                     now.most_instructions = all.exchange.most_instructions;
                    cuda_emulator::run(*found->kernel, now, all.memory);
                    return CUDA_SUCCESS;
                  });
@@ -130,7 +138,8 @@ GRAPHC_MOCK_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* ima
     }
     if (const CUresult error = refuse_in_capture(all, "a module")) return error;
     try {
-      auto loaded = std::make_unique<Module>(static_cast<const char*>(image));
+      const std::string text = exchanged(all, static_cast<const char*>(image));
+      auto loaded = std::make_unique<Module>(text.c_str());
       *module = keep<CUmodule>(all.modules, std::move(loaded));
     } catch (const Error& error) {
       write_log(error.what(), options, names, values);

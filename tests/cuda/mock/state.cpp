@@ -171,4 +171,19 @@ GRAPHC_MOCK_EXPORT void graphc_mock_fail(const char* symbol, int error, size_t c
   state().faults.push_back({symbol, static_cast<CUresult>(error), call});
 }
 
+GRAPHC_MOCK_EXPORT void graphc_mock_exchange(const char* text, const char* other,
+                                             uint64_t most_instructions) {
+  const std::lock_guard lock(state().mutex);
+  state().exchange = {};
+  if (text != nullptr) state().exchange = {text, other, most_instructions};
+}
+
+GRAPHC_MOCK_EXPORT void graphc_mock_divide(size_t bytes, const size_t* offsets, const size_t* sizes,
+                                           size_t count) {
+  const std::lock_guard lock(state().mutex);
+  if (count == 0) return state().divided.clear();
+  Memory& made = state().divided.emplace_back(Memory{bytes, {}});
+  for (size_t i = 0; i < count; ++i) made.pieces.push_back({offsets[i], sizes[i]});
+}
+
 }  // namespace graphc::cuda_mock

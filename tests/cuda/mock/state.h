@@ -69,8 +69,13 @@ struct GraphExec {
   std::vector<Work> work;
 };
 
+/// A part of an allocation that the emulator takes for one.
+struct Piece {
+  size_t offset = 0, bytes = 0;
+};
 struct Memory {
   size_t bytes = 0;
+  std::vector<Piece> pieces;
 };
 
 /// Objects by their handles.
@@ -98,6 +103,13 @@ struct State {
   };
   std::map<std::string, size_t, std::less<>> calls;
   std::vector<Fault> faults;
+
+  /// What graphc_mock_exchange() and graphc_mock_divide() asked for.
+  struct {
+    std::string text, other;
+    uint64_t most_instructions = 0;
+  } exchange;
+  std::vector<Memory> divided;
 
   size_t live() const;
   std::string live_text() const;

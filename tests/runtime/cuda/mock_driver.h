@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <string>
+#include <vector>
 
 #include "ir/error.h"
 #include "tests/cuda/mock/control.h"
@@ -44,6 +45,16 @@ class MockDriver {
   }
   /// Ends what fail() asked for, and counts from 0.
   void heal() const { fail(nullptr, 0, 0); }
+  /// From now on the kernel of this text is that of the other; ends when `text` is null.
+  void exchange(const char* text, const char* other, uint64_t most_instructions) const {
+    function<cuda_mock::Exchange>("graphc_mock_exchange")(text, other, most_instructions);
+  }
+  /// The next allocation of so many bytes is these.
+  void divide(size_t bytes, const std::vector<size_t>& offsets,
+              const std::vector<size_t>& sizes) const {
+    function<cuda_mock::Divide>("graphc_mock_divide")(bytes, offsets.data(), sizes.data(),
+                                                      offsets.size());
+  }
 
  private:
   template <typename Function>

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs that have every kind of kernel, in sizes at which each of its statements matters.
+#include "tests/codegen/cuda/text_trial.h"
+
+namespace graphc::testing {
+namespace {
+
+// Together the sizes of a graph have more than one block, more than one piece of a sum, and edges
+// where a block and a piece have one element.
+const std::vector<Subject> kSubjects = {
+    {"product",
+     R"(graph @g(%x: f32[M,K], %w: f32[K,N], %b: f32[N], %s: f32[M,1]) {
+       return tanh(add(mul(matmul(%x, %w), %s), %b))
+     })",
+     {"M=65 K=17 N=65", "M=33 K=257 N=33"}},
+    {"product_of_transposed",
+     R"(graph @g(%x: f32[K,M], %w: f32[N,K]) {
+       return matmul(transpose(%x) {permutation = [1,0]}, transpose(%w) {permutation = [1,0]})
+     })",
+     {"M=65 K=17 N=65", "M=33 K=257 N=33"}},
+    {"elements",
+     R"(graph @g(%x: f32[19,C], %r: f32[19,1], %c: f32[C], %t: f32[C,19]) {
+       %u = add(mul(%x, %r), transpose(%t) {permutation = [1,0]})
+       return mul(%u, %c), select(less(%u, %c), %u, %r)
+     })",
+     {"C=40", "C=257"}},
+    {"softmax",
+     R"(graph @g(%x: f32[R,C], %r: f32[R,1]) { return softmax(mul(mul(%x, %r), 2000.)) })",
+     {"R=19 C=5", "R=150 C=40"}},
+    {"sums_along_rows",
+     R"(graph @g(%x: f32[R,C], %r: f32[R,1]) { return sum(mul(%x, %r)) {axes = [1]} })",
+     {"R=19 C=5", "R=10 C=8193", "R=2 C=2097153"}},
+    {"largest_of_rows",
+     R"(graph @g(%r: f32[R,1]) {
+       %ramp = iota {axis = 1, dtype = f32, shape = [R,C]}
+       return max(mul(%r, sub(%ramp, 2.))) {axes = [1]}
+     })",
+     {"R=19 C=5", "R=19 C=17", "R=19 C=32", "R=19 C=8193"}},
+    {"sums_over_rows",
+     R"(graph @g(%x: f32[R,C], %c: f32[C]) { return sum(mul(%x, %c)) {axes = [0]} })",
+     {"R=7 C=65", "R=2049 C=33", "R=524289 C=2"}},
+    {"cross_entropy",
+     R"(graph @g(%x: f32[R,C], %i: i32[R]) {
+       %l = sum(cross_entropy(mul(%x, 2000.), %i)) {axes = [0]}
+       %d = grad %l, %x
+       return %l, %d
+     })",
+     {"R=19 C=5", "R=150 C=40"},
+     5},
+    {"rows_by_index",
+     R"(graph @g(%t: f32[29,W], %i: i32[I], %d: f32[I,W]) {
+       return gather(%t, %i), scatter_add(%t, %i, %d)
+     })",
+     {"I=300 W=3", "I=20 W=261"},
+     29,
+     {{0, 29}, {201, 29}, {299, -7}}},
+    {"merged_rows",
+     R"(graph @g(%i: i32[I], %d: f32[I,W]) {
+       %distinct, %rows = merge_rows %i, %d
+       return %distinct, %rows
+     })",
+     {"I=300 W=3", "I=300 W=2", "I=20 W=261"},
+     29,
+     {{0, -7}, {201, -7}, {299, -7}}},
+    {"parts_side_by_side",
+     R"(graph @g(%x: f32[19,40], %y: f32[7,19], %z: f32[19,1]) {
+       return concat(mul(%x, %z), transpose(%y) {permutation = [1,0]}, %z) {axis = 1}
+     })",
+     {""}},
+    {"dropout",
+     R"(graph @g(%x: f32[19,40], %z: f32[19,1], %key: i64[]) {
+       return dropout(mul(%x, %z), %key) {keep = 0.5}
+     })",
+     {""}},
+    {"lstm",
+     R"(graph @g(%x: f32[T,B,9], %h0: f32[B,H], %c0: f32[B,H], %target: f32[B,H])
+         state (%w: f32[9,G], %u: f32[H,G], %b: f32[G]) {
+       %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %w, %u, %b {
+         %z = add(add(matmul(%x.t, %w), matmul(%h, %u)), %b)
+         %i, %f, %g, %o = split %z {axis = 1, parts = 4}
+         %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
+         %h.1 = mul(sigmoid(%o), tanh(%c.1))
+         next %h = %h.1, %c = %c.1
+       }
+       %e = sub(%h.e, %target)
+       %l = sum(mul(%e, %e)) {axes = [0,1]}
+       %dw, %du, %db = grad %l, %w, %u, %b
+       next %w = sub(%w, mul(%dw, 0.5)), %u = sub(%u, mul(%du, 0.5)), %b = sub(%b, mul(%db, 0.5))
+       return %l
+     })",
+     {"T=4 B=17 H=17 G=68"},
+     0,
+     {},
+     "iteration < steps"},
+    {"rnn",
+     R"(graph @g(%x: f32[4,5,H], %h0: f32[5,H]) state (%u: f32[H,H]) {
+       %y, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+         %n = tanh(add(%x.t, matmul(%h, %u)))
+         next %h = %n
+         emit %n
+       }
+       return %y, %h.e
+     })",
+     {"H=65"},
+     0,
+     {},
+     "iteration < steps"},
+    {"panels",
+     R"(graph @g(%x: f32[T,5,9], %h0: f32[5,H]) state (%w: f32[9,G], %u: f32[H,G]) {
+       %h.e = scan %x.t in %x carry %h = %h0 with %w, %u {
+         %a, %b = split(add(matmul(%x.t, %w), matmul(%h, %u))) {axis = 1, parts = 2}
+         next %h = mul(tanh(%a), sigmoid(%b))
+       }
+       return %h.e
+     })",
+     {"T=2 H=65 G=130", "T=3 H=128 G=256"},
+     0,
+     {},
+     "put_in_panels|iteration < steps"},
+    {"loop_with_sums",
+     R"(graph @g(%x: f32[4,R,C], %h0: f32[R,C], %s0: f32[C]) {
+       %y, %h.e, %s.e = scan {reverse = true} %x.t in %x carry %h = %h0, %s = %s0 {
+         %n = softmax(mul(add(%x.t, mul(%h, %s)), 2000.))
+         next %h = %n, %s = mul(add(%s, sum(mul(%n, %x.t)) {axes = [0]}), 0.5)
+         emit %n
+       }
+       return %y, %h.e, %s.e
+     })",
+     {"R=7 C=5", "R=17 C=65"}},
+};
+
+}  // namespace
+
+const std::vector<Subject>& text_subjects() { return kSubjects; }
+
+}  // namespace graphc::testing

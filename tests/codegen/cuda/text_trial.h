@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph on the mock driver, called with one set of arguments: whether it gives what it should.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/executable.h"
+#include "tests/codegen/wanted.h"
+#include "tests/runtime/cuda/mock_driver.h"
+
+namespace graphc::testing {
+
+/// What is done to one of the indices of a call.
+struct Outside {
+  size_t position;
+  int32_t index;
+};
+
+/// A graph of several sizes, which are launches of the same kernels.
+struct Subject {
+  const char* name;
+  const char* graph;               ///< with letters for extents
+  std::vector<const char*> sizes;  ///< "M=65 N=3"
+  /// For a graph of indices: the first and the last one of all, between which they are drawn.
+  int indices = 0;
+  /// Further calls, of the first size: what is outside is refused.
+  std::vector<Outside> outside = {};
+  /// What the texts match that are damaged; others are another subject's.
+  const char* having = "";
+};
+
+/// Those of text_subjects.cpp.
+const std::vector<Subject>& text_subjects();
+
+inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+/// A graph of one size, what it is called with and what that gives.
+class Trial {
+ public:
+  Trial(const Subject& subject, size_t size);
+
+  const cuda::Launches& launches() const { return launches_; }
+  const cuda::testing::MockDriver& driver() const { return driver_; }
+
+  /// What is wrong with what it gives now, compiled anew; "" where all is as it should be.
+  /// `packed`: in the arena as it was planned, where buffers follow each other in one place.
+  /// Otherwise each is an allocation of its own, and what goes beyond one is found.
+  std::string fault(bool packed);
+
+ private:
+  std::unique_ptr<cuda::GpuExecutable> compiled(const Plan& plan) const;
+  Outcome run(Executable& executable, const Call& call);
+  std::vector<Literal> evaluated(const Call& call) const;
+  std::string first_call(Executable& executable);
+  std::string refused(Executable& executable, const Call& call, const Outside& outside);
+
+  cuda::testing::MockDriver driver_;
+  GraphPtr graph_;
+  Plan packed_, spread_;
+  cuda::Launches launches_;
+  cuda::DevicePtr device_;
+  std::vector<Call> calls_;
+  std::vector<Outside> outside_;  ///< of the calls but the first
+  std::vector<Literal> wanted_;   ///< of the first call
+};
+
+}  // namespace graphc::testing
