@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "codegen/cuda/scalar_text.h"
@@ -90,6 +91,7 @@ class LoopText {
     }
     add_number("steps", loop_.steps);
     if (!is_streamed()) own_blocks();
+    if (!is_streamed()) write_ranges();
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
     steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
@@ -184,38 +186,55 @@ class LoopText {
     before_.close();
   }
 
-  /// What of the nest the block does.
-  void own_range(TextWriter& text, size_t i) {
-    text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", i);
-    const auto range = [&](std::string_view what, const std::string& begin,
-                           const std::string& count, const std::string& limit) {
-      text.line("const long long {}_begin = {};", what, begin);
-      text.line("const long long {0}_end = {0}_begin + {1} < {2} ? {0}_begin + {1} : {2};", what,
-                count, limit);
-    };
-    const std::string rows = fmt::format("row_group * rows_owned_{}", i);
-    if (placement_.nests[i].owner == Owner::element) {
-      range("row", rows, fmt::format("rows_owned_{}", i), "rows");
-      range("column", fmt::format("column_group * columns_owned_{}", i),
-            fmt::format("columns_owned_{}", i), "columns");
-      return;
+  /// What of a nest a block does is known before the steps, and is the same for nests that are
+  /// shared out alike: registers for each nest of a long body would not be enough.
+  void write_ranges() {
+    for (size_t i = 0; i < nests_.size(); ++i) {
+      const NestCall& call = *nests_[i].call;
+      const NestShare& share = placement_.nests[i];
+      const auto key = std::tuple(call.rows, call.unit, share.owner, share.columns_of_block);
+      const auto [found, is_new] = ranges_.emplace(key, int(ranges_.size()));
+      range_of_.push_back(found->second);
+      if (is_new) write_range(call, share, found->second);
     }
-    range("group", rows, fmt::format("rows_owned_{}", i), "rows");
-    range("row", fmt::format("group_begin + column_group * rows_each_{}", i),
-          fmt::format("rows_each_{}", i), "group_end");
-    text.line("const long long column_begin = 0, column_end = columns;");
   }
 
-  void add_ranges(size_t i) {
-    const NestCall& call = *nests_[i].call;
+  void write_range(const NestCall& call, const NestShare& share, int range) {
     const int64_t rows = placement_.rows_of_block(call.rows);
-    add_number(fmt::format("rows_owned_{}", i), rows);
-    if (placement_.nests[i].owner == Owner::element) {
-      add_number(fmt::format("columns_owned_{}", i), placement_.nests[i].columns_of_block);
-    } else {
-      add_number(fmt::format("rows_each_{}", i),
-                 (rows + placement_.column_groups - 1) / placement_.column_groups);
+    add_number(fmt::format("rows_of_{}", range), call.rows);
+    add_number(fmt::format("columns_of_{}", range), call.unit);
+    add_number(fmt::format("rows_owned_{}", range), rows);
+    const std::string first = fmt::format("row_group * rows_owned_{}", range);
+    const auto owned = [&](std::string_view what) { return fmt::format("{}_{}", what, range); };
+    if (share.owner == Owner::element) {
+      add_number(owned("columns_owned"), share.columns_of_block);
+      write_bounds("row", range, first, owned("rows_owned"), owned("rows_of"));
+      return write_bounds("column", range, "column_group * " + owned("columns_owned"),
+                          owned("columns_owned"), owned("columns_of"));
     }
+    add_number(owned("rows_each"),
+               (rows + placement_.column_groups - 1) / placement_.column_groups);
+    write_bounds("group", range, first, owned("rows_owned"), owned("rows_of"));
+    write_bounds("row", range, owned("group_begin") + " + column_group * " + owned("rows_each"),
+                 owned("rows_each"), owned("group_end"));
+    before_.line("const long long column_begin_{0} = 0, column_end_{0} = columns_of_{0};", range);
+  }
+
+  /// const long long WHAT_begin_N = begin, WHAT_end_N = at most so many more.
+  void write_bounds(std::string_view what, int range, const std::string& begin,
+                    const std::string& count, const std::string& limit) {
+    const std::string first = fmt::format("{}_begin_{}", what, range);
+    before_.line("const long long {} = {};", first, begin);
+    before_.line("const long long {}_end_{} = {} + {} < {} ? {} + {} : {};", what, range, first,
+                 count, limit, first, count, limit);
+  }
+
+  /// Brings what of the nest the block does into scope.
+  void own_range(TextWriter& text, size_t i) const {
+    const int range = range_of_[i];
+    text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", range);
+    for (const char* what : {"row", "column"})
+      text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what, range);
   }
 
   void write_nest(TextWriter& text, size_t i) {
@@ -226,7 +245,6 @@ class LoopText {
     if (is_streamed()) {
       share_out(text, i);
     } else {
-      add_ranges(i);
       own_range(text, i);
       set_threads(text, threads_of(i));
       text.lines(renamed(
@@ -296,6 +314,7 @@ class LoopText {
     switch (parameter.kind) {
       case ParameterKind::rows:
       case ParameterKind::columns:
+        if (!is_streamed()) return;
         return add_number(fmt::format("{}_of_{}", parameter.name, i), number);
       case ParameterKind::extent: {
         const std::string name = fmt::format("{}_of_{}", parameter.name, i);
@@ -370,7 +389,10 @@ class LoopText {
   Names names_;
   std::vector<LoopNest> nests_;
   std::map<std::string, std::string> bases_;  ///< of pointers, the parameters they come from
-  TextWriter before_{1};                      ///< what comes before the steps
+  /// Of owned nests: which are shared out alike, by number, and the number of each nest.
+  std::map<std::tuple<int64_t, int64_t, Owner, int64_t>, int> ranges_;
+  std::vector<int> range_of_;
+  TextWriter before_{1};  ///< what comes before the steps
   std::vector<std::string> listed_;
   std::vector<LaunchValue> arguments_;
 };

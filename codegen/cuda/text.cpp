@@ -25,7 +25,7 @@ constexpr std::string_view kOwn =
     "column column_begin column_end column_group column_groups columns copysign copysignf cos cosf "
     "cosh coshf end erf erff exp exp2 exp2f expf "
     "expm1 expm1f fabs fabsf first first_column first_row first_term floor floorf fma fmaf "
-    "fmax fmaxf fmin fminf fmod fmodf gridDim group_begin group_end held_tile in_vain isinf "
+    "fmax fmaxf fmin fminf fmod fmodf gridDim held_tile in_vain isinf "
     "isinff isnan isnanf iteration lanes larger larger_double limit log log1p log1pf log2 "
     "log2f logf loop_number max maxf meet meetings min minf next_column next_row outer "
     "patience piece polls pow powf rest rint rintf row row_begin row_end row_group rows "

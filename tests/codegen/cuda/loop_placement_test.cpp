@@ -18,6 +18,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
+#include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
 
 namespace graphc::testing {
@@ -46,6 +47,7 @@ std::vector<std::string> notes(const GraphPtr& graph, const std::string& placeme
 /// What two runs of the executable give, the second one's.
 std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal>& inputs,
                                 const std::string& placement) {
+  all_test_targets();  // have the target's driver and compiler be those of the tests
   CompileReport report;
   CompileOptions options;
   options.placement = placement;
