@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda/emulator/compiler.h"
 #include "tests/cuda/emulator/operations.h"
+#include "tests/cuda/emulator/ptx.h"
 
 namespace graphc::cuda_emulator {
 
@@ -33,6 +34,9 @@ void Compiler::statement(const Statement& one) {
       break;
     case StatementKind::give:
       give(one);
+      break;
+    case StatementKind::assembly:
+      assembly(one);
       break;
   }
   back_to(before);
@@ -128,6 +132,22 @@ void Compiler::give(const Statement& one) {
   }
   if (one.first) value(*one.first, calls_.back().result);
   calls_.back().returns.push_back(jump(Control::jump));
+}
+
+/// The instruction finds what it reads in registers one behind another, and leaves its results so.
+void Compiler::assembly(const Statement& one) {
+  const PtxInstruction& ptx = *one.ptx;
+  const size_t results = ptx.results(), all = ptx.operands();
+  std::vector<uint32_t> slots;
+  for (size_t i = 0; i < all; ++i) slots.push_back(reserve(false));
+  std::vector<Place> places;
+  for (size_t i = 0; i < results; ++i) places.push_back(place(*one.operands[size_t(one.order[i])]));
+  for (size_t i = results; i < all; ++i) value(*one.operands[size_t(one.order[i])], slots[i]);
+  const uint32_t whole_warp = constant(Held::u32, ~0u);
+  const size_t at = emit(ptx.operation, slots[0], whole_warp, slots[results]);
+  program_->code[at].control = ptx.control;
+  for (size_t i = 0; i < results; ++i)
+    store(places[i], one.operands[size_t(one.order[i])]->type, slots[i]);
 }
 
 }  // namespace graphc::cuda_emulator

@@ -65,6 +65,7 @@ class Compiler {
   void loop(const Statement& one);
   void do_while(const Statement& one);
   void give(const Statement& one);
+  void assembly(const Statement& one);
   void branch(const Expression& condition, bool when, Jumps& jumps);
 
   // compile_expression.cpp. `into`: the register for the value, none: any.

@@ -15,11 +15,11 @@ constexpr std::array<std::string_view, 11> type_words_known = {
     "unsigned", "signed", "float", "double", "const"};
 
 bool is_reserved(const std::string& word) {
-  static constexpr std::array<std::string_view, 30> words = {
+  static constexpr std::array<std::string_view, 31> words = {
       "if",       "else",      "for",      "while",    "do",       "break",  "continue",  "return",
       "true",     "false",     "sizeof",   "extern",   "static",   "struct", "class",     "typedef",
       "template", "goto",      "switch",   "case",     "volatile", "auto",   "namespace", "using",
-      "inline",   "threadIdx", "blockIdx", "blockDim", "gridDim",  "union"};
+      "inline",   "threadIdx", "blockIdx", "blockDim", "gridDim",  "union",  "asm"};
   return std::ranges::count(words, word) + std::ranges::count(type_words_known, word) > 0;
 }
 

@@ -19,6 +19,7 @@ StatementPtr Parser::statement() {
   if (peek().is("while")) return while_loop();
   if (peek().is("do")) return do_loop();
   if (peek().is("return")) return give();
+  if (peek().is("asm")) return assembly();
   if (peek().is("break") || peek().is("continue")) {
     StatementPtr result = make(peek().is("break") ? StatementKind::stop : StatementKind::next);
     if (loops_ == 0) refuse("it within a loop");

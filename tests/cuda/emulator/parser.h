@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a CUDA text into functions. Each part of the grammar is a source: parse_module.cpp,
-// parse_statement.cpp, parse_expression.cpp; typing.cpp has C's rules of types.
+// parse_statement.cpp, parse_assembly.cpp, parse_expression.cpp; typing.cpp has C's rules of types.
 #pragma once
 
 #include <map>
@@ -61,6 +61,11 @@ class Parser {
   void dynamic_shared();
   void shared_variable(Symbol& symbol);
   StatementPtr make(StatementKind kind) const;
+
+  // parse_assembly.cpp
+  StatementPtr assembly();
+  std::string assembly_text();
+  void assembly_operands(bool written, Statement& into, std::vector<std::string>& constraints);
 
   // parse_expression.cpp
   ExpressionPtr expression();  ///< with commas

@@ -13,6 +13,7 @@ namespace graphc::cuda_emulator {
 
 struct Builtin;
 struct Function;
+struct PtxInstruction;
 
 enum class Scalar : uint8_t { nothing, boolean, i8, u8, u16, i32, u32, i64, u64, f32, f64 };
 
@@ -110,6 +111,7 @@ enum class StatementKind : uint8_t {
   stop,         // break
   next,         // continue
   give,         // return; first
+  assembly,     // ptx on operands
 };
 
 struct Statement {
@@ -119,6 +121,9 @@ struct Statement {
   Symbol* symbol = nullptr;
   bool zeroed = false;
   std::vector<std::unique_ptr<Statement>> body;  ///< null: nothing there
+  const PtxInstruction* ptx = nullptr;
+  std::vector<ExpressionPtr> operands;  ///< of inlined assembly, places that it writes first
+  std::vector<int> order;               ///< which of them each operand of the instruction is
 };
 using StatementPtr = std::unique_ptr<Statement>;
 

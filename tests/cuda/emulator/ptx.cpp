@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cuda/emulator/ptx.h"
+
+#include <bit>
+#include <cmath>
+
+#include "tests/cuda/emulator/lanes.h"
+
+namespace graphc::cuda_emulator {
+namespace {
+
+constexpr uint32_t sign_bit = 0x80000000u, infinity = 0x7f800000u;
+
+/// To nearest, ties away from zero. The low 13 bits of a tf32 are not specified: here they are not
+/// zero.
+uint32_t tf32_of(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (value != value) return 0x7fffffffu;
+  if ((bits & ~sign_bit) == infinity) return bits;
+  return (bits + 0x1000u) | 0x0aabu;
+}
+
+uint32_t bf16_of(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (value != value) return 0x7fffu;
+  return (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+
+/// To nearest, ties to even.
+uint32_t f16_of(float value) {
+  const uint32_t sign = std::bit_cast<uint32_t>(value) >> 16 & 0x8000u;
+  const double size = std::abs(double(value));
+  if (value != value) return 0x7fffu;
+  if (size >= 65520) return sign | 0x7c00u;
+  if (size < 0x1p-14) return sign | uint32_t(std::nearbyint(size * 0x1p24));
+  const int exponent = std::ilogb(size);
+  // The 1 in front goes into the exponent, and so does what rounds up to the next power.
+  const auto digits = uint32_t(std::nearbyint(std::ldexp(size, 10 - exponent)));
+  return sign | (uint32_t(exponent + 14) * 1024u + digits);
+}
+
+void to_tf32(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const float* value = warp.slot<float>(i.b);
+  uint32_t* result = warp.slot<uint32_t>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) { result[lane] = tf32_of(value[lane]); });
+}
+
+/// The first operand becomes the upper half.
+template <auto rounded>
+void to_pair(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const float* upper = warp.slot<float>(i.b);
+  const float* lower = warp.slot<float>(i.b + register_bytes);
+  uint32_t* result = warp.slot<uint32_t>(i.result);
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    result[lane] = rounded(upper[lane]) << 16 | rounded(lower[lane]);
+  });
+}
+
+constexpr PtxGroup of_product[] = {{'f', 4, true}, {'r', 4, true}, {'r', 2, true}, {'f', 4, true}};
+constexpr PtxGroup of_conversion[] = {{'r'}, {'f'}};
+constexpr PtxGroup of_pair[] = {{'r'}, {'f'}, {'f'}};
+
+constexpr PtxInstruction table[] = {
+    {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", of_product, multiply_tf32,
+     Control::collective},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", of_product, multiply_bf16,
+     Control::collective},
+    {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", of_product, multiply_f16,
+     Control::collective},
+    {"cvt.rna.tf32.f32", of_conversion, to_tf32},
+    {"cvt.rn.bf16x2.f32", of_pair, to_pair<bf16_of>},
+    {"cvt.rn.f16x2.f32", of_pair, to_pair<f16_of>},
+};
+
+}  // namespace
+
+size_t PtxInstruction::operands() const {
+  size_t sum = 0;
+  for (const PtxGroup& group : groups) sum += size_t(group.count);
+  return sum;
+}
+
+const PtxInstruction* ptx_named(std::string_view name) {
+  for (const PtxInstruction& one : table)
+    if (one.name == name) return &one;
+  return nullptr;
+}
+
+std::string ptx_names() {
+  std::string names;
+  for (const PtxInstruction& one : table) {
+    if (!names.empty()) names += ", ";
+    names += one.name;
+  }
+  return names;
+}
+
+}  // namespace graphc::cuda_emulator
