@@ -42,11 +42,7 @@ int64_t objects_made() {
 
 std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                                     const CompileOptions& options, CompileReport& report) {
-  if (std::ranges::find(target.precisions, options.precision) == target.precisions.end()) {
-    throw Error(ErrorKind::usage, {},
-                fmt::format("target '{}' has no precision '{}': it has {}", target.name,
-                            options.precision, fmt::join(target.precisions, ", ")));
-  }
+  check_precision(target, options.precision);
   if (target.open != nullptr) target.open(report);
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
@@ -54,6 +50,20 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
   auto executable = target.compile(graph, options, report);
   report.lap(&CompileReport::allocate_s);
   return executable;
+}
+
+void check_precision(const Target& target, std::string_view precision) {
+  if (std::ranges::find(target.precisions, precision) != target.precisions.end()) return;
+  throw Error(ErrorKind::usage, {},
+              fmt::format("target '{}' has no precision '{}': it has {}", target.name, precision,
+                          fmt::join(target.precisions, ", ")));
+}
+
+double unit_roundoff(std::string_view precision) {
+  if (precision == "f64") return 0x1p-53;
+  if (precision == "tf32" || precision == "fp16") return 0x1p-11;
+  if (precision == "bf16") return 0x1p-8;
+  return precision == "3xtf32" ? 0x1.8p-22 : 0x1p-24;
 }
 
 Type stored_type(const Type& type, std::string_view precision) {

@@ -18,7 +18,8 @@ struct Target;
 
 /// What may be chosen about a compilation. A target refuses what it does not know.
 struct CompileOptions {
-  std::string precision = "f32";  ///< what the f32 of the graph are computed in
+  /// What the f32 of the graph are computed in, or the factors of their products.
+  std::string precision = "f32";
   std::string variant = "fused";  ///< the list of passes: fused, basic, ...
   std::string unroll = "auto";    ///< auto, loop, full or a number of steps
   /// Where a GPU keeps the matrices of loops (codegen/cuda/placement.h): auto, streamed, grid or
@@ -90,8 +91,16 @@ void clear_code_caches();
 /// executables run.
 int64_t objects_made();
 
+/// Throws ErrorKind::usage for a precision that the target does not have, naming those it has.
+void check_precision(const Target& target, std::string_view precision);
+
 /// The type a tensor of `type` is stored with under a precision: f32 is f64 under "f64", everything
 /// else is itself.
 Type stored_type(const Type& type, std::string_view precision);
+
+/// How far, relative to it, a number is rounded under a precision: a result, or a factor of a
+/// product where those alone are rounded ("tf32", "bf16"). 3xtf32 leaves the largest error of a
+/// product of two, halved.
+double unit_roundoff(std::string_view precision);
 
 }  // namespace graphc

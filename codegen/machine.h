@@ -11,10 +11,11 @@
 namespace graphc {
 
 /// A kind of product that a machine has: the types of its operands, the type its sums are kept in,
-/// and how many rows of k one row of a panel joins (pairs of bf16: 2).
+/// how many rows of k one row of a panel joins (pairs of bf16: 2), and what is multiplied.
 struct ProductForm {
   DType left = DType::f32, right = DType::f32, sum = DType::f32;
   int k_group = 1;
+  Factors factors = Factors::as_stored;
   bool operator==(const ProductForm&) const = default;
 };
 

@@ -142,7 +142,7 @@ void Session::set_state(std::string_view name, const Literal& value) {
 Literal Session::draw(const StateCell& cell) const {
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
   const Literal key = Literal::of(initial_key(options_.seed, cell.name));
-  if (options_.compile.precision != "f32" || !is_exact(graph)) {
+  if (options_.compile.precision == "f64" || !is_exact(graph)) {
     return evaluate(*graph, {key}).results[0];
   }
   // The same bits as the evaluator's, at the target's speed.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codegen/cuda/nest_parameters.h"
+#include "codegen/cuda/product_text.h"
 #include "codegen/cuda/text.h"
 
 namespace graphc::cuda {
@@ -24,18 +25,6 @@ struct KernelText {
   std::string text;
 };
 
-/// How the tiles of a nest with products lie on a block of threads, `down` x `across` of them: each
-/// thread sums `rows` x `columns` elements of every part, so far apart that neighbours in the block
-/// are neighbours in memory. Small products have small tiles.
-struct ProductTile {
-  static constexpr int kThreads = 256;
-  int down = 16, across = 16;
-  int rows = 4, columns = 4;  ///< of a thread
-  int terms = 16;             ///< of k that lie in shared memory at a time
-
-  int block_rows() const { return down * rows; }
-  int block_columns() const { return across * columns; }
-};
 ProductTile product_tile(const NestProgram& program, const NestForm& form);
 /// Whether a thread's sums of that tile lie in registers.
 bool fits_registers(const NestProgram& program, const NestForm& form);
@@ -98,6 +87,9 @@ int64_t tile_shared_bytes(const NestProgram& program, const NestForm& form);
 /// (NestForm::held).
 std::string hold_text(const NestProgram& program, const std::vector<Parameter>& parameters,
                       const NestForm& form, int product);
+/// Elements of shared memory that it takes, for `columns` of a matrix with `k` rows.
+int64_t held_elements(const NestProgram& program, const NestForm& form, size_t product,
+                      int64_t columns, int64_t k);
 /// What stands between the braces of the kernel of a nest with products.
 std::string tile_body(const NestProgram& program, const std::vector<Parameter>& parameters,
                       const NestForm& form);

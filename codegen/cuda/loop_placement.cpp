@@ -89,7 +89,7 @@ class Placer {
                             (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
       const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
       for (size_t p = 0; p < call.products.size(); ++p)
-        us += waves * product_us(program.products[p], call.products[p].panels.k, tile, false);
+        us += waves * product_us(program, p, call.products[p].panels.k, tile, false);
     }
     return us;
   }
@@ -118,6 +118,10 @@ class Placer {
     form.staged_terms = 16;
     form.tile_rows = ceiling_power(rows, 128);
     form.tile_columns = ceiling_power(share.columns_of_block, ProductTile::kThreads);
+    if (on_tensor_cores(program)) {
+      form.tile_rows = std::max(form.tile_rows, kMmaRows);
+      form.tile_columns = std::max(form.tile_columns, kMmaColumns);
+    }
     while (form.tile_rows * form.tile_columns > ProductTile::kThreads &&
            !fits_registers(program, form))
       (form.tile_columns > form.tile_rows ? form.tile_columns : form.tile_rows) /= 2;
@@ -138,9 +142,9 @@ class Placer {
       NestShare& share = p.nests[i];
       for (size_t product = 0; product < call.products.size(); ++product) {
         if (!invariant_[number++]) continue;
-        const int64_t elements = rounded_up(share.columns_of_block, share.form.tile_columns) *
-                                 call.products[product].panels.k *
-                                 nests_.program(i).products[product].parts;
+        const int64_t elements =
+            internal::held_elements(nests_.program(i), share.form, product, share.columns_of_block,
+                                    call.products[product].panels.k);
         const int64_t least = staging_bytes(p);
         if ((used + elements) * size + least > room) continue;
         share.form.held[product] = fmt::format("held_{}_{}", i, product);
@@ -199,17 +203,27 @@ class Placer {
   // --- the model ---
 
   /// A tile's product over all of k.
-  double product_us(const NestProduct& form, int64_t k, const ProductTile& tile, bool held) const {
-    const double sums = double(tile.rows) * tile.columns * form.parts;
-    const double reads = tile.rows + double(form.parts) * tile.columns;
+  double product_us(const NestProgram& program, size_t product, int64_t k, const ProductTile& tile,
+                    bool held) const {
+    const NestProduct& form = program.products[product];
+    const auto text = product_text(program, tile);
+    const double sums = double(text->rows()) * text->columns() * form.parts;
     // Four warps multiply in a cycle, one reads.
-    const double cycles = std::max(sums * 32 / gpu_.fma_per_clock, reads) * kWarpsOfProduct;
+    const double cycles =
+        std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(form.parts)) *
+        kWarpsOfProduct;
     const double bytes =
         double(tile.block_rows() + (held ? 0 : int64_t{form.parts} * tile.block_columns())) *
         size_of(form.left);
     const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
     return (std::max(cycles, bytes / gpu_.bytes_per_clock) * double(k)) / gpu_.clock_per_us +
            pieces * gpu_.memory_latency_us;
+  }
+
+  double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
+    if (!on_tensor_cores(program)) return gpu_.fma_per_clock;
+    if (form.factors == Factors::tf32) return gpu_.mma_per_clock;
+    return form.factors == Factors::split_tf32 ? gpu_.mma_per_clock / 3 : gpu_.mma_per_clock * 2;
   }
 
   double step_us(const LoopPlacement& p) const {
@@ -230,7 +244,7 @@ class Placer {
           double(rounded_up(p.rows_of_block(call.rows), tile.block_rows()) / tile.block_rows()) *
           double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
       for (size_t product = 0; product < call.products.size(); ++product)
-        us += tiles * product_us(program.products[product], call.products[product].panels.k, tile,
+        us += tiles * product_us(program, product, call.products[product].panels.k, tile,
                                  !share.form.held[product].empty());
     }
     // Blocks beyond what the GPU holds wait for their turn.

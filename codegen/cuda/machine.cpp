@@ -1,11 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cuda/machine.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <string>
+
+#include "ir/error.h"
 
 namespace graphc::cuda {
+namespace {
 
-Machine gpu_machine() {
+/// The first architecture whose tensor cores multiply tf32 and bf16.
+constexpr int kFirstWithTensorCores = 80;
+
+int number_of(std::string_view architecture) {
+  const size_t begin = std::min(architecture.find_first_of("0123456789"), architecture.size());
+  return std::atoi(std::string(architecture.substr(begin)).c_str());
+}
+
+Factors factors_of(std::string_view precision) {
+  constexpr std::array<Factors, kPrecisions.size()> all{
+      Factors::as_stored, Factors::tf32, Factors::split_tf32, Factors::bf16, Factors::f16};
+  const auto found = std::ranges::find(kPrecisions, precision);
+  GRAPHC_CHECK(found != kPrecisions.end(), "no precision '{}' on GPUs", precision);
+  return all[size_t(found - kPrecisions.begin())];
+}
+
+}  // namespace
+
+Machine gpu_machine(std::string_view precision, std::string_view architecture) {
+  const Factors factors = factors_of(precision);
+  const bool tensor_cores = number_of(architecture) >= kFirstWithTensorCores;
+  if (factors != Factors::as_stored && !tensor_cores)
+    throw resource_error("precision '{}' needs tensor cores of sm_80 or newer: found {}", precision,
+                         architecture);
   Machine machine;
   machine.target = "the CUDA target";
   machine.lanes = 32;
@@ -13,8 +42,10 @@ Machine gpu_machine() {
   machine.workers = 1;
   // A launch of a few rows at a time would leave most of the GPU without work.
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
-  machine.products = {{DType::f32, DType::f32, DType::f32, 1},
-                      {DType::f64, DType::f64, DType::f64, 1}};
+  machine.products = {
+      {DType::f32, DType::f32, DType::f32, 1, factors},
+      {DType::f64, DType::f64, DType::f64, 1},
+      {DType::bf16, DType::bf16, DType::f32, 1, tensor_cores ? Factors::bf16 : Factors::as_stored}};
   return machine;
 }
 

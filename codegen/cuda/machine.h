@@ -3,6 +3,7 @@
 // have to know of it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -10,9 +11,16 @@
 
 namespace graphc::cuda {
 
+/// What the products of f32 may be computed in; the first is f32 itself. Of the others only the
+/// factors are rounded, in registers: sums are f32.
+inline constexpr std::array<std::string_view, 5> kPrecisions{"f32", "tf32", "3xtf32", "bf16",
+                                                             "fp16"};
+
 /// The machine that plans for GPUs are made for. A launch does a whole record, and its blocks share
-/// that out: one worker.
-Machine gpu_machine();
+/// that out: one worker. `precision` is one of kPrecisions. Products that an architecture
+/// ("sm_90a", "compute_80") has tensor cores for are computed on them: none below sm_80, where a
+/// precision that needs them throws ErrorKind::resource.
+Machine gpu_machine(std::string_view precision = "f32", std::string_view architecture = "sm_80");
 
 /// What decides where a loop's matrices can lie. The figures of speed are those of an H100 (NVIDIA
 /// H100 Tensor Core GPU Architecture, 2022), but for the last two, which are estimates: they only
@@ -22,6 +30,7 @@ struct Gpu {
   int64_t shared_bytes = 227 << 10;  ///< that a block may have
   double clock_per_us = 1755;        ///< cycles in a microsecond
   double fma_per_clock = 128;        ///< f32, of a multiprocessor
+  double mma_per_clock = 1024;       ///< the same of tf32, on tensor cores
   double bytes_per_clock = 64;       ///< from the second-level cache into a multiprocessor
   double memory_latency_us = 0.6;    ///< a load that nothing hides, from the second-level cache
   double meeting_us = 1.1;           ///< all blocks wait for each other

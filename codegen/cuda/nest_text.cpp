@@ -239,7 +239,8 @@ std::string comment_of(const NestProgram& program, const NestCall& call) {
   if (program.kind == NestKind::column_wise) how = "over the rows";
   if (program.kind == NestKind::tiles) {
     const ProductTile tile = product_tile(program, form_of(call));
-    how = fmt::format("in tiles of {} rows x {} columns", tile.block_rows(), tile.block_columns());
+    how = fmt::format("in tiles of {} rows x {} columns{}", tile.block_rows(), tile.block_columns(),
+                      on_tensor_cores(program) ? ", on tensor cores" : "");
   }
   return fmt::format("// {}, {}\n", in_comment(call.name), how);
 }

@@ -33,6 +33,33 @@ __device__ __forceinline__ unsigned short bf16_bits(float x) {
   return __uint_as_float((unsigned)bits << 16);
 }
 )"},
+    {"tf32_value(",
+     R"(// Its low bits are not specified.
+__device__ __forceinline__ float tf32_value(unsigned bits) {
+  return __uint_as_float(bits & 0xffffe000u);
+}
+)"},
+    {"tf32_bits(",
+     R"(__device__ __forceinline__ unsigned tf32_bits(float x) {
+  unsigned bits = 0u;
+  asm volatile("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return bits;
+}
+)"},
+    {"bf16_pair(",
+     R"(__device__ __forceinline__ unsigned bf16_pair(float first, float second) {
+  unsigned bits = 0u;
+  asm volatile("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+  return bits;
+}
+)"},
+    {"f16_pair(",
+     R"(__device__ __forceinline__ unsigned f16_pair(float first, float second) {
+  unsigned bits = 0u;
+  asm volatile("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+  return bits;
+}
+)"},
     {"larger(",
      R"(// NaN where one of them is.
 __device__ __forceinline__ float larger(float x, float y) {

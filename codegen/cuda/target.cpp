@@ -50,7 +50,7 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
                                options.disk_cache ? file_cache_of_environment() : FileCache()};
   report.lap(&CompileReport::driver_s);
   const GraphPtr kernels = form_kernels_for(graph, options, report);
-  Plan plan = make_plan(*kernels, cuda::gpu_machine());
+  Plan plan = make_plan(*kernels, cuda::gpu_machine(options.precision, code.architecture));
   report.lap(&CompileReport::plan_s);
   auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), std::move(plan),
                                                           device, options.placement, code, report);
@@ -65,7 +65,6 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
   return executable;
 }
 
-constexpr std::array<std::string_view, 1> kCudaPrecisions{"f32"};
 constexpr std::array<std::string_view, 3> kCudaOptions{"variant", "unroll", "placement"};
 constexpr std::array<std::string_view, 4> kPlacements{"auto", "streamed", "grid", "block"};
 constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
@@ -98,7 +97,10 @@ std::string speed_text(const Plan& plan, const cuda::Launches& launches,
 std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
                       std::string_view stage) {
   CompileReport report;
-  const Plan plan = make_plan(*form_kernels_for(graph, options, report), cuda::gpu_machine());
+  const std::string architecture =
+      options.architecture.empty() ? kShownArchitecture : options.architecture;
+  const Plan plan = make_plan(*form_kernels_for(graph, options, report),
+                              cuda::gpu_machine(options.precision, architecture));
   const cuda::Launches launches =
       cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement);
   if (stage == "plan")
@@ -107,9 +109,7 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   for (const cuda::KernelText& kernel : launches.kernels) {
     if (!text.empty()) text += "\n";
     text += stage == "cuda" ? kernel.text
-                            : cuda::ptx_of(kernel.text, kernel.name + ".cu",
-                                           options.architecture.empty() ? kShownArchitecture
-                                                                        : options.architecture,
+                            : cuda::ptx_of(kernel.text, kernel.name + ".cu", architecture,
                                            cuda::compiler_options());
   }
   return text;
@@ -129,7 +129,7 @@ void check_cuda_options(const CompileOptions& options) {
 constinit const Target targets::cuda{
     .name = "cuda",
     .summary = "NVIDIA GPUs: CUDA text through NVRTC",
-    .precisions = kCudaPrecisions,
+    .precisions = cuda::kPrecisions,
     .options = kCudaOptions,
     .has_architectures = true,
     .open = open_cuda,

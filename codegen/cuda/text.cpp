@@ -20,19 +20,19 @@ constexpr std::string_view kWords =
 
 /// What the text calls, and its own variables.
 constexpr std::string_view kOwn =
-    " abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan "
-    "atanf bf16_bits bf16_value block blockDim blockIdx block_x block_y block_z ceil ceilf "
-    "column column_begin column_end column_group column_groups columns copysign copysignf cos cosf "
-    "cosh coshf end erf erff exp exp2 exp2f expf "
-    "expm1 expm1f fabs fabsf first first_column first_row first_term floor floorf fma fmaf "
-    "fmax fmaxf fmin fminf fmod fmodf gridDim held_tile in_vain isinf "
-    "isinff isnan isnanf iteration lanes larger larger_double limit log log1p log1pf log2 "
-    "log2f logf loop_number max maxf meet meetings min minf next_column next_row outer "
-    "patience piece polls pow powf rest rint rintf row row_begin row_end row_group rows "
-    "rsqrt rsqrtf shared sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller "
-    "smaller_double sqrt sqrtf staging step steps stuck sums tan tanf tanh tanhf term there "
-    "threadIdx thread_x thread_y threads_x threads_y trunc "
-    "truncf wanted warps whole ";
+    " abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan atanf "
+    "bf16_bits bf16_pair bf16_value block block_x block_y block_z blockDim blockIdx ceil ceilf "
+    "column column_begin column_end column_group column_groups columns copysign copysignf cos "
+    "cosf cosh coshf end erf erff exp exp2 exp2f expf expm1 expm1f f16_pair fabs fabsf first "
+    "first_column first_row first_term floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf "
+    "gridDim group held_tile in_group in_vain isinf isinff isnan isnanf "
+    "iteration lane lane_term lanes larger larger_double limit log log1p log1pf log2 log2f logf "
+    "loop_number max maxf meet meetings min minf next_column next_row of_block outer patience "
+    "piece polls pow powf rest rint rintf row row_begin row_end row_group rows rsqrt rsqrtf "
+    "shared sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller smaller_double sqrt "
+    "sqrtf staging step steps stuck sums tan tanf tanh tanhf term terms_there tf32_bits "
+    "tf32_value there thread_x thread_y threadIdx threads_x threads_y trunc truncf wanted warp "
+    "warp_column warp_row warps whole ";
 
 /// Its own variables that end in a number or another name, after an underscore.
 constexpr std::string_view kOwnBeginnings[] = {

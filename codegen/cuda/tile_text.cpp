@@ -17,8 +17,6 @@ namespace {
 constexpr int kSums = 64;
 /// Shared memory for the two operands' pieces.
 constexpr int64_t kSharedOfTiles = 40 << 10;
-/// Parts of a product that are summed at a time.
-constexpr int kPartsAtOnce = 8;
 
 int parts_of(const NestProgram& program) {
   int parts = 0;
@@ -26,12 +24,13 @@ int parts_of(const NestProgram& program) {
   return parts;
 }
 
-/// Bytes of shared memory for one term of k of every product.
-int64_t bytes_of_a_term(const NestProgram& program, const ProductTile& tile) {
+/// Bytes of shared memory for the pieces of every product.
+int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
+  const auto text = product_text(program, tile);
   int64_t bytes = 0;
   for (const NestProduct& product : program.products) {
     const int parts = std::min(product.parts, kPartsAtOnce);
-    bytes += (tile.block_rows() + 1 + parts * tile.block_columns()) * size_of(product.sum);
+    bytes += tile.terms * (text->left_stride() + text->right_stride(parts)) * size_of(product.sum);
   }
   return bytes;
 }
@@ -43,6 +42,7 @@ class TileText {
       : program_(program),
         form_(form),
         tile_(product_tile(program, form)),
+        product_(product_text(program, tile_)),
         loops_(form.owned),
         body_(program, parameters, [](int product, int part) {
           return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
@@ -50,6 +50,7 @@ class TileText {
 
   const std::string& write() {
     for (size_t p = 0; p < program_.products.size(); ++p) declare_shared(int(p));
+    product_->declare(text_);
     internal::open_outer(text_, form_.outer);
     open_blocks();
     for (size_t p = 0; p < program_.products.size(); ++p) sum_product(int(p));
@@ -65,18 +66,21 @@ class TileText {
     const NestProduct& product = program_.products[size_t(p)];
     const std::string terms = body_.name_of(ParameterKind::terms, p);
     const int width = tile_.block_columns();
-    text_.line("const long long slots = (column_end - column_begin + {}) / {} * {} * {};",
-               width - 1, width, product.parts * width, terms);
+    text_.line("const long long terms_there = {};", held_terms(p));
+    text_.line("const long long slots = (column_end - column_begin + {}) / {} * {} * terms_there;",
+               width - 1, width, product.parts * width);
     text_.open("for (long long slot = threadIdx.x; slot < slots; slot += {})",
                ProductTile::kThreads);
     text_.line("const long long at_column = slot % {0}, at_part = slot / {0} % {1};", width,
                product.parts);
-    text_.line("const long long term = slot / {} % {};", product.parts * width, terms);
-    text_.line("const long long column = column_begin + slot / {0} / {1} * {2} + at_column;",
-               product.parts * width, terms, width);
+    text_.line("const long long term = slot / {} % terms_there;", product.parts * width);
+    text_.line("const long long of_block = slot / {} / terms_there;", product.parts * width);
+    text_.line("const long long column = column_begin + of_block * {} + at_column;", width);
     const std::string element =
         fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p), right_index(p, "at_part"));
-    text_.line("{}[slot] = column < column_end ? {} : {};", form_.held[size_t(p)],
+    text_.line("{}[{}] = {}column < column_end ? {} : {};", form_.held[size_t(p)],
+               right_slot(product.parts, "(of_block * terms_there + term)"),
+               product_->term_group() == 1 ? "" : fmt::format("term < {} && ", terms),
                loaded_text(product.right, element), literal_text(product.sum, 0));
     text_.close();
     return text_.text();
@@ -89,8 +93,8 @@ class TileText {
   /// which come one after another.
   void declare_shared(int p) {
     const NestProduct& product = program_.products[size_t(p)];
-    const int64_t left = int64_t{tile_.terms} * left_stride();
-    const int64_t right = int64_t{tile_.terms} * parts_at_once(product) * tile_.block_columns();
+    const int64_t left = int64_t{tile_.terms} * product_->left_stride();
+    const int64_t right = int64_t{tile_.terms} * product_->right_stride(parts_at_once(product));
     const std::string_view type = type_of(product.sum);
     if (!form_.owned) {
       text_.line("__shared__ {} left_{}[{}], right_{}[{}];", type, p, left, p, right);
@@ -100,8 +104,12 @@ class TileText {
     if (!is_held(p)) text_.line("{}* right_{} = &shared[staging + {}];", type, p, left);
   }
 
-  /// A row more than the tile has, so that the threads that write one term of k meet in no bank.
-  int left_stride() const { return tile_.block_rows() + 1; }
+  /// Where a part and a column of a term lie: beside the term before, unless that has gaps.
+  std::string right_slot(int parts, std::string_view term) const {
+    const int stride = product_->right_stride(parts), width = tile_.block_columns();
+    if (stride == parts * width) return "slot";
+    return fmt::format("{} * {} + at_part * {} + at_column", term, stride, width);
+  }
   bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
   static int parts_at_once(const NestProduct& product) {
     return std::min(product.parts, kPartsAtOnce);
@@ -117,8 +125,8 @@ class TileText {
     const NestProduct& product = program_.products[size_t(p)];
     text_.line("// {} by {}: k in pieces that lie in shared memory.",
                body_.name_of(ParameterKind::left, p), body_.name_of(ParameterKind::right, p));
-    text_.line("{} sums_{}[{}][{}][{}] = {{}};", type_of(product.sum), p, product.parts, tile_.rows,
-               tile_.columns);
+    text_.line("{} sums_{}[{}][{}][{}] = {{}};", type_of(product.sum), p, product.parts,
+               product_->rows(), product_->columns());
     for (int part = 0; part < product.parts; part += kPartsAtOnce)
       sum_parts(p, part, std::min(kPartsAtOnce, product.parts - part));
   }
@@ -128,7 +136,7 @@ class TileText {
     const std::string terms = body_.name_of(ParameterKind::terms, p);
     text_.open("for (long long piece = 0; piece < {}; piece += {})", terms, internal::kPiece);
     text_.line("{} sums[{}][{}][{}] = {{}};", type_of(program_.products[size_t(p)].sum), parts,
-               tile_.rows, tile_.columns);
+               product_->rows(), product_->columns());
     text_.line("const long long end = piece + {0} < {1} ? piece + {0} : {1};", internal::kPiece,
                terms);
     text_.open("for (long long first_term = piece; first_term < end; first_term += {})",
@@ -139,7 +147,7 @@ class TileText {
     multiply(p, part, parts);
     text_.line("__syncthreads();");
     text_.close();
-    each_sum(parts, [&] {
+    product_->each_sum(text_, parts, [&] {
       const std::string all = fmt::format("sums_{}[{}][at_row][at_column]", p, part_text(part));
       text_.line("{0} = {0} + sums[at_part][at_row][at_column];", all);
     });
@@ -157,8 +165,8 @@ class TileText {
     const std::string element =
         fmt::format("{}[{}]", body_.name_of(ParameterKind::left, p), NestBody::sum_of(index));
     text_.line("left_{0}[slot % {1} * {2} + slot / {1}] = row < {3} && term < end ? {4} : {5};", p,
-               tile_.terms, left_stride(), loops_.row_end(), loaded_text(product.left, element),
-               literal_text(product.sum, 0));
+               tile_.terms, product_->left_stride(), loops_.row_end(),
+               loaded_text(product.left, element), literal_text(product.sum, 0));
     text_.close();
   }
 
@@ -177,7 +185,8 @@ class TileText {
     text_.line("const long long column = first_column + at_column, term = first_term + at_term;");
     const std::string element = fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
                                             right_index(p, part_text(part)));
-    text_.line("right_{}[slot] = column < {} && term < end ? {} : {};", p, loops_.column_end(),
+    text_.line("right_{}[{}] = column < {} && term < end ? {} : {};", p,
+               right_slot(parts, "at_term"), loops_.column_end(),
                loaded_text(product.right, element), literal_text(product.sum, 0));
     text_.close();
   }
@@ -201,66 +210,43 @@ class TileText {
     return NestBody::sum_of(terms);
   }
 
-  /// One term after another into each sum, with one rounding for each.
+  /// How many terms of a matrix the block holds.
+  std::string held_terms(int p) const {
+    const std::string terms = body_.name_of(ParameterKind::terms, p);
+    const int group = product_->term_group();
+    return group == 1 ? terms : fmt::format("({} + {}) / {} * {}", terms, group - 1, group, group);
+  }
+
   void multiply(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
-    std::string right = fmt::format("right_{}", p);
-    int parts_there = parts, first_part = 0;
+    ProductPieces pieces{p, fmt::format("right_{}", p), parts, 0, parts};
     if (is_held(p)) {
-      right = "held_tile";
-      parts_there = product.parts;
-      first_part = part;
+      pieces = {p, "held_tile", product.parts, part, parts};
       text_.line(
-          "const {}* held_tile = &{}[(first_column - column_begin) * {} * {} + first_term * {}];",
-          type_of(product.sum), form_.held[size_t(p)], body_.name_of(ParameterKind::terms, p),
-          product.parts, product.parts * tile_.block_columns());
+          "const {}* held_tile = &{}[((first_column - column_begin) / {} * ({}) + first_term) * "
+          "{}];",
+          type_of(product.sum), form_.held[size_t(p)], tile_.block_columns(), held_terms(p),
+          product_->right_stride(product.parts));
     }
     text_.line("const int there = end - first_term < {0} ? (int)(end - first_term) : {0};",
                tile_.terms);
-    // A thread that has no element of the tile does nothing for none.
-    text_.open("if (first_row + threadIdx.y < {} && first_column + threadIdx.x < {})",
-               loops_.row_end(), loops_.column_end());
-    text_.open("for (int at_term = 0; at_term < there; ++at_term)");
-    each_sum(parts, [&] {
-      text_.line(
-          "sums[at_part][at_row][at_column] = {}(left_{}[at_term * {} + threadIdx.y + at_row * "
-          "{}], {}[(at_term * {} + {}) * {} + threadIdx.x + at_column * {}], "
-          "sums[at_part][at_row][at_column]);",
-          product.sum == DType::f64 ? "fma" : "fmaf", p, left_stride(), tile_.down, right,
-          parts_there, part_text(first_part), tile_.block_columns(), tile_.across);
-    });
-    text_.close();
-    text_.close();
-  }
-
-  /// A thread's sums of `parts` parts, unrolled so that they lie in registers.
-  template <typename Write>
-  void each_sum(int parts, const Write& write) {
-    text_.line("#pragma unroll");
-    text_.open("for (int at_part = 0; at_part < {}; ++at_part)", parts);
-    text_.line("#pragma unroll");
-    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", tile_.rows);
-    text_.line("#pragma unroll");
-    text_.open("for (int at_column = 0; at_column < {}; ++at_column)", tile_.columns);
-    write();
-    text_.close();
-    text_.close();
-    text_.close();
+    product_->multiply(text_, pieces, loops_.row_end(), loops_.column_end());
   }
 
   void finish() {
     text_.line("// The body, on finished sums.");
     text_.line("#pragma unroll");
-    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", tile_.rows);
-    text_.line("const long long row = first_row + threadIdx.y + at_row * {};", tile_.down);
-    text_.open("if (row < {})", loops_.row_end());
-    const std::string when = fmt::format("first_column + threadIdx.x < {}", loops_.column_end());
+    text_.open("for (int at_row = 0; at_row < {}; ++at_row)", product_->rows());
+    text_.line("const long long row = first_row + {};", product_->row());
+    const std::string has_sums = product_->has_sums();
+    text_.open("if ({}row < {})", has_sums.empty() ? "" : has_sums + " && ", loops_.row_end());
+    const std::string when =
+        fmt::format("first_column + {} < {}", product_->first_column(), loops_.column_end());
     body_.write(text_, Level::once, when);
     body_.write(text_, Level::row, when);
     text_.line("#pragma unroll");
-    text_.open("for (int at_column = 0; at_column < {}; ++at_column)", tile_.columns);
-    text_.line("const long long column = first_column + threadIdx.x + at_column * {};",
-               tile_.across);
+    text_.open("for (int at_column = 0; at_column < {}; ++at_column)", product_->columns());
+    text_.line("const long long column = first_column + {};", product_->column());
     text_.open("if (column < {})", loops_.column_end());
     body_.write(text_, Level::element);
     text_.close();
@@ -272,6 +258,7 @@ class TileText {
   const NestProgram& program_;
   const NestForm form_;
   const ProductTile tile_;
+  const std::unique_ptr<const ProductText> product_;
   const internal::BlockLoops loops_;
   NestBody body_;
   TextWriter text_{1};
@@ -281,10 +268,11 @@ class TileText {
 
 namespace {
 
-/// How many rows and columns a thread of `tile` may have with its sums in registers.
+/// Whether the sums of a thread of `tile` lie in registers.
 bool fits(const NestProgram& program, const ProductTile& tile) {
   const int parts = parts_of(program);
-  return (parts + std::min(parts, kPartsAtOnce)) * tile.rows * tile.columns <= kSums;
+  const auto text = product_text(program, tile);
+  return (parts + std::min(parts, kPartsAtOnce)) * text->rows() * text->columns() <= kSums;
 }
 
 /// A tile of 16 x 16 threads for a nest that any blocks do.
@@ -292,12 +280,14 @@ ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
   ProductTile tile;
   tile.rows = form.tile_rows / tile.down;
   tile.columns = form.tile_columns / tile.across;
-  while (!fits(program, tile) && tile.columns * tile.rows > 1) {
+  // Of less than 32 x 32 elements, tensor cores leave some warps without sums.
+  const int least = on_tensor_cores(program) ? 4 : 1;
+  while (!fits(program, tile) && tile.columns * tile.rows > least) {
     (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
   }
-  const int64_t bytes = bytes_of_a_term(program, tile);
-  while (tile.terms > 1 && tile.terms * bytes > kSharedOfTiles) tile.terms /= 2;
-  GRAPHC_CHECK(tile.terms * bytes <= kSharedOfTiles, "products that need {} bytes a term", bytes);
+  while (tile.terms > 1 && bytes_of_pieces(program, tile) > kSharedOfTiles) tile.terms /= 2;
+  GRAPHC_CHECK(bytes_of_pieces(program, tile) <= kSharedOfTiles,
+               "products that need {} bytes a term", bytes_of_pieces(program, tile));
   return tile;
 }
 
@@ -330,17 +320,26 @@ bool fits_registers(const NestProgram& program, const NestForm& form) {
 
 int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& form) {
   const ProductTile tile = product_tile(program, form);
-  if (!form.owned) return tile.terms * bytes_of_a_term(program, tile);
+  if (!form.owned) return bytes_of_pieces(program, tile);
+  const auto text = product_text(program, tile);
   // One product after another in one stretch.
   int64_t most = 0;
   for (size_t p = 0; p < program.products.size(); ++p) {
     const NestProduct& product = program.products[p];
-    const int64_t right =
-        form.held[p].empty() ? std::min(product.parts, kPartsAtOnce) * tile.block_columns() : 0;
-    most = std::max(most,
-                    tile.terms * (tile.block_rows() + 1 + right) * int64_t{size_of(product.sum)});
+    const int right =
+        form.held[p].empty() ? text->right_stride(std::min(product.parts, kPartsAtOnce)) : 0;
+    most = std::max(most, tile.terms * (text->left_stride() + right) * size_of(product.sum));
   }
   return most;
+}
+
+int64_t internal::held_elements(const NestProgram& program, const NestForm& form, size_t product,
+                                int64_t columns, int64_t k) {
+  const ProductTile tile = product_tile(program, form);
+  const auto text = product_text(program, tile);
+  const auto groups = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
+  return groups(columns, tile.block_columns()) * groups(k, text->term_group()) *
+         text->term_group() * text->right_stride(program.products[product].parts);
 }
 
 std::string internal::hold_text(const NestProgram& program,

@@ -290,7 +290,8 @@ class RowLowering {
                         context_.machine().target, context_.machine().product_types(),
                         to_string(a.type()), to_string(b.type()));
     const int parts = rows_.parts_of(node.result());
-    builder_->program.products.push_back({form->left, form->right, form->sum, parts});
+    builder_->program.products.push_back(
+        {form->left, form->right, form->sum, parts, form->factors});
     builder_->call.products.push_back(call_product(node, *form, parts));
   }
 

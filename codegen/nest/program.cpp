@@ -37,6 +37,11 @@ std::string text_of(const NestInstruction& in, size_t index) {
 
 }  // namespace
 
+std::string_view name_of(Factors factors) {
+  constexpr std::string_view names[] = {"as stored", "tf32", "3xtf32", "bf16", "f16"};
+  return names[size_t(factors)];
+}
+
 std::string NestProgram::text() const {
   std::string text = fmt::format("{} {{\n", kind_names[size_t(kind)]);
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -47,9 +52,12 @@ std::string NestProgram::text() const {
   }
   for (size_t i = 0; i < products.size(); ++i) {
     const NestProduct& product = products[i];
-    text += fmt::format("  product {}: {} x {} -> {}, {} part{}\n", i, name_of(product.left),
+    text += fmt::format("  product {}: {} x {} -> {}, {} part{}{}\n", i, name_of(product.left),
                         name_of(product.right), name_of(product.sum), product.parts,
-                        product.parts == 1 ? "" : "s");
+                        product.parts == 1 ? "" : "s",
+                        product.factors == Factors::as_stored
+                            ? std::string()
+                            : fmt::format(", factors {}", name_of(product.factors)));
   }
   for (size_t i = 0; i < body.size(); ++i) text += text_of(body[i], i);
   return text + "}\n";

@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/scalar.h"
@@ -73,11 +74,24 @@ struct NestInstruction {
   int part = 0;
 };
 
+/// What the operands of a product are rounded to before they are multiplied: types of fewer digits,
+/// for which machines have faster products. What is stored and what is summed keeps its type.
+enum class Factors : uint8_t {
+  as_stored,
+  tf32,
+  split_tf32,  ///< each the sum of two tf32, of whose products the three largest count
+  bf16,
+  f16,
+};
+/// "tf32"; "3xtf32" of split ones.
+std::string_view name_of(Factors factors);
+
 /// A product of a nest: the types of its operands as they are stored, that of its sums and of its
-/// result, and how many parts the result has.
+/// result, how many parts the result has, and what is multiplied.
 struct NestProduct {
   DType left = DType::f32, right = DType::f32, sum = DType::f32;
   int parts = 1;
+  Factors factors = Factors::as_stored;
 };
 
 /// The program of a nest: no extents, strides or literals. Equal programs share machine code.

@@ -57,20 +57,20 @@ std::string product_text(const Kind& kind) {
       "  asm volatile(\"cvt.rn.f16x2.f32 %0, %1, %2;\" : \"=r\"(both) : \"f\"(upper), "
       "\"f\"(lower));\n"
       "  return both;\n}\n";
-  const std::string fragment =
-      fmt::format("for (int i = 0; i < {{1}}; i += {0}) {{{{\n"
-                  "  const float x = {{0}}(i), y = {{0}}(i + {0} - 1);\n"
-                  "  {{2}}[i / {0}] = {1};\n}}}}\n",
-                  kind.pack, kind.packed);
+  const std::string fragment = fmt::format(
+      "for (int i = 0; i < {{1}}; i += {0}) {{{{\n"
+      "  const float x = {{0}}(i), y = {{0}}(i + {0} - 1);\n"
+      "  {{2}}[i / {0}] = {1};\n}}}}\n",
+      kind.pack, kind.packed);
   const auto gathered = [&](const char* from, const char* row, const char* column, int count,
                             const char* to) {
     std::string text = fmt::format(fmt::runtime(fragment), "AT", count, to);
     for (size_t at; (at = text.find("AT(")) != std::string::npos;) {
       const size_t end = text.find(')', at);
       const std::string i = text.substr(at + 3, end - at - 3);
-      text.replace(at, end - at + 1,
-                   fmt::format("{}[{}(g, t, {}) * {} + {}(g, t, {})]", from, row, i, kind.terms,
-                               column, i));
+      text.replace(
+          at, end - at + 1,
+          fmt::format("{}[{}(g, t, {}) * {} + {}(g, t, {})]", from, row, i, kind.terms, column, i));
     }
     return text;
   };
@@ -147,8 +147,10 @@ TEST(EmulatorAssembly, AFragmentOfWhichAnyIndexIsExchangedIsAnother) {
       {"i < 2 || (i >= 4 && i < 6) ? g : g + 8", "i < 4 ? g : g + 8"},
       {"i < 4 ? t * 2 + (i & 1) :", "i % 4 < 2 ? t * 2 + (i & 1) :"},
       {"i < 2 ? t * 2 + (i & 1) :", "i >= 2 ? t * 2 + (i & 1) :"},
-      {"b_column(int g, int t, int i) { return g;", "b_column(int g, int t, int i) { return 7 - g;"},
-      {"c_row(int g, int t, int i) { return i < 2 ?", "c_row(int g, int t, int i) { return i >= 2 ?"},
+      {"b_column(int g, int t, int i) { return g;",
+       "b_column(int g, int t, int i) { return 7 - g;"},
+      {"c_row(int g, int t, int i) { return i < 2 ?",
+       "c_row(int g, int t, int i) { return i >= 2 ?"},
       {"return t * 2 + (i & 1); }", "return t * 2 + 1 - (i & 1); }"},
       {"g = threadIdx.x / 4, t = threadIdx.x % 4", "g = threadIdx.x % 8, t = threadIdx.x / 8"},
       {"\"r\"(l[0]), \"r\"(l[1])", "\"r\"(l[1]), \"r\"(l[0])"},
@@ -259,8 +261,8 @@ TEST(EmulatorAssembly, ConversionsRoundAsTheyAreSpecified) {
   std::vector<unsigned> tf32 =
       converted("cvt.rna.tf32.f32", {1, 0x1.002p0f, 0x1.001ffep0f, -0x1.002p0f, infinity, 0});
   for (unsigned& bits : tf32) bits &= 0xffffe000u;
-  EXPECT_EQ(tf32, (std::vector<unsigned>{0x3f800000, 0x3f802000, 0x3f800000, 0xbf802000, 0x7f800000,
-                                         0}));
+  EXPECT_EQ(tf32,
+            (std::vector<unsigned>{0x3f800000, 0x3f802000, 0x3f800000, 0xbf802000, 0x7f800000, 0}));
   // The first becomes the upper half; ties go to the even one.
   EXPECT_EQ(converted("cvt.rn.bf16x2.f32", {1, -2, 0x1.01p0f, 0x1.03p0f, 0x1.0101p0f, infinity}),
             (std::vector<unsigned>{0x3f80c000, 0x3f803f82, 0x3f817f80}));
@@ -294,8 +296,8 @@ TEST(EmulatorAssembly, AWarpComesTogether) {
                            multiplied + "}\n" + after,
                        32),
               HasSubstr("deadlock: it waits for the lanes 0xffffffff of its warp"));
-  EXPECT_THAT(fault_of(registers + "__shared__ float m[32];\nm[threadIdx.x] = 1.0f;\n" + multiplied +
-                           "out[threadIdx.x] = m[31 - threadIdx.x];",
+  EXPECT_THAT(fault_of(registers + "__shared__ float m[32];\nm[threadIdx.x] = 1.0f;\n" +
+                           multiplied + "out[threadIdx.x] = m[31 - threadIdx.x];",
                        32),
               HasSubstr("race: "))
       << "it orders nothing";
@@ -329,7 +331,8 @@ TEST(EmulatorAssembly, WhatIsNotOfItIsRefused) {
   EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=r\"(3u) : \"f\"(f)"), HasSubstr("found a value"));
   EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=r\"(x) : \"f\"(f) : \"memory\""),
               HasSubstr("found ':', wanted ')'"));
-  EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=l\"(x) : \"f\"(f)"), HasSubstr("wanted the constraint"));
+  EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=l\"(x) : \"f\"(f)"),
+              HasSubstr("wanted the constraint"));
 }
 
 }  // namespace

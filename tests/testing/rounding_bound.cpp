@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "codegen/compile.h"
 #include "ir/composite.h"
 #include "ir/evaluate.h"
 #include "ir/rewrite.h"
@@ -60,6 +61,8 @@ bool is_index(const Node& node, size_t operand) {
 
 class Tracer {
  public:
+  explicit Tracer(const ProductRounding& products) : products_(products) {}
+
   /// Adds the nodes of `from` to `to`, its inputs standing for `arguments`; returns its results.
   Bounds run(const Graph& from, const Bounds& arguments, Graph& to) {
     std::vector<Bounds> done(from.nodes().size());
@@ -96,7 +99,7 @@ class Tracer {
     return results;
   }
 
-  static void add_errors(const Node& node, const Bounds& x, Graph& to, Bounds& results) {
+  void add_errors(const Node& node, const Bounds& x, Graph& to, Bounds& results) const {
     add_errors_of_values(node, x, to, results);
     for (size_t i = 0; i < x.size(); ++i) {
       if (!is_index(node, i) || !x[i].error) continue;
@@ -107,7 +110,7 @@ class Tracer {
     }
   }
 
-  static void add_errors_of_values(const Node& node, const Bounds& x, Graph& to, Bounds& results) {
+  void add_errors_of_values(const Node& node, const Bounds& x, Graph& to, Bounds& results) const {
     const auto all = [&](const std::function<Value(const Bounded&)>& part) {
       Values operands;
       for (size_t i = 0; i < x.size(); ++i)
@@ -160,18 +163,34 @@ class Tracer {
     return rounded(constant, {}, 1);
   }
 
-  static Value error_of_product(const Node& node, const Bounds& x, Graph& to) {
+  Value error_of_product(const Node& node, const Bounds& x, Graph& to) const {
     const auto product = [&](Value a, Value b) { return same_op(node, {a, b}, to); };
     const Value a = magnitude(x[0]), b = magnitude(x[1]);
+    const Value error_a = factor_error(x[0], to), error_b = factor_error(x[1], to);
     Value error;
-    if (x[1].error) error = product(a, whole_error(x[1], to));
-    if (x[0].error) {
-      const Value largest = x[1].error ? b + whole_error(x[1], to) : b;
-      error = sum_of_errors(error, product(whole_error(x[0], to), largest));
-    }
+    if (error_b) error = product(a, error_b);
+    if (error_a) error = sum_of_errors(error, product(error_a, error_b ? b + error_b : b));
     const bool transposed = node.attributes.get_bool("transpose_a", false);
     const int64_t terms = node.operands[0].shape()[transposed ? -2 : -1];
-    return error_of_sum(node, error, [&] { return product(a, b); }, terms);
+    const int of_sum = is_rounded(x[0]) ? products_.of_sum : 1;
+    return error_of_sum(node, error, [&] { return product(a, b); }, of_sum * terms);
+  }
+
+  /// Whether factors of this type are rounded to another.
+  bool is_rounded(const Bounded& x) const {
+    return products_.factor > 0 && x.value.dtype() == DType::f32;
+  }
+
+  /// The error of a factor: that of the value, and what rounding it makes.
+  Value factor_error(const Bounded& x, Graph& to) const {
+    if (!is_rounded(x)) return x.error ? whole_error(x, to) : Value();
+    Value size = magnitude(x);
+    if (x.error) size = size + whole_error(x, to);
+    Value made = size * products_.factor;
+    if (products_.least > 0) made = maximum(made, products_.least);
+    if (std::isfinite(products_.largest))
+      made = select(less(products_.largest, size), kInfinite, made);
+    return sum_of_errors(x.error ? whole_error(x, to) : Value(), made);
   }
 
   static Value error_of_prod(const Node& node, const Bounded& x, Graph& to) {
@@ -257,6 +276,8 @@ class Tracer {
     std::ranges::rotate(bounds, bounds.begin() + long(carries));
     return bounds;
   }
+
+  const ProductRounding products_;
 };
 
 }  // namespace
@@ -269,20 +290,34 @@ bool moves_elements(const Node& node) {
   return false;
 }
 
-GraphPtr with_rounding_bounds(const Graph& graph) {
+ProductRounding product_rounding(std::string_view precision) {
+  ProductRounding products;
+  if (precision == "f32") return products;
+  products.of_sum = precision == "3xtf32" ? 10 : 4;
+  products.factor = unit_roundoff(precision);
+  if (precision == "fp16") {
+    products.least = 0x1p-25;
+    products.largest = 65504;
+  }
+  return products;
+}
+
+GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& products) {
   auto bounded = std::make_unique<Graph>(graph.name());
   Bounds inputs;
   for (Value input : graph.inputs())
     inputs.push_back({bounded->input(input.type(), input.name()), {}});
-  const Bounds results = Tracer().run(graph, inputs, *bounded);
+  const Bounds results = Tracer(products).run(graph, inputs, *bounded);
   Values values = values_of(results);
   for (const Bounded& result : results) values.push_back(whole_error(result, *bounded));
   bounded->set_results(values);
   return freeze(std::move(bounded));
 }
 
-BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs) {
-  const auto all = evaluate(*with_rounding_bounds(graph), inputs, {}, Precision::f64).results;
+BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs,
+                                    const ProductRounding& products) {
+  const auto all =
+      evaluate(*with_rounding_bounds(graph, products), inputs, {}, Precision::f64).results;
   const auto half = all.begin() + long(all.size() / 2);
   return {{all.begin(), half}, {half, all.end()}};
 }

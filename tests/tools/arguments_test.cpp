@@ -81,7 +81,7 @@ TEST(WantedRuns, GoOnWithTheStatesThatTheRunBeforeLeft) {
     next %s = add(%s, %x)
     return mul(%s, %k)
   })");
-  WantedRuns runs(*graph, 3, 1, Precision::f32);
+  WantedRuns runs(*graph, 3, 1, Precision::f32, 0x1p-24);
   ASSERT_EQ(runs.runs(), 3);
   for (int64_t run = 0; run < 3; ++run) {
     const auto& before = run == 0 ? runs.first_states() : runs.wanted(run - 1).states;
@@ -98,7 +98,7 @@ TEST(WantedRuns, ComputedIndicesStayInTheirTables) {
   const GraphPtr graph = parse_graph(R"(graph @f(%t: f32[4], %i: i32[50]) {
     return gather(%t, add(%i, 3))
   })");
-  WantedRuns runs(*graph, 2, 1, Precision::f32);
+  WantedRuns runs(*graph, 2, 1, Precision::f32, 0x1p-24);
   EXPECT_EQ(magnitude(runs.inputs(1)[1]), 0);
 }
 

@@ -197,7 +197,8 @@ GraphPtr without_grad(const GraphPtr& graph) {
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how) {
   const GraphPtr meaning = without_grad(graph);
   WantedRuns wanted(*meaning, how.runs, how.seed,
-                    how.compile.precision == "f64" ? Precision::f64 : Precision::f32);
+                    how.compile.precision == "f64" ? Precision::f64 : Precision::f32,
+                    unit_roundoff(how.compile.precision));
   VariantCheck check(graph, on, how, wanted);
   const std::vector<std::string> variants = variants_of(on, how);
   const std::vector<int> threads = threads_of(on, how);

@@ -67,8 +67,9 @@ Json targets() {
                     {"precisions", target->precisions},
                     {"available", reason.empty()}});
     if (!reason.empty()) rows.back()["reason"] = reason;
-    rows.back()["text"] = fmt::format("{} ({})", target->summary,
-                                      reason.empty() ? "can run here" : "cannot run: " + reason);
+    rows.back()["text"] =
+        fmt::format("{}; in {} ({})", target->summary, fmt::join(target->precisions, ", "),
+                    reason.empty() ? "can run here" : "cannot run: " + reason);
   }
   return rows;
 }

@@ -9,7 +9,7 @@ namespace {
 /// Seeds of one run and of the next are this far apart: more than a graph has inputs.
 constexpr uint64_t kSeedsOfARun = 1'000'003;
 
-/// A floating-point value in f64 whose elements are moved by one rounding of the precision, up or
+/// A floating-point value in f64 whose elements are moved by one rounding, up or
 /// down; another value is itself.
 Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) {
   if (!is_floating(value.dtype())) return value;
@@ -23,8 +23,9 @@ Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) 
 
 }  // namespace
 
-WantedRuns::WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision)
-    : graph_(graph), precision_(precision) {
+WantedRuns::WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision,
+                       double rounding)
+    : graph_(graph), precision_(precision), rounding_(rounding) {
   const std::vector<int64_t> limits = index_limits(graph);
   try {
     draw_runs(runs, seed, limits);
@@ -47,14 +48,13 @@ void WantedRuns::draw_runs(int64_t runs, uint64_t seed, std::vector<int64_t> lim
 
 const std::vector<AfterRun>& WantedRuns::forms(int64_t run) {
   if (!forms_.empty()) return forms_[size_t(run)];
-  const double rounding = precision_ == Precision::f64 ? 0x1p-53 : 0x1p-24;
   Inputs inputs = inputs_;
   std::map<std::string, Literal> states = states_;
   uint64_t seed = 0;
   for (std::vector<Literal>& of_run : inputs) {
-    for (Literal& input : of_run) input = one_rounding_away(input, rounding, seed++);
+    for (Literal& input : of_run) input = one_rounding_away(input, rounding_, seed++);
   }
-  for (auto& [name, state] : states) state = one_rounding_away(state, rounding, seed++);
+  for (auto& [name, state] : states) state = one_rounding_away(state, rounding_, seed++);
   forms_.resize(inputs_.size());
   const std::vector<AfterRun> exact = evaluate_runs(inputs_, states_, Precision::f64);
   const std::vector<AfterRun> moved = evaluate_runs(inputs, states, Precision::f64);

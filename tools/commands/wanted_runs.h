@@ -16,8 +16,9 @@ struct AfterRun {
 class WantedRuns {
  public:
   /// Draws arguments for `runs` runs and evaluates them. Throws ErrorKind::input for a graph that
-  /// the evaluator does not take. A graph without `grad`, which must live as long as this.
-  WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision);
+  /// the evaluator does not take. A graph without `grad`, which must live as long as this. A target
+  /// rounds what it computes with by up to `rounding` of it.
+  WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision, double rounding);
 
   int64_t runs() const { return int64_t(inputs_.size()); }
   const std::vector<Literal>& inputs(int64_t run) const { return inputs_[size_t(run)]; }
@@ -36,6 +37,7 @@ class WantedRuns {
 
   const Graph& graph_;
   Precision precision_;
+  double rounding_;
   Inputs inputs_;
   std::map<std::string, Literal> states_;
   std::vector<AfterRun> wanted_;

@@ -14,6 +14,7 @@
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/machine.h"
+#include "ir/text.h"
 #include "models/registry.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/op_cases.h"
@@ -24,10 +25,11 @@ namespace {
 /// Texts by what they are, each once.
 using Texts = std::map<std::string, std::string>;
 
-void add_kernels(const GraphPtr& graph, const char* variant, Texts& texts) {
+void add_kernels(const GraphPtr& graph, const char* variant, Texts& texts,
+                 std::string_view precision = "f32") {
   CompileReport report;
   const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
-  const Plan plan = make_plan(*kernels, cuda::gpu_machine());
+  const Plan plan = make_plan(*kernels, cuda::gpu_machine(precision));
   for (const cuda::KernelText& kernel : cuda::make_launches(plan).kernels)
     texts.emplace(kernel.text, kernel.name);
 }
@@ -48,6 +50,35 @@ Texts texts_of_model(const std::string& model, const std::vector<std::string>& p
   for (const char* variant : {"fused", "basic"}) {
     add_kernels(program->model().trace("train", program->extents("train")).graph, variant, texts);
   }
+  return texts;
+}
+
+/// Products in tiles of several sizes, of several parts, and in loops, on tensor cores in each of
+/// these precisions.
+Texts texts_on_tensor_cores(const std::vector<std::string_view>& precisions) {
+  Texts texts;
+  const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=32"});
+  for (std::string_view precision : precisions) {
+    for (const char* shapes : {"%a: f32[9,64], %b: f32[64,16]", "%a: f32[40,64], %b: f32[64,24]",
+                               "%a: f32[99,64], %b: f32[64,960]"}) {
+      for (const int parts : {1, 4, 8}) {
+        std::string names = "%p0", sum = "%p0";
+        for (int part = 1; part < parts; ++part) {
+          names += fmt::format(", %p{}", part);
+          sum = fmt::format("tanh(add(%p{}, {}))", part, sum);
+        }
+        add_kernels(
+            parse_graph(fmt::format("graph @p({}) {{\n  {} = split(matmul(%a, %b)) {{axis = "
+                                    "1, parts = {}}}\n  return {}\n}}",
+                                    shapes, names, parts, sum)),
+            "fused", texts, precision);
+      }
+    }
+    add_kernels(lstm->model().trace("train", lstm->extents("train")).graph, "fused", texts,
+                precision);
+  }
+  std::erase_if(texts,
+                [](const auto& text) { return text.first.find("mma.sync") == std::string::npos; });
   return texts;
 }
 
@@ -91,6 +122,15 @@ TEST_P(Nvrtc, CompilesTheKernelsOfAnLstm) {
 
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
   expect_compiled(texts_of_model("ptb-lm", {"size=test"}), GetParam());
+}
+
+TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
+  // What takes the most registers for both.
+  const bool newest = GetParam() == "sm_90a";
+  const Texts texts = newest ? texts_on_tensor_cores({"3xtf32", "bf16"})
+                             : texts_on_tensor_cores({"3xtf32", "tf32", "fp16"});
+  EXPECT_GE(texts.size(), 20u);
+  expect_compiled(texts, GetParam());
 }
 
 TEST_P(Nvrtc, SaysWhichLineOfATextIsWrong) {

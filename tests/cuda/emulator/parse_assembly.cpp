@@ -80,7 +80,8 @@ std::vector<int> operands_of(PtxText& text, const PtxInstruction& ptx) {
 std::string fault_of(const PtxInstruction& ptx, const std::vector<int>& order,
                      const std::vector<std::string>& constraints) {
   std::vector<char> types;
-  for (const PtxGroup& group : ptx.groups) types.insert(types.end(), size_t(group.count), group.type);
+  for (const PtxGroup& group : ptx.groups)
+    types.insert(types.end(), size_t(group.count), group.type);
   std::vector<int> reads(constraints.size(), 0), writes(constraints.size(), 0);
   for (size_t i = 0; i < order.size(); ++i) {
     if (size_t(order[i]) >= constraints.size()) return fmt::format("there is no %{}", order[i]);
@@ -147,9 +148,9 @@ void Parser::assembly_operands(bool written, Statement& into,
                                      constraint == "+f"
                                : constraint == "r" || constraint == "f";
     if (!known)
-      fail(token.position, fmt::format("found {}, wanted the constraint {}", token.text,
-                                       written ? "\"=r\", \"=f\", \"+r\" or \"+f\""
-                                               : "\"r\" or \"f\""));
+      fail(token.position,
+           fmt::format("found {}, wanted the constraint {}", token.text,
+                       written ? "\"=r\", \"=f\", \"+r\" or \"+f\"" : "\"r\" or \"f\""));
     want("(");
     ExpressionPtr operand = expression();
     want(")");

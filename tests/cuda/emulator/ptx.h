@@ -33,10 +33,10 @@ const PtxInstruction* ptx_named(std::string_view name);
 std::string ptx_names();
 
 // ptx_matrix.cpp: d = a b + c, of which each lane of a warp holds a part. Products are exact. The
-// sum takes terms in groups, eight of 16-bit numbers and four of tf32: all of a group and the sum so
-// far are cut off, toward zero, 23 bits below the leading bit of the largest, then summed exactly,
-// and cut off to an f32. That is what has been found out of the first tensor cores; later ones keep
-// one or two bits more. No GPU rounds worse, and none as well as to nearest.
+// sum takes terms in groups, eight of 16-bit numbers and four of tf32: all of a group and the sum
+// so far are cut off, toward zero, 23 bits below the leading bit of the largest, then summed
+// exactly, and cut off to an f32. That is what has been found out of the first tensor cores; later
+// ones keep one or two bits more. No GPU rounds worse, and none as well as to nearest.
 void multiply_tf32(Warp& warp, const Instruction& instruction, uint32_t lanes);
 void multiply_bf16(Warp& warp, const Instruction& instruction, uint32_t lanes);
 void multiply_f16(Warp& warp, const Instruction& instruction, uint32_t lanes);

@@ -38,9 +38,7 @@ float cut_off(double value) {
 }
 
 /// 2^exponent of a normal double.
-double power_of_two(int exponent) {
-  return std::bit_cast<double>(uint64_t(exponent + 1023) << 52);
-}
+double power_of_two(int exponent) { return std::bit_cast<double>(uint64_t(exponent + 1023) << 52); }
 
 /// The sum of `count` products and what was summed before, as tensor cores round it.
 float sum_of(float before, const double* a, const double* b, int count) {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of products on tensor cores with one index, register or term exchanged: none is as near
+// to the product as the text itself. In the emulator, by itself.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <regex>
+
+#include "codegen/compile.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/cuda/machine.h"
+#include "ir/text.h"
+#include "tests/cuda/run_text.h"
+
+namespace graphc::testing {
+namespace {
+
+constexpr int kLeftRows = 61, kProductTerms = 27, kRightColumns = 50;
+
+/// A product of one kernel, with what it is launched with.
+struct ProductLaunch {
+  Plan plan;
+  cuda::Launches launches;
+};
+
+ProductLaunch product_launch(std::string_view precision) {
+  CompileReport report;
+  const GraphPtr graph = parse_graph(
+      fmt::format("graph @p(%a: f32[{0},{1}], %b: f32[{1},{2}]) {{\n  return matmul(%a, "
+                  "%b)\n}}",
+                  kLeftRows, kProductTerms, kRightColumns));
+  ProductLaunch made{make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision)),
+                     {}};
+  made.launches = cuda::make_launches(made.plan);
+  return made;
+}
+
+std::vector<float> random_floats(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> values(count);
+  for (float& x : values) x = std::uniform_real_distribution<float>(-1, 1)(random);
+  return values;
+}
+
+/// The largest error of an element that this text in the place of the kernel makes; infinite where
+/// the emulator finds something wrong with it.
+double error_of_text(const ProductLaunch& of, const std::string& text) {
+  using cuda_emulator::Array;
+  const std::vector<float> a = random_floats(kLeftRows * kProductTerms, 1);
+  const std::vector<float> b = random_floats(kProductTerms * kRightColumns, 2);
+  cuda_emulator::DeviceMemory memory;
+  Array<float> left(memory, "a", a), right(memory, "b", b);
+  Array<float> out(memory, "out", size_t(kLeftRows * kRightColumns));
+  const cuda::Launch& launch = of.launches.step.at(0);
+  std::vector<int64_t> numbers;
+  std::vector<const void*> parameters;
+  for (const auto& argument : launch.arguments) {
+    numbers.push_back(argument.number);
+    if (argument.kind != cuda::KernelArgument::Kind::address) continue;
+    const Buffer& buffer = of.plan.buffers[size_t(argument.place.buffer)];
+    float* base = buffer.place == Place::output ? out.data()
+                  : buffer.index == 0           ? left.data()
+                                                : right.data();
+    numbers.back() = int64_t(reinterpret_cast<uintptr_t>(base));
+  }
+  for (const int64_t& number : numbers) parameters.push_back(&number);
+  cuda_emulator::Launch grid;
+  std::ranges::copy(launch.grid.blocks, std::begin(grid.grid));
+  std::ranges::copy(launch.grid.threads, std::begin(grid.block));
+  grid.parameters = parameters.data();
+  try {
+    const cuda_emulator::Module module(text);
+    cuda_emulator::run(*module.find(module.kernels().at(0)), grid, memory);
+    out.read();
+  } catch (const Error&) {
+    return INFINITY;
+  }
+  double largest = 0;
+  for (int row = 0; row < kLeftRows; ++row) {
+    for (int column = 0; column < kRightColumns; ++column) {
+      double sum = 0;
+      for (int k = 0; k < kProductTerms; ++k)
+        sum += double(a[size_t(row * kProductTerms + k)]) *
+               double(b[size_t(k * kRightColumns + column)]);
+      largest = std::max(
+          largest, std::abs(double(out.values()[size_t(row * kRightColumns + column)]) - sum));
+    }
+  }
+  return largest;
+}
+
+struct Exchange {
+  const char *from, *to;  ///< a std::regex, and what takes the place of its first match
+};
+
+const Exchange kExchanges[] = {
+    {R"(group = lane / 4, in_group = lane % 4)", "group = lane % 8, in_group = lane / 8"},
+    {R"(warp_row = warp / (\d+))", "warp_row = warp % $1"},
+    {R"(warp_column = warp % (\d+))", "warp_column = warp / $1"},
+    {R"(warp_row = warp / (\d+) \* 32)", "warp_row = warp / $1 * 16"},
+    // What a lane takes of the operands.
+    {R"(lane_term = at_term \+ in_group)", "lane_term = at_term + group"},
+    {R"(lane_term = at_term \+ in_group)", "lane_term = at_term"},
+    {R"(left_row = warp_row \+ at_row \* 8 \+ group)",
+     "left_row = warp_row + at_row * 8 + in_group"},
+    {R"(left_row = warp_row \+ at_row \* 8)", "left_row = warp_row + at_row * 4"},
+    {R"(left_row \+ 8)", "left_row"},
+    {R"(left_0\[\(lane_term\))", "left_0[(lane_term + 4)"},
+    {R"(left_0\[\(lane_term \+ 4\))", "left_0[(lane_term)"},
+    {R"(left_0\[\(lane_term \+ 8\))", "left_0[(lane_term)"},
+    {R"(left_0\[\(lane_term \+ 12\))", "left_0[(lane_term + 8)"},
+    {R"(right_0\[\(lane_term\))", "right_0[(lane_term + 4)"},
+    {R"(right_0\[\(lane_term \+ 4\))", "right_0[(lane_term)"},
+    {R"(right_0\[\(lane_term \+ 8\))", "right_0[(lane_term)"},
+    {R"(warp_column \+ at_column \* 4 \+ group)", "warp_column + at_column * 4 + in_group"},
+    {R"(warp_column \+ at_column \* 4)", "warp_column + at_column * 8"},
+    {R"(_pair\((left_0\[[^\]]*\]), (left_0\[[^\]]*\])\))", "_pair($2, $1)"},
+    {R"(\(lane_term\) \* (\d+) \+ left_row)", "(lane_term) * ($1 + 1) + left_row"},
+    // What goes into which register.
+    {R"(left_fragment\[at_row / 2\]\[1\] = )", "left_fragment[at_row / 2][2] = "},
+    {R"(left_fragment\[at_row / 2\]\[0\]\), "r"\(left_fragment\[at_row / 2\]\[1\])",
+     R"(left_fragment[at_row / 2][1]), "r"(left_fragment[at_row / 2][0])"},
+    {R"("r"\(left_fragment\[at_row / 2\]\[2\]\), "r"\(left_fragment\[at_row / 2\]\[3\]\))",
+     R"("r"(left_fragment[at_row / 2][3]), "r"(left_fragment[at_row / 2][2]))"},
+    {R"("r"\(left_fragment\[at_row / 2\]\[0\]\))", R"("r"(left_fragment[at_row / 2][2]))"},
+    {R"(right_fragment\[0\]\), "r"\(right_fragment\[1\]\))",
+     R"(right_fragment[1]), "r"(right_fragment[0]))"},
+    {R"(\(sums\[at_part\]\[at_row\]\[at_column \+ 1\]\),)",
+     "(sums[at_part][at_row + 1][at_column]),"},
+    {R"(\(sums\[at_part\]\[at_row \+ 1\]\[at_column\]\), "\+f"\()",
+     R"((sums[at_part][at_row + 1][at_column + 1]), "+f"()"},
+    {R"(at_row < (\d+); at_row \+= 2)", "at_row < $1 - 2; at_row += 2"},
+    {R"(at_column < (\d+); at_column \+= 2)", "at_column < $1 - 2; at_column += 2"},
+    {R"(at_term < there; at_term \+= (8|16))", "at_term < there - $1; at_term += $1"},
+    // Whose sums are whose.
+    {R"(first_row \+ warp_row \+ at_row \* 8)", "first_row + warp_row + at_row * 4"},
+    {R"(first_row \+ warp_row \+ at_row \* 8 \+ group)",
+     "first_row + warp_row + at_row * 8 + in_group"},
+    {R"(at_column / 2 \* 8 \+ in_group \* 2)", "at_column / 2 * 8 + in_group"},
+    {R"(at_column / 2 \* 8 \+ in_group)", "at_column * 8 + in_group"},
+    {R"(in_group \* 2 \+ at_column % 2)", "in_group * 2 + 1 - at_column % 2"},
+    // Splitting a number.
+    {R"(bits & 0xffffe000u)", "bits"},
+    {R"(left_low\[at_row / 2\]\[0\] = tf32_bits\(([^-]*) - )",
+     "left_low[at_row / 2][0] = tf32_bits($1 + "},
+    {R"("r"\(left_low\[at_row / 2\]\[0\]\))", R"("r"(left_fragment[at_row / 2][0]))"},
+    {R"("r"\(right_low\[0\]\))", R"("r"(right_fragment[0]))"},
+    {R"("r"\(right_low\[0\]\), "r"\(right_low\[1\]\))", R"("r"(right_low[1]), "r"(right_low[0]))"},
+};
+
+TEST(CudaFragments, WhateverIsExchangedIsSeen) {
+  std::vector<int> seen(std::size(kExchanges), 0);
+  for (std::string_view precision : cuda::kPrecisions) {
+    if (precision == "f32") continue;
+    const ProductLaunch launch = product_launch(precision);
+    ASSERT_EQ(launch.launches.kernels.size(), 1u);
+    const std::string& text = launch.launches.kernels[0].text;
+    const double allowed = 16 * unit_roundoff(precision) + 0x1p-18;
+    EXPECT_LT(error_of_text(launch, text), allowed) << precision << "\n" << text;
+    for (size_t i = 0; i < std::size(kExchanges); ++i) {
+      const auto& [from, to] = kExchanges[i];
+      const std::string mutant =
+          std::regex_replace(text, std::regex(from), to, std::regex_constants::format_first_only);
+      if (mutant == text) continue;
+      EXPECT_GT(error_of_text(launch, mutant), allowed) << precision << ": " << to;
+      ++seen[i];
+    }
+  }
+  for (size_t i = 0; i < seen.size(); ++i)
+    EXPECT_GT(seen[i], 0) << kExchanges[i].from << " is nowhere in the text";
+}
+
+}  // namespace
+}  // namespace graphc::testing
