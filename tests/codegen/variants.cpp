@@ -139,8 +139,13 @@ size_t ways_each(size_t otherwise) {
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
                              const std::vector<TargetLevel>& levels, const std::vector<Way>& ways) {
   // The second call's scale is that of the first: the remainder by 10 says it.
-  const Call first = random_call(*graph, seed, numbers);
-  const Call second = random_call(*graph, seed + 1000000, numbers);
+  return first_difference(graph, random_call(*graph, seed, numbers),
+                          random_call(*graph, seed + 1000000, numbers), numbers, levels, ways);
+}
+
+std::string first_difference(const GraphPtr& graph, const Call& first, const Call& second,
+                             Numbers numbers, const std::vector<TargetLevel>& levels,
+                             const std::vector<Way>& ways) {
   Wanted wanted(graph, numbers);
   // What the evaluator refuses is no fault of the target's.
   wanted.call_after(wanted.call_after(first, second.inputs), second.inputs);

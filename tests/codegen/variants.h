@@ -37,6 +37,10 @@ size_t ways_each(size_t otherwise);
 /// when all agree.
 std::string first_difference(const GraphPtr& graph, unsigned seed, Numbers numbers,
                              const std::vector<TargetLevel>& levels, const std::vector<Way>& ways);
+/// The same for these calls. Of the second only the inputs count.
+std::string first_difference(const GraphPtr& graph, const Call& first, const Call& second,
+                             Numbers numbers, const std::vector<TargetLevel>& levels,
+                             const std::vector<Way>& ways);
 
 /// For a graph that first_difference() finds something about: shrinks it while that is so in the
 /// first way in which it is (tests/testing/reduce_graph.h), writes it as a text test to the folder

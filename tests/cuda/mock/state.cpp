@@ -54,10 +54,7 @@ uint64_t setting(const char* name, uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-int multiprocessors() {
-  static const int count = int(setting("GRAPHC_MOCK_MULTIPROCESSORS", 132));
-  return count;
-}
+int multiprocessors() { return int(setting("GRAPHC_MOCK_MULTIPROCESSORS", 132)); }
 
 size_t memory_bytes() {
   static const size_t bytes = setting("GRAPHC_MOCK_MEMORY", uint64_t(4) << 30);

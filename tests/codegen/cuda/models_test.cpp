@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every graph of every model, and layers of every cell with and without derivatives, as kernels in
+// the emulator, in each variant and placement, against the evaluator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "frontend/graphc.h"
+#include "models/cells.h"
+#include "models/registry.h"
+#include "tests/codegen/variants.h"
+#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/wide_golden.h"
+
+namespace graphc::testing {
+namespace {
+
+/// The CUDA target with loops in each placement.
+std::vector<TargetLevel> placements_of_cuda() {
+  const std::vector<TestTarget>& all = all_test_targets();
+  const TestTarget* cuda = &*std::ranges::find(all, &targets::cuda, &TestTarget::target);
+  return {{cuda, "", "streamed"}, {cuda, "", "grid"}, {cuda, "", "block"}};
+}
+
+/// Loops are loops, not written out, so that they have placements.
+const std::vector<Way> kWays{{"fused", "loop", {1}}, {"basic", "loop", {1}}};
+
+class CudaModels : public ::testing::Test {
+ protected:
+  /// On a GPU of few multiprocessors blocks meet as well, and each has several columns. With one for
+  /// each column the emulator does little else than let blocks wait.
+  CudaModels() { setenv("GRAPHC_MOCK_MULTIPROCESSORS", "3", 1); }
+  ~CudaModels() override { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
+
+  void expect_agreement(const GraphPtr& graph, const Call& first, const Call& second,
+                        const std::vector<TargetLevel>& levels) {
+    EXPECT_EQ(first_difference(graph, first, second, Numbers::real, levels, kWays), "");
+    ++graphs_;
+  }
+
+  /// A model's graph, called twice with inputs drawn for it, and first with the states that a
+  /// session begins with.
+  void expect_agreement(const Program& program, Session& session, const std::string& name,
+                        const GraphPtr& graph) {
+    const auto inputs = [&](uint64_t seed) {
+      std::vector<Literal> drawn;
+      for (const Tensor& input : program.random_inputs(name, seed)) drawn.push_back(input.copy());
+      return drawn;
+    };
+    Call first{inputs(1), {}};
+    for (const Value state : graph->states()) first.states.push_back(session.state(state.name()));
+    expect_agreement(graph, first, {inputs(2), {}}, placements_of_cuda());
+  }
+
+  /// What this process has compiled, each text once, was run: all launches of a graph are.
+  void TearDown() override {
+    count("graphs of models and layers in the emulator", graphs_);
+    count("CUDA kernels of models and layers in the emulator", objects_made() - objects_before_);
+  }
+
+  cuda::testing::MockDriver driver_;
+  int64_t graphs_ = 0, objects_before_ = objects_made();
+};
+
+struct Small {
+  std::string model;
+  std::vector<std::string> parameters;
+};
+
+/// Each model, with extents that differ, and what its parameters turn on.
+std::vector<Small> small_models() {
+  std::vector<Small> all{
+      {"ptb-lm", {"size=test", "batch=3", "vocabulary=37"}},
+      {"ptb-lm",
+       {"size=test", "hidden=5", "layers=2", "steps=3", "batch=4", "vocabulary=19", "keep=0.5",
+        "unmerged-norm=true"}},
+      {"char-lm", {"hidden=6", "layers=2", "steps=4", "batch=3", "vocabulary=17", "keep=0.5"}},
+  };
+  for (const CellRecord& cell : all_cells())
+    all.push_back(
+        {"lstm-layer",
+         {"hidden=6", "steps=4", "batch=3", fmt::format("cell={}", cell.name)}});
+  return all;
+}
+
+TEST_F(CudaModels, GraphsOfEveryModelAgreeWithTheEvaluator) {
+  std::vector<std::string> tried;
+  for (const auto& [model, parameters] : small_models()) {
+    const auto program = make_program(model, parameters);
+    Session session(program->model(), {.target = "reference", .seed = 5});
+    for (const std::string& name : program->model().graphs()) {
+      SCOPED_TRACE(fmt::format("{} {}: {}", model, fmt::join(parameters, " "), name));
+      expect_agreement(*program, session, name,
+                       program->model().trace(name, program->extents(name)).graph);
+    }
+    tried.push_back(model);
+  }
+  for (const std::string& name : model_names()) EXPECT_THAT(tried, ::testing::Contains(name));
+}
+
+TEST_F(CudaModels, LayersOfEveryCellAgreeWithTheEvaluator) {
+  const std::vector<TargetLevel> placements = placements_of_cuda();
+  for (const std::string& cell : wide_cells()) {
+    const WideCase c{cell, 3, 4, 7};
+    for (const Derivatives derivatives : {Derivatives::without, Derivatives::with}) {
+      SCOPED_TRACE(c.name() + (derivatives == Derivatives::with ? " with derivatives" : ""));
+      const GraphPtr graph = wide_layer(c, derivatives);
+      // In one placement, in turn: that they all give the same bits is LoopPlacementOf's.
+      expect_agreement(graph, {wide_inputs(c), {}}, random_call(*graph, 3, Numbers::real),
+                       {placements[size_t(graphs_) % placements.size()]});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graphc::testing
