@@ -29,8 +29,8 @@ const std::vector<Way> kWays{{"fused", "loop", {1}}, {"basic", "loop", {1}}};
 
 class CudaModels : public ::testing::Test {
  protected:
-  /// On a GPU of few multiprocessors blocks meet as well, and each has several columns. With one for
-  /// each column the emulator does little else than let blocks wait.
+  /// On a GPU of few multiprocessors blocks meet as well. With more blocks the emulator does little
+  /// else than let them wait.
   CudaModels() { setenv("GRAPHC_MOCK_MULTIPROCESSORS", "3", 1); }
   ~CudaModels() override { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
 
@@ -80,8 +80,7 @@ std::vector<Small> small_models() {
   };
   for (const CellRecord& cell : all_cells())
     all.push_back(
-        {"lstm-layer",
-         {"hidden=6", "steps=4", "batch=3", fmt::format("cell={}", cell.name)}});
+        {"lstm-layer", {"hidden=6", "steps=4", "batch=3", fmt::format("cell={}", cell.name)}});
   return all;
 }
 
