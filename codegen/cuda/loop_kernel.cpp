@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "codegen/cuda/meeting_text.h"
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
@@ -21,29 +22,6 @@ constexpr unsigned kLoopThreads = 256;
 constexpr int64_t kSharedOfLoop = 48 << 10;
 /// More blocks than any GPU holds at a time; how many it is, is known when the kernel is loaded.
 constexpr int64_t kMostLoopBlocks = 4096;
-
-constexpr std::string_view kMeet =
-    R"(// Blocks wait for each other; what one wrote before, all read after. False for all threads
-// when some do not come: then `stuck` says in which loop, and every block leaves.
-__device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigned* stuck,
-                                     unsigned loop_number, unsigned patience) {
-  int in_vain = 0;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(arrived, 1u);
-    unsigned polls = 0u;
-    while (in_vain == 0 && atomicAdd(arrived, 0u) < wanted) {
-      polls = polls + 1u;
-      if (polls == patience) atomicMax(stuck, loop_number);
-      if (polls % 256u == 0u || polls == patience) in_vain = atomicAdd(stuck, 0u) != 0u ? 1 : 0;
-    }
-    __threadfence();
-  }
-  return __syncthreads_or(in_vain) == 0;
-}
-
-)";
 
 /// A nest of the body with its parameters, named apart from those of the others.
 struct LoopNest {
@@ -109,7 +87,8 @@ class LoopText {
     kernel.note = placement_.describe(calls_);
     kernel.kernel.name = name;
     kernel.kernel.text =
-        helpers_of(text) + (placement_.meets() ? std::string(kMeet) : std::string()) +
+        helpers_of(text) +
+        (placement_.meets() ? std::string(internal::meeting_text()) : std::string()) +
         fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), comment()) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +

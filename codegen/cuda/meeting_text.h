@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// How blocks of a loop's kernel wait for each other.
+#pragma once
+
+#include <string_view>
+
+namespace graphc::cuda::internal {
+
+/// The device function `meet` as text: the first thread of each block counts the block's arrival in
+/// a word of memory and polls it, between fences, so that what any thread wrote before is there for
+/// all after it (CUDA C++ Programming Guide, "Memory Fence Functions").
+constexpr std::string_view meeting_text() {
+  return R"(// Blocks wait for each other; what one wrote before, all read after. False for all threads
+// when some do not come: then `stuck` says in which loop, and every block leaves.
+__device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigned* stuck,
+                                     unsigned loop_number, unsigned patience) {
+  int in_vain = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(arrived, 1u);
+    unsigned polls = 0u;
+    while (in_vain == 0 && atomicAdd(arrived, 0u) < wanted) {
+      polls = polls + 1u;
+      if (polls == patience) atomicMax(stuck, loop_number);
+      if (polls % 256u == 0u || polls == patience) in_vain = atomicAdd(stuck, 0u) != 0u ? 1 : 0;
+    }
+    __threadfence();
+  }
+  return __syncthreads_or(in_vain) == 0;
+}
+
+)";
+}
+
+}  // namespace graphc::cuda::internal
