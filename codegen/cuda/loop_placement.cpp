@@ -313,6 +313,9 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   if (!held.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);
+  size_t products = 0;
+  for (const NestCall* call : loop.nests) products += call->products.size();
+  if (held.size() < products) text += "; other matrices are read in every step";
   const auto count = std::ranges::count(meets_after, true);
   text += count == 0   ? "; no meeting"
           : count == 1 ? "; 1 meeting a step"

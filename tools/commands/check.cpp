@@ -63,7 +63,8 @@ void add_check(CLI::App& app, Action& action) {
       ->check(whole_number(1))
       ->capture_default_str();
   verb->add_option("--tolerance", how.tolerance,
-                   "largest difference, relative to the largest element of a result")
+                   "largest difference, relative to the largest element of a result, beside what "
+                   "rounding makes of digits that cancel")
       ->check(number_from_zero())
       ->capture_default_str();
   verb->add_flag("--gradient", options->gradient,

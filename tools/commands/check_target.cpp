@@ -166,6 +166,14 @@ class VariantCheck {
   double largest_ = 0;
 };
 
+/// "within 2e-7". What is beyond the tolerance is there because digits cancel.
+std::string within(double largest, double tolerance) {
+  std::string text = fmt::format("within {:.2g}", largest);
+  if (largest > tolerance)
+    text += fmt::format(" (ill-conditioned: rounding explains what is beyond {:.2g})", tolerance);
+  return text;
+}
+
 std::vector<std::string> variants_of(const Target& on, const TargetCheck& how) {
   if (!how.compile.variant.empty()) return {how.compile.variant};
   if (!has(on, "variant")) return {CompileOptions{}.variant};
@@ -213,12 +221,13 @@ Agreement check_target(const GraphPtr& graph, const Target& on, const TargetChec
     const std::string called = has(on, "variant") ? fmt::format(", {}", variant) : "";
     result.text += fmt::format(
         "@{}: {}{}: {}\n", graph->name(), on.name, called,
-        difference.empty() ? fmt::format("agrees with the evaluator within {:.2g}", check.largest())
+        difference.empty() ? "agrees with the evaluator " + within(check.largest(), how.tolerance)
                            : difference);
   }
   if (result.agrees) {
-    result.text = fmt::format("@{}: {} agrees with the evaluator within {:.2g}{}\n", graph->name(),
-                              on.name, largest, tried(on, variants, threads, how.runs));
+    result.text =
+        fmt::format("@{}: {} agrees with the evaluator {}{}\n", graph->name(), on.name,
+                    within(largest, how.tolerance), tried(on, variants, threads, how.runs));
   }
   return result;
 }
