@@ -10,8 +10,8 @@ namespace graphc::cuda::internal {
 /// a word of memory and polls it, between fences, so that what any thread wrote before is there for
 /// all after it (CUDA C++ Programming Guide, "Memory Fence Functions").
 constexpr std::string_view meeting_text() {
-  return R"(// Blocks wait for each other; what one wrote before, all read after. False for all threads
-// when some do not come: then `stuck` says in which loop, and every block leaves.
+  return R"(// Blocks wait for each other; what one wrote before, all read after. False for all
+// threads when some do not come: `stuck` says in which loop then, and every block leaves.
 __device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigned* stuck,
                                      unsigned loop_number, unsigned patience) {
   int in_vain = 0;
