@@ -76,8 +76,10 @@ std::string nest_body_text(const NestProgram& program, const std::vector<Paramet
 /// Bytes of shared memory that the nest takes.
 int64_t shared_bytes(const NestProgram& program, const NestForm& form);
 
-/// The head of the function: its parameters, its name, the most threads of its blocks.
-std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads);
+/// The head of the function: its parameters, its name, the most threads of its blocks, and how many
+/// of those a multiprocessor has registers for.
+std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads,
+                    int blocks);
 /// The loop over the axes around the rows, if there are any: one index for each in scope.
 void open_outer(TextWriter& text, int outer);
 /// Warps of a block that share the rows of a column.

@@ -92,7 +92,7 @@ class Accesses {
     extent.stretch(column, call.unit);
     std::optional<ColumnForm> columns;
     const int64_t period = call.unit * column;
-    const bool in_period = column >= size &&
+    const bool in_period = period > 0 && column >= size &&
                            (!by_row || call.rows == 1 || operand.row % period == 0) &&
                            (parts == 1 || operand.part % period == 0);
     if (owner == Owner::element && in_period) columns = ColumnForm{period, column, call.unit};

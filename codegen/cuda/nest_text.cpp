@@ -260,12 +260,13 @@ std::string BlockLoops::over(std::string_view index, std::string_view step, std:
       index, what, step, axis);
 }
 
-std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads) {
+std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads,
+                    int blocks) {
   std::vector<std::string> listed;
   for (const Parameter& parameter : parameters)
     listed.push_back(fmt::format("\n    {} {}", parameter.type, parameter.name));
-  return fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 2) {}({}) {{\n", threads,
-                     name, fmt::join(listed, ","));
+  return fmt::format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}({}) {{\n", threads,
+                     blocks, name, fmt::join(listed, ","));
 }
 
 void open_outer(TextWriter& text, int outer) {
@@ -308,9 +309,12 @@ KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view 
   const NestProgram& program = plan.programs[size_t(call.program)];
   const std::vector<Parameter> parameters = parameters_of(plan, call);
   const std::string body = internal::nest_body_text(program, parameters, form_of(call));
+  // The fragments of tensor cores and their sums spill where two blocks share the registers.
+  const bool on_tensor_cores = program.kind == NestKind::tiles && cuda::on_tensor_cores(program);
   KernelText kernel{std::string(name), {}};
   kernel.text = helpers_of(body) + comment_of(program, call) +
-                internal::head_of(name, parameters, kNestThreads) + body + "}\n";
+                internal::head_of(name, parameters, kNestThreads, on_tensor_cores ? 1 : 2) + body +
+                "}\n";
   return kernel;
 }
 
