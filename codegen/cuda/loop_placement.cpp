@@ -16,7 +16,7 @@ namespace {
 
 /// Shared memory that is left to the compiler and to static arrays.
 constexpr int64_t kSharedKept = 1 << 10;
-/// A warp reads this much of shared memory in a cycle.
+/// Warps of a block.
 constexpr double kWarpsOfProduct = ProductTile::kThreads / 32.0;
 /// Static arrays of nests without products.
 constexpr int64_t kMostStatic = 48 << 10;

@@ -56,7 +56,8 @@ struct LoopPlacement {
   int64_t blocks() const { return row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
   bool meets() const;
-  /// "128 blocks, 4 x 32, keep %u.panels in shared memory: 131072 bytes".
+  /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 meeting
+  /// a step".
   std::string describe(const LoopNests& nests) const;
 };
 

@@ -36,8 +36,8 @@ struct Gpu {
   double meeting_us = 1.1;           ///< all blocks wait for each other
 };
 
-/// A GPU of an architecture ("sm_80") where none is at hand: the largest there is of it; an empty
-/// one is sm_90a.
+/// A GPU of an architecture ("sm_80") where none is at hand: a common one of it; an empty one is
+/// sm_90a.
 Gpu gpu_of(std::string_view architecture);
 
 }  // namespace graphc::cuda

@@ -26,8 +26,8 @@ struct GpuFigures {
   double f64 = 0;            ///< multiply-adds against f32
   double memory_per_us = 0;  ///< bytes
   double launch_us = 0;      ///< one more kernel in a CUDA graph
-  /// Products of tiles, FLOP in a microsecond: what the goals of docs/performance.md stand on. No
-  /// kernel of graphc has them yet.
+  /// Products of tiles, FLOP in a microsecond: what the goals of docs/performance.md stand on. The
+  /// model does not use them yet: it takes every product as multiply-adds.
   double tf32_per_us = 0, half_per_us = 0;
 
   /// f32 multiply-adds of all multiprocessors, FLOP in a microsecond.
