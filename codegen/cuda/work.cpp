@@ -12,18 +12,11 @@ namespace {
 
 /// An operation against an addition, roughly.
 double cost_of(ScalarOp op) {
+  if (is_elementary(op)) return 20;
   switch (op) {
     case ScalarOp::argument:
     case ScalarOp::constant:
       return 0;
-    case ScalarOp::exp:
-    case ScalarOp::log:
-    case ScalarOp::tanh:
-    case ScalarOp::sigmoid:
-    case ScalarOp::sin:
-    case ScalarOp::cos:
-    case ScalarOp::pow:
-      return 20;
     case ScalarOp::sqrt:
     case ScalarOp::div:
       return 8;
