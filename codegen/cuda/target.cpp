@@ -85,8 +85,11 @@ std::string loops_text(const cuda::Launches& launches) {
 
 /// What the model of speed says of a step.
 std::string speed_text(const Plan& plan, const cuda::Launches& launches,
-                       const std::string& architecture) {
-  const std::string name = architecture.empty() ? kShownArchitecture : architecture;
+                       const CompileOptions& options) {
+  if (options.precision != cuda::kPrecisions[0])
+    return fmt::format("no model of the speed of products in {}: there is one of those in {}\n",
+                       options.precision, cuda::kPrecisions[0]);
+  const std::string name = options.architecture.empty() ? kShownArchitecture : options.architecture;
   const cuda::GpuFigures* figures = cuda::gpu_figures(name);
   if (figures == nullptr)
     return fmt::format("no model of the speed of {}: there are {}\n", name,
@@ -104,7 +107,7 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   const cuda::Launches launches =
       cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement);
   if (stage == "plan")
-    return print(plan) + loops_text(launches) + speed_text(plan, launches, options.architecture);
+    return print(plan) + loops_text(launches) + speed_text(plan, launches, options);
   std::string text;
   for (const cuda::KernelText& kernel : launches.kernels) {
     if (!text.empty()) text += "\n";
