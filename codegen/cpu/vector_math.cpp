@@ -243,14 +243,38 @@ Value* VectorMath::tanh(Value* x) const {
   Value* u = builder_.CreateFMul(clamped, clamped);
   Value* square = builder_.CreateFMul(u, u);
   Value* numerator = builder_.CreateFMul(clamped, polynomial(u, square, kTanhP));
-  Value* quotient = builder_.CreateFDiv(numerator, polynomial(u, square, kTanhQ));
+  Value* quotient = divide(numerator, polynomial(u, square, kTanhQ));
   return at_least(at_most(quotient, 1), -1);
 }
 
 // e^x / (1 + e^x): right also where e^-x overflows. From x = 17 on the quotient is 1.
 Value* VectorMath::sigmoid(Value* x) const {
   Value* power = exp_between(x, kExpLow, 40);
-  return builder_.CreateFDiv(power, builder_.CreateFAdd(power, constant(x, 1)));
+  return divide(power, builder_.CreateFAdd(power, constant(x, 1)));
+}
+
+// A step of Newton's from an estimate of 14 bits, and one for the quotient, whose sign a zero
+// keeps: 6 cycles a vector of 16 where a division has 16.
+Value* VectorMath::divide(Value* x, Value* y) const {
+  const int lanes = lanes_of(x);
+  const bool has_estimate = cpu_.has_avx512 && (lanes == 16 || lanes == 8 || lanes == 4);
+  if (!has_estimate) return builder_.CreateFDiv(x, y);
+  Value* reciprocal = reciprocal_estimate(y);
+  Value* error = multiply_add(builder_.CreateFNeg(y), reciprocal, constant(y, 1));
+  reciprocal = multiply_add(error, reciprocal, reciprocal);
+  Value* quotient = builder_.CreateFMul(x, reciprocal);
+  Value* too_much = multiply_add(y, quotient, builder_.CreateFNeg(x));
+  return multiply_add(builder_.CreateFNeg(too_much), reciprocal, quotient);
+}
+
+Value* VectorMath::reciprocal_estimate(Value* x) const {
+  const int lanes = lanes_of(x);
+  const llvm::Intrinsic::ID instruction = lanes == 16  ? llvm::Intrinsic::x86_avx512_rcp14_ps_512
+                                          : lanes == 8 ? llvm::Intrinsic::x86_avx512_rcp14_ps_256
+                                                       : llvm::Intrinsic::x86_avx512_rcp14_ps_128;
+  Value* all =
+      lanes == 16 ? static_cast<Value*>(builder_.getInt16(0xffff)) : builder_.getInt8(0xff);
+  return builder_.CreateIntrinsic(instruction, {}, {x, x, all});
 }
 
 Value* VectorMath::sqrt(Value* x) const {

@@ -72,6 +72,10 @@ class VectorMath {
   };
   enum class Ahead { none, quadrant };  // of an argument: sine or cosine
 
+  /// x / y for y from 1 to 2^100, rounded about as a division does.
+  llvm::Value* divide(llvm::Value* x, llvm::Value* y) const;
+  /// 1 / x within 2^-14 of it.
+  llvm::Value* reciprocal_estimate(llvm::Value* x) const;
   llvm::Value* constant(llvm::Value* like, double value) const;
   llvm::Value* integer(llvm::Value* like, int32_t value) const;
   llvm::Value* bits(llvm::Value* x) const;
