@@ -15,12 +15,25 @@ TileShape Machine::tile(const NestProgram& program) const {
   for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
   shape.accumulators = registers >= 32 ? 24 : 12;
   shape.vectors = std::max(1, 4 / parts);
-  if (program.kind == NestKind::tiles) {
+  if (by_matrix_tiles(program)) {
+    // Two tiles of columns are multiplied at a time. Where there are more, several pairs of tiles
+    // of rows take turns while those of the panel stay in the first-level cache.
+    const int columns = std::max(1, matrix_tile.columns / lanes);
+    shape.vectors = std::max(1, 2 / parts) * columns;
+    shape.rows = 2 * matrix_tile.rows * (parts > 2 ? 4 : 1);
+  } else if (program.kind == NestKind::tiles) {
     shape.rows = std::clamp(shape.accumulators / (shape.vectors * std::min(parts, 8)), 1, 8);
   } else if (program.kind == NestKind::row_wise) {
     shape.vectors = 1;
   }
   return shape;
+}
+
+bool Machine::by_matrix_tiles(const NestProgram& program) const {
+  return matrix_tile.rows > 0 &&
+         std::ranges::any_of(program.products, [](const NestProduct& product) {
+           return product.factors != Factors::as_stored;
+         });
 }
 
 const ProductForm* Machine::product(DType left, DType right) const {

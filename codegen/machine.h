@@ -2,6 +2,7 @@
 // What lowering and planning ask of the machine that a plan is for. They know no other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,7 +17,15 @@ struct ProductForm {
   DType left = DType::f32, right = DType::f32, sum = DType::f32;
   int k_group = 1;
   Factors factors = Factors::as_stored;
+  bool matrix_tiles = false;  ///< by Machine::matrix_tile, from panels of bf16
   bool operator==(const ProductForm&) const = default;
+};
+
+/// The matrix tiles of a machine: products of `rows` x `terms` by `terms` x `columns` elements in
+/// one instruction.
+struct MatrixTile {
+  int rows = 0, columns = 0, terms = 0;
+  bool operator==(const MatrixTile&) const = default;
 };
 
 /// The tile of a nest: how many columns of each part are computed at once, and how many rows.
@@ -39,10 +48,15 @@ struct Machine {
   /// What a worker reads of a matrix while all meet once, about: an estimate, 1 to 2 us at 50 GB/s.
   int64_t meeting_bytes = 64 << 10;
   std::vector<ProductForm> products{ProductForm{}};
+  MatrixTile matrix_tile;  ///< of products by matrix tiles
 
   /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24
   /// of 32 registers, 12 of 16.
+  /// By matrix tiles: blocks of two tiles of columns, or one for each part; two tiles of rows, or a
+  /// few times two.
   TileShape tile(const NestProgram& program) const;
+  /// Whether the products of a program are by matrix tiles.
+  bool by_matrix_tiles(const NestProgram& program) const;
   /// The form that multiplies these types, or null.
   const ProductForm* product(DType left, DType right) const;
   /// What it multiplies, in words: "f32".
@@ -50,17 +64,22 @@ struct Machine {
 };
 
 /// A matrix [k, parts * unit] in panels: [blocks][k / k_group][parts][width][k_group], padded with
-/// zeros where units or k end. A tile reads one block from front to back.
+/// zeros where units or k end. A tile reads one block from front to back. For matrix tiles of
+/// `k_tile` terms and `columns` columns: [blocks][k / k_tile][parts * width / columns][k_tile /
+/// k_group][columns][k_group], one tile after the other.
 struct PanelForm {
   int64_t k = 0, unit = 0, parts = 1;
   int64_t width = 16;  ///< units in a block
   DType dtype = DType::f32;
   int64_t k_group = 1;
+  int64_t k_tile = 1;
 
   int64_t blocks() const { return (unit + width - 1) / width; }
-  int64_t block_bytes() const {
-    return (k + k_group - 1) / k_group * k_group * parts * width * size_of(dtype);
+  int64_t padded_k() const {
+    const int64_t multiple = std::max(k_group, k_tile);
+    return (k + multiple - 1) / multiple * multiple;
   }
+  int64_t block_bytes() const { return padded_k() * parts * width * size_of(dtype); }
   int64_t bytes() const { return blocks() * block_bytes(); }
   bool operator==(const PanelForm&) const = default;
 };

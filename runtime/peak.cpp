@@ -7,10 +7,12 @@
 #include "runtime/peak.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "ir/error.h"
 #include "runtime/clock.h"
+#include "runtime/matrix_tiles.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -31,6 +33,7 @@ struct Loop {
   /// Runs kIterations rounds of multiply-adds and returns their sum, so that none is dead.
   float (*run)();
   double flops_per_iteration;
+  MatrixTiles tiles = MatrixTiles::none;
 };
 
 #if defined(__x86_64__)
@@ -79,6 +82,34 @@ __attribute__((target("avx512f,avx512bf16"), noinline)) float run_avx512_bf16() 
   return sum_of(lanes, 16);
 }
 
+/// Four sums and two tiles of each operand. Of zeros a processor does more products in a second
+/// than of real numbers, which take it to a lower clock.
+__attribute__((target("amx-tile,amx-bf16"), noinline)) float run_matrix_tiles() {
+  alignas(64) std::array<uint16_t, kTileBytes / 2> numbers;
+  for (size_t i = 0; i < numbers.size(); ++i)  // from 2^-20 to 2^-19, of both signs
+    numbers[i] = uint16_t(0x3580 | (i * 37 & 0x7f) | (i * 11 & 1) << 15);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_loadd(4, numbers.data(), kTileRowBytes);
+  _tile_loadd(5, numbers.data(), kTileRowBytes);
+  _tile_loadd(6, numbers.data(), kTileRowBytes);
+  _tile_loadd(7, numbers.data(), kTileRowBytes);
+  for (int n = 0; n < kIterations; ++n) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  alignas(64) float sums[kTileBytes / 4];
+  float sum = 0;
+  _tile_stored(0, sums, kTileRowBytes);
+  sum += sum_of(sums, kTileBytes / 4);
+  _tile_stored(3, sums, kTileRowBytes);
+  return sum + sum_of(sums, kTileBytes / 4);
+}
+
 /// Twelve chains and two operands: AVX2 has sixteen registers, and a spill would be measured too.
 __attribute__((target("avx2,fma"), noinline)) float run_avx2() {
   constexpr int chains = 12;
@@ -119,6 +150,10 @@ __attribute__((noinline)) float run_baseline() {
 
 Loop loop_for([[maybe_unused]] DType dtype) {
 #if defined(__x86_64__)
+  if (dtype == DType::bf16 && has_matrix_tiles()) {
+    constexpr double product = 2.0 * kTileRows * kTileColumns * kTileTerms;
+    return {run_matrix_tiles, 4 * product, MatrixTiles::hardware};
+  }
   if (dtype == DType::bf16 && __builtin_cpu_supports("avx512bf16")) {
     return {run_avx512_bf16, 24 * 16 * 4};
   }
@@ -144,6 +179,7 @@ double measure_peak_gflops(ThreadTeam& team, DType dtype) {
   const Loop loop = loop_for(dtype);
   std::vector<Reading> readings(static_cast<size_t>(team.size()));
   team.run([&](int thread) {
+    const MatrixTileScope tiles(loop.tiles);
     Reading& reading = readings[size_t(thread)];
     reading.sum += loop.run();
     team.barrier(thread);

@@ -42,13 +42,10 @@ std::map<std::string, std::shared_ptr<CodeCache>>& caches() {
 
 std::shared_ptr<CodeCache> cache_for(const CpuFeatures& cpu) {
   std::lock_guard lock(caches_mutex);
-  std::shared_ptr<CodeCache>& cache = caches()[cpu.llvm_name + " " + cpu.features];
+  std::shared_ptr<CodeCache>& cache =
+      caches()[fmt::format("{} {} {}", cpu.llvm_name, cpu.features, int(cpu.matrix_tiles))];
   if (!cache) cache = std::make_shared<CodeCache>(cpu);
   return cache;
-}
-
-TileShape shape_for(const NestProgram& program, const CpuFeatures& cpu) {
-  return machine_of(cpu).tile(program);
 }
 
 }  // namespace
@@ -64,7 +61,7 @@ void clear_code_cache() {
 }
 
 CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
-                           std::shared_ptr<ThreadTeam> team)
+                           std::shared_ptr<ThreadTeam> team, Factors factors)
     : team_(std::move(team)), code_(std::make_unique<Code>()) {
   double clock = steady_seconds();
   const auto lap = [&clock] {
@@ -72,7 +69,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
     clock = steady_seconds();
     return clock - begun;
   };
-  plan_ = make_plan(kernels, machine_of(cpu, team_->size()));
+  plan_ = make_plan(kernels, machine_of(cpu, team_->size(), factors));
   times_.plan_s = lap();
 
   code_->cache = cache_for(cpu);
@@ -82,7 +79,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
   times_.link_s += lap() - times_.emit_s - times_.codegen_s;
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan_.programs) {
-    nests.push_back({code_->cache->functions.at(key_of(program))});
+    nests.push_back({code_->cache->functions.at(key_of(program)), is_by_matrix_tiles(program)});
   }
   arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
   bases_.resize(plan_.buffers.size(), nullptr);
@@ -92,7 +89,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
       bases_[i] = reinterpret_cast<char*>(arena_.data()) + buffer.offset;
     if (buffer.place == Place::constant) bases_[i] = buffer.data.data();
   }
-  code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_);
+  code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_, cpu.matrix_tiles);
 }
 
 void CompiledPlan::compile_missing(const CpuFeatures& cpu) {
@@ -111,7 +108,7 @@ void CompiledPlan::compile_missing(const CpuFeatures& cpu) {
     for (size_t i = next++; i < missing.size(); i = next++) {
       const double start = steady_seconds();
       CodeModule module(cpu, kSymbol);
-      emit_nest(module, kSymbol, *missing[i], shape_for(*missing[i], cpu));
+      emit_nest(module, kSymbol, *missing[i], tile_of(*missing[i], cpu));
       const double emitted = steady_seconds();
       objects[i] = code_->cache->jit.compile(std::move(module));
       emit_s[size_t(thread)] += emitted - start;
@@ -175,7 +172,7 @@ void CompiledPlan::refresh_forms(std::span<StoredState* const> states) {
 }
 
 std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {
-  const TileShape shape = shape_for(program, cpu);
+  const TileShape shape = tile_of(program, cpu);
   int parts = 1;
   for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
   switch (program.kind) {
@@ -213,8 +210,7 @@ std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) 
   std::string text;
   for (size_t i = 0; i < plan.programs.size(); ++i) {
     CodeModule module(cpu, kSymbol);
-    emit_nest(module, fmt::format("nest_{}", i), plan.programs[i],
-              shape_for(plan.programs[i], cpu));
+    emit_nest(module, fmt::format("nest_{}", i), plan.programs[i], tile_of(plan.programs[i], cpu));
     text += heading(plan, i, cpu, stage == CodeText::llvm ? "; " : "# ");
     text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
   }

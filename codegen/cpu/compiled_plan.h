@@ -29,7 +29,9 @@ class CompiledPlan {
  public:
   /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for what the
   /// CPU target has no kernel for, ErrorKind::resource when there is no memory for the plan.
-  CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team);
+  /// Products are of factors rounded to `factors`.
+  CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team,
+               Factors factors = Factors::as_stored);
   ~CompiledPlan();
 
   /// Runs the step over the memory of inputs, states and outputs, in the graph's order. Makes the

@@ -63,7 +63,10 @@ CpuFeatures detect() {
     signed_names.insert((feature.second ? "+" : "-") + feature.first().str());
   }
   cpu.features = fmt::format("{}", fmt::join(signed_names, ","));
-  derive(cpu, parse(cpu.features));
+  const FeatureSet set = parse(cpu.features);
+  derive(cpu, set);
+  if (cpu.has_avx512 && set.contains("amx-tile") && set.contains("amx-bf16") && has_matrix_tiles())
+    cpu.matrix_tiles = MatrixTiles::hardware;
   return cpu;
 }
 
@@ -83,6 +86,12 @@ std::vector<std::string_view> cpu_names() {
 }
 
 CpuFeatures cpu_named(std::string_view name, const CpuFeatures& host) {
+  if (name.ends_with(kSoftwareTiles)) {
+    CpuFeatures cpu = cpu_named(name.substr(0, name.size() - kSoftwareTiles.size()), host);
+    cpu.name = name;
+    cpu.matrix_tiles = MatrixTiles::software;
+    return cpu;
+  }
   if (name == "native") return host;
   const auto level = std::find_if(levels().begin(), levels().end(),
                                   [&](const FeatureLevel& each) { return each.name == name; });

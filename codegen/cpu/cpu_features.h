@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/matrix_tiles.h"
+
 namespace graphc::cpu {
 
 /// What code generation may assume about a CPU. A plain value; equal values give equal code.
@@ -19,6 +21,7 @@ struct CpuFeatures {
   bool has_fma = false;
   bool has_avx512 = false;       ///< F, BW, CD, DQ and VL together
   bool has_avx512_bf16 = false;  ///< the bf16 dot product
+  MatrixTiles matrix_tiles = MatrixTiles::none;
 
   int vector_bits() const { return vector_lanes_f32 * 32; }
   bool operator==(const CpuFeatures&) const = default;
@@ -30,8 +33,12 @@ const CpuFeatures& host_cpu();
 /// The names that cpu_named() knows, widest first.
 std::vector<std::string_view> cpu_names();
 
-/// The CPU called `name`. Throws ErrorKind::usage if there is none, or if `host` lacks an
-/// instruction set that it needs; the message names what is missing.
+/// What stands behind a name for matrix tiles in software: "x86-64-v3+tiles".
+inline constexpr std::string_view kSoftwareTiles = "+tiles";
+
+/// The CPU called `name`, with matrix tiles in software where kSoftwareTiles stands behind it.
+/// Throws ErrorKind::usage if there is none, or if `host` lacks an instruction set that it needs;
+/// the message names what is missing.
 CpuFeatures cpu_named(std::string_view name, const CpuFeatures& host = host_cpu());
 
 /// The CPUs of cpu_names() that `host` can run: what tests go through.

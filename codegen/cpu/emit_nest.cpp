@@ -8,15 +8,16 @@
 #include <functional>
 
 #include "codegen/cpu/emit_body.h"
+#include "codegen/cpu/emit_loops.h"
 #include "codegen/cpu/emit_product.h"
+#include "codegen/cpu/emit_tile_product.h"
+#include "codegen/cpu/machine.h"
 
 namespace graphc::cpu {
 namespace {
 
 using llvm::BasicBlock;
-using llvm::PHINode;
 using llvm::Value;
-using Values = BodyEmitter::Values;
 using Reduction = BodyEmitter::Reduction;
 
 /// How many terms an accumulator of a reduction takes.
@@ -27,13 +28,15 @@ struct ProductValues {
   Value *a, *a_row, *a_k, *panels, *block, *k;
 };
 
-class NestEmitter {
+class NestEmitter : private LoopEmitter {
  public:
   NestEmitter(CodeModule& kernel, const NestProgram& program, const TileShape& shape)
-      : kernel_(kernel),
+      : LoopEmitter(builder_),
+        builder_(kernel.context()),
+        kernel_(kernel),
         program_(program),
         shape_(shape),
-        b_(kernel.context()),
+        by_matrix_tiles_(is_by_matrix_tiles(program)),
         body_(kernel, b_, program, shape) {}
 
   void emit(std::string_view name) {
@@ -57,16 +60,6 @@ class NestEmitter {
   }
 
  private:
-  using I64 = Value*;
-
-  I64 number(int64_t value) { return b_.getInt64(uint64_t(value)); }
-  Value* at(Value* pointer, Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); }
-  Value* at(Value* pointer, int64_t bytes) { return at(pointer, number(bytes)); }
-  Value* load(llvm::Type* type, Value* pointer) { return b_.CreateLoad(type, pointer); }
-  BasicBlock* block(const char* name) {
-    return BasicBlock::Create(kernel_.context(), name, function_);
-  }
-
   // --- arguments ---
 
   void load_arguments() {
@@ -104,57 +97,7 @@ class NestEmitter {
     }
   }
 
-  // --- loops ---
-
-  /// for (i = begin; i < end; i += step) body(i), entered only if begin < end.
-  void loop(I64 begin, I64 end, int64_t step, const char* name,
-            const std::function<void(I64)>& body) {
-    loop(begin, end, step, name, {}, [&](I64 i, const Values&) {
-      body(i);
-      return Values{};
-    });
-  }
-
-  /// The same with values carried from iteration to iteration; returns their final values.
-  Values loop(I64 begin, I64 end, int64_t step, const char* name, const Values& initial,
-              const std::function<Values(I64, const Values&)>& body) {
-    BasicBlock *before = b_.GetInsertBlock(), *head = block(name), *after = block("after");
-    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), head, after);
-    b_.SetInsertPoint(head);
-    PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-    i->addIncoming(begin, before);
-    Values carried;
-    for (Value* value : initial) {
-      PHINode* phi = b_.CreatePHI(value->getType(), 2);
-      phi->addIncoming(value, before);
-      carried.push_back(phi);
-    }
-    const Values next = body(i, carried);
-    Value* following = b_.CreateAdd(i, number(step));
-    BasicBlock* latch = b_.GetInsertBlock();
-    i->addIncoming(following, latch);
-    for (size_t c = 0; c < carried.size(); ++c)
-      llvm::cast<PHINode>(carried[c])->addIncoming(next[c], latch);
-    b_.CreateCondBr(b_.CreateICmpSLT(following, end), head, after);
-    b_.SetInsertPoint(after);
-    Values result;
-    for (size_t c = 0; c < carried.size(); ++c) {
-      PHINode* phi = b_.CreatePHI(initial[c]->getType(), 2);
-      phi->addIncoming(initial[c], before);
-      phi->addIncoming(next[c], latch);
-      result.push_back(phi);
-    }
-    return result;
-  }
-
-  void when(Value* condition, const std::function<void()>& body) {
-    BasicBlock *then = block("then"), *after = block("after");
-    b_.CreateCondBr(condition, then, after);
-    b_.SetInsertPoint(then);
-    body();
-    b_.CreateBr(after);
-    b_.SetInsertPoint(after);
-  }
+  // --- loops over reductions ---
 
   /// loop() over what reductions go through, in pieces: an accumulator takes a few hundred terms,
   /// another the sums of a few hundred pieces, the last the rest. So the error of a sum grows with
@@ -243,23 +186,43 @@ class NestEmitter {
     Value* own = b_.CreateICmpEQ(partial_, llvm::ConstantPointerNull::get(b_.getPtrTy()));
     Value* tile_row = b_.CreateSelect(own, number(row_bytes), partial_row_);
     Value* rows = b_.CreateSub(row_end_, row_begin_);
-    // Tiles of nearly equal height: 20 rows are 5 5 5 5, not 6 6 6 2.
     Value* tiles = b_.CreateSDiv(b_.CreateAdd(rows, number(shape_.rows - 1)), number(shape_.rows));
-    Value* divisor = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, tiles, number(1));
-    Value* height = b_.CreateSDiv(rows, divisor);
-    Value* taller = b_.CreateSRem(rows, divisor);
+    const Heights heights = heights_of(rows, tiles);
     loop(column_begin_, column_end_, shape_.width(), "block", [&](I64 column) {
+      // Sums that wait for the rest of their terms lie beside those of the other blocks.
+      Value* waiting = at(partial_, b_.CreateMul(b_.CreateSub(column, column_begin_),
+                                                 number(row_bytes / shape_.width())));
       loop(number(0), tiles, 1, "tile", [&](I64 tile) {
-        Value* offset = b_.CreateAdd(b_.CreateMul(tile, height),
-                                     b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile, taller));
-        Value* count =
-            b_.CreateAdd(height, b_.CreateZExt(b_.CreateICmpSLT(tile, taller), b_.getInt64Ty()));
+        const auto [offset, count] = heights(tile);
         Value* row = b_.CreateAdd(row_begin_, offset);
-        Value* sums = b_.CreateSelect(own, stack, at(partial_, b_.CreateMul(offset, partial_row_)));
+        Value* sums = b_.CreateSelect(own, stack, at(waiting, b_.CreateMul(offset, partial_row_)));
         emit_products(row, column, count, sums, tile_row);
         when(last_, [&] { finish_tile(row, column, count, sums, tile_row); });
       });
     });
+  }
+
+  /// The first row of a tile, from the first of the call, and its number of rows.
+  using Heights = std::function<std::pair<I64, I64>(I64 tile)>;
+
+  Heights heights_of(Value* rows, Value* tiles) {
+    if (by_matrix_tiles_) {
+      return [this, rows](I64 tile) -> std::pair<I64, I64> {
+        Value* offset = b_.CreateMul(tile, number(shape_.rows));
+        return {offset, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number(shape_.rows),
+                                                 b_.CreateSub(rows, offset))};
+      };
+    }
+    // Tiles of nearly equal height: 20 rows are 5 5 5 5, not 6 6 6 2.
+    Value* divisor = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, tiles, number(1));
+    Value* height = b_.CreateSDiv(rows, divisor);
+    Value* taller = b_.CreateSRem(rows, divisor);
+    return [this, height, taller](I64 tile) -> std::pair<I64, I64> {
+      Value* offset = b_.CreateAdd(b_.CreateMul(tile, height),
+                                   b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile, taller));
+      Value* is_taller = b_.CreateZExt(b_.CreateICmpSLT(tile, taller), b_.getInt64Ty());
+      return {offset, b_.CreateAdd(height, is_taller)};
+    };
   }
 
   void finish_tile(I64 first_row, I64 column, I64 count, Value* sums, I64 tile_row) {
@@ -277,6 +240,7 @@ class NestEmitter {
   }
 
   void emit_products(I64 row, I64 column, I64 count, Value* sums, I64 tile_row) {
+    if (by_matrix_tiles_) return emit_tile_products(row, column, count, sums, tile_row);
     const int most =
         shape_.accumulators / shape_.rows;  // accumulators of one row that fit the registers
     int offset = 0;
@@ -316,12 +280,46 @@ class NestEmitter {
     b_.SetInsertPoint(done);
   }
 
+  /// Two tiles of columns at a time, whose panel stays in the first-level cache, by two tiles of
+  /// rows, or one where there are no more.
+  void emit_tile_products(I64 first_row, I64 column, I64 count, Value* sums, I64 tile_row) {
+    int64_t offset = 0;
+    for (size_t p = 0; p < products_.size(); ++p) {
+      const int tiles = program_.products[p].parts * shape_.width() / kTileColumns;
+      for (int tile = 0; tile < tiles; tile += 2) {
+        loop(number(0), count, 2 * kTileRows, "rows", [&](I64 m) {
+          Value* row = b_.CreateAdd(first_row, m);
+          Value* to = at(at(sums, b_.CreateMul(m, tile_row)), offset + tile * kTileRowBytes);
+          const auto product = [&](int row_tiles) {
+            emit_tile_product(products_[p], {row_tiles, std::min(2, tiles - tile), tiles}, row,
+                              column, tile, to, tile_row);
+          };
+          Value* has_two = b_.CreateICmpSGT(b_.CreateSub(count, m), number(kTileRows));
+          when(has_two, [&] { product(2); });
+          when(b_.CreateNot(has_two), [&] { product(1); });
+        });
+      }
+      offset += int64_t(tiles) * kTileRowBytes;
+    }
+  }
+
+  void emit_tile_product(const ProductValues& product, const TileProductLoop& loop, I64 row,
+                         I64 column, int tile, Value* sums, I64 tile_row) {
+    Value* left = at(product.a, b_.CreateMul(row, product.a_row));
+    Value* left_tile = b_.CreateMul(product.a_row, number(kTileRows));
+    Value* block_index = b_.CreateSDiv(column, number(shape_.width()));
+    Value* panel = at(at(product.panels, b_.CreateMul(block_index, product.block)),
+                      int64_t(tile) * kTileBytes);
+    b_.CreateCall(define_tile_product(kernel_, loop),
+                  {left, left_tile, panel, product.k, sums, tile_row, first_});
+  }
+
+  llvm::IRBuilder<> builder_;
   CodeModule& kernel_;
   const NestProgram& program_;
   const TileShape shape_;
-  llvm::IRBuilder<> b_;
+  const bool by_matrix_tiles_;
   BodyEmitter body_;
-  llvm::Function* function_ = nullptr;
   Value *row_begin_ = nullptr, *row_end_ = nullptr, *column_begin_ = nullptr,
         *column_end_ = nullptr;
   Value *partial_ = nullptr, *partial_row_ = nullptr, *first_ = nullptr, *last_ = nullptr;

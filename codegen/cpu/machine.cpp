@@ -1,15 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/machine.h"
 
-namespace graphc::cpu {
+#include "ir/error.h"
 
-Machine machine_of(const CpuFeatures& cpu, int threads) {
+namespace graphc::cpu {
+namespace {
+
+const NestProduct* rounding_product(const NestProgram& program) {
+  for (const NestProduct& product : program.products) {
+    if (product.factors != Factors::as_stored) return &product;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Factors factors_of(std::string_view precision) {
+  return precision == "bf16" ? Factors::bf16 : Factors::as_stored;
+}
+
+Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   Machine machine;
   machine.target = "the CPU target";
   machine.lanes = cpu.vector_lanes_f32;
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
+  if (factors == Factors::as_stored) return machine;
+  if (cpu.matrix_tiles == MatrixTiles::none)
+    throw resource_error(
+        "precision '{}' needs a processor with matrix tiles (AMX, with bf16): found '{}', on which "
+        "such products would be no faster than those of f32",
+        name_of(factors), cpu.name == "native" ? cpu.llvm_name : cpu.name);
+  machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms};
+  machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   return machine;
+}
+
+bool is_by_matrix_tiles(const NestProgram& program) { return rounding_product(program) != nullptr; }
+
+TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu) {
+  const NestProduct* rounding = rounding_product(program);
+  return machine_of(cpu, 1, rounding == nullptr ? Factors::as_stored : rounding->factors)
+      .tile(program);
 }
 
 }  // namespace graphc::cpu

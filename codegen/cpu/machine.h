@@ -2,12 +2,28 @@
 // A processor as plans see it.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/machine.h"
 
 namespace graphc::cpu {
 
-/// The machine that `threads` threads on this processor are.
-Machine machine_of(const CpuFeatures& cpu, int threads = 1);
+/// The values of CompileOptions::precision; the first rounds nothing.
+inline constexpr std::array<std::string_view, 2> kPrecisions{"f32", "bf16"};
+
+/// What a precision of the CPU target rounds the factors of products to.
+Factors factors_of(std::string_view precision);
+
+/// The machine that `threads` threads on this processor are. Throws ErrorKind::resource for factors
+/// for which the processor has no faster products.
+Machine machine_of(const CpuFeatures& cpu, int threads = 1, Factors factors = Factors::as_stored);
+
+/// Whether the products of a nest are by matrix tiles.
+bool is_by_matrix_tiles(const NestProgram& program);
+
+/// The tile of a nest on this processor.
+TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu);
 
 }  // namespace graphc::cpu

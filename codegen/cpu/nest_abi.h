@@ -18,18 +18,22 @@ struct NestProductArguments {
   const void* a = nullptr;  ///< left operand at row 0, k 0 (f32)
   int64_t a_row = 0;
   int64_t a_k = 0;
-  const void* panels = nullptr;  ///< right operand: [blocks][k][parts][width]
+  const void* panels = nullptr;  ///< right operand: [blocks][k][parts][width] (PanelForm)
   int64_t block = 0;             ///< bytes from one block to the next
   int64_t k = 0;                 ///< number of terms
 };
 
+/// Of a product by matrix tiles, `a` is the left operand as tiles, in the order of rows and then of
+/// terms, from the first row of the call on; `a_row` is the size of a tile of rows, divided by its
+/// rows.
 struct NestArguments {
   const NestOperandArguments* operands = nullptr;
   const NestProductArguments* products = nullptr;
   int64_t row_begin = 0, row_end = 0;
   int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
   /// Sums over several calls with successive ranges of k, to which each adds that of its range,
-  /// [rows][parts][width] f32; null for one call.
+  /// [rows][blocks of the call][parts][width] f32; null for one call. By matrix tiles, whole tiles
+  /// of rows are written.
   void* partial = nullptr;
   int64_t partial_row = 0;
   int64_t first = 1;  ///< `partial` holds nothing yet

@@ -146,7 +146,7 @@ std::string show(const GraphPtr& graph, const CompileOptions& options, std::stri
   const GraphPtr kernels = form_cpu_kernels(graph, options, report);
   const CpuFeatures cpu = cpu_of(options);
   const int threads = options.threads > 0 ? options.threads : default_thread_count();
-  const Plan plan = make_plan(*kernels, machine_of(cpu, threads));
+  const Plan plan = make_plan(*kernels, machine_of(cpu, threads, factors_of(options.precision)));
   if (stage == "plan") return show_plan(plan);
   if (stage == "llvm") return code_text(plan, cpu, CodeText::llvm);
   if (stage == "asm") return code_text(plan, cpu, CodeText::assembly);

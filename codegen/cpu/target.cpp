@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/compiled_plan.h"
 #include "codegen/cpu/jit.h"
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
 #include "runtime/cores.h"
@@ -50,8 +51,8 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
   const int threads = options.threads > 0 ? options.threads : default_thread_count();
-  auto program =
-      std::make_unique<cpu::CompiledPlan>(*kernels, cpu::cpu_of(options), team_of(threads));
+  auto program = std::make_unique<cpu::CompiledPlan>(
+      *kernels, cpu::cpu_of(options), team_of(threads), cpu::factors_of(options.precision));
   report.lap(&CompileReport::allocate_s);
   const cpu::CompiledPlanTimes& times = program->times();
   report.plan_s += times.plan_s;
@@ -72,7 +73,6 @@ std::vector<std::string> names_of_cpus() {
   return names;
 }
 
-constexpr std::array<std::string_view, 1> kCpuPrecisions{"f32"};
 constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "cpu"};
 
 }  // namespace
@@ -95,14 +95,17 @@ GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
 constinit const Target targets::cpu{
     .name = "cpu",
     .summary = "machine code through LLVM, for this processor or a lesser one",
-    .precisions = kCpuPrecisions,
+    .precisions = cpu::kPrecisions,
     .options = kOptions,
     .cpus = names_of_cpus,
     .unavailable = [] { return std::string(); },
     .compile = compile_cpu,
     .clear_code_cache = cpu::clear_code_cache,
     .objects_made = cpu::objects_linked,
-    .check_options = [](const CompileOptions& options) { cpu::cpu_of(options); },
+    .check_options =
+        [](const CompileOptions& options) {
+          cpu::machine_of(cpu::cpu_of(options), 1, cpu::factors_of(options.precision));
+        },
     .stages = cpu::kStages,
     .show = cpu::show,
 };

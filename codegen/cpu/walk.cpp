@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "codegen/cpu/blocked_product.h"
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/panels.h"
+#include "codegen/cpu/tiled_product.h"
 #include "codegen/plan/run_table.h"
 #include "codegen/plan/walk.h"
 #include "ir/mutant.h"
@@ -18,6 +20,7 @@ class Walker::Thread {
       : walker_(walker), index_(index), walk_(walker.plan_, index, *this) {}
 
   void run(const std::vector<char*>& bases) {
+    const MatrixTileScope tiles(walker_.tiles_);
     bases_ = bases.data();
     walk_.run();
   }
@@ -59,7 +62,12 @@ class Walker::Thread {
       PanelSource part = source;
       part.base += block * form.width * source.column_stride;
       part.columns = std::min(form.width, form.unit - block * form.width);
-      make_panel(part, reinterpret_cast<float*>(resolved(call.to) + block * form.block_bytes()));
+      char* const to = resolved(call.to) + block * form.block_bytes();
+      if (form.k_tile > 1) {
+        make_tile_panel(part, to);
+      } else {
+        make_panel(part, reinterpret_cast<float*>(to));
+      }
     }
   }
 
@@ -139,6 +147,7 @@ class Walker::Thread {
   }
 
   void call_nest(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
+    if (nest.by_matrix_tiles) return call_tiled(call, nest, arguments);
     const bool in_panels = std::ranges::all_of(call.products, &CallProduct::in_panels);
     if (in_panels) {
       nest.function(&arguments);
@@ -147,6 +156,15 @@ class Walker::Thread {
     } else {
       call_whole(call, nest, arguments);
     }
+  }
+
+  void call_tiled(const NestCall& call, const CompiledNest& nest, const NestArguments& arguments) {
+    tiled_.resize(call.products.size());
+    for (size_t i = 0; i < tiled_.size(); ++i) {
+      const CallProduct& product = call.products[i];
+      tiled_[i] = {products_[i], matrix(product), product.in_panels};
+    }
+    tiled_product_.run(nest.function, tiled_, arguments);
   }
 
   static PanelSource panel_source(const char* base, const MatrixStrides& strides,
@@ -209,13 +227,17 @@ class Walker::Thread {
   char* const* bases_ = nullptr;
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;
+  std::vector<TiledOperand> tiled_;
   std::vector<int64_t> outer_index_;
   Scratch panels_;
   BlockedProduct product_;
+  TiledProduct tiled_product_;
 };
 
-Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team)
-    : plan_(plan), nests_(std::move(nests)), team_(team) {
+Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
+               MatrixTiles tiles)
+    : plan_(plan), nests_(std::move(nests)), team_(team), tiles_(MatrixTiles::none) {
+  if (std::ranges::any_of(nests_, &CompiledNest::by_matrix_tiles)) tiles_ = tiles;
   for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(*this, i));
 }
 Walker::~Walker() = default;

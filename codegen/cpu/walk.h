@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/nest_abi.h"
 #include "codegen/plan/plan.h"
+#include "runtime/matrix_tiles.h"
 #include "runtime/thread_team.h"
 
 namespace graphc::cpu {
@@ -13,12 +14,15 @@ namespace graphc::cpu {
 /// A nest of the plan as machine code.
 struct CompiledNest {
   NestFunction function = nullptr;
+  bool by_matrix_tiles = false;
 };
 
 class Walker {
  public:
   /// `plan` and `team` outlive the walker; `nests` are those of the plan's programs, in order.
-  Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team);
+  /// `tiles` are the processor's.
+  Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
+         MatrixTiles tiles = MatrixTiles::none);
   ~Walker();
 
   /// Makes these of the plan's forms. `bases` has the address of every buffer of the plan.
@@ -32,6 +36,7 @@ class Walker {
   const Plan& plan_;
   const std::vector<CompiledNest> nests_;
   ThreadTeam& team_;
+  MatrixTiles tiles_;  ///< none unless a nest is by them
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 

@@ -317,6 +317,10 @@ class RowLowering {
     result.b_strides.column = right.strides[tb ? 0 : 1] * size;
     result.b_strides.part = result.b_strides.column * unit_;
     result.panels = {left.shape[-1], unit_, parts, 0, form.right, form.k_group};
+    if (form.matrix_tiles) {
+      result.panels.dtype = DType::bf16;
+      result.panels.k_tile = context_.machine().matrix_tile.terms;
+    }
     return result;
   }
 

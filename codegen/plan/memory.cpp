@@ -53,8 +53,8 @@ void plan_memory(Plan& plan) {
 std::vector<int64_t> PlanForm::key() const {
   const PanelForm& form = make.panels;
   const MatrixStrides& strides = make.from_strides;
-  return {make.from.offset, strides.k,  strides.column, strides.part,        form.k,
-          form.unit,        form.parts, form.width,     int64_t(form.dtype), form.k_group};
+  return {make.from.offset, strides.k,  strides.column,      strides.part, form.k,     form.unit,
+          form.parts,       form.width, int64_t(form.dtype), form.k_group, form.k_tile};
 }
 
 Plan make_plan(const Graph& kernels, const Machine& machine) {

@@ -14,11 +14,12 @@ class PeakMeter {
  public:
   static constexpr int kStops = 4;
 
-  PeakMeter(int threads, int64_t rows) : team_(threads), rows_(rows) {}
+  /// Of products of f32, or of factors of bf16.
+  PeakMeter(int threads, int64_t rows, DType dtype) : team_(threads), rows_(rows), dtype_(dtype) {}
 
   void stop() {
     if (stops_++ % rows_ == 0) {
-      best_ = std::max(best_, measure_peak_gflops(team_));
+      best_ = std::max(best_, measure_peak_gflops(team_, dtype_));
       ++readings_;
     }
   }
@@ -29,6 +30,7 @@ class PeakMeter {
  private:
   ThreadTeam team_;
   int64_t rows_, stops_ = 0;
+  DType dtype_;
   double best_ = 0;
   int readings_ = 0;
 };

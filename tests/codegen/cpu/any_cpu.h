@@ -21,4 +21,14 @@ inline CpuFeatures any_cpu(std::string_view name) {
   return cpu_named(name, host);
 }
 
+/// A processor with matrix tiles; its code may be looked at but not run.
+inline CpuFeatures any_cpu_with_matrix_tiles() {
+  CpuFeatures cpu = any_cpu("x86-64-v4");
+  cpu.name = "native";
+  cpu.llvm_name = "sapphirerapids";
+  cpu.features = kEverything + ",+amx-tile,+amx-bf16";
+  cpu.matrix_tiles = MatrixTiles::hardware;
+  return cpu;
+}
+
 }  // namespace graphc::cpu

@@ -93,13 +93,14 @@ const Example kExamples[] = {
 std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
                                  const CompileOptions& options) {
   CompileReport report;
-  Plan plan = lower(*form_cpu_kernels(graph, options, report), machine_of(cpu));
+  const Machine machine = machine_of(cpu, 1, factors_of(options.precision));
+  Plan plan = lower(*form_cpu_kernels(graph, options, report), machine);
   plan_memory(plan);
   Jit jit(cpu);
   std::vector<Instruction> all;
   for (const NestProgram& program : plan.programs) {
     CodeModule module(cpu, "nest");
-    emit_nest(module, "nest", program, machine_of(cpu).tile(program));
+    emit_nest(module, "nest", program, machine.tile(program));
     for (Instruction& each : disassemble(jit.compile(std::move(module))))
       all.push_back(std::move(each));
   }
@@ -143,7 +144,7 @@ Decoded decode(std::string_view bytes) {
 /// Sets with VEX encodings that are no part of x86-64-v3.
 bool beyond_v3(const std::string& text) {
   static const std::regex names(
-      "v?aes.*|v?pclmul.*|v?gf2p8.*|vpdp.*|vpmadd52.*|vsha.*|vsm[34].*|tdp.*|cmp.*xadd.*|"
+      "v?aes.*|v?pclmul.*|v?gf2p8.*|vpdp.*|vpmadd52.*|vsha.*|vsm[34].*|.*tile.*|tdp.*|cmp.*xadd.*|"
       "vbcst.*|vcvtne.*|vf[n]?m(add|sub).* .*,.*,.*,.*|vpcmov.*|vpcom.*");
   return std::regex_match(text, names) || text.find("%zmm") != std::string::npos ||
          std::regex_search(text, std::regex("%k[0-7]"));
@@ -238,6 +239,22 @@ TEST(InstructionsOfLevels, CodeForAWiderLevelIsFoundOut) {
   EXPECT_GT(strangers(v4, "x86-64").size(), 20u);
   EXPECT_GT(strangers(v3, "x86-64").size(), 20u);
   EXPECT_THAT(strangers(v3, "x86-64-v4"), IsEmpty());
+}
+
+TEST(InstructionsOfLevels, ProductsOfBf16AreThoseOfMatrixTiles) {
+  const CpuFeatures cpu = any_cpu_with_matrix_tiles();
+  for (const Example& example : kExamples) {
+    if (example.text.find("matmul") == std::string_view::npos) continue;
+    SCOPED_TRACE(example.name);
+    const GraphPtr graph = parse_graph(example.text);
+    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
+    for (const char* instruction : {"^tdpbf16ps", "^tileloadd", "^tilestored", "^tilezero"})
+      EXPECT_TRUE(any_of(code, instruction)) << instruction;
+    // Tiles are no part of any level, and of no product of f32.
+    EXPECT_FALSE(any_of(code, "^ldtilecfg|^tilerelease")) << "a thread does that once a call";
+    EXPECT_GT(strangers(code, "x86-64-v3").size(), 20u);
+    EXPECT_FALSE(any_of(code_of(graph, cpu, {}), "tile|^tdp"));
+  }
 }
 
 TEST(InstructionsOfLevels, EncodingsAreToldApart) {

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/emit_tile_product.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "ir/error.h"
+#include "runtime/matrix_tiles.h"
+
+namespace graphc::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::PHINode;
+using llvm::Value;
+
+/// Operations on tiles: instructions, or calls of what stands for them.
+class TileOperations {
+ public:
+  TileOperations(llvm::IRBuilderBase& builder, MatrixTiles tiles) : b_(builder), tiles_(tiles) {}
+
+  void zero(int tile) { emit(llvm::Intrinsic::x86_tilezero, graphc_tilezero, {number(tile)}); }
+  void load(int tile, Value* from, Value* row_bytes) {
+    emit(llvm::Intrinsic::x86_tileloadd64, graphc_tileloadd, {number(tile), from, row_bytes});
+  }
+  /// Of what is not read again soon: leaves the first-level cache to others.
+  void load_streamed(int tile, Value* from, Value* row_bytes) {
+    emit(llvm::Intrinsic::x86_tileloaddt164, graphc_tileloadd, {number(tile), from, row_bytes});
+  }
+  void store(int tile, Value* to, Value* row_bytes) {
+    emit(llvm::Intrinsic::x86_tilestored64, graphc_tilestored, {number(tile), to, row_bytes});
+  }
+  void multiply_add(int sums, int left, int right) {
+    emit(llvm::Intrinsic::x86_tdpbf16ps, graphc_tdpbf16ps,
+         {number(sums), number(left), number(right)});
+  }
+
+ private:
+  /// The number of a register: LLVM takes it in eight bits, and any for the first register.
+  Value* number(int tile) {
+    GRAPHC_CHECK(tile >= 0 && tile < 8, "there is no matrix tile {}", tile);
+    return tiles_ == MatrixTiles::hardware ? static_cast<Value*>(b_.getInt8(uint8_t(tile)))
+                                           : b_.getInt64(uint64_t(tile));
+  }
+
+  template <typename Function>
+  void emit(llvm::Intrinsic::ID instruction, Function* function, std::vector<Value*> arguments) {
+    if (tiles_ == MatrixTiles::hardware) {
+      b_.CreateIntrinsic(instruction, {}, arguments);
+      return;
+    }
+    GRAPHC_CHECK(tiles_ == MatrixTiles::software, "a product by matrix tiles without any");
+    std::vector<llvm::Type*> types;
+    for (Value* argument : arguments) types.push_back(argument->getType());
+    Value* address =
+        b_.CreateIntToPtr(b_.getInt64(reinterpret_cast<uint64_t>(function)), b_.getPtrTy());
+    b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), types, false), address, arguments);
+  }
+
+  llvm::IRBuilderBase& b_;
+  const MatrixTiles tiles_;
+};
+
+class TileProductEmitter {
+ public:
+  TileProductEmitter(CodeModule& kernel, const TileProductLoop& loop, llvm::Function* function)
+      : kernel_(kernel),
+        loop_(loop),
+        function_(function),
+        b_(kernel.context()),
+        tiles_(b_, kernel.cpu().matrix_tiles) {}
+
+  void emit() {
+    b_.SetInsertPoint(block("entry"));
+    for (int i = 0; i < loop_.row_tiles * loop_.column_tiles; ++i) tiles_.zero(i);
+    emit_loop();
+    BasicBlock *begin = block("begin"), *resume = block("resume");
+    b_.CreateCondBr(function_->getArg(6), begin, resume);
+    b_.SetInsertPoint(begin);
+    store_sums(function_->getArg(4), function_->getArg(5));
+    b_.CreateRetVoid();
+    b_.SetInsertPoint(resume);
+    add_sums();
+    b_.CreateRetVoid();
+  }
+
+ private:
+  BasicBlock* block(const char* name) {
+    return BasicBlock::Create(kernel_.context(), name, function_);
+  }
+  Value* number(int64_t value) { return b_.getInt64(uint64_t(value)); }
+  Value* at(Value* pointer, Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); }
+  Value* at(Value* pointer, int64_t bytes) { return at(pointer, number(bytes)); }
+
+  int sums_of(int row, int column) const { return row * loop_.column_tiles + column; }
+
+  /// Registers 0 to 3 are sums, 4 and 5 left tiles, 6 and 7 those of the matrix.
+  void emit_loop() {
+    BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
+    Value* count = b_.CreateSDiv(b_.CreateAdd(function_->getArg(3), number(kTileTerms - 1)),
+                                 number(kTileTerms));
+    b_.CreateCondBr(b_.CreateICmpSGT(count, number(0)), head, done);
+    b_.SetInsertPoint(head);
+    PHINode* rest = b_.CreatePHI(b_.getInt64Ty(), 2);
+    PHINode* left = b_.CreatePHI(b_.getPtrTy(), 2);
+    PHINode* panel = b_.CreatePHI(b_.getPtrTy(), 2);
+    rest->addIncoming(count, before);
+    left->addIncoming(function_->getArg(0), before);
+    panel->addIncoming(function_->getArg(2), before);
+    Value* row_bytes = number(kTileRowBytes);
+    for (int row = 0; row < loop_.row_tiles; ++row) {
+      Value* offset = b_.CreateMul(function_->getArg(1), number(row));
+      tiles_.load_streamed(4 + row, at(left, offset), row_bytes);
+    }
+    for (int column = 0; column < loop_.column_tiles; ++column) {
+      tiles_.load(6 + column, at(panel, int64_t(column) * kTileBytes), row_bytes);
+      for (int row = 0; row < loop_.row_tiles; ++row)
+        tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
+    }
+    rest->addIncoming(b_.CreateSub(rest, number(1)), head);
+    left->addIncoming(at(left, kTileBytes), head);
+    panel->addIncoming(at(panel, int64_t(loop_.panel_tiles) * kTileBytes), head);
+    b_.CreateCondBr(b_.CreateICmpSGT(rest, number(1)), head, done);
+    b_.SetInsertPoint(done);
+  }
+
+  void store_sums(Value* to, Value* row_bytes) {
+    for (int row = 0; row < loop_.row_tiles; ++row) {
+      Value* rows = at(to, b_.CreateMul(row_bytes, number(int64_t(row) * kTileRows)));
+      for (int column = 0; column < loop_.column_tiles; ++column)
+        tiles_.store(sums_of(row, column), at(rows, int64_t(column) * kTileRowBytes), row_bytes);
+    }
+  }
+
+  /// The terms of a call are summed by themselves: the error of the whole grows with the terms of a
+  /// call and the number of calls, not with their product.
+  void add_sums() {
+    const int64_t own_row = int64_t(loop_.column_tiles) * kTileRowBytes;
+    const int64_t rows = int64_t(loop_.row_tiles) * kTileRows;
+    llvm::AllocaInst* own = b_.CreateAlloca(b_.getInt8Ty(), number(own_row * rows));
+    own->setAlignment(llvm::Align(64));
+    store_sums(own, number(own_row));
+    BasicBlock *before = b_.GetInsertBlock(), *head = block("row"), *done = block("added");
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    PHINode* row = b_.CreatePHI(b_.getInt64Ty(), 2);
+    row->addIncoming(number(0), before);
+    Value* to = at(function_->getArg(4), b_.CreateMul(row, function_->getArg(5)));
+    Value* from = at(own, b_.CreateMul(row, number(own_row)));
+    const int64_t vector_bytes = kernel_.cpu().vector_lanes_f32 * int64_t(sizeof(float));
+    auto* vector =
+        llvm::FixedVectorType::get(b_.getFloatTy(), unsigned(kernel_.cpu().vector_lanes_f32));
+    for (int64_t offset = 0; offset < own_row; offset += vector_bytes) {
+      const llvm::Align align(4);
+      Value* sum = b_.CreateAlignedLoad(vector, at(to, offset), align);
+      Value* terms = b_.CreateAlignedLoad(vector, at(from, offset), align);
+      b_.CreateAlignedStore(b_.CreateFAdd(sum, terms), at(to, offset), align);
+    }
+    Value* next = b_.CreateAdd(row, number(1));
+    row->addIncoming(next, head);
+    b_.CreateCondBr(b_.CreateICmpSLT(next, number(rows)), head, done);
+    b_.SetInsertPoint(done);
+  }
+
+  CodeModule& kernel_;
+  const TileProductLoop loop_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  TileOperations tiles_;
+};
+
+}  // namespace
+
+llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop) {
+  const std::string name =
+      fmt::format("tile_product_{}x{}_of_{}", loop.row_tiles, loop.column_tiles, loop.panel_tiles);
+  if (llvm::Function* known = kernel.module().getFunction(name)) return known;
+  llvm::LLVMContext& context = kernel.context();
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context),
+             *number = llvm::Type::getInt64Ty(context);
+  auto* type = llvm::FunctionType::get(
+      llvm::Type::getVoidTy(context),
+      {pointer, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context)}, false);
+  llvm::Function* function = kernel.define(name, type, false);
+  TileProductEmitter(kernel, loop, function).emit();
+  return function;
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/tile_pack.h"
+
+// GCC's headers begin vectors as themselves (its bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+// Functions of instruction sets beyond the build's: called where the processor has them all.
+#define GRAPHC_WIDE \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))) static inline
+
+namespace graphc::cpu {
+namespace {
+
+/// One tile of a source: how many of its items and terms there are.
+struct TilePart {
+  const char* base = nullptr;
+  int64_t item_stride = 0, term_stride = 0;
+  int items = 0, terms = 0;
+};
+
+/// As VCVTNE2PS2BF16 rounds.
+uint16_t rounded(float x) {
+  const auto bits = std::bit_cast<uint32_t>(x);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return uint16_t(bits >> 16 | 0x40);
+  if (magnitude < 0x00800000) return uint16_t(bits >> 16 & 0x8000);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+void pack_portably(const TilePart& part, TileOrder order, char* to) {
+  const bool pairs_first = order == TileOrder::pairs_first;
+  std::memset(to, 0, kTileBytes);
+  for (int item = 0; item < part.items; ++item) {
+    for (int term = 0; term < part.terms; ++term) {
+      float x;
+      std::memcpy(&x, part.base + item * part.item_stride + term * part.term_stride, sizeof x);
+      const uint16_t bits = rounded(x);
+      const int first = pairs_first ? term / 2 : item, second = pairs_first ? item : term / 2;
+      std::memcpy(to + first * kTileRowBytes + second * 4 + term % 2 * 2, &bits, sizeof bits);
+    }
+  }
+}
+
+/// Calls `pack(part, place)` for each tile, along memory.
+template <typename Pack>
+void for_each_tile(const TileSource& source, char* to, int64_t item_tile_bytes,
+                   int64_t term_tile_bytes, const Pack& pack) {
+  const auto tile = [&](int64_t i, int64_t t) {
+    const int64_t item = i * kTileRows, term = t * kTileTerms;
+    pack(TilePart{source.base + item * source.item_stride + term * source.term_stride,
+                  source.item_stride, source.term_stride,
+                  int(std::min<int64_t>(kTileRows, source.items - item)),
+                  int(std::min<int64_t>(kTileTerms, source.terms - term))},
+         to + i * item_tile_bytes + t * term_tile_bytes);
+  };
+  const int64_t items = item_tiles(source.items), terms = term_tiles(source.terms);
+  if (source.item_stride <= source.term_stride) {
+    for (int64_t t = 0; t < terms; ++t) {
+      for (int64_t i = 0; i < items; ++i) tile(i, t);
+    }
+  } else {
+    for (int64_t i = 0; i < items; ++i) {
+      for (int64_t t = 0; t < terms; ++t) tile(i, t);
+    }
+  }
+}
+
+/// 16 bits for so many of the first lanes.
+__mmask16 first_lanes(int count) { return __mmask16((1u << std::clamp(count, 0, 16)) - 1); }
+
+/// Rows of 16 pairs of terms, one of each item, whose terms lie side by side.
+GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
+  const __mmask16 low = first_lanes(part.terms), high = first_lanes(part.terms - 16);
+  for (int item = 0; item < 16; ++item) {
+    if (item >= part.items) {
+      rows[item] = _mm512_setzero_si512();
+      continue;
+    }
+    const char* from = part.base + item * part.item_stride;
+    const __m512 first = _mm512_maskz_loadu_ps(low, from);
+    const __m512 second = _mm512_maskz_loadu_ps(high, from + 64);
+    rows[item] = __m512i(_mm512_cvtne2ps_pbh(second, first));
+  }
+}
+
+/// Rows of 16 items, one of each pair of terms, whose items lie side by side.
+GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
+  const __mmask16 lanes = first_lanes(part.items);
+  // Lane i of the first and lane i of the second 16 numbers become neighbours.
+  const __m512i interleaved =
+      _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                       21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  for (int pair = 0; pair < 16; ++pair) {
+    const char* from = part.base + 2 * pair * part.term_stride;
+    const __mmask16 even = 2 * pair < part.terms ? lanes : __mmask16(0);
+    const __mmask16 odd = 2 * pair + 1 < part.terms ? lanes : __mmask16(0);
+    const __m512 first = _mm512_maskz_loadu_ps(even, from);
+    const __m512 second = _mm512_maskz_loadu_ps(odd, from + part.term_stride);
+    rows[pair] = _mm512_permutexvar_epi16(interleaved, __m512i(_mm512_cvtne2ps_pbh(second, first)));
+  }
+}
+
+/// rows[i][j] becomes rows[j][i]: lanes of 32 bits within quarters first, then quarters.
+GRAPHC_WIDE void transpose(__m512i (&rows)[16]) {
+  __m512i t[16];
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < 16; i += 4) {
+    rows[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    rows[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    rows[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    rows[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0xdd);
+    t[i + 8] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0x88);
+    t[i + 12] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0xdd);
+  }
+  for (int i = 0; i < 4; ++i) {
+    rows[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+    rows[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
+    rows[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+    rows[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
+  }
+}
+
+GRAPHC_WIDE void pack_wide(const TilePart& part, TileOrder order, char* to) {
+  __m512i rows[16];
+  const bool loads_items = part.term_stride == sizeof(float);
+  if (loads_items) {
+    load_items(part, rows);
+  } else {
+    load_pairs(part, rows);
+  }
+  if (loads_items != (order == TileOrder::items_first)) transpose(rows);
+  for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
+}
+
+bool has_wide() {
+  static const bool has =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bf16");
+  return has;
+}
+
+}  // namespace
+
+void pack_tiles_portably(const TileSource& source, TileOrder order, void* to,
+                         int64_t item_tile_bytes, int64_t term_tile_bytes) {
+  for_each_tile(source, static_cast<char*>(to), item_tile_bytes, term_tile_bytes,
+                [&](const TilePart& part, char* place) { pack_portably(part, order, place); });
+}
+
+void pack_tiles(const TileSource& source, TileOrder order, void* to, int64_t item_tile_bytes,
+                int64_t term_tile_bytes) {
+  const bool side_by_side =
+      source.term_stride == sizeof(float) || source.item_stride == sizeof(float);
+  if (!has_wide() || !side_by_side)
+    return pack_tiles_portably(source, order, to, item_tile_bytes, term_tile_bytes);
+  for_each_tile(source, static_cast<char*>(to), item_tile_bytes, term_tile_bytes,
+                [&](const TilePart& part, char* place) { pack_wide(part, order, place); });
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of products by matrix tiles: f32 rounded to bf16, in the order in which tiles are
+// loaded.
+//
+// Both operands are items of terms: rows of the left one, columns of the matrix. A tile holds 16
+// items of 32 terms: [item][pair of terms][2] of the left operand, [pair of terms][item][2] of the
+// matrix.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/matrix_tiles.h"
+
+namespace graphc::cpu {
+
+/// Items of f32 terms as they lie in memory; strides in bytes.
+struct TileSource {
+  const char* base = nullptr;  ///< at the first item, term 0
+  int64_t item_stride = 0, term_stride = 0;
+  int64_t items = 0, terms = 0;
+};
+
+/// Which index of a tile comes first.
+enum class TileOrder : uint8_t { items_first, pairs_first };
+
+/// Tiles that so many items or terms need.
+inline int64_t item_tiles(int64_t items) { return (items + kTileRows - 1) / kTileRows; }
+inline int64_t term_tiles(int64_t terms) { return (terms + kTileTerms - 1) / kTileTerms; }
+
+/// Writes the tiles of the source, zero where items or terms end: tile (i, t) at `to + i *
+/// item_tile_bytes + t * term_tile_bytes`. Rounds to nearest, ties to even; denormal numbers become
+/// zeros; what is not a number stays so.
+void pack_tiles(const TileSource& source, TileOrder order, void* to, int64_t item_tile_bytes,
+                int64_t term_tile_bytes);
+
+/// The same without instructions that not every processor has: what pack_tiles() does where it
+/// must.
+void pack_tiles_portably(const TileSource& source, TileOrder order, void* to,
+                         int64_t item_tile_bytes, int64_t term_tile_bytes);
+
+}  // namespace graphc::cpu
