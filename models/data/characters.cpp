@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
+#include "runtime/files/foreign.h"
 
 namespace graphc {
 namespace {
@@ -122,6 +123,7 @@ std::string read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) {
     const std::string text = read_file(path, kMostOfText);
+    refuse_foreign(text, path, Wanted::text);
     if (text.empty()) throw input_error({}, "'{}' is empty: wanted text", path.string());
     return text;
   }

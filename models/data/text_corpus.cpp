@@ -9,6 +9,7 @@
 
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
+#include "runtime/files/foreign.h"
 
 namespace graphc {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 struct WordFile {
   WordFile(const std::filesystem::path& folder, const char* name)
       : path((folder / name).string()), text(read(path)), words(split_words(text)) {
+    refuse_foreign(text, path, Wanted::text);
     if (const size_t zero = text.find('\0'); zero != text.npos)
       throw input_error({}, "'{}' is no text: byte {} is 0", path, zero);
     if (words.empty()) {

@@ -10,6 +10,7 @@
 #include "ir/error.h"
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
+#include "runtime/files/foreign.h"
 
 namespace graphc {
 namespace {
@@ -197,7 +198,9 @@ Literal parse_npy(std::string_view bytes, std::string_view file) {
 }
 
 Literal read_npy(const std::filesystem::path& path) {
-  return parse_npy(read_file(path), path.string());
+  const std::string content = read_file(path);
+  refuse_foreign(content, path, Wanted::array);
+  return parse_npy(content, path.string());
 }
 
 std::string npy_bytes(const Literal& literal) {

@@ -15,6 +15,7 @@
 #include "ir/error.h"
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
+#include "runtime/files/foreign.h"
 
 namespace graphc {
 namespace {
@@ -306,7 +307,9 @@ Safetensors parse_safetensors(std::string_view bytes, std::string_view file) {
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path) {
-  return parse_safetensors(read_file(path), path.string());
+  const std::string content = read_file(path);
+  refuse_foreign(content, path, Wanted::arrays);
+  return parse_safetensors(content, path.string());
 }
 
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {

@@ -15,6 +15,7 @@
 #include "ir/utf8.h"
 #include "models/registry.h"
 #include "runtime/files/files.h"
+#include "runtime/files/foreign.h"
 #include "tools/commands/commands.h"
 
 namespace graphc::commands {
@@ -47,6 +48,7 @@ Module read_module(const std::string& path) { return parse_module(read_text(path
 
 Module parse_module(const std::string& content, const std::string& path) {
   const std::string name = path == "-" ? "<stdin>" : path;
+  if (!path.ends_with(".pb")) refuse_foreign(content, name, Wanted::graph);
   Module module = parse_any_form(content, path, name);
   if (module.graphs.empty()) throw input_error({}, "{}: the file has no graph", name);
   return module;
