@@ -17,52 +17,125 @@ struct Formula {
   std::map<char, int64_t> extents;
 };
 
+/// Stands for "..." in a term, and, with 1 to 6 added to it, for the axes there, the last one 1.
+constexpr char kOthers = 1;
+
+bool has(const std::string& axes, char c) { return axes.find(c) != std::string::npos; }
+
+/// Axes as they were written.
+std::string shown(const std::string& axes) {
+  std::string text;
+  for (char c : axes) {
+    if (c > kOthers + Shape::kMaxRank) {
+      text += c;
+    } else if (!text.ends_with("...")) {
+      text += "...";
+    }
+  }
+  return text;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// The letters of the operands, a term each, from what stands before the arrow.
+std::vector<std::string> terms_of(const std::string& text, const std::string& formula,
+                                  Where where) {
+  std::vector<std::string> terms(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == ',') {
+      terms.emplace_back();
+    } else if (text.compare(i, 3, "...") == 0) {
+      terms.back() += kOthers;
+      i += 2;
+    } else if (is_letter(c)) {
+      terms.back() += c;
+    } else if (c != ' ') {
+      throw input_error(where,
+                        "einsum: axes are letters a to z and A to Z, or '...': found '{}' in '{}'",
+                        c, formula);
+    }
+  }
+  for (const std::string& term : terms) {
+    if (std::ranges::count(term, kOthers) > 1)
+      throw input_error(where, "einsum: '...' comes twice in one operand of '{}'", formula);
+  }
+  return terms;
+}
+
+/// Puts a mark for each axis in the place of "...": the last of them is the same in all operands.
+void expand_others(std::string& axes, int rank) {
+  const size_t at = axes.find(kOthers);
+  if (at == std::string::npos) return;
+  const int others = std::max(0, rank - int(axes.size()) + 1);
+  std::string marks;
+  for (int i = others; i > 0; --i) marks += char(kOthers + i);
+  axes.replace(at, 1, marks);
+}
+
+/// What a formula without an arrow gives: the axes of "...", then what comes once, sorted.
+std::string implicit_output(const std::vector<std::string>& inputs) {
+  std::string all, others, output;
+  for (const std::string& axes : inputs) all += axes;
+  std::ranges::sort(all);
+  for (char c : all) {
+    if (!is_letter(c) && others.find(c) == std::string::npos) others.insert(0, 1, c);
+    if (is_letter(c) && std::ranges::count(all, c) == 1) output += c;
+  }
+  return others + output;
+}
+
+/// Notes the extents of an operand's axes.
+void note_extents(Formula& formula, size_t operand, Value x, Where where) {
+  const std::string& axes = formula.inputs[operand];
+  const Shape& shape = x.shape();
+  if (int(axes.size()) != shape.rank()) {
+    throw input_error(where, "einsum: '{}' has {} axes: operand {} is {}", shown(axes), axes.size(),
+                      operand, to_string(x.type()));
+  }
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (axes.find(axes[axis], axis + 1) != std::string::npos)
+      throw input_error(where, "einsum: '{}' comes twice in '{}'", axes[axis], shown(axes));
+    const auto [known, added] = formula.extents.emplace(axes[axis], shape[int(axis)]);
+    if (!added && known->second != shape[int(axis)]) {
+      throw input_error(where, "einsum: '{}' is {} and {}", shown({axes[axis]}), known->second,
+                        shape[int(axis)]);
+    }
+  }
+}
+
 Formula parse_formula(const std::string& text, const Values& operands, Where where) {
   Formula formula;
   const size_t arrow = text.find("->");
-  if (arrow == std::string::npos)
-    throw input_error(where, "einsum: wanted a formula like 'ij,jk->ik': found '{}'", text);
-  std::string letters;
-  for (char c : text.substr(0, arrow) + ",") {
-    if (c == ' ') continue;
-    if (c != ',' && (c < 'a' || c > 'z'))
-      throw input_error(where, "einsum: axes are letters a to z: found '{}' in '{}'", c, text);
-    if (c != ',') letters += c;
-    if (c == ',') formula.inputs.push_back(std::exchange(letters, {}));
-  }
-  for (char c : text.substr(arrow + 2)) {
-    if (c != ' ') formula.output += c;
-  }
+  formula.inputs = terms_of(text.substr(0, arrow), text, where);
   if (formula.inputs.size() != operands.size() || operands.size() > 2) {
     throw input_error(where, "einsum: '{}' is for {} operands, one or two are possible: found {}",
                       text, formula.inputs.size(), operands.size());
   }
+  int most = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const std::string& axes = formula.inputs[i];
-    const Shape& shape = operands[i].shape();
-    if (int(axes.size()) != shape.rank()) {
-      throw input_error(where, "einsum: '{}' has {} axes: operand {} is {}", axes, axes.size(), i,
-                        to_string(operands[i].type()));
-    }
-    for (size_t axis = 0; axis < axes.size(); ++axis) {
-      if (axes.find(axes[axis], axis + 1) != std::string::npos)
-        throw input_error(where, "einsum: '{}' comes twice in '{}'", axes[axis], axes);
-      const auto [known, added] = formula.extents.emplace(axes[axis], shape[int(axis)]);
-      if (!added && known->second != shape[int(axis)]) {
-        throw input_error(where, "einsum: '{}' is {} and {}", axes[axis], known->second,
-                          shape[int(axis)]);
-      }
-    }
+    const int rank = operands[i].shape().rank(), letters = int(formula.inputs[i].size());
+    if (has(formula.inputs[i], kOthers)) most = std::max(most, rank - letters + 1);
+    expand_others(formula.inputs[i], rank);
+    note_extents(formula, i, operands[i], where);
   }
+  if (arrow == std::string::npos) {
+    formula.output = implicit_output(formula.inputs);
+    return formula;
+  }
+  const std::vector<std::string> output = terms_of(text.substr(arrow + 2), text, where);
+  if (output.size() != 1)
+    throw input_error(where, "einsum: wanted one result behind the arrow: found '{}'", text);
+  formula.output = output[0];
+  expand_others(formula.output, int(formula.output.size()) - 1 + most);
   for (size_t i = 0; i < formula.output.size(); ++i) {
     const char c = formula.output[i];
     if (!formula.extents.contains(c) || formula.output.find(c, i + 1) != std::string::npos)
-      throw input_error(where, "einsum: '{}' of the result is in no operand, or comes twice", c);
+      throw input_error(where, "einsum: '{}' of the result is in no operand, or comes twice",
+                        shown({c}));
   }
   return formula;
 }
-
-bool has(const std::string& axes, char c) { return axes.find(c) != std::string::npos; }
 
 /// The axes of `from` that `choose` takes, in order.
 template <typename Choose>

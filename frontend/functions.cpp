@@ -5,6 +5,16 @@
 #include "ir/mutant.h"
 
 namespace graphc {
+namespace {
+
+/// An op that works along the last axis, along another.
+Value along(const Op& op, Value x, int axis, Where where) {
+  const int rank = x.shape().rank();
+  if (rank > 0 && axis_of(axis, rank) == rank - 1) return apply1(op, {x}, {}, where);
+  return transpose(apply1(op, {transpose(x, axis, -1, where)}, {}, where), axis, -1, where);
+}
+
+}  // namespace
 
 Value filled(const Shape& shape, double number, DType dtype, Where where) {
   const WhereScope scope(where);
@@ -16,19 +26,9 @@ Value iota(const Shape& shape, int axis, DType dtype, Where where) {
   return iota(Trace::require("iota", where).graph(), shape, axis, dtype);
 }
 
-Value at(Value x, int64_t index, Where where) {
-  if (x.shape().rank() == 0)
-    throw input_error(where, "at: takes a value with at least one axis: found {}",
-                      to_string(x.type()));
-  const int64_t extent = x.shape()[0], start = index < 0 ? index + extent : index;
-  if (start < 0 || start >= extent) {
-    throw input_error(where, "at: {} is outside axis 0 of {}", index, to_string(x.type()));
-  }
-  return reshape(slice(x, 0, start, start + 1, where), x.shape().without(0), where);
-}
-
 Value stack(const Values& values, int axis, Where where) {
   if (values.empty()) throw input_error(where, "stack: takes at least one value");
+  axis = axis_of(axis, values[0].shape().rank() + 1);
   if (axis < 0 || axis > values[0].shape().rank()) {
     throw input_error(where, "stack: axis {} is outside a result of rank {}", axis,
                       values[0].shape().rank() + 1);
@@ -45,6 +45,7 @@ Value stack(const Values& values, int axis, Where where) {
 }
 
 Values unstack(Value x, int axis, Where where) {
+  axis = axis_of(axis, x.shape().rank());
   if (axis < 0 || axis >= x.shape().rank()) {
     throw input_error(where, "unstack: axis {} is outside {}", axis, to_string(x.type()));
   }
@@ -57,7 +58,13 @@ Values unstack(Value x, int axis, Where where) {
 
 Value softmax(Value x, Where where) { return apply1(ops::softmax, {x}, {}, where); }
 
+Value softmax(Value x, int axis, Where where) { return along(ops::softmax, x, axis, where); }
+
 Value log_softmax(Value x, Where where) { return apply1(ops::log_softmax, {x}, {}, where); }
+
+Value log_softmax(Value x, int axis, Where where) {
+  return along(ops::log_softmax, x, axis, where);
+}
 
 Value layer_norm(Value x, double epsilon, Where where) {
   return apply1(ops::layer_norm, {x}, {{"epsilon", epsilon}}, where);
@@ -69,6 +76,12 @@ Value one_hot(Value labels, int64_t depth, Where where) {
 
 Value cross_entropy(Value logits, Value labels, Where where) {
   return apply1(ops::cross_entropy, {logits, labels}, {}, where);
+}
+
+Value cross_entropy(Value logits, Value labels, LabelOptions options, Where where) {
+  const WhereScope scope(where);
+  const Value ignored = equal(labels, options.ignore);
+  return select(ignored, 0, cross_entropy(logits, select(ignored, 0, labels), where));
 }
 
 Value cross_entropy_with_probabilities(Value logits, Value probabilities, Where where) {
@@ -109,33 +122,38 @@ Value normal(Value key, const Shape& shape, Where where) {
                 where);
 }
 
-Value dropout(Value x, double keep, Where where) {
-  if (!(keep > 0 && keep <= 1))
-    throw input_error(where, "dropout: keep is in (0, 1]: found {}", keep);
+double DropoutShare::kept(Where where) const {
+  if (rate && keep)
+    throw input_error(where, "dropout: one of rate and keep is given: found {} and {}", *rate,
+                      *keep);
+  if (rate && !(*rate >= 0 && *rate < 1))
+    throw input_error(where, "dropout: rate is in [0, 1): found {}", *rate);
+  if (keep && !(*keep > 0 && *keep <= 1))
+    throw input_error(where, "dropout: keep is in (0, 1]: found {}", *keep);
+  return keep ? *keep : 1 - rate.value_or(0);
+}
+
+Value dropout(Value x, DropoutShare share, Where where) {
+  const double keep = share.kept(where);
   const bool evaluating = Trace::require("dropout", where).mode() == Mode::evaluation &&
                           !mutated(Mutant::dropout_while_evaluating);
   if (keep == 1 || evaluating) return x;
   return apply1(ops::dropout, {x, random_key(where)}, {{"keep", keep}}, where);
 }
 
-Values gradients(Value loss, const Values& leaves, Where where) {
+Values gradients(Value loss, const Leaves& leaves, Where where) {
+  Trace& trace = Trace::require("gradients", where);
   std::vector<Operand> operands{{loss, where}};
   std::vector<std::string> names;
-  for (Value leaf : leaves) {
-    operands.emplace_back(leaf, where);
-    names.push_back("d." + leaf.name());
+  for (const Leaves::Leaf& leaf : leaves) {
+    const Value value = leaf.cell ? trace.leaf(leaf.cell) : leaf.value;
+    operands.emplace_back(value, where);
+    names.push_back("d." + value.name());
   }
   const Node& node = apply(ops::grad, std::move(operands), {}, {}, where, std::move(names));
   Values results;
   for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
   return results;
-}
-
-Values gradients(Value loss, const Params& leaves, Where where) {
-  Trace& trace = Trace::require("gradients", where);
-  Values values;
-  for (const Param& leaf : leaves) values.push_back(trace.leaf(leaf.cell()));
-  return gradients(loss, values, where);
 }
 
 }  // namespace graphc

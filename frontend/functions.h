@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "frontend/state.h"
 
@@ -27,27 +29,40 @@ std::array<Value, size_t(parts)> split(Value x, int axis = -1, Where where = Whe
   for (size_t i = 0; i < values.size(); ++i) result[i] = values[i];
   return result;
 }
-/// Element `index` along axis 0, which goes; an index below 0 counts from the end.
-Value at(Value x, int64_t index, Where where = Where::here());
 
-/// Values of one shape along a new axis.
+/// Values of one shape along a new axis, which may count from the end of the result's.
 Value stack(const Values& values, int axis = 0, Where where = Where::here());
 /// The slices along an axis, which goes.
 Values unstack(Value x, int axis = 0, Where where = Where::here());
 /// Sums of products by letters: `einsum("bik,bkj->bij", {x, y})`. One or two operands; an axis of
-/// the operands that is none of the result is summed over. A letter comes once in an operand.
+/// the operands that is none of the result is summed over. A letter, a to z or A to Z, comes once
+/// in an operand. "..." stands for the axes before the last ones, "...ik,kj->...ij"; without an
+/// arrow the result has them, then the letters that come once in all, in the order of the alphabet.
 Value einsum(const std::string& formula, const Values& operands, Where where = Where::here());
 
 // --- composites: see the op of the name ---
 
 Value softmax(Value x, Where where = Where::here());
+Value softmax(Value x, int axis, Where where = Where::here());
 Value log_softmax(Value x, Where where = Where::here());
+Value log_softmax(Value x, int axis, Where where = Where::here());
 /// (x - mean) / sqrt(variance + epsilon) over the last axis, without gain and bias.
 Value layer_norm(Value x, double epsilon = 1e-5, Where where = Where::here());
 /// For labels [...] of integers: bool [..., depth].
 Value one_hot(Value labels, int64_t depth, Where where = Where::here());
-/// For logits [..., v] and integer labels [...]: nats for each label, [...].
+/// For logits [..., v] and integer labels [...]: nats for each label, [...]. A label that is none
+/// of the v classes is an error of the run, which names it and its row.
 Value cross_entropy(Value logits, Value labels, Where where = Where::here());
+
+/// Labels that stand for no class.
+struct LabelOptions {
+  int64_t ignore;
+};
+/// The same, but a row whose label is `ignore` has loss 0 and derivative 0:
+/// `cross_entropy(x, y, {.ignore = -100})`. It is a row of the result like any other, and mean()
+/// counts it: PyTorch's mean is
+/// `sum(loss) / sum(cast(not_equal(labels, -100), f32))`.
+Value cross_entropy(Value logits, Value labels, LabelOptions options, Where where = Where::here());
 /// For logits and target probabilities [..., v]: nats for each row, [...].
 Value cross_entropy_with_probabilities(Value logits, Value probabilities,
                                        Where where = Where::here());
@@ -70,15 +85,58 @@ Value normal(Value key, const Shape& shape, Where where = Where::here());
 Value bernoulli(Value key, Value probability, Where where = Where::here());
 /// An index (i32) for each row of logits [..., v], with the probability that softmax gives it.
 Value categorical(Value key, Value logits, Where where = Where::here());
-/// While training each element is kept with probability `keep` and divided by it, else 0; a fresh
-/// mask in every run and, inside a scan, in every step. `x` itself while evaluating.
-Value dropout(Value x, double keep, Where where = Where::here());
+
+/// How much dropout drops: `{.rate = 0.1}` or `{.keep = 0.9}`. Neither is nothing dropped.
+struct DropoutShare {
+  std::optional<double> rate = {};  ///< the probability that an element is dropped, in [0, 1)
+  std::optional<double> keep = {};  ///< the probability that it is kept, in (0, 1]
+
+  /// The probability that an element is kept. Throws ErrorKind::input when it is outside its range,
+  /// or both are given.
+  double kept(Where where) const;
+};
+/// While training each element is kept with a probability and divided by it, else 0; a fresh mask
+/// in every run and, inside a scan, in every step. `x` itself in a graph of Mode::evaluation, which
+/// is what a graph is unless it says Mode::training.
+Value dropout(Value x, DropoutShare share, Where where = Where::here());
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+Value dropout(Value, Number, Where = {}) = delete;  // write {.rate = 0.1} or {.keep = 0.9}
 
 // --- derivatives ---
 
-/// d loss / d leaf for each leaf: an input, the result of `watch`, or the value a state has before
-/// the graph runs. The loss is a scalar.
-Values gradients(Value loss, const Values& leaves, Where where = Where::here());
-Values gradients(Value loss, const Params& leaves, Where where = Where::here());
+/// What a derivative is taken by: inputs and results of `watch` are values, and of a parameter or
+/// a state of the model it is the value it has before the graph runs.
+class Leaves {
+ public:
+  /// One of them.
+  struct Leaf {
+    Leaf(Value leaf) : value(leaf) {}
+    Leaf(const State& leaf) {
+      if (leaf.cell()->of_model && !leaf.is_copy()) {
+        cell = leaf.cell();
+      } else {
+        value = leaf;
+      }
+    }
+
+    Value value;
+    std::shared_ptr<StateCell> cell;
+  };
+
+  Leaves(std::initializer_list<Leaf> leaves) : leaves_(leaves) {}
+  Leaves(const Values& leaves) : leaves_(leaves.begin(), leaves.end()) {}
+  Leaves(const Params& leaves) : leaves_(leaves.begin(), leaves.end()) {}
+
+  auto begin() const { return leaves_.begin(); }
+  auto end() const { return leaves_.end(); }
+
+ private:
+  std::vector<Leaf> leaves_;
+};
+
+/// d loss / d leaf for each leaf: `gradients(loss, {w, x})`, `gradients(loss, model.params())`. The
+/// loss is a scalar.
+Values gradients(Value loss, const Leaves& leaves, Where where = Where::here());
 
 }  // namespace graphc

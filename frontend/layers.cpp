@@ -51,7 +51,7 @@ Value LayerNorm::operator()(Value x, Where where) const {
   return layer_norm(x) * gain + bias;
 }
 
-Value Dropout::operator()(Value x, Where where) const { return dropout(x, keep, where); }
+Value Dropout::operator()(Value x, Where where) const { return dropout(x, share, where); }
 
 Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
            const Initializer& weights, double forget_bias, Where where)

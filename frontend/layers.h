@@ -11,6 +11,7 @@
 
 #include <string>
 
+#include "frontend/functions.h"
 #include "frontend/model.h"
 #include "frontend/scan.h"
 
@@ -67,11 +68,15 @@ struct LayerNorm {
   Value operator()(Value x, Where where = Where::here()) const;
 };
 
-/// While training each element is kept with probability `keep` and divided by it, else 0.
+/// While training each element is kept with a probability and divided by it, else 0; see dropout().
+/// `Dropout drop({.rate = 0.1})` drops a tenth.
 struct Dropout {
-  double keep;
+  DropoutShare share;
 
-  explicit Dropout(double keep_probability) : keep(keep_probability) {}
+  explicit Dropout(DropoutShare how_much) : share(how_much) {}
+  template <typename Number>
+    requires std::is_arithmetic_v<Number>
+  explicit Dropout(Number) = delete;  // write Dropout({.rate = 0.1}) or Dropout({.keep = 0.9})
   Value operator()(Value x, Where where = Where::here()) const;
 };
 
@@ -130,16 +135,17 @@ struct Bidirectional {
 };
 
 /// Recurrent layers one over the other, with dropout between them: xs [steps, batch, in] to what
-/// the last one gives. `Stacked<Bidirectional<Gru>> layers(model, "encoder", 3, in, hidden, 0.8)`.
+/// the last one gives.
+/// `Stacked<Bidirectional<Gru>> layers(model, "encoder", 3, in, hidden, {.rate = 0.2})`.
 template <typename Layer>
 struct Stacked {
   std::vector<Layer> layers;
   Dropout between;
 
   Stacked(Model& model, const std::string& name, int count, int64_t in, int64_t hidden,
-          double keep = 1, const Initializer& weights = glorot_uniform(),
+          DropoutShare dropped = {}, const Initializer& weights = glorot_uniform(),
           Where where = Where::here())
-      : between(keep) {
+      : between(dropped) {
     for (int i = 0; i < count; ++i) {
       layers.push_back(make_layer<Layer>(model, name + "." + std::to_string(i),
                                          i == 0 ? in : Width<Layer>::parts * hidden, hidden,

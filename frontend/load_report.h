@@ -15,7 +15,7 @@ enum class Loading { strict, partial };
 struct LoadReport {
   std::vector<std::string> loaded;
   std::vector<std::string> missing;  ///< parameters the file lacks
-  std::vector<std::string> extra;    ///< arrays that are no parameters
+  std::vector<std::string> extra;    ///< arrays of no state so far; Session::load keeps them
 };
 
 /// Throws ErrorKind::input when something is missing or extra, naming both; `what` has the

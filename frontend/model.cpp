@@ -53,6 +53,12 @@ int64_t Inputs::extent_of(const Dim& dim, int axis, const Type* found, const std
 
 Value Inputs::operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
                          Where where) {
+  if (const auto [known, added] = declared_.emplace(name, where); !added) {
+    throw input_error(where, "graph '{}' has an input '{}' already: use its value, or another name",
+                      trace_.root().name(), name)
+        .note(fmt::format("'{}' was declared at {}:{}", name, known->second.file,
+                          known->second.line));
+  }
   const Type* found = nullptr;
   if (types_ != nullptr) {
     if (count_ >= types_->size()) {

@@ -46,7 +46,8 @@ class Model;
 class Inputs {
  public:
   /// The next input: `in("tokens", i32, {"steps", "batch"})`. Throws ErrorKind::input, at this
-  /// line, when what the caller brings has another dtype, rank or extent.
+  /// line, when what the caller brings has another dtype, rank or extent, and when an input before
+  /// has the name.
   Value operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
                    Where where = Where::here());
   /// What a name among the dims so far stands for.
@@ -71,6 +72,7 @@ class Inputs {
   Trace& trace_;
   const std::vector<Type>* types_;
   size_t count_ = 0;
+  std::map<std::string, Where> declared_;
   Extents extents_, given_;
 };
 

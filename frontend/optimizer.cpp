@@ -11,6 +11,7 @@ namespace graphc {
 namespace {
 
 void expect_as_many(const char* name, const Params& params, const Values& gradients, Where where) {
+  expect_training(name, where);
   if (params.size() == gradients.size()) return;
   throw input_error(where, "{}: {} parameters and {} gradients", name, params.size(),
                     gradients.size());
@@ -25,10 +26,60 @@ State counter(const std::string& name, Where where) {
                              .of_model = true}));
 }
 
+/// Says that `owner` keeps the state. Throws when another one does already: each would go on from
+/// the other's numbers.
+void claim(const State& state, const std::string& owner, Where where) {
+  std::string& known = state.cell()->owner;
+  if (known.empty()) known = owner;
+  if (known == owner) return;
+  throw input_error(where,
+                    "state '{}' belongs to {}: {} wants it too: it needs another name, or "
+                    "parameters of its own",
+                    state.name(), known, owner);
+}
+
+/// A slot that `owner` alone uses.
+State own_slot(const Param& param, const char* name, const char* owner, Where where) {
+  State state = slot(param, name, {}, where);
+  claim(state, fmt::format("{} of {}", owner, param.name()), where);
+  return state;
+}
+
+/// A count of the updates of just these parameters.
+State own_counter(const std::string& name, const char* owner, const Params& params, Where where) {
+  std::vector<std::string> names;
+  for (const Param& param : params) names.push_back(param.name());
+  State state = counter(name, where);
+  claim(state, fmt::format("{} of {}", owner, fmt::join(names, ", ")), where);
+  return state;
+}
+
+/// The gradients as an optimizer uses them: clipped, and with the decay of the weights in them.
+template <typename Optimizer>
+Values prepared(const Optimizer& optimizer, const Params& params, Values gradients, Where where,
+                bool decays = true) {
+  if (optimizer.clip_value) gradients = clip_by_value(gradients, *optimizer.clip_value, where);
+  if (optimizer.clip_norm)
+    gradients = clip_by_global_norm(gradients, *optimizer.clip_norm, {}, where);
+  if (decays && optimizer.weight_decay != 0) {
+    for (size_t i = 0; i < params.size(); ++i)
+      gradients[i] = gradients[i] + optimizer.weight_decay * params[i];
+  }
+  return gradients;
+}
+
 /// 1 - beta^t. Not as it stands: 1 - 0.999 in f32 has lost four digits.
 Value bias_correction(double beta, Value t) { return -expm1(t * std::log(beta)); }
 
 }  // namespace
+
+void expect_training(std::string_view what, Where where) {
+  Trace& trace = Trace::require(what, where);
+  if (trace.mode() == Mode::training) return;
+  throw input_error(where,
+                    "{}: graph '{}' is for evaluation: write graph(\"{}\", Mode::training, ...)",
+                    what, trace.root().name(), trace.root().name());
+}
 
 Value global_norm(const Values& gradients, Where where) {
   if (gradients.empty()) throw input_error(where, "global_norm: takes at least one gradient");
@@ -74,60 +125,63 @@ State slot(const Param& param, const std::string& name, const Initializer& initi
 void Sgd::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("sgd", params, gradients, where);
   const WhereScope scope(where);
-  const Values steps =
-      clip_norm ? clip_by_global_norm(gradients, *clip_norm, {}, where) : gradients;
+  const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
-    param = param - rate * steps[i];
+    param = param - rate * g[i];
   }
 }
 
 void Momentum::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("momentum", params, gradients, where);
   const WhereScope scope(where);
+  const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
-    State v = slot(param, "momentum", {}, where);
-    v = v * momentum + gradients[i];
-    param = param - rate * (nesterov ? gradients[i] + momentum * v : Value(v));
+    State v = own_slot(param, "momentum", "momentum", where);
+    v = v * momentum + g[i];
+    param = param - rate * (nesterov ? g[i] + momentum * v : Value(v));
   }
 }
 
 void Rmsprop::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("rmsprop", params, gradients, where);
   const WhereScope scope(where);
+  const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
-    State s = slot(param, "square", {}, where);
-    s = decay * s + (1 - decay) * square(gradients[i]);
-    param = param - rate * gradients[i] / (sqrt(s) + epsilon);
+    State s = own_slot(param, "square", "rmsprop", where);
+    s = decay * s + (1 - decay) * square(g[i]);
+    param = param - rate * g[i] / (sqrt(s) + epsilon);
   }
 }
 
 void Adagrad::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("adagrad", params, gradients, where);
   const WhereScope scope(where);
+  const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
-    State s = slot(param, "square", {}, where);
-    s = s + square(gradients[i]);
-    param = param - rate * gradients[i] / (sqrt(s) + epsilon);
+    State s = own_slot(param, "square", "adagrad", where);
+    s = s + square(g[i]);
+    param = param - rate * g[i] / (sqrt(s) + epsilon);
   }
 }
 
 void Adam::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("adam", params, gradients, where);
   const WhereScope scope(where);
-  State step = counter(name + ".step", where);
+  const Values g = prepared(*this, params, gradients, where, false);
+  State step = own_counter(name + ".step", "adam", params, where);
   step = step + 1;
   const Value t = cast(step, DType::f32);
   if (mutated(Mutant::adam_step_not_advanced)) step = step - 1;
   const Value correction1 = bias_correction(beta1, t), correction2 = bias_correction(beta2, t);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
-    State m = slot(param, "mean", {}, where), v = slot(param, "square", {}, where);
-    m = beta1 * m + (1 - beta1) * gradients[i];
-    v = beta2 * v + (1 - beta2) * square(gradients[i]);
+    State m = own_slot(param, "mean", "adam", where), v = own_slot(param, "square", "adam", where);
+    m = beta1 * m + (1 - beta1) * g[i];
+    v = beta2 * v + (1 - beta2) * square(g[i]);
     const Value change = (m / correction1) / (sqrt(v / correction2) + epsilon);
     const Value kept = weight_decay == 0 ? Value(param) : param - rate * (weight_decay * param);
     param = kept - rate * change;
@@ -137,21 +191,22 @@ void Adam::update(const Params& params, const Values& gradients, Where where) co
 void Accumulator::add(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("accumulator", params, gradients, where);
   const WhereScope scope(where);
-  State count = counter(name + ".count", where);
+  State count = own_counter(name + ".count", "accumulator", params, where);
   count = count + 1;
   for (size_t i = 0; i < params.size(); ++i) {
-    State sum = slot(params[i], "accumulated", {}, where);
+    State sum = own_slot(params[i], "accumulated", "accumulator", where);
     sum = sum + gradients[i];
   }
 }
 
 Values Accumulator::take(const Params& params, Where where) const {
+  expect_training("accumulator", where);
   const WhereScope scope(where);
-  State count = counter(name + ".count", where);
+  State count = own_counter(name + ".count", "accumulator", params, where);
   const Value calls = cast(maximum(Value(count), 1), DType::f32);
   Values means;
   for (const Param& param : params) {
-    State sum = slot(param, "accumulated", {}, where);
+    State sum = own_slot(param, "accumulated", "accumulator", where);
     means.push_back(sum / calls);
     if (!mutated(Mutant::accumulator_not_emptied)) sum = 0;
   }

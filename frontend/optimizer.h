@@ -5,7 +5,8 @@
 // An optimizer is a struct with `update(params, gradients)`, so a user's own is one too. What it
 // remembers of a parameter it keeps in slots: states named after it, `w.momentum`. Several
 // optimizers may share a model if each has its own parameters; parameters with other rates are
-// updated by an optimizer of their own (an Adam of another `name`).
+// updated by an optimizer of their own (an Adam of another `name`). Two that would share a slot or
+// a count of steps are an error, and so is an update in a graph that is not of Mode::training.
 #pragma once
 
 #include <optional>
@@ -33,10 +34,20 @@ Values clip_by_value(const Values& gradients, double limit, Where where = Where:
 State slot(const Param& param, const std::string& name, const Initializer& initializer = {},
            Where where = Where::here());
 
+/// Throws ErrorKind::input, naming the graph and what to write, unless it is of Mode::training.
+void expect_training(std::string_view what, Where where = Where::here());
+
+// Every optimizer has these, in this order:
+//
+//   clip_norm     the gradients are clipped by their global norm first
+//   clip_value    and before that each element of them into [-clip_value, clip_value]
+//   weight_decay  d: each gradient is g + d p then, as in PyTorch; in Adam it is AdamW's
+
 /// Stochastic gradient descent: p = p - rate g.
 struct Sgd {
   Operand rate = 0.01;
-  std::optional<double> clip_norm = {};  ///< clip the gradients by their global norm first
+  std::optional<double> clip_norm = {}, clip_value = {};
+  double weight_decay = 0;
 
   void update(const Params& params, const Values& gradients, Where where = Where::here()) const;
 };
@@ -47,6 +58,8 @@ struct Momentum {
   Operand rate = 0.01;
   double momentum = 0.9;
   bool nesterov = false;
+  std::optional<double> clip_norm = {}, clip_value = {};
+  double weight_decay = 0;
 
   void update(const Params& params, const Values& gradients, Where where = Where::here()) const;
 };
@@ -57,6 +70,8 @@ struct Rmsprop {
   Operand rate = 0.001;
   double decay = 0.9;
   double epsilon = 1e-7;
+  std::optional<double> clip_norm = {}, clip_value = {};
+  double weight_decay = 0;
 
   void update(const Params& params, const Values& gradients, Where where = Where::here()) const;
 };
@@ -65,20 +80,23 @@ struct Rmsprop {
 struct Adagrad {
   Operand rate = 0.01;
   double epsilon = 1e-10;
+  std::optional<double> clip_norm = {}, clip_value = {};
+  double weight_decay = 0;
 
   void update(const Params& params, const Values& gradients, Where where = Where::here()) const;
 };
 
 /// Adam (Kingma and Ba 2015): t = t + 1; m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2)
 /// g^2; p = p - rate m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon). Slots `mean` and
-/// `square`; t is the state `name.step`.
+/// `square`; t is the state `name.step`. With `weight_decay` it is AdamW: p = (1 - rate
+/// weight_decay) p first (Loshchilov and Hutter 2019).
 struct Adam {
   Operand rate = 0.001;
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
   std::string name = "adam";
-  double weight_decay =
-      0;  ///< AdamW: p = (1 - rate weight_decay) p first (Loshchilov, Hutter 2019)
+  std::optional<double> clip_norm = {}, clip_value = {};
+  double weight_decay = 0;
 
   void update(const Params& params, const Values& gradients, Where where = Where::here()) const;
 };
@@ -94,9 +112,11 @@ struct Accumulator {
 };
 
 /// Assigns the parameters one step down the gradient of the loss; returns the gradients.
+/// Throws ErrorKind::input in a graph that is not of Mode::training.
 template <typename Optimizer>
 Values minimize(Value loss, const Params& params, const Optimizer& optimizer,
                 Where where = Where::here()) {
+  expect_training("minimize", where);
   const Values d = gradients(loss, params, where);
   optimizer.update(params, d, where);
   return d;

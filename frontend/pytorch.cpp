@@ -28,6 +28,11 @@ Literal transposed(const Literal& matrix) {
   return result;
 }
 
+/// What the names of the arrays of a recurrent layer end with.
+std::string suffix_of(int layer, bool reverse) {
+  return fmt::format("_l{}{}", layer, reverse ? "_reverse" : "");
+}
+
 /// a with b added to its first elements.
 Literal sum(const Literal& a, const Literal& b, int64_t elements) {
   Literal result = a;
@@ -38,65 +43,84 @@ Literal sum(const Literal& a, const Literal& b, int64_t elements) {
 
 }  // namespace
 
-void PytorchState::add_same(const Param& parameter, const std::string& array) {
+void PytorchState::add(const Param& parameter, const std::string& array) {
   const auto same = [](const Literals& literals) { return literals; };
   entries_.push_back({{parameter.name()}, {array}, {parameter.shape()}, same, same});
 }
 
-void PytorchState::add_transposed(const Param& parameter, const std::string& array) {
+void PytorchState::add_transposed(const Param& matrix, const std::string& array) {
   const auto transpose = [](const Literals& literals) { return Literals{transposed(literals[0])}; };
-  const Shape& shape = parameter.shape();
-  entries_.push_back({{parameter.name()}, {array}, {{shape[1], shape[0]}}, transpose, transpose});
+  const Shape& shape = matrix.shape();
+  if (shape.rank() != 2) {
+    throw input_error({}, "add_transposed: parameter '{}' is no matrix: found {}", matrix.name(),
+                      to_string(matrix.type()));
+  }
+  entries_.push_back({{matrix.name()}, {array}, {{shape[1], shape[0]}}, transpose, transpose});
 }
 
 void PytorchState::add(const Linear& linear, const std::string& module) {
   add_transposed(linear.w, in_module(module, "weight"));
-  add_same(linear.b, in_module(module, "bias"));
+  add(linear.b, in_module(module, "bias"));
 }
 
 void PytorchState::add(const Embedding& embedding, const std::string& module) {
-  add_same(embedding.table, in_module(module, "weight"));
+  add(embedding.table, in_module(module, "weight"));
 }
 
 void PytorchState::add(const LayerNorm& norm, const std::string& module) {
-  add_same(norm.gain, in_module(module, "weight"));
-  add_same(norm.bias, in_module(module, "bias"));
+  add(norm.gain, in_module(module, "weight"));
+  add(norm.bias, in_module(module, "bias"));
 }
 
-std::string PytorchState::add_weights(const Param& w, const Param& u, const std::string& module,
-                                      int layer, bool reverse) {
-  const std::string suffix = fmt::format("_l{}{}", layer, reverse ? "_reverse" : "");
+void PytorchState::add_summed(const Param& parameter, const std::vector<std::string>& arrays) {
+  if (arrays.empty())
+    throw input_error({}, "add_summed: parameter '{}' is a sum of no arrays", parameter.name());
+  const auto read = [](const Literals& literals) {
+    Literal total = literals[0];
+    for (size_t i = 1; i < literals.size(); ++i) total = sum(total, literals[i], total.elements());
+    return Literals{total};
+  };
+  const auto write = [count = arrays.size()](const Literals& parameters) {
+    Literals literals(count, Literal(parameters[0].type()));
+    literals[0] = parameters[0];
+    return literals;
+  };
+  const std::vector<Shape> shapes(arrays.size(), parameter.shape());
+  entries_.push_back({{parameter.name()}, arrays, shapes, read, write});
+}
+
+void PytorchState::add_recurrent(const Param& w, const Param& u, const Param& b,
+                                 const std::string& module, const std::string& suffix) {
   add_transposed(w, in_module(module, "weight_ih" + suffix));
   add_transposed(u, in_module(module, "weight_hh" + suffix));
-  return suffix;
-}
-
-void PytorchState::add_summed_bias(const Param& b, const std::string& module,
-                                   const std::string& suffix) {
-  const auto read = [](const Literals& arrays) {
-    return Literals{sum(arrays[0], arrays[1], arrays[0].elements())};
-  };
-  const auto write = [](const Literals& parameters) {
-    return Literals{parameters[0], Literal(parameters[0].type())};
-  };
-  entries_.push_back(
-      {{b.name()},
-       {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
-       {b.shape(), b.shape()},
-       read,
-       write});
+  add_summed(b, {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)});
 }
 
 void PytorchState::add(const Lstm& lstm, const std::string& module, int layer, bool reverse) {
-  add_summed_bias(lstm.b, module, add_weights(lstm.w, lstm.u, module, layer, reverse));
+  add_recurrent(lstm.w, lstm.u, lstm.b, module, suffix_of(layer, reverse));
 }
 
 void PytorchState::add(const Rnn& rnn, const std::string& module, int layer, bool reverse) {
-  add_summed_bias(rnn.b, module, add_weights(rnn.w, rnn.u, module, layer, reverse));
+  add_recurrent(rnn.w, rnn.u, rnn.b, module, suffix_of(layer, reverse));
 }
 
 void PytorchState::add(const Gru& gru, const std::string& module, int layer, bool reverse) {
-  const std::string suffix = add_weights(gru.w, gru.u, module, layer, reverse);
+  add_gru(gru, module, suffix_of(layer, reverse));
+}
+
+void PytorchState::add_cell(const Lstm& lstm, const std::string& module) {
+  add_recurrent(lstm.w, lstm.u, lstm.b, module, "");
+}
+
+void PytorchState::add_cell(const Gru& gru, const std::string& module) { add_gru(gru, module, ""); }
+
+void PytorchState::add_cell(const Rnn& rnn, const std::string& module) {
+  add_recurrent(rnn.w, rnn.u, rnn.b, module, "");
+}
+
+void PytorchState::add_gru(const Gru& gru, const std::string& module, const std::string& suffix) {
+  add_transposed(gru.w, in_module(module, "weight_ih" + suffix));
+  add_transposed(gru.u, in_module(module, "weight_hh" + suffix));
   // n = tanh(x w_n + b_n + r (h u_n + c)): the recurrent bias of n is c; those of r and z add up.
   const int64_t hidden = gru.c.shape()[0];
   const auto read = [hidden](const Literals& arrays) {

@@ -11,6 +11,12 @@
 // PyTorch keeps weights as [out, in] with the gates of a recurrent layer one under the other, in
 // our order (LSTM i, f, g, o; GRU r, z, n), and adds two biases where one is enough: reading adds
 // them up, writing makes the second one 0. What goes through a file and back has the same numbers.
+//
+// A cell or a layer of one's own says parameter by parameter where it stands:
+//
+//   state.add_transposed(cell.w, "cell.weight_ih");          // [out, in] there
+//   state.add_summed(cell.b, {"cell.bias_ih", "cell.bias_hh"});
+//   state.add(cell.gain, "cell.gain");                       // as it is
 #pragma once
 
 #include <functional>
@@ -32,6 +38,17 @@ class PytorchState {
   void add(const Lstm& lstm, const std::string& module, int layer = 0, bool reverse = false);
   void add(const Gru& gru, const std::string& module, int layer = 0, bool reverse = false);
   void add(const Rnn& rnn, const std::string& module, int layer = 0, bool reverse = false);
+  /// The same for an LSTMCell, GRUCell or RNNCell.
+  void add_cell(const Lstm& lstm, const std::string& module);
+  void add_cell(const Gru& gru, const std::string& module);
+  void add_cell(const Rnn& rnn, const std::string& module);
+
+  /// A parameter that is the array, the matrix that is the array transposed, and the sum of arrays
+  /// of its shape: the first is written as the parameter, the others as zeros.
+  void add(const Param& parameter, const std::string& array);
+  void add_transposed(const Param& matrix, const std::string& array);
+  void add_summed(const Param& parameter, const std::vector<std::string>& arrays);
+
   template <typename Layer>
   void add(const Bidirectional<Layer>& both, const std::string& module, int layer = 0) {
     add(both.forward, module, layer, false);
@@ -60,12 +77,10 @@ class PytorchState {
     std::function<Literals(const Literals& arrays)> read;
     std::function<Literals(const Literals& parameters)> write;
   };
-  void add_same(const Param& parameter, const std::string& array);
-  void add_transposed(const Param& parameter, const std::string& array);
-  /// The two weights of a recurrent layer; returns what the names of its arrays end with.
-  std::string add_weights(const Param& w, const Param& u, const std::string& module, int layer,
-                          bool reverse);
-  void add_summed_bias(const Param& b, const std::string& module, const std::string& suffix);
+  /// A recurrent layer, the names of whose arrays end with `suffix`.
+  void add_recurrent(const Param& w, const Param& u, const Param& b, const std::string& module,
+                     const std::string& suffix);
+  void add_gru(const Gru& gru, const std::string& module, const std::string& suffix);
 
   std::vector<Entry> entries_;
 };

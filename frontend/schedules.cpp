@@ -46,7 +46,7 @@ double Plateau::observe(double measured) {
     best_ = measured;
     measured_ = true;
     waited_ = 0;
-  } else if (++waited_ >= patience_) {
+  } else if (++waited_ > patience_) {
     rate_ *= factor_;
     waited_ = 0;
   }

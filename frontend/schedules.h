@@ -19,8 +19,9 @@ Value cosine_decay(Value step, Operand rate, double steps, double lowest = 0,
                    Where where = Where::here());
 
 /// A rate that follows a measurement, such as the loss on validation data: it is multiplied by
-/// `factor` when no measurement of the last `patience` was the smallest so far by more than
-/// `threshold` (a share of it). The rate is an input of the graph.
+/// `factor` at the first of more than `patience` measurements one after another of which none was
+/// the smallest so far by more than `threshold` (a share of it), as PyTorch's ReduceLROnPlateau
+/// counts. The rate is an input of the graph.
 class Plateau {
  public:
   Plateau(double rate, double factor = 0.1, int patience = 10, double threshold = 1e-4)

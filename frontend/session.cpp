@@ -22,11 +22,19 @@ struct Session::Compiled {
   CompileReport report;
 };
 
-const Tensor& Outputs::operator[](std::string_view name) const {
-  for (size_t i = 0; i < names_->size(); ++i) {
-    if ((*names_)[i] == name) return tensors_[i];
+const Tensor& Outputs::operator[](ResultKey key) const {
+  const int64_t count = int64_t(tensors_.size());
+  if (!key.name) {
+    const int64_t place = key.place < 0 ? key.place + count : key.place;
+    if (place >= 0 && place < count) return tensors_[size_t(place)];
+    throw input_error(key.where, "there is no result {}: the graph has {}, counted from 0",
+                      key.place, count);
   }
-  throw input_error({}, "no result is called '{}'{}", name, did_you_mean(name, *names_));
+  for (size_t i = 0; i < names_->size(); ++i) {
+    if ((*names_)[i] == *key.name) return tensors_[i];
+  }
+  throw input_error(key.where, "no result is called '{}'{}", *key.name,
+                    names_->empty() ? ": the graph names none" : did_you_mean(*key.name, *names_));
 }
 
 Outputs::operator Tensor() const {
@@ -34,7 +42,14 @@ Outputs::operator Tensor() const {
   throw input_error({}, "one result is wanted: the graph has {}", tensors_.size());
 }
 
-double Outputs::scalar() const { return Tensor(*this).literal().reshaped({}).element(0); }
+double Outputs::scalar(Where where) const {
+  if (tensors_.size() == 1 && tensors_[0].elements() == 1)
+    return tensors_[0].literal().reshaped({}).element(0);
+  std::vector<std::string> found;
+  for (const Tensor& tensor : tensors_) found.push_back(to_string(tensor.type()));
+  throw input_error(where, "scalar() is for one result of one element: found {}",
+                    found.empty() ? "no result" : fmt::format("{}", fmt::join(found, ", ")));
+}
 
 Session::Session(Model& model, SessionOptions options)
     : model_(model),
@@ -47,7 +62,12 @@ Session::Session(Model& model, SessionOptions options)
 
 Session::~Session() = default;
 
+OneThread::Inside Session::inside() const {
+  return {thread_, fmt::format("the session of model '{}'", model_.name())};
+}
+
 Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
+  const OneThread::Inside here = inside();
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
   Compiled& found = compiled(graph, types);
@@ -66,6 +86,7 @@ Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
 }
 
 const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
+  const OneThread::Inside here = inside();
   return compiled(graph, inputs).report;
 }
 
@@ -114,9 +135,19 @@ StoredState& Session::stored(std::string_view name) {
   if (known != states_.end()) return known->second;
   const StateCell& cell = *model_.state_cell(name);
   const Type type = stored_type(cell.type, options_.compile.precision);
+  const auto kept = kept_.find(name);
+  if (kept != kept_.end()) {
+    const auto& [value, path] = kept->second;
+    try {
+      check_type(cell, value);
+    } catch (const Error& error) {
+      throw input_error(cell.where, "{}: {}", path, error.message());
+    }
+  }
   // What throws here leaves no state behind that nobody has drawn.
-  Tensor initial(draw(cell).converted(type.dtype));
+  Tensor initial((kept == kept_.end() ? draw(cell) : kept->second.first).converted(type.dtype));
   initial.make_unique();
+  if (kept != kept_.end()) kept_.erase(kept);
   return states_.try_emplace(std::string(name), std::move(initial)).first->second;
 }
 
@@ -132,9 +163,13 @@ void Session::check_type(const StateCell& cell, const Literal& value) const {
                     to_string(value.type()));
 }
 
-Literal Session::state(std::string_view name) { return stored(name).home().copy(); }
+Literal Session::state(std::string_view name) {
+  const OneThread::Inside here = inside();
+  return stored(name).home().copy();
+}
 
 void Session::set_state(std::string_view name, const Literal& value) {
+  const OneThread::Inside here = inside();
   check_type(*model_.state_cell(name), value);
   write(stored(name), value);
 }
@@ -156,6 +191,7 @@ Literal Session::draw(const StateCell& cell) const {
 }
 
 void Session::reset(std::string_view name) {
+  const OneThread::Inside here = inside();
   const Literal initial = draw(*model_.state_cell(name));
   write(stored(name), initial);
 }

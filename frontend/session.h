@@ -13,6 +13,7 @@
 #include "codegen/target.h"
 #include "frontend/load_report.h"
 #include "frontend/model.h"
+#include "frontend/one_thread.h"
 #include "runtime/state_store.h"
 
 namespace graphc {
@@ -28,32 +29,41 @@ struct SessionOptions {
   std::function<void(const std::string& line)> announce;
 };
 
+/// Which of several results: a number, below 0 from the end, or the name that a graph gave it.
+struct ResultKey {
+  template <Whole Integer>
+  ResultKey(Integer number, Where line = Where::here()) : place(int64_t(number)), where(line) {}
+  template <typename Text>
+    requires std::is_convertible_v<const Text&, std::string_view>
+  ResultKey(const Text& text, Where line = Where::here()) : name(text), where(line) {}
+
+  int64_t place = 0;
+  std::optional<std::string_view> name;
+  Where where;
+};
+
 /// What a run returns: tensors in the order of the graph's results.
 class Outputs {
  public:
   Outputs(std::vector<Tensor> tensors, const std::vector<std::string>* names)
       : tensors_(std::move(tensors)), names_(names) {}
 
-  template <std::integral Index>
-  const Tensor& operator[](Index index) const {
-    return tensors_.at(size_t(index));
-  }
-  /// The result a graph returned under this name.
-  const Tensor& operator[](std::string_view name) const;
-  const Tensor& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
+  /// Throws ErrorKind::input, at the caller's line, when there is no such result.
+  const Tensor& operator[](ResultKey key) const;
   size_t size() const { return tensors_.size(); }
   auto begin() const { return tensors_.begin(); }
   auto end() const { return tensors_.end(); }
   /// The only result.
   operator Tensor() const;
   /// The only result, a floating-point scalar.
-  double scalar() const;
+  double scalar(Where where = Where::here()) const;
 
  private:
   std::vector<Tensor> tensors_;
   const std::vector<std::string>* names_;
 };
 
+/// One thread at a time may use a session: two at once are ErrorKind::input.
 class Session {
  public:
   /// The model must outlive the session. Throws ErrorKind::usage for an unknown target.
@@ -83,11 +93,16 @@ class Session {
   /// Gives a state its initial value again.
   void reset(std::string_view name);
 
-  /// Writes the parameters to a safetensors file, or every state.
+  /// Writes the parameters to a safetensors file, or every state, with what load() has kept for
+  /// states to come.
   void save(const std::string& path, bool all_states = false);
   /// Reads parameters, and what other states it has, from a safetensors file. Throws
   /// ErrorKind::input, before any is changed, when a type differs, or, unless `loading` is partial,
   /// when a parameter is missing or an array is no state of the model.
+  ///
+  /// Graphs declare states when they are traced, optimizers theirs among them. What a partial
+  /// loading finds beyond the states so far is kept, and is what a state of its name and type
+  /// begins with when it is declared; that of another type is ErrorKind::input then.
   LoadReport load(const std::string& path, Loading loading = Loading::strict);
 
   const Target& target() const { return *target_; }
@@ -103,11 +118,15 @@ class Session {
   /// The initial value of a state: the evaluator's bits, whoever computes them.
   Literal draw(const StateCell& cell) const;
   void check_type(const StateCell& cell, const Literal& value) const;
+  OneThread::Inside inside() const;
 
   Model& model_;
   SessionOptions options_;
   const Target* target_;
   StateStore states_;
+  /// What was loaded for states that are not declared yet, and from where.
+  std::map<std::string, std::pair<Literal, std::string>, std::less<>> kept_;
+  mutable OneThread thread_;
   std::optional<double> enqueue_s_;
   std::map<std::string, std::list<Compiled>, std::less<>> graphs_;  ///< most recently used first
 };

@@ -20,10 +20,14 @@ std::string list_of(const std::vector<std::string>& names) {
 }  // namespace
 
 void Session::save(const std::string& path, bool all_states) {
+  const OneThread::Inside here = inside();
   Safetensors content;
   // Looking a state up may not declare another one: the list is the model's as it stands.
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
     if (cell->parameter || all_states) content.arrays.emplace(cell->name, state(cell->name));
+  }
+  if (all_states) {
+    for (const auto& [name, kept] : kept_) content.arrays.emplace(name, kept.first);
   }
   write_safetensors(path, content);
 }
@@ -43,7 +47,8 @@ void refuse_differences(const LoadReport& report, const std::string& path, std::
 }
 
 LoadReport Session::load(const std::string& path, Loading loading) {
-  const Safetensors content = read_safetensors(path);
+  const OneThread::Inside here = inside();
+  Safetensors content = read_safetensors(path);
   LoadReport report;
   std::set<std::string> names;
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
@@ -53,8 +58,15 @@ LoadReport Session::load(const std::string& path, Loading loading) {
   }
   for (const auto& [name, value] : content.arrays)
     (names.contains(name) ? report.loaded : report.extra).push_back(name);
-  if (loading == Loading::strict)
-    refuse_differences(report, path, fmt::format("model '{}'", model_.name()));
+  if (loading == Loading::strict) {
+    try {
+      refuse_differences(report, path, fmt::format("model '{}'", model_.name()));
+    } catch (Error& error) {
+      if (report.extra.empty()) throw;
+      throw error.note(
+          "Loading::partial keeps arrays for states that graphs declare later, as an optimizer's");
+    }
+  }
   for (const std::string& name : report.loaded) {
     try {
       check_type(*model_.state_cell(name), content.arrays.at(name));
@@ -63,6 +75,8 @@ LoadReport Session::load(const std::string& path, Loading loading) {
     }
   }
   for (const std::string& name : report.loaded) write(stored(name), content.arrays.at(name));
+  for (const std::string& name : report.extra)
+    kept_.insert_or_assign(name, std::pair(std::move(content.arrays.at(name)), path));
   return report;
 }
 

@@ -29,17 +29,22 @@ struct StateCell {
   bool parameter = false;
   int order = 0;      ///< among the states of the model: that of declaration
   int64_t trace = 0;  ///< the trace a register was made in
+  std::string owner;  ///< of what an optimizer keeps: the optimizer, and whom it counts for
 };
 
-/// A handle to a state: copies are the same state. Assigning gives the state a value; it never
-/// makes the handle another state.
+/// A handle to a state. Assigning gives the state a value; it never makes the handle another state.
+///
+/// While a graph is being traced a copy is the value at that point, as a copy of a number is:
+/// `auto before = h;` keeps what h was, whatever h is assigned later. A copy cannot be assigned:
+/// who wants to change a state takes `State&`, or another handle from `h.handle()`. Outside of a
+/// trace there is no value: a copy is a handle to the same state.
 class State {
  public:
   /// A register of the graph being traced that starts as `initial`. It is no state of the model:
   /// `State h(filled({batch, hidden}, 0))` starts from zero in every run.
   explicit State(Value initial, std::string name = "state", Where where = Where::here());
   explicit State(std::shared_ptr<StateCell> cell) : cell_(std::move(cell)) {}
-  State(const State&) = default;
+  State(const State& other);
   State(State&&) = default;
   ~State() = default;
 
@@ -52,6 +57,15 @@ class State {
   State& operator=(Operand value);
   State& operator=(const State& other);
   State& operator=(State&& other) { return *this = static_cast<const State&>(other); }
+  State& operator+=(Operand value) { return change(ops::add, value); }
+  State& operator-=(Operand value) { return change(ops::sub, value); }
+  State& operator*=(Operand value) { return change(ops::mul, value); }
+  State& operator/=(Operand value) { return change(ops::div, value); }
+
+  /// Another handle to the same state.
+  State handle() const { return State(cell_); }
+  /// Whether it was copied while a graph was being traced: it is a value then.
+  bool is_copy() const { return bool(copied_); }
 
   const std::string& name() const { return cell_->name; }
   const Type& type() const { return cell_->type; }
@@ -59,16 +73,20 @@ class State {
   const std::shared_ptr<StateCell>& cell() const { return cell_; }
 
  private:
+  State& change(const Op& op, Operand value);
+
   std::shared_ptr<StateCell> cell_;
+  Value copied_;           ///< of a copy: the value when it was made
+  int64_t copied_in_ = 0;  ///< the trace of that
 };
 
 /// A parameter: a state of the model that training changes. It is no carry: inside a scan it is the
-/// value it had outside.
+/// value it had outside. Copies are handles to the same parameter, at any time.
 class Param : public State {
  public:
   using State::State;
   using State::operator=;
-  Param(const Param&) = default;
+  Param(const Param& other) : State(other.cell()) {}
   Param(Param&&) = default;
   Param& operator=(const Param& other) {
     State::operator=(static_cast<const State&>(other));

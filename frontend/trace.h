@@ -53,6 +53,8 @@ class Trace {
   static Trace& require(std::string_view what, Where where);
 
   Mode mode() const { return mode_; }
+  /// No other trace of the process has it.
+  int64_t id() const { return id_; }
   /// The innermost region under construction.
   Graph& graph() { return *scopes_.back().graph; }
   Graph& root() { return *scopes_.front().graph; }
@@ -105,7 +107,7 @@ class Trace {
 
   std::function<std::shared_ptr<StateCell>(StateCell)> declare_;
   Mode mode_;
-  int64_t id_;  ///< no other trace of the process has it
+  int64_t id_;
   std::unique_ptr<Graph> graph_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::deque<Scope> scopes_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/build.h"
 
-#include <numeric>
+#include <algorithm>
 
 namespace graphc {
 namespace {
@@ -12,12 +12,6 @@ int depth(const Graph* graph) {
   int depth = 0;
   for (; graph != nullptr; graph = graph->parent()) ++depth;
   return depth;
-}
-
-std::vector<int64_t> all_axes(const Shape& shape) {
-  std::vector<int64_t> axes(size_t(shape.rank()));
-  std::iota(axes.begin(), axes.end(), 0);
-  return axes;
 }
 
 Attributes shape_attribute(const Shape& shape) {
@@ -79,12 +73,25 @@ Value matmul(Value a, Value b, bool transpose_a, bool transpose_b, Where where) 
   return apply1(ops::matmul, {a, b}, std::move(attributes), where);
 }
 
-Value reshape(Value x, const Shape& shape, Where where) {
-  return x.shape() == shape ? x : apply1(ops::reshape, {x}, shape_attribute(shape), where);
+Value reshape(Value x, const NewShape& shape, Where where) {
+  const Shape to = shape.of(x.type(), current_where ? current_where : where);
+  return x.shape() == to ? x : apply1(ops::reshape, {x}, shape_attribute(to), where);
 }
 
 Value transpose(Value x, std::vector<int64_t> permutation, Where where) {
+  for (int64_t& axis : permutation) axis = axis_of(int(axis), x.shape().rank());
   return apply1(ops::transpose, {x}, {{"permutation", std::move(permutation)}}, where);
+}
+
+Value transpose(Value x, int axis, int other, Where where) {
+  const int rank = x.shape().rank(), a = axis_of(axis, rank), b = axis_of(other, rank);
+  if (std::min(a, b) < 0 || std::max(a, b) >= rank) {
+    throw input_error(where, "transpose: axes {} and {} are not both in {}", axis, other,
+                      to_string(x.type()));
+  }
+  std::vector<int64_t> permutation = Axes().of(rank);
+  std::swap(permutation[size_t(a)], permutation[size_t(b)]);
+  return transpose(x, std::move(permutation), where);
 }
 
 Value broadcast_to(Value x, const Shape& shape, Where where) {
@@ -92,17 +99,46 @@ Value broadcast_to(Value x, const Shape& shape, Where where) {
 }
 
 Value slice(Value x, int axis, int64_t start, int64_t limit, Where where) {
+  axis = axis_of(axis, x.shape().rank());
+  if (axis >= 0 && axis < x.shape().rank()) {
+    const int64_t extent = x.shape()[axis];
+    if (start < 0 && start >= -extent) start += extent;
+    if (limit < 0 && limit >= -extent) limit += extent;
+  }
   return apply1(ops::slice, {x}, {{"axis", int64_t(axis)}, {"start", start}, {"limit", limit}},
                 where);
+}
+
+Value at(Value x, int64_t index, int axis, Where where) {
+  const int rank = x.shape().rank(), along = axis_of(axis, rank);
+  if (along < 0 || along >= rank)
+    throw input_error(where, "at: axis {} is outside {}", axis, to_string(x.type()));
+  const int64_t extent = x.shape()[along], start = index < 0 ? index + extent : index;
+  if (start < 0 || start >= extent) {
+    throw input_error(where, "at: {} is outside axis {} of {}", index, along, to_string(x.type()));
+  }
+  return reshape(slice(x, along, start, start + 1, where), x.shape().without(along), where);
+}
+
+Value Value::operator[](Index place) const { return at(*this, place.value, 0, place.where); }
+
+Value Value::operator[](Slice part) const {
+  const int axis = axis_of(part.axis, shape().rank());
+  if (axis < 0 || axis >= shape().rank()) {
+    throw input_error(part.where, "slice: axis {} is outside {}", part.axis, to_string(type()));
+  }
+  return slice(*this, axis, part.from, part.until.value_or(shape()[axis]), part.where);
 }
 
 Value concat(Values parts, int axis, Where where) {
   std::vector<Operand> operands;
   for (Value part : parts) operands.emplace_back(part, where);
+  if (!parts.empty()) axis = axis_of(axis, parts[0].shape().rank());
   return apply1(ops::concat, std::move(operands), {{"axis", int64_t(axis)}}, where);
 }
 
 Values split(Value x, int parts, int axis, Where where) {
+  axis = axis_of(axis, x.shape().rank());
   const Node& node =
       apply(ops::split, {x}, {{"axis", int64_t(axis)}, {"parts", int64_t(parts)}}, {}, where);
   Values results;
@@ -110,46 +146,86 @@ Values split(Value x, int parts, int axis, Where where) {
   return results;
 }
 
-Value sum(Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return apply1(ops::sum, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+std::vector<int64_t> Axes::of(int rank) const {
+  std::vector<int64_t> axes;
+  if (!axes_) {
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  } else {
+    for (int64_t axis : *axes_) axes.push_back(axis_of(int(axis), rank));
+  }
+  std::ranges::sort(axes);
+  return axes;
 }
-Value sum(Value x, Where where) { return sum(x, all_axes(x.shape()), false, where); }
 
-Value max(Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return apply1(ops::max, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+Shape NewShape::of(const Type& type, Where where) const {
+  const auto unknown = std::ranges::find(extents_, -1);
+  if (unknown == extents_.end()) return Shape(extents_);
+  std::vector<int64_t> extents = extents_;
+  int64_t& rest = extents[size_t(unknown - extents_.begin())];
+  rest = 1;
+  const bool one = std::ranges::count(extents, -1) == 0;
+  const int64_t others = one ? Shape(extents).elements() : 0;
+  if (others == 0 || type.shape.elements() % others != 0) {
+    throw input_error(where, "reshape: no extent in the place of -1 brings {} to [{}]",
+                      to_string(type), fmt::join(extents_, ","));
+  }
+  rest = type.shape.elements() / others;
+  return Shape(extents);
 }
 
 namespace {
 
-Value reduce(const Op& op, Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return apply1(op, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
+Value reduce(const Op& op, Value x, const Axes& axes, bool keep, Where where) {
+  return apply1(op, {x}, {{"axes", axes.of(x.shape().rank())}, {"keep", keep}}, where);
 }
+
+/// All elements along one axis.
+Value flat(Value x, Where where) { return reshape(x, {x.shape().elements()}, where); }
 
 }  // namespace
 
-Value min(Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return reduce(ops::min, x, std::move(axes), keep, where);
+Value sum(Value x, const Axes& axes, bool keep, Where where) {
+  return reduce(ops::sum, x, axes, keep, where);
 }
 
-Value prod(Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return reduce(ops::prod, x, std::move(axes), keep, where);
+Value mean(Value x, const Axes& axes, bool keep, Where where) {
+  return reduce(ops::mean, x, axes, keep, where);
 }
 
-Value variance(Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return reduce(ops::variance, x, std::move(axes), keep, where);
+Value max(Value x, const Axes& axes, bool keep, Where where) {
+  return reduce(ops::max, x, axes, keep, where);
+}
+
+Value min(Value x, const Axes& axes, bool keep, Where where) {
+  return reduce(ops::min, x, axes, keep, where);
+}
+
+Value prod(Value x, const Axes& axes, bool keep, Where where) {
+  return reduce(ops::prod, x, axes, keep, where);
+}
+
+Value variance(Value x, const Axes& axes, bool keep, Where where) {
+  return reduce(ops::variance, x, axes, keep, where);
 }
 
 Value cumsum(Value x, int axis, bool reverse, Where where) {
+  axis = axis_of(axis, x.shape().rank());
   return apply1(ops::cumsum, {x}, {{"axis", int64_t(axis)}, {"reverse", reverse}}, where);
 }
 
 Value argmax(Value x, int axis, Where where) {
+  axis = axis_of(axis, x.shape().rank());
   return apply1(ops::argmax, {x}, {{"axis", int64_t(axis)}}, where);
 }
 
+Value argmax(Value x, Where where) { return argmax(flat(x, where), 0, where); }
+
 Value argmin(Value x, int axis, Where where) {
+  axis = axis_of(axis, x.shape().rank());
   return apply1(ops::argmin, {x}, {{"axis", int64_t(axis)}}, where);
 }
+
+Value argmin(Value x, Where where) { return argmin(flat(x, where), 0, where); }
 
 std::pair<Value, Value> top_k(Value x, int64_t k, Where where) {
   const Node& node = apply(ops::top_k, {x}, {{"k", k}}, {}, where);
@@ -165,14 +241,9 @@ Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, double v
                 {{"low", std::move(low)}, {"high", std::move(high)}, {"value", value}}, where);
 }
 
-Value reverse(Value x, std::vector<int64_t> axes, Where where) {
-  return apply1(ops::reverse, {x}, {{"axes", std::move(axes)}}, where);
+Value reverse(Value x, const Axes& axes, Where where) {
+  return apply1(ops::reverse, {x}, {{"axes", axes.of(x.shape().rank())}}, where);
 }
-
-Value mean(Value x, std::vector<int64_t> axes, bool keep, Where where) {
-  return apply1(ops::mean, {x}, {{"axes", std::move(axes)}, {"keep", keep}}, where);
-}
-Value mean(Value x, Where where) { return mean(x, all_axes(x.shape()), false, where); }
 
 Value gather(Value table, Value indices, Where where) {
   return apply1(ops::gather, {table, indices}, {}, where);

@@ -16,12 +16,12 @@
 namespace graphc {
 
 /// A value or a number, with the line that wrote it. A number takes the dtype of the values beside
-/// it.
+/// it. A bool is no number: what compares two values by `==` in C++ compares which nodes they are.
 class Operand {
  public:
   Operand(Value value, Where where = Where::here()) : value_(value), where_(where) {}
   template <typename T>
-    requires std::is_arithmetic_v<T>
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   Operand(T number, Where where = Where::here()) : number_(double(number)), where_(where) {}
   /// What converts to a value, such as a state of the frontend.
   template <typename T>
@@ -124,6 +124,32 @@ inline Value operator-(Operand a, Operand b) { return apply1(ops::sub, {a, b}, {
 inline Value operator*(Operand a, Operand b) { return apply1(ops::mul, {a, b}, {}, a.where()); }
 inline Value operator/(Operand a, Operand b) { return apply1(ops::div, {a, b}, {}, a.where()); }
 
+inline Value& operator+=(Value& a, Operand b) {
+  return a = apply1(ops::add, {a, b}, {}, b.where());
+}
+inline Value& operator-=(Value& a, Operand b) {
+  return a = apply1(ops::sub, {a, b}, {}, b.where());
+}
+inline Value& operator*=(Value& a, Operand b) {
+  return a = apply1(ops::mul, {a, b}, {}, b.where());
+}
+inline Value& operator/=(Value& a, Operand b) {
+  return a = apply1(ops::div, {a, b}, {}, b.where());
+}
+
+/// What a comparison of elements gives: a value (bool) for select(), cast() and the like. It is
+/// known when the graph runs, not while it is written: an `if` of it does not compile.
+struct Condition : Value {
+  explicit operator bool() const = delete;  // write select(condition, a, b)
+};
+inline Condition operator<(Operand a, Operand b) { return {less(a, b)}; }
+inline Condition operator<=(Operand a, Operand b) { return {less_equal(a, b)}; }
+inline Condition operator>(Operand a, Operand b) { return {greater(a, b)}; }
+inline Condition operator>=(Operand a, Operand b) { return {greater_equal(a, b)}; }
+inline Condition operator!(Condition a) { return {logical_not(a)}; }
+inline Condition operator&&(Condition a, Condition b) { return {logical_and(a, b)}; }
+inline Condition operator||(Condition a, Condition b) { return {logical_or(a, b)}; }
+
 /// Where `condition` (bool) holds the element of `a`, elsewhere that of `b`; broadcasts.
 inline Value select(Value condition, Operand a, Operand b) {
   return apply1(ops::select, {condition, a, b}, {}, a.where());
@@ -134,37 +160,46 @@ inline Value cast(Value x, DType dtype, Where where = Where::here()) {
 /// The last two axes multiplied, leading axes batched; see ops::matmul.
 Value matmul(Value a, Value b, bool transpose_a = false, bool transpose_b = false,
              Where where = Where::here());
-Value reshape(Value x, const Shape& shape, Where where = Where::here());
+/// The same elements in another shape: `reshape(x, {8, -1})`.
+Value reshape(Value x, const NewShape& shape, Where where = Where::here());
 Value transpose(Value x, std::vector<int64_t> permutation, Where where = Where::here());
+/// Two axes for one another.
+Value transpose(Value x, int axis, int other, Where where = Where::here());
 Value broadcast_to(Value x, const Shape& shape, Where where = Where::here());
-/// Elements start <= i < limit along an axis.
+/// Elements start <= i < limit along an axis; below 0 they count from the end.
 Value slice(Value x, int axis, int64_t start, int64_t limit, Where where = Where::here());
+/// Element `index` along an axis, which goes.
+Value at(Value x, int64_t index, int axis = 0, Where where = Where::here());
 /// `value` before and behind `x`: low[i] and high[i] elements along axis i.
 Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, double value = 0,
           Where where = Where::here());
 /// The elements in reverse order along the axes.
-Value reverse(Value x, std::vector<int64_t> axes, Where where = Where::here());
+Value reverse(Value x, const Axes& axes, Where where = Where::here());
 Value concat(Values parts, int axis, Where where = Where::here());
 Values split(Value x, int parts, int axis, Where where = Where::here());
-/// Sum or maximum over the axes; `keep` leaves them with extent 1.
-Value sum(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
-Value sum(Value x, Where where = Where::here());
-Value max(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
-/// Minimum, product, population variance over the axes, as for sum().
-Value min(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
-Value prod(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
-Value variance(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
+
+// Reductions: `sum(x)` over all axes, `sum(x, -1)` over one, `sum(x, {0, 1})` over several; `keep`
+// leaves them with extent 1.
+
+Value sum(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
+Value mean(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
+Value max(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
+Value min(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
+Value prod(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
+/// The population variance: the mean of the squared differences from the mean.
+Value variance(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
 /// The sum of each element and all before it along the axis; with `reverse` all behind it.
 Value cumsum(Value x, int axis, bool reverse = false, Where where = Where::here());
-/// The index (i32) along the axis, which goes, of the first of the largest or smallest elements.
+/// The index (i32) along the axis, which goes, of the first of the largest or smallest elements;
+/// without an axis the index among all elements, row-major.
 Value argmax(Value x, int axis, Where where = Where::here());
+Value argmax(Value x, Where where = Where::here());
 Value argmin(Value x, int axis, Where where = Where::here());
+Value argmin(Value x, Where where = Where::here());
 /// The k largest elements along the last axis in descending order, and their indices (i32).
 std::pair<Value, Value> top_k(Value x, int64_t k, Where where = Where::here());
 /// Each element, but no less than `low` and no more than `high`.
 Value clip(Value x, double low, double high, Where where = Where::here());
-Value mean(Value x, std::vector<int64_t> axes, bool keep = false, Where where = Where::here());
-Value mean(Value x, Where where = Where::here());
 /// Rows of `table` (axis 0) chosen by integer `indices`: shape indices ++ row.
 Value gather(Value table, Value indices, Where where = Where::here());
 Value scatter_add(Value base, Value indices, Value rows, Where where = Where::here());

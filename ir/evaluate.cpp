@@ -152,6 +152,7 @@ class Evaluator {
       auto [distinct, sums] = merge_rows_of(node, x[0], x[1], precision_);
       return {std::move(distinct), std::move(sums)};
     }
+    if (node.is(ops::check_labels)) return {check_labels_of(node, x[0])};
     if (node.is(ops::grad)) {
       throw input_error(node.where,
                         "grad: the evaluator does not differentiate: the pass autodiff replaces "

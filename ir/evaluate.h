@@ -23,10 +23,14 @@ struct Evaluation {
 
 /// Evaluates the graph. `inputs` are in the graph's order; `states` has every state the graph
 /// lists. In f64 mode floating-point arguments may be f64 literals of the same shape. Throws
-/// ErrorKind::input for a missing or mistyped argument, an index outside a table (naming the index
-/// and the node's line), and for `grad`.
+/// ErrorKind::input for a missing or mistyped argument, an index outside a table or a label that is
+/// no class (naming it and the node's line), and for `grad`.
 Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
                     const std::map<std::string, Literal>& states = {},
                     Precision precision = Precision::f32);
+
+/// The error of a label that is none of the classes, the same whoever finds it; `row` is its
+/// position in row-major order.
+Error label_error(Where where, int64_t label, int64_t row, int64_t classes);
 
 }  // namespace graphc

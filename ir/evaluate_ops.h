@@ -79,5 +79,7 @@ Array scatter_of(const Node& node, const Array& base, const Array& indices, cons
 /// The distinct indices and the sums of their rows.
 std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, const Array& rows,
                                       Precision precision);
+/// The labels, each one of the classes.
+Array check_labels_of(const Node& node, const Array& labels);
 
 }  // namespace graphc::evaluation

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <map>
 
-#include "ir/error.h"
+#include "ir/evaluate.h"
 #include "ir/evaluate_ops.h"
 #include "ir/op.h"
 
@@ -106,4 +106,22 @@ std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, co
   return {std::move(distinct), std::move(sums)};
 }
 
+Array check_labels_of(const Node& node, const Array& labels) {
+  const int64_t classes = node.attributes.get_int("classes", 0);
+  for (int64_t i = 0; i < labels.elements(); ++i) {
+    const int64_t label = labels.integers()[i];
+    if (label < 0 || label >= classes) throw label_error(node.where, label, i, classes);
+  }
+  return labels.view(node.types[0]);
+}
+
 }  // namespace graphc::evaluation
+
+namespace graphc {
+
+Error label_error(Where where, int64_t label, int64_t row, int64_t classes) {
+  return input_error(where, "label {} of row {} is none of the {} classes: wanted 0 to {}", label,
+                     row, classes, classes - 1);
+}
+
+}  // namespace graphc

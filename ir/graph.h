@@ -40,6 +40,7 @@
 
 #include "ir/attribute.h"
 #include "ir/error.h"
+#include "ir/indexing.h"
 #include "ir/type.h"
 
 namespace graphc {
@@ -59,7 +60,14 @@ struct Value {
   DType dtype() const;
   const std::string& name() const;  ///< without the percent sign; unique in its graph
   explicit operator bool() const { return node != nullptr; }
+  /// Whether both are the same result of the same node; ir/build.h has equal(), which compares
+  /// elements.
   bool operator==(const Value&) const = default;
+
+  /// Element `place` along axis 0, which goes; adds nodes, as the functions of ir/build.h do.
+  Value operator[](Index place) const;
+  /// A part along an axis: `x[{.from = 1}]`.
+  Value operator[](Slice part) const;
 };
 using Values = std::vector<Value>;
 

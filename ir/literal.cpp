@@ -160,8 +160,32 @@ std::span<std::byte> Literal::mutable_bytes() {
   return {buffer_.get(), size_t(type_.bytes())};
 }
 
-void Literal::check_stored_as(bool same) const {
-  GRAPHC_CHECK(same, "the elements of {} are read as another type", to_string(type_));
+std::string_view stored_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "float";
+    case DType::bf16:
+      return "BFloat16";
+    case DType::f64:
+      return "double";
+    case DType::i32:
+      return "int32_t";
+    case DType::i64:
+      return "int64_t";
+    case DType::u32:
+      return "uint32_t";
+    case DType::u8:
+    case DType::boolean:
+      break;
+  }
+  return "uint8_t";
+}
+
+void Literal::check_stored_as(bool same, Where where) const {
+  if (same) return;
+  throw input_error(where,
+                    "{} is read as another type: wanted data<{}>(), or converted() before it",
+                    to_string(type_), stored_name(type_.dtype));
 }
 
 double Literal::element(int64_t index) const {

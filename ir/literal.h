@@ -60,16 +60,17 @@ class Literal {
   std::span<std::byte> mutable_bytes();
   const std::shared_ptr<std::byte>& buffer() const { return buffer_; }
 
-  /// The elements as `T`, which is Stored<dtype()>; anything else is a defect of the caller.
+  /// The elements as `T`, which is Stored<dtype()>. Throws ErrorKind::input, at the caller's line,
+  /// for another type: `converted(f64)` has the elements as doubles.
   template <typename T>
-  std::span<const T> data() const {
-    check_stored_as(is_stored_as<T>(type_.dtype));
+  std::span<const T> data(Where where = Where::here()) const {
+    check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {reinterpret_cast<const T*>(buffer_.get()), size_t(elements())};
   }
   /// As data(); copies the buffer first when it is shared, so that no other literal changes.
   template <typename T>
-  std::span<T> mutable_data() {
-    check_stored_as(is_stored_as<T>(type_.dtype));
+  std::span<T> mutable_data(Where where = Where::here()) {
+    check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {reinterpret_cast<T*>(mutable_bytes().data()), size_t(elements())};
   }
 
@@ -92,7 +93,7 @@ class Literal {
 
  private:
   Literal(const Type& type, std::shared_ptr<std::byte> buffer);
-  void check_stored_as(bool same) const;
+  void check_stored_as(bool same, Where where) const;
 
   Type type_;
   std::shared_ptr<std::byte> buffer_;

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "ir/error.h"
@@ -80,6 +81,9 @@ constexpr bool is_stored_as(DType dtype) {
   }
   return false;
 }
+
+/// How a user writes the type that an element is stored as: "float", "int64_t".
+std::string_view stored_name(DType dtype);
 
 /// Calls `function.template operator()<dtype>()` with the element type as a constant:
 /// `visit_dtype(type.dtype, [&]<DType dtype>() { ... Stored<dtype> ... })`.

@@ -64,9 +64,9 @@ void LanguageNetwork::reset(Session& session, const std::string& prefix) const {
 }
 
 Value LanguageNetwork::logits(Value x, Carried& carried, double keep) const {
-  x = dropout(x, keep);
+  x = dropout(x, {.keep = keep});
   for (size_t l = 0; l < lstm_.size(); ++l)
-    x = dropout(lstm_[l].run(x, carried.h[l], carried.c[l]), keep);
+    x = dropout(lstm_[l].run(x, carried.h[l], carried.c[l]), {.keep = keep});
   return (*softmax_)(x);
 }
 

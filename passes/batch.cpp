@@ -64,8 +64,9 @@ bool can_batch(const Node& node, const std::vector<bool>& stacked) {
   if (is_one_of(node, {&ops::softmax, &ops::log_softmax, &ops::cross_entropy, &ops::one_hot,
                        &ops::layer_norm}))
     return std::find(stacked.begin(), stacked.end(), false) == stacked.end();
-  return is_one_of(node, {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice,
-                          &ops::concat, &ops::split, &ops::sum, &ops::max, &ops::mean});
+  return is_one_of(node,
+                   {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice, &ops::concat,
+                    &ops::split, &ops::sum, &ops::max, &ops::mean, &ops::check_labels});
 }
 
 void Batch::set(Value inner, Batched outer) {

@@ -161,8 +161,9 @@ int64_t cost_of_repeating(const Node& node) {
 }
 
 bool is_heavy(const Node& node) {
-  for (const Op* op : {&ops::matmul, &ops::sum, &ops::max, &ops::gather, &ops::scatter,
-                       &ops::scatter_add, &ops::merge_rows, &ops::scan, &ops::kernel}) {
+  for (const Op* op :
+       {&ops::matmul, &ops::sum, &ops::max, &ops::gather, &ops::scatter, &ops::scatter_add,
+        &ops::merge_rows, &ops::check_labels, &ops::scan, &ops::kernel}) {
     if (node.is(*op)) return true;
   }
   if (!is_composite(node.op)) return false;

@@ -33,13 +33,16 @@ Literal Tensor::copy() const {
   return Literal::from_bytes(type_, {address(), size_t(type_.bytes())});
 }
 
-void Tensor::check_stored_as(bool same) const {
-  GRAPHC_CHECK(same, "the elements of {} are read as another type", to_string(type_));
+void Tensor::check_stored_as(bool same, Where where) const {
+  if (same) return;
+  throw input_error(where,
+                    "{} is read as another type: wanted data<{}>(), or converted() before it",
+                    to_string(type_), stored_name(type_.dtype));
 }
 
-void Tensor::check_one_element() const {
+void Tensor::check_one_element(Where where) const {
   if (elements() != 1) {
-    throw input_error({}, "item() needs exactly one element: found {}", to_string(type_));
+    throw input_error(where, "item() needs exactly one element: found {}", to_string(type_));
   }
 }
 

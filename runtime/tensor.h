@@ -36,24 +36,25 @@ class Tensor {
   /// Gives this tensor a buffer of its own if it shares one, so that writing changes nobody else.
   void make_unique();
 
-  /// The elements as `T`, which is Stored<dtype()>; anything else is a defect of the caller.
+  /// The elements as `T`, which is Stored<dtype()>. Throws ErrorKind::input, at the caller's line,
+  /// for another type: `y.literal().converted(f64)` has the elements as doubles.
   template <typename T>
-  std::span<const T> data() const {
-    check_stored_as(is_stored_as<T>(type_.dtype));
+  std::span<const T> data(Where where = Where::here()) const {
+    check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {reinterpret_cast<const T*>(address()), size_t(elements())};
   }
   /// As data(); calls make_unique() first.
   template <typename T>
-  std::span<T> mutable_data() {
-    check_stored_as(is_stored_as<T>(type_.dtype));
+  std::span<T> mutable_data(Where where = Where::here()) {
+    check_stored_as(is_stored_as<T>(type_.dtype), where);
     make_unique();
     return {reinterpret_cast<T*>(address()), size_t(elements())};
   }
   /// The only element. Throws ErrorKind::input when there is another number of elements.
   template <typename T>
-  T item() const {
-    check_one_element();
-    return data<T>()[0];
+  T item(Where where = Where::here()) const {
+    check_one_element(where);
+    return data<T>(where)[0];
   }
 
   /// The elements as a literal: shares the buffer when the view begins at an aligned address, so
@@ -62,8 +63,8 @@ class Tensor {
   Literal copy() const;
 
  private:
-  void check_stored_as(bool same) const;
-  void check_one_element() const;
+  void check_stored_as(bool same, Where where) const;
+  void check_one_element(Where where) const;
 
   Type type_;
   std::shared_ptr<std::byte> buffer_;

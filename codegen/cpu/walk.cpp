@@ -72,7 +72,8 @@ class Walker::Thread {
   }
 
   void table(const TableCall& call, const Range& own) {
-    const TablePlaces places{resolved(call.table), resolved(call.indices), resolved(call.rows),
+    const TablePlaces places{call.has_table() ? resolved(call.table) : nullptr,
+                             resolved(call.indices), resolved(call.rows),
                              call.distinct.buffer < 0 ? nullptr : resolved(call.distinct)};
     run_table(call, places, own);
   }

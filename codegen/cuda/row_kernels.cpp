@@ -98,6 +98,16 @@ extern "C" __global__ void __launch_bounds__(256) gather_rows(
 }
 )";
 
+constexpr std::string_view kCopyLabels = R"(// The labels, which have been looked at.
+extern "C" __global__ void __launch_bounds__(256) copy_labels(
+    const {I}* labels, {I}* to, long long count) {
+  for (long long i = (long long)blockIdx.x * 256 + threadIdx.x; i < count;
+       i += (long long)gridDim.x * 256) {
+    to[i] = labels[i];
+  }
+}
+)";
+
 constexpr std::string_view kScatter = R"(// Of equal indices the last row stays; index -1 is no row.
 extern "C" __global__ void __launch_bounds__(256) scatter_rows(
     {T}* table, const {I}* indices, const {T}* rows, long long count, long long width,
@@ -297,6 +307,12 @@ std::vector<KernelUse> table_kernels(const TableCall& call, int64_t record) {
       break;
     case TableOp::scatter_add:
       uses.push_back(moving_kernel("add_rows", kScatterAdd, call, sum_type));
+      break;
+    case TableOp::check_labels:
+      uses.push_back({kernel_from("copy_labels", std::string(kCopyLabels), call, ""),
+                      threads_of(call.count),
+                      {KernelArgument::of(call.indices), KernelArgument::of(call.rows),
+                       KernelArgument::of(call.count)}});
       break;
     case TableOp::merge_rows:
       for (KernelUse& use : merge_kernels(call, sum_type)) uses.push_back(std::move(use));

@@ -174,6 +174,8 @@ double bytes_of(const TableCall& call) {
     case TableOp::gather:
     case TableOp::scatter:
       return indices + 2 * rows;
+    case TableOp::check_labels:
+      return 2 * indices + rows;
     case TableOp::scatter_add:
       return indices + 3 * rows;
     case TableOp::merge_rows:

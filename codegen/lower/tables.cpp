@@ -29,6 +29,7 @@ namespace {
 TableOp table_op(const Node& op) {
   if (op.is(ops::scatter)) return TableOp::scatter;
   if (op.is(ops::scatter_add)) return TableOp::scatter_add;
+  if (op.is(ops::check_labels)) return TableOp::check_labels;
   return op.is(ops::merge_rows) ? TableOp::merge_rows : TableOp::gather;
 }
 
@@ -46,10 +47,17 @@ void lower_table(LowerContext& context, const Node& kernel, const Node& op,
   call.where = op.where;
   call.op = table_op(op);
   const bool merges = call.op == TableOp::merge_rows;
-  const View indices = view(merges ? 0 : 1, "indices");
+  const View indices = view(merges || !call.has_table() ? 0 : 1, "indices");
   call.indices = indices.address;
   call.index_dtype = indices.dtype;
   call.count = indices.shape.elements();
+  if (!call.has_table()) {
+    call.dtype = indices.dtype;
+    call.table_rows = op.attributes.get_int("classes", 0);
+    call.row_bytes = size_of(indices.dtype);
+    call.rows = results[0].address;
+    return context.add(Family::rows, std::move(call));
+  }
   const View table = merges ? results[1] : view(0, "table");
   call.dtype = table.dtype;
   if (call.dtype == DType::bf16 && (merges || call.op == TableOp::scatter_add))

@@ -130,12 +130,13 @@ struct PanelCall {
   PanelForm panels;
 };
 
-enum class TableOp : uint8_t { gather, scatter, scatter_add, merge_rows };
+enum class TableOp : uint8_t { gather, scatter, scatter_add, merge_rows, check_labels };
 std::string_view name_of(TableOp op);
 
 /// Rows of a table by index, each `row_bytes` contiguous bytes: gather copies them out, scatter
 /// writes and scatter_add adds rows to them. merge_rows makes a table of the sums of rows with
-/// equal indices, and the distinct indices.
+/// equal indices, and the distinct indices. check_labels has no table, only its number of rows: it
+/// copies the indices to `rows`.
 struct TableCall {
   std::string name;
   TableOp op = TableOp::gather;
@@ -144,6 +145,8 @@ struct TableCall {
   DType dtype = DType::f32, index_dtype = DType::i32, distinct_dtype = DType::i32;
   int64_t table_rows = 0, count = 0, row_bytes = 0;
   Where where;  ///< for an index outside the table
+
+  bool has_table() const { return op != TableOp::check_labels; }
 };
 
 struct Record;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/error.h"
+#include "ir/evaluate.h"
 #include "ir/mutant.h"
 
 namespace graphc {
@@ -63,6 +64,13 @@ class Rows {
   void gather() const {
     for (int64_t i = own_.begin; i < own_.end; ++i)
       std::memcpy(row(i), table_row(index(i, 0)), size_t(call_.row_bytes));
+  }
+
+  void check_labels() const {
+    for (int64_t i = own_.begin; i < own_.end; ++i) {
+      index(i, 0);
+      std::memcpy(row(i), places_.indices + i * call_.row_bytes, size_t(call_.row_bytes));
+    }
   }
 
   /// Each thread owns rows of the table and goes through all indices in order. The table may be a
@@ -142,6 +150,8 @@ Error index_error(const TableCall& call, int64_t index, int64_t position) {
   if (call.op == TableOp::merge_rows)
     return input_error(call.where, "merge_rows: index {} at position {} is negative", index,
                        position);
+  if (call.op == TableOp::check_labels)
+    return label_error(call.where, index, position, call.table_rows);
   return input_error(call.where, "{}: index {} at position {} is outside a table of {} rows",
                      name_of(call.op), index, position, call.table_rows);
 }
@@ -157,6 +167,8 @@ void run_table(const TableCall& call, const TablePlaces& places, const Range& ow
       return rows.scatter(true);
     case TableOp::merge_rows:
       return rows.merge();
+    case TableOp::check_labels:
+      return rows.check_labels();
   }
 }
 

@@ -47,7 +47,8 @@ class Scheduler {
   }
 
   static Share of_table(const TableCall& call) {
-    const bool by_index = call.op == TableOp::gather || call.op == TableOp::merge_rows;
+    const bool by_index = call.op == TableOp::gather || call.op == TableOp::merge_rows ||
+                          call.op == TableOp::check_labels;
     return by_index ? Share{Along::indices, call.count, 1}
                     : Share{Along::table, call.table_rows, 1};
   }

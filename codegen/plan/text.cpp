@@ -6,7 +6,8 @@
 namespace graphc {
 
 std::string_view name_of(TableOp op) {
-  constexpr std::string_view names[] = {"gather", "scatter", "scatter_add", "merge_rows"};
+  constexpr std::string_view names[] = {"gather", "scatter", "scatter_add", "merge_rows",
+                                        "check_labels"};
   return names[size_t(op)];
 }
 
@@ -99,6 +100,12 @@ class RecordText {
   }
 
   void operator()(const TableCall& call) const {
+    if (!call.has_table()) {
+      out_ += fmt::format("{}rows %{}: {}, {} classes, {} labels {}, to {}", indent_, call.name,
+                          name_of(call.op), call.table_rows, call.count,
+                          text_of(plan_, call.indices), text_of(plan_, call.rows));
+      return end_line();
+    }
     out_ += fmt::format("{}rows %{}: {}, table {} of {} rows, {} indices {}, rows {}", indent_,
                         call.name, name_of(call.op), text_of(plan_, call.table), call.table_rows,
                         call.count, text_of(plan_, call.indices), text_of(plan_, call.rows));

@@ -87,6 +87,7 @@ void nest_accesses(const NestProgram& program, const NestCall& call, const Visit
 
 void table_accesses(const TableCall& call, const VisitAccess& f) {
   f(call.indices, Access::read);
+  if (!call.has_table()) return f(call.rows, Access::write);
   if (call.op != TableOp::merge_rows) f(call.table, Access::read);
   if (call.op != TableOp::gather) f(call.rows, Access::read);
   if (call.op == TableOp::gather) return f(call.rows, Access::write);

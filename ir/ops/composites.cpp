@@ -68,8 +68,9 @@ std::vector<Type> infer_dropout(const Node& node) {
 Values cross_entropy_vjp(const Node& node, Cotangents dy) {
   const Value logits = node.operands[0], labels = node.operands[1];
   const Value row = reshape(dy[0], logits.shape().with(-1, 1));
-  const Value hot =
-      cast(apply1(ops::one_hot, {labels}, {{"depth", logits.shape()[-1]}}), logits.dtype());
+  const int64_t classes = logits.shape()[-1];
+  const Value checked = apply1(ops::check_labels, {labels}, {{"classes", classes}});
+  const Value hot = cast(apply1(ops::one_hot, {checked}, {{"depth", classes}}), logits.dtype());
   const Value change = softmax_of(logits) - hot;
   return {mutated(Mutant::dlogits_without_scale) ? change : change * row, Value{}};
 }
@@ -157,12 +158,11 @@ constinit const Op ops::cross_entropy{
     .name = "cross_entropy",
     .doc =
         "For logits [..., v] and integer labels [...]: log(sum(exp(logits))) - logits[label], in "
-        "nats. Labels are not checked: one outside the v classes has the loss of the largest logit "
-        "and, as no column is its own, softmax(logits) as derivative, which is not the loss's.",
+        "nats. A label that is none of the v classes is an error that names it and its row.",
     .infer = infer_labelled_rows,
     .body = R"(graph (%logits, %labels) {
       %s = sub(%logits, max(%logits) {axes = [$logits.last], keep = true})
-      %hot = one_hot(%labels) {depth = $logits.width}
+      %hot = one_hot(check_labels(%labels) {classes = $logits.width}) {depth = $logits.width}
       %at = sum(select(%hot, %s, 0.)) {axes = [$logits.last]}
       return sub(log(sum(exp(%s)) {axes = [$logits.last]}), %at)
     })",

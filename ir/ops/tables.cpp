@@ -70,6 +70,17 @@ std::vector<Type> infer_merge_rows(const Node& node) {
           {rows.dtype, Shape(extents)}};
 }
 
+std::vector<Type> infer_check_labels(const Node& node) {
+  expect(node, 1, {"classes"});
+  const Type& labels = type_of(node, 0);
+  if (!is_integer(labels.dtype)) {
+    throw input_error({}, "check_labels: labels are integers: found {}", to_string(labels));
+  }
+  if (const int64_t classes = node.attributes.get_int("classes", 0); classes < 0)
+    throw input_error({}, "check_labels: {{classes}} is at least 0: found {}", classes);
+  return {labels};
+}
+
 /// 1 extents behind the axes of the indices, so that a number for each row broadcasts over it.
 Value across_rows(Value numbers, const Shape& rows) {
   Ints extents(numbers.shape().begin(), numbers.shape().end());
@@ -164,6 +175,20 @@ constinit const Op ops::merge_rows{
     .infer = infer_merge_rows,
     .vjp = merge_rows_vjp,
     .samples = [] { return Samples{{{{DType::i32, {2, 4}}, {DType::f32, {2, 4, 3}}}, {}, 5}}; },
+};
+
+constinit const Op ops::check_labels{
+    .name = "check_labels",
+    .doc =
+        "The integer labels as they are. One that is none of {classes} classes, 0 to classes - 1, "
+        "is an error that names it and its row.",
+    .infer = infer_check_labels,
+    .vjp = no_gradient,
+    .samples =
+        [] {
+          return Samples{{{{DType::i32, {7}}}, {{"classes", int64_t{5}}}, 5},
+                         {{{DType::i64, {3, 4}}}, {{"classes", int64_t{300}}}, 300}};
+        },
 };
 
 }  // namespace graphc

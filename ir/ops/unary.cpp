@@ -141,16 +141,17 @@ constinit const Op ops::floor{
 
 constinit const Op ops::relu{
     .name = "relu",
-    .doc = "The element where it is positive, else 0. Its derivative at 0 is 0.",
+    .doc =
+        "0 where the element is at most 0, else the element: NaN of NaN. Its derivative at 0 is 0.",
     .infer = infer_number,
     .scalar =
         [](const Node&, Operands x) {
           const Scalar zero = graphc::constant(x[0], 0);
-          return graphc::select(emit(ScalarOp::less, DType::boolean, zero, x[0]), x[0], zero);
+          return graphc::select(emit(ScalarOp::less_equal, DType::boolean, x[0], zero), zero, x[0]);
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       if (mutated(Mutant::relu_gradient_unmasked)) return {dy[0]};
-      return {graphc::select(graphc::greater(n.operands[0], 0), dy[0], 0)};
+      return {graphc::select(graphc::less_equal(n.operands[0], 0), 0, dy[0])};
     },
     .samples = unary_samples,
 };

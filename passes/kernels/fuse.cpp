@@ -20,7 +20,7 @@ namespace {
 
 bool is_rows_op(const Node& node) {
   return node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add) ||
-         node.is(ops::merge_rows);
+         node.is(ops::merge_rows) || node.is(ops::check_labels);
 }
 
 /// Constants and iotas become part of the kernels that compute with them element by element. All

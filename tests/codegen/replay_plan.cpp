@@ -331,11 +331,14 @@ class Replay {
   }
 
   void table_call(const TableCall& a, const TableCall& b, const Range& own) {
-    const ReplayPlace table = place(a.table, b.table), rows = place(a.rows, b.rows);
+    const ReplayPlace rows = place(a.rows, b.rows);
     memory_.read(place(a.indices, b.indices), b.count * size_of(b.index_dtype));
     const auto each_own = [&](const auto& visit) {
       for (int64_t i = own.begin; i < own.end; ++i) visit(i * b.row_bytes);
     };
+    if (!b.has_table())
+      return each_own([&](int64_t at) { memory_.write(rows.moved(at), b.row_bytes); });
+    const ReplayPlace table = place(a.table, b.table);
     if (b.op == TableOp::gather) {
       if (!own.empty()) memory_.read(table, b.table_rows * b.row_bytes);
       each_own([&](int64_t at) { memory_.write(rows.moved(at), b.row_bytes); });

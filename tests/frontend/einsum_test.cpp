@@ -99,6 +99,33 @@ TEST(Einsum, IsTheSumWrittenOut) { expect_einsums("reference"); }
 
 TEST(EinsumCpu, IsTheSumWrittenOut) { expect_einsums("cpu"); }
 
+TEST(Einsum, EllipsesAndImplicitResultsAreWhatTheyStandFor) {
+  // Each beside the formula in full, for x [2,3,4], y [4,5] and z [2,3,4].
+  const std::vector<std::tuple<std::string, std::string, int>> formulas = {
+      {"...j,jk->...k", "abj,jk->abk", 2},  {"...j,jk", "abj,jk->abk", 2},
+      {"a...,...a->...", "abj,bja->bj", 3}, {"...,...->...", "abj,abj->abj", 1},
+      {"...,...", "abj,abj->abj", 1},       {"b...,b...", "bij,bij->ij", 1},
+      {"cba,ad", "cba,ad->bcd", 2},         {"B...J,Jk", "BiJ,Jk->iBk", 2},
+      {"...ij->...ji", "aij->aji", 0},      {"cab", "cab->abc", 0},
+  };
+  Model m("m");
+  for (const auto& [shorter, longer, with] : formulas) {
+    m.graph(shorter, [&, s = shorter, l = longer, w = with](Inputs& in) {
+      Value x = in("x", f32, {2, 3, 4});
+      const Value others[] = {x, x * 2, in("y", f32, {4, 5}), transpose(x, {1, 2, 0})};
+      const Values operands = w == 0 ? Values{x} : Values{x, others[w]};
+      return Values{einsum(s, operands), einsum(l, operands)};
+    });
+  }
+  Session session(m, {.target = "reference"});
+  for (const auto& formula : formulas) {
+    SCOPED_TRACE(std::get<0>(formula));
+    const Outputs found =
+        session(std::get<0>(formula), random_uniform({2, 3, 4}, 1), random_uniform({4, 5}, 2));
+    EXPECT_EQ(found[0].literal(), found[1].literal());
+  }
+}
+
 TEST(Einsum, SaysWhatDoesNotFit) {
   const auto message = [](const std::string& formula) {
     Model m("m");
@@ -107,13 +134,16 @@ TEST(Einsum, SaysWhatDoesNotFit) {
     });
     return error_of(ErrorKind::input, [&] { m.trace("f", Extents{}); });
   };
-  EXPECT_THAT(message("ij,jk"), HasSubstr("wanted a formula like 'ij,jk->ik'"));
+  EXPECT_THAT(message("ij,jk->ik->i"), HasSubstr("axes are letters"));
+  EXPECT_THAT(message("ij,jk->i,k"), HasSubstr("wanted one result behind the arrow"));
+  EXPECT_THAT(message("......,jk->"), HasSubstr("'...' comes twice"));
   EXPECT_THAT(message("ij->i"), HasSubstr("for 1 operands"));
   EXPECT_THAT(message("ijk,jk->i"), HasSubstr("'ijk' has 3 axes: operand 0 is f32[3,4]"));
   EXPECT_THAT(message("ii,jk->i"), HasSubstr("'i' comes twice"));
   EXPECT_THAT(message("ij,ik->jk"), HasSubstr("'i' is 3 and 4"));
   EXPECT_THAT(message("ij,jk->iz"), HasSubstr("'z' of the result is in no operand"));
-  EXPECT_THAT(message("iJ,jk->i"), HasSubstr("letters a to z: found 'J'"));
+  EXPECT_THAT(message("i1,jk->i"), HasSubstr("letters a to z and A to Z, or '...': found '1'"));
+  EXPECT_THAT(message("...ijk,jk->i"), HasSubstr("'ijk' has 3 axes: operand 0 is f32[3,4]"));
 }
 
 TEST(Stack, IsUndoneByUnstack) {

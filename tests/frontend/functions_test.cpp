@@ -77,7 +77,7 @@ TEST(Functions, GradientOfAWatchedValue) {
 
 TEST(Dropout, IsIdentityWhileEvaluatingAndScalesWhileTraining) {
   Model m("m");
-  const auto graph = [](Inputs& in) { return dropout(in("x", f32, {40, 50}), 0.8); };
+  const auto graph = [](Inputs& in) { return dropout(in("x", f32, {40, 50}), {.keep = 0.8}); };
   m.graph("train", Mode::training, graph);
   m.graph("forward", graph);
   Session session(m, reference());
@@ -93,8 +93,8 @@ TEST(Dropout, DrawsAnewInEveryRunCallAndStepAndTheSameForTheSameSeed) {
   Model m("m");
   m.graph("train", Mode::training, [](Inputs& in) {
     Value x = in("x", f32, {64});
-    Value steps = scan(Steps(3), [&](Value) { return dropout(x, 0.5); });
-    return Results(Values{dropout(x, 0.5), dropout(x, 0.5), steps});
+    Value steps = scan(Steps(3), [&](Value) { return dropout(x, {.keep = 0.5}); });
+    return Results(Values{dropout(x, {.keep = 0.5}), dropout(x, {.keep = 0.5}), steps});
   });
   const Tensor ones = Literal::filled({DType::f32, {64}}, 1);
   const auto draws = [&](uint64_t seed) {
@@ -122,7 +122,8 @@ TEST(Dropout, GradientsSeeTheMaskThatWasDrawn) {
   Model m("m");
   m.graph("train", Mode::training, [](Inputs& in) {
     Value x = in("x", f32, {4, 50});
-    Value whole = dropout(x, 0.5), steps = scan(x, [](Value x_t) { return dropout(x_t, 0.25); });
+    Value whole = dropout(x, {.keep = 0.5}),
+          steps = scan(x, [](Value x_t) { return dropout(x_t, {.keep = 0.25}); });
     return Values{whole, gradients(sum(whole), Values{x})[0], steps,
                   gradients(sum(steps), Values{x})[0]};
   });
@@ -140,7 +141,7 @@ TEST(Dropout, GradientsSeeTheMaskThatWasDrawn) {
 
 TEST(Dropout, RefusesAKeepOutsideItsRange) {
   Model m("m");
-  m.graph("f", [](Inputs& in) { return dropout(in("x", f32, {2}), 0); });
+  m.graph("f", [](Inputs& in) { return dropout(in("x", f32, {2}), {.keep = 0}); });
   EXPECT_EQ(error_of(ErrorKind::input, [&] { m.trace("f", Extents{}); }),
             "dropout: keep is in (0, 1]: found 0");
 }

@@ -47,15 +47,17 @@ std::vector<LayerCase> layer_cases() {
       on_sequences<Bidirectional<Lstm>>("bidirectional_lstm", kFeatures, kUnits),
       on_sequences<Bidirectional<Gru>>("bidirectional_gru", kFeatures, kUnits),
       on_sequences<Bidirectional<Rnn>>("bidirectional_rnn", kFeatures, kUnits),
-      on_sequences<Stacked<Lstm>>("stacked_lstm", 2, kFeatures, kUnits, 1.0),
-      on_sequences<Stacked<Gru>>("stacked_gru_with_dropout", 2, kFeatures, kUnits, 0.7),
-      on_sequences<Stacked<Bidirectional<Rnn>>>("stacked_bidirectional", 2, kFeatures, kUnits, 0.7),
+      on_sequences<Stacked<Lstm>>("stacked_lstm", 2, kFeatures, kUnits, DropoutShare{}),
+      on_sequences<Stacked<Gru>>("stacked_gru_with_dropout", 2, kFeatures, kUnits,
+                                 DropoutShare{.keep = 0.7}),
+      on_sequences<Stacked<Bidirectional<Rnn>>>("stacked_bidirectional", 2, kFeatures, kUnits,
+                                                DropoutShare{.keep = 0.7}),
       {"layer_norm",
        [](Model& m, Inputs& in) { return LayerNorm(m, "layer", kFeatures)(sequence(in)); }},
       {"dropout",
        [](Model& m, Inputs& in) {
          // With a parameter, so that there is a derivative by one too.
-         return Dropout(0.6)(sequence(in) * m.param("scale", {kFeatures}, normal(1)));
+         return Dropout({.keep = 0.6})(sequence(in) * m.param("scale", {kFeatures}, normal(1)));
        }},
       {"embedding",
        [](Model& m, Inputs& in) {

@@ -176,7 +176,7 @@ TEST(Layers, ForgetGateStartsAtItsBias) {
 
 TEST(Dropout, KeepsWhileTrainingAndIsNotThereOtherwise) {
   Model m("m");
-  const Dropout drop(0.25);
+  const Dropout drop({.keep = 0.25});
   const auto graph = [&](Inputs& in) { return drop(in("x", f32, {1000})); };
   m.graph("train", Mode::training, graph);
   m.graph("test", graph);
@@ -235,7 +235,7 @@ TEST(Recurrent, BidirectionalIsOneEachWaySideBySide) {
 
 TEST(Recurrent, StackedFeedsEachLayerWhatTheOneBelowGives) {
   Model m("m");
-  const Stacked<Bidirectional<Lstm>> layers(m, "encoder", 3, kInputs, kHidden, 0.5);
+  const Stacked<Bidirectional<Lstm>> layers(m, "encoder", 3, kInputs, kHidden, {.keep = 0.5});
   EXPECT_EQ(layers.layers[2].backward.w.shape(), Shape({2 * kHidden, 4 * kHidden}));
   EXPECT_EQ(layers.layers[2].backward.w.name(), "encoder.2.backward.w");
   m.graph("f", [&](Inputs& in) {

@@ -169,6 +169,8 @@ TEST(Model, ResultsHaveNames) {
   EXPECT_EQ(error_of(ErrorKind::input, [&] { outputs["hald"]; }),
             "no result is called 'hald'; did you mean 'half'?");
   EXPECT_EQ(error_of(ErrorKind::input, [&] { (void)outputs.scalar(); }),
+            "scalar() is for one result of one element: found f32[], f32[]");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { (void)Tensor(outputs); }),
             "one result is wanted: the graph has 2");
 }
 

@@ -75,6 +75,38 @@ TEST(Optimizers, ArePyTorchs) {
          {0.7850020405581707, -1.810068399387837, 0.4317604473899157});
 }
 
+/// The numbers are of the formulas that ArePyTorchs compares with PyTorch, in f64, with the
+/// gradients clipped and decayed before them as torch.nn.utils and torch.optim do.
+TEST(Optimizers, AllClipAndDecay) {
+  expect(after_four(Sgd{.rate = 0.1, .weight_decay = 0.2}),
+         {0.9367985600000001, -1.86963752, 0.188113696});
+  expect(after_four(Sgd{.rate = 0.1, .clip_norm = 0.5, .clip_value = 0.4}),
+         {0.9668731003173983, -2.001276615872277, 0.4905436044364853});
+  expect(after_four(Momentum{.rate = 0.1, .momentum = 0.8, .weight_decay = 0.2}),
+         {0.80789936, -1.75131112, 0.186066976});
+  expect(after_four(Momentum{.rate = 0.1, .momentum = 0.8, .clip_norm = 0.5, .clip_value = 0.4}),
+         {0.893987463963116, -2.0121093645955868, 0.5257343326513942});
+  expect(after_four(Rmsprop{.rate = 0.1, .decay = 0.7, .epsilon = 1e-3, .weight_decay = 0.2}),
+         {0.8035756193898156, -1.853009971911729, 0.22999295252871885});
+  expect(after_four(Rmsprop{
+             .rate = 0.1, .decay = 0.7, .epsilon = 1e-3, .clip_norm = 0.5, .clip_value = 0.4}),
+         {0.797426606017948, -1.9686170588166025, 0.3560170307785032});
+  expect(after_four(Adagrad{.rate = 0.1, .epsilon = 1e-3, .weight_decay = 0.2}),
+         {0.8933567160215865, -1.9275860207563442, 0.35246883325403566});
+  expect(after_four(Adagrad{.rate = 0.1, .epsilon = 1e-3, .clip_norm = 0.5, .clip_value = 0.4}),
+         {0.8920869206680107, -1.9798167295328706, 0.42606042884287765});
+  expect(after_four(
+             Adam{.rate = 0.1, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.2}),
+         {0.7850020405581707, -1.810068399387837, 0.43176044738991565});
+  expect(after_four(Adam{.rate = 0.1,
+                         .beta1 = 0.8,
+                         .beta2 = 0.99,
+                         .epsilon = 1e-3,
+                         .clip_norm = 0.5,
+                         .clip_value = 0.4}),
+         {0.7806556483402991, -1.958245339919218, 0.5043653439941378});
+}
+
 TEST(Optimizers, KeepTheirSlotsAsStatesOfTheModel) {
   Model m("m");
   const Param p = m.param("p", {3}, start());
@@ -93,7 +125,7 @@ TEST(Optimizers, KeepTheirSlotsAsStatesOfTheModel) {
 TEST(Optimizers, WantAGradientForEachParameter) {
   Model m("m");
   const Param p = m.param("p", {3}, zeros());
-  m.graph("f", [&](Inputs&) {
+  m.graph("f", Mode::training, [&](Inputs&) {
     Adam{}.update({p}, {});
     return Value(p);
   });
@@ -163,11 +195,16 @@ TEST(Schedules, FollowTheirFormulas) {
 }
 
 TEST(Schedules, PlateauWaitsForAnImprovement) {
+  // As torch.optim.lr_scheduler.ReduceLROnPlateau(patience=2, factor=0.5, threshold=0.01): two
+  // measurements that are no better are waited for, the third changes the rate.
   Plateau plateau(1, 0.5, 2, 0.01);
   std::vector<double> rates;
-  for (const double loss : {10.0, 9.0, 8.95, 8.7, 8.9, 8.8, 8.71, std::nan(""), 5.0})
+  for (const double loss : {10.0, 9.0, 8.95, 8.7, 8.9, 8.8, 8.71, std::nan(""), 8.7, 8.7, 5.0, 6.0})
     rates.push_back(plateau.observe(loss));
-  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25));
+  EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25));
+  Plateau impatient(1, 0.1, 0);
+  EXPECT_EQ(impatient.observe(1), 1);
+  EXPECT_EQ(impatient.observe(1), 0.1);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ Tensor input(uint64_t step) {
 std::vector<double> train(const char* target, int threads, const std::string& path) {
   Model model("cell");
   Param w = model.param("w", {4, 20}, uniform(0.5)), u = model.param("u", {5, 20}, uniform(0.5));
-  model.graph("train", [&](Inputs& in) {
+  model.graph("train", Mode::training, [&](Inputs& in) {
     const Value x = in("x", f32, {"steps", "batch", 4});
     State h = in.state("h", {x.shape()[1], 5}), c = in.state("c", {x.shape()[1], 5});
     const Value y = scan(x, [&](Value x_t) {

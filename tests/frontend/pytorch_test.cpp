@@ -123,6 +123,66 @@ TEST(PytorchState, MissingAndExtraArraysAreNamedInStrictLoading) {
   EXPECT_TRUE(tagger.session.state("gru.c") == bias);
 }
 
+TEST(PytorchState, CellsHaveTheNamesOfAModuleOfOneStep) {
+  // The arrays of the first layer, under the names that an LSTMCell, a GRUCell and an RNNCell have.
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "cells.safetensors";
+  const Safetensors layers = read_safetensors(kState);
+  Safetensors cells;
+  for (const auto& [layer, cell] : {std::pair("gru", "g"), {"rnn", "r"}, {"lstm", "l"}}) {
+    for (const char* name : {"weight_ih", "weight_hh", "bias_ih", "bias_hh"})
+      cells.arrays.emplace(fmt::format("{}.{}", cell, name),
+                           layers.arrays.at(fmt::format("{}.{}_l0", layer, name)));
+  }
+  write_safetensors(path, cells);
+  Model m("m");
+  const Lstm lstm(m, "lstm", 5, 4);
+  const Gru gru(m, "gru", 8, 3);
+  const Rnn rnn(m, "rnn", 3, 6);
+  Session session(m, {.target = "reference"});
+  PytorchState state;
+  state.add_cell(lstm, "l");
+  state.add_cell(gru, "g");
+  state.add_cell(rnn, "r");
+  EXPECT_EQ(state.load(session, path.string()).loaded.size(), 12u);
+  Tagger tagger;
+  tagger.state.load(tagger.session, kState);
+  for (const char* name : {"gru.w", "gru.u", "gru.b", "gru.c", "rnn.w", "rnn.b"})
+    EXPECT_EQ(session.state(name), tagger.session.state(name)) << name;
+  EXPECT_EQ(session.state("lstm.u"), tagger.session.state("lstm.0.forward.u"));
+  EXPECT_EQ(session.state("lstm.b"), tagger.session.state("lstm.0.forward.b"));
+}
+
+TEST(PytorchState, AnOwnCellSaysWhereEachParameterStands) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "own.safetensors";
+  const std::vector<float> matrix = {1, 2, 3, 4, 5, 6}, a = {1, 2, 3}, b = {10, 20, 30};
+  const Literal from(std::span<const float>(matrix), {3, 2});
+  const Literal first(std::span<const float>(a), {3}), second(std::span<const float>(b), {3});
+  write_safetensors(
+      path,
+      {{{"cell.weight", from}, {"cell.b1", first}, {"cell.b2", second}, {"gain", first}}, {}});
+  Model m("m");
+  const Param w = m.param("w", {2, 3}, zeros()), bias = m.param("b", {3}, zeros()),
+              gain = m.param("g", {3}, zeros());
+  Session session(m, {.target = "reference"});
+  PytorchState state;
+  state.add_transposed(w, "cell.weight");
+  state.add_summed(bias, {"cell.b1", "cell.b2"});
+  state.add(gain, "gain");
+  state.load(session, path.string());
+  EXPECT_THAT(session.state("w").data<float>(), ElementsAre(1, 3, 5, 2, 4, 6));
+  EXPECT_THAT(session.state("b").data<float>(), ElementsAre(11, 22, 33));
+  EXPECT_THAT(session.state("g").data<float>(), ElementsAre(1, 2, 3));
+  state.save(session, path.string());
+  const Safetensors written = read_safetensors(path);
+  EXPECT_EQ(written.arrays.at("cell.weight"), from);
+  EXPECT_THAT(written.arrays.at("cell.b1").data<float>(), ElementsAre(11, 22, 33));
+  EXPECT_THAT(written.arrays.at("cell.b2").data<float>(), ElementsAre(0, 0, 0));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { state.add_transposed(gain, "x"); }),
+              HasSubstr("parameter 'g' is no matrix: found f32[3]"));
+}
+
 TEST(PytorchState, AnArrayOfAnotherShapeChangesNothing) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "state.safetensors";

@@ -99,7 +99,7 @@ TEST(SessionCpu, NormalNumbersAreDrawnAtTheStartAndInEveryStep) {
   const auto losses_on = [](const char* target) {
     Model model("noisy");
     Param w = model.param("w", {3, 2}, normal(0.5));
-    model.graph("train", [&](Inputs& in) {
+    model.graph("train", Mode::training, [&](Inputs& in) {
       const Value x = in("x", f32, {"batch", 3});
       const Value loss = mse(matmul(x, w), normal(random_key(), {x.shape()[0], 2}));
       minimize(loss, {w}, Sgd{0.1});

@@ -57,9 +57,10 @@ TEST(Literal, WrongNumberOfElements) {
             "f32[2,2] has 4 elements: found 3");
 }
 
-TEST(Literal, ReadingAsAnotherTypeIsADefect) {
-  error_of(ErrorKind::internal, [] { (void)floats({1}).data<double>(); });
-  error_of(ErrorKind::internal, [] { (void)floats({1}).data<int32_t>(); });
+TEST(Literal, ReadingAsAnotherTypeIsAnErrorThatNamesTheRightOne) {
+  EXPECT_EQ(error_of(ErrorKind::input, [] { (void)floats({1}).data<double>(); }),
+            "f32[1] is read as another type: wanted data<float>(), or converted() before it");
+  error_of(ErrorKind::input, [] { (void)floats({1}).data<int32_t>(); });
 }
 
 TEST(Literal, ElementAndScalars) {

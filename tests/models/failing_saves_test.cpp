@@ -30,7 +30,7 @@ void expect_survives(const Saving& saving) {
 TEST(FailingSavesCpu, ASessionThatTrainedKeepsTheOldFileAndItsParameters) {
   Model model("line");
   Param w = model.param("w", {4, 3}, uniform(0.5));
-  model.graph("train", [&](Inputs& in) {
+  model.graph("train", Mode::training, [&](Inputs& in) {
     const Value loss = mean(square(matmul(in("x", f32, {2, 4}), w)));
     minimize(loss, {w}, Adam{});
     return loss;

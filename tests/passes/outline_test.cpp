@@ -191,7 +191,7 @@ TEST(Outline, KeepsTheGradientsOfWhatItReplaces) {
   %e = exp(sub(%a, max(%a) {axes = [1], keep = true}))
   %s = sub(%b, max(%b) {axes = [2], keep = true})
   %l = log(sum(exp(%s)) {axes = [2]})
-  %at = sum(select(one_hot(%t) {depth = 7}, %s, 0.)) {axes = [2]}
+  %at = sum(select(one_hot(check_labels(%t) {classes = 7}) {depth = 7}, %s, 0.)) {axes = [2]}
   return div(%e, sum(%e) {axes = [1], keep = true}), sub(%l, %at)
 })");
   const GraphPtr outlined = after(graph, with("outline"));

@@ -55,6 +55,7 @@ Value error_of_sum(const Node& node, Value errors, const std::function<Value()>&
 
 bool is_index(const Node& node, size_t operand) {
   if (node.is(ops::merge_rows)) return operand == 0;
+  if (node.is(ops::check_labels)) return true;
   return operand == 1 &&
          (node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add));
 }
@@ -283,8 +284,9 @@ class Tracer {
 }  // namespace
 
 bool moves_elements(const Node& node) {
-  for (const Op* op : {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice, &ops::pad,
-                       &ops::reverse, &ops::concat, &ops::split, &ops::gather, &ops::scatter}) {
+  for (const Op* op :
+       {&ops::reshape, &ops::transpose, &ops::broadcast_to, &ops::slice, &ops::pad, &ops::reverse,
+        &ops::concat, &ops::split, &ops::gather, &ops::scatter, &ops::check_labels}) {
     if (node.is(*op)) return true;
   }
   return false;

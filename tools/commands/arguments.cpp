@@ -56,6 +56,8 @@ class Backwards {
     }
     int64_t least = kNone;
     for (int64_t limit : results) lower(least, limit);
+    if (node.is(ops::check_labels))
+      lower(least, std::max<int64_t>(1, node.attributes.get_int("classes", 0)));
     const bool table = node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add);
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const bool index = table && i == 1;

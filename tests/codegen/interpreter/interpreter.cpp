@@ -70,7 +70,7 @@ class Interpreter {
   void table(const TableCall& call, const Range& own) {
     const int64_t rows = call.count * call.row_bytes;
     TablePlaces places;
-    places.table = resolved(call.table).at(call.table_rows * call.row_bytes);
+    if (call.has_table()) places.table = resolved(call.table).at(call.table_rows * call.row_bytes);
     places.indices = resolved(call.indices).at(call.count * size_of(call.index_dtype));
     places.rows = resolved(call.rows).at(rows);
     if (call.distinct.buffer >= 0)
