@@ -19,6 +19,7 @@
 #include "frontend/functions.h"
 #include "frontend/initializers.h"
 #include "frontend/layers.h"
+#include "frontend/lengths.h"
 #include "frontend/model.h"
 #include "frontend/optimizer.h"
 #include "frontend/pytorch.h"

@@ -7,6 +7,9 @@
 // takes a sequence xs [steps, batch, input] and states h (and c) [batch, hidden], gives every h
 // [steps, batch, hidden], and leaves the states after the last step; as a function the layer begins
 // with states of zeros. `{.reverse = true}` goes from the last step to the first.
+// `{.lengths = n}`, n [batch] of integers, runs every row as if it were alone: its states stay what
+// they are after its own last step, what stands in xs behind it has no influence, and the layer
+// gives zeros there; `reverse` begins at each row's own last step.
 #pragma once
 
 #include <string>
@@ -129,7 +132,8 @@ struct Bidirectional {
         backward(make_layer<Layer>(model, name + ".backward", in, hidden, weights, where)) {}
 
   Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const {
-    const ScanOptions other{.reverse = !options.reverse};
+    ScanOptions other = options;
+    other.reverse = !options.reverse;
     return concat({forward(xs, options, where), backward(xs, other, where)}, 2, where);
   }
 };

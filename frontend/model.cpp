@@ -202,7 +202,8 @@ TracedGraph Model::trace(std::string_view graph, const std::vector<Type>* types,
   } catch (Error& error) {
     throw error.at(function.where);
   }
-  TracedGraph traced{.extents = inputs.extents_, .result_names = results.names};
+  TracedGraph traced{
+      .extents = inputs.extents_, .result_names = results.names, .bounds = trace.bounds()};
   const std::set<std::shared_ptr<StateCell>> known(cells_.begin(), cells_.end());
   for (const auto& cell : trace.states_of_model()) {
     if (!known.contains(cell)) add(cell);

@@ -83,6 +83,7 @@ struct TracedGraph {
   GraphPtr graph;
   Extents extents;                        ///< what the named dims stood for
   std::vector<std::string> result_names;  ///< empty, or one for each result
+  std::vector<InputBound> bounds;         ///< of inputs that are lengths
   double seconds = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/lengths.h"
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 #include "ir/rewrite.h"
@@ -85,6 +86,14 @@ ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, 
   if (steps < 0) throw input_error(where, "scan: the number of steps is negative: {}", steps);
   Trace& trace = Trace::require("scan", where);
   for (Value stream : streams) streams_.push_back(trace.here(stream));
+  if (options_.lengths) {
+    const WhereScope scope(where);
+    options_.lengths = trace.here(options_.lengths);
+    check_lengths();
+    // What the body makes of a padded step goes nowhere, but its derivative is multiplied by 0:
+    // the padding itself, which may be NaN, must not come in.
+    for (Value& stream : streams_) stream = mask_steps(stream, options_.lengths, where);
+  }
   Scope& scope = trace.open("");
   for (Value stream : streams_) {
     slices_.push_back(scope.graph->input({stream.dtype(), stream.shape().without(0)},
@@ -94,6 +103,41 @@ ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, 
 
 ScanTrace::~ScanTrace() {
   if (open_) Trace::current()->abandon();
+}
+
+void ScanTrace::check_lengths() {
+  const Value lengths = options_.lengths;
+  check_row_lengths("scan", lengths, where_);
+  Trace::require("scan", where_).bound(lengths, steps_, where_);
+  if (lengths.shape().rank() == 0) return;
+  for (Value stream : streams_) {
+    if (stream.shape().rank() >= 2 && stream.shape()[1] == lengths.shape()[0]) continue;
+    throw input_error(where_, "scan: lengths are {}: a stream is [steps, {}, ...], found %{} of {}",
+                      to_string(lengths.type()), lengths.shape()[0], stream.name(),
+                      to_string(stream.type()));
+  }
+}
+
+Value ScanTrace::unless_ended(Graph& body, Value value, Value held, const char* what,
+                              const std::string& name) {
+  const Shape& rows = options_.lengths.shape();
+  if (rows.rank() == 1 && (value.shape().rank() == 0 || value.shape()[0] != rows[0])) {
+    throw input_error(where_, "scan: lengths are {}: {} is [{}, ...], found %{} of {}",
+                      to_string(options_.lengths.type()), what, rows[0], name,
+                      to_string(value.type()));
+  }
+  const size_t rank = rows.rank() == 0 ? 0 : size_t(value.shape().rank());
+  masks_.resize(std::max(masks_.size(), rank + 1));
+  masks_in_body_.resize(masks_.size());
+  if (!masks_[rank]) {
+    const Value mask = valid_steps(options_.lengths, steps_, where_);
+    Shape shape = mask.shape();
+    while (shape.rank() <= int(rank)) shape = shape.insert(shape.rank(), 1);
+    masks_[rank] = reshape(mask, shape, where_);
+    masks_in_body_[rank] = body.input({DType::boolean, shape.without(0)}, "valid.t", where_);
+  }
+  const Value mask = masks_in_body_[rank];
+  return held ? select(mask, value, held) : value_or_zero(mask, value);
 }
 
 Values ScanTrace::finish(const Values& emits) {
@@ -110,13 +154,24 @@ Values ScanTrace::finish(const Values& emits) {
                   .steps = steps_,
                   .reverse = options_.reverse && !mutated(Mutant::reverse_ignored)};
   for (const Scope::Seen& seen : scope.seen) {
-    if (seen.assigned && seen.outer) results.push_back(seen.current);
+    if (!seen.assigned || !seen.outer) continue;
+    results.push_back(options_.lengths ? unless_ended(traced, seen.current, seen.entry, "a state",
+                                                      seen.cell->name)
+                                       : seen.current);
   }
-  results.insert(results.end(), emitted.begin(), emitted.end());
+  for (Value emit : emitted) {
+    results.push_back(options_.lengths ? unless_ended(traced, emit, {}, "a result", emit.name())
+                                       : emit);
+  }
   traced.set_results(std::move(results));
 
   OrderedBody body(traced);
   for (Value slice : slices_) body.add_input(slice);
+  for (size_t rank = 0; rank < masks_.size(); ++rank) {
+    if (!masks_[rank]) continue;
+    body.add_input(masks_in_body_[rank]);
+    parts.streams.push_back(masks_[rank]);
+  }
   if (scope.index) {
     body.add_input(scope.index);
     parts.streams.push_back(iota(outer, {steps_}));

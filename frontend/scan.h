@@ -9,6 +9,10 @@
 // The body is called once, while the graph is being traced. It may use any value and state around
 // it. What it returns is stacked along a new axis 0: a value, an array, pair or tuple of values, a
 // Values, or nothing. After the loop an assigned state has the value of the last step.
+//
+// Rows of different lengths: `{.lengths = n}` with n [batch] of integers, for streams [steps,
+// batch, ...], states and results [batch, ...]. Each row goes its own number of steps, `reverse`
+// from its own end, as if it ran alone: see ScanOptions.
 #pragma once
 
 #include <array>
@@ -22,6 +26,12 @@ namespace graphc {
 
 struct ScanOptions {
   bool reverse = false;  ///< from the last step to the first; results still lie at their step
+  /// The steps of each row: integers [batch], or [] for all rows. Past its end a row's states hold
+  /// what they are, what it emits is 0, and nothing that stands in the streams has any influence on
+  /// values or gradients, NaN included: the body gets zeros there, and what it makes of them goes
+  /// nowhere. A length of more than the steps counts as all of them, one below 0 as none; one that
+  /// is an input of the graph is checked by the session first.
+  Value lengths = {};
 };
 
 /// A number of steps, for a loop over nothing: `scan(Steps(10), [&](Value index) { ... })`.
@@ -49,10 +59,16 @@ class ScanTrace {
   Values finish(const Values& emits);
 
  private:
+  void check_lengths();
+  /// In the body: the value of a row that has not ended, elsewhere `held`, or 0 without one.
+  Value unless_ended(Graph& body, Value value, Value held, const char* what,
+                     const std::string& name);
+
   Values streams_, slices_;
   int64_t steps_;
   ScanOptions options_;
   Where where_;
+  Values masks_, masks_in_body_;  ///< by rank: whether a row has this step, and its slice
   bool open_ = true;
 };
 

@@ -16,6 +16,7 @@ struct Session::Compiled {
   std::vector<Type> inputs;
   Extents extents;
   std::vector<std::string> result_names;
+  std::vector<InputBound> bounds;
   std::unique_ptr<Executable> executable;
   std::vector<StoredState*> states;  ///< the session's
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
@@ -77,12 +78,28 @@ Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
     if (inputs[i].dtype() != wanted && is_floating(wanted))
       inputs[i] = inputs[i].literal().converted(wanted);
   }
+  check_bounds(found, inputs);
   for (size_t i = 0; i < found.outputs.size(); ++i) {
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
   found.executable->run(inputs, found.states, found.outputs);
   enqueue_s_ = found.executable->enqueue_s();
   return Outputs(found.outputs, &found.result_names);
+}
+
+void Session::check_bounds(const Compiled& compiled, const std::vector<Tensor>& inputs) {
+  const std::vector<Argument>& arguments = compiled.executable->signature().inputs;
+  for (const InputBound& bound : compiled.bounds) {
+    const auto found = std::ranges::find(arguments, bound.input, &Argument::name);
+    if (found == arguments.end()) continue;
+    const Literal& lengths = inputs[size_t(found - arguments.begin())].literal();
+    for (int64_t row = 0; row < lengths.elements(); ++row) {
+      const double length = lengths.element(row);
+      if (length >= 0 && length <= double(bound.most)) continue;
+      throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}",
+                        bound.input, row, int64_t(length), bound.most);
+    }
+  }
 }
 
 const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
@@ -108,6 +125,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
   TracedGraph traced = model_.trace(graph, types);
   now.extents = std::move(traced.extents);
   now.result_names = std::move(traced.result_names);
+  now.bounds = std::move(traced.bounds);
   now.report.lap(&CompileReport::trace_s);
   now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
   const Signature& signature = now.executable->signature();

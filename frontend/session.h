@@ -110,6 +110,7 @@ class Session {
 
  private:
   struct Compiled;
+  static void check_bounds(const Compiled& compiled, const std::vector<Tensor>& inputs);
   Compiled& compiled(std::string_view graph, const std::vector<Type>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
   /// The state; drawn when it is first asked for.

@@ -138,6 +138,15 @@ std::vector<std::shared_ptr<StateCell>> Trace::states_of_model() const {
   return cells;
 }
 
+void Trace::bound(Value lengths, int64_t steps, Where where) {
+  const Values& inputs = root().inputs();
+  if (std::ranges::find(inputs, lengths) == inputs.end()) return;
+  const bool known = std::ranges::any_of(bounds_, [&](const InputBound& bound) {
+    return bound.input == lengths.name() && bound.most <= steps;
+  });
+  if (!known) bounds_.push_back({lengths.name(), steps, where});
+}
+
 Scope& Trace::open(std::string name) {
   bodies_.push_back(std::make_unique<Graph>(std::move(name)));
   bodies_.back()->set_parent(scopes_.back().graph);

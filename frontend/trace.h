@@ -40,6 +40,13 @@ struct Scope {
   std::unordered_map<const StateCell*, size_t> places{};  ///< in `seen`; add() keeps it
 };
 
+/// What the elements of an input of integers may be: no less than 0, and no more than `most`.
+struct InputBound {
+  std::string input;
+  int64_t most = 0;
+  Where where;  ///< who wants it
+};
+
 class Trace {
  public:
   /// Begins a graph; it is current on this thread until the trace ends. Traces do not nest.
@@ -79,6 +86,12 @@ class Trace {
   /// The states of the model that the graph uses, in the order of first use.
   std::vector<std::shared_ptr<StateCell>> states_of_model() const;
 
+  // --- inputs ---
+
+  /// Lengths are at most `steps`: noted where they are an input of the graph as it came.
+  void bound(Value lengths, int64_t steps, Where where);
+  const std::vector<InputBound>& bounds() const { return bounds_; }
+
   // --- loops ---
 
   Scope& open(std::string name);
@@ -111,6 +124,7 @@ class Trace {
   std::unique_ptr<Graph> graph_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::deque<Scope> scopes_;
+  std::vector<InputBound> bounds_;
   int keys_ = 0;
   Value root_key_;
 };

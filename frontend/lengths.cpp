@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/lengths.h"
+
+#include <algorithm>
+
+namespace graphc {
+namespace {
+
+/// The mask of x [steps, batch, ...], with an axis for each of x.
+Value mask_of(const char* who, Value x, Value lengths, Where where) {
+  check_row_lengths(who, lengths, where);
+  const Shape& rows = lengths.shape();
+  const int least = 1 + rows.rank();
+  if (x.shape().rank() < least || (rows.rank() == 1 && x.shape()[1] != rows[0])) {
+    throw input_error(where, "{}: lengths are {}: wanted [steps, {}...], found %{} of {}", who,
+                      to_string(lengths.type()),
+                      rows.rank() == 0 ? "" : std::to_string(rows[0]) + ", ", x.name(),
+                      to_string(x.type()));
+  }
+  const Value valid = valid_steps(lengths, x.shape()[0], where);
+  if (x.shape().rank() == 1) return reshape(valid, x.shape(), where);
+  Shape shape = valid.shape();
+  while (shape.rank() < x.shape().rank()) shape = shape.insert(shape.rank(), 1);
+  return reshape(valid, shape, where);
+}
+
+}  // namespace
+
+void check_row_lengths(const char* who, Value lengths, Where where) {
+  if (is_integer(lengths.dtype()) && lengths.shape().rank() <= 1) return;
+  throw input_error(where,
+                    "{}: lengths are integers, one for each row: wanted i32[batch], found {}", who,
+                    to_string(lengths.type()));
+}
+
+Value valid_steps(Value lengths, int64_t steps, Where where) {
+  check_row_lengths("valid_steps", lengths, where);
+  const WhereScope scope(where);
+  const int64_t rows = lengths.shape().rank() == 0 ? 1 : lengths.shape()[0];
+  const Value step = iota(*lengths.node->graph, {steps, 1}, 0, lengths.dtype());
+  return less(step, reshape(lengths, {1, rows}));
+}
+
+Value value_or_zero(Value mask, Value x) {
+  return x.dtype() == DType::boolean ? logical_and(mask, x) : select(mask, x, 0);
+}
+
+Value mask_steps(Value x, Value lengths, Where where) {
+  const WhereScope scope(where);
+  return value_or_zero(mask_of("mask_steps", x, lengths, where), x);
+}
+
+Value mean_over_steps(Value x, Value lengths, Where where) {
+  const WhereScope scope(where);
+  const Value valid = mask_of("mean_over_steps", x, lengths, where);
+  // How many of x a true of the mask stands for.
+  const double each =
+      double(x.shape().elements()) / double(std::max<int64_t>(1, valid.shape().elements()));
+  const Value count = sum(cast(valid, x.dtype())) * each;
+  return sum(select(valid, x, 0)) / maximum(count, 1);
+}
+
+}  // namespace graphc

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of different lengths: sequences [steps, batch, ...] of which each row has its own number of
+// steps, and behind its end padding, which may be anything, NaN too. Loops and recurrent layers
+// take lengths in ScanOptions; these are the masks and the mean that go with them.
+//
+//   Value y = lstm(x, {.lengths = n});                              // x [steps, batch, input]
+//   Value loss = mean_over_steps(cross_entropy(out(y), labels), n);  // n i32 [batch]
+#pragma once
+
+#include "ir/build.h"
+
+namespace graphc {
+
+/// Integers [batch] to bool [steps, batch]: true before each row's end. Integers [], one length of
+/// all rows, to bool [steps, 1].
+Value valid_steps(Value lengths, int64_t steps, Where where = Where::here());
+
+/// x [steps, batch, ...] with 0 past the end of each row. It is chosen, not multiplied: what stood
+/// there reaches neither the value nor a gradient. For targets that are padded with NaN, too.
+Value mask_steps(Value x, Value lengths, Where where = Where::here());
+
+/// The mean of x [steps, batch, ...] over the steps that rows have; 0 when there are none. Each
+/// step counts alike, so that a long row counts more than a short one.
+Value mean_over_steps(Value x, Value lengths, Where where = Where::here());
+
+/// x where the mask, which broadcasts, is true, elsewhere 0 or false.
+Value value_or_zero(Value mask, Value x);
+
+/// Throws ErrorKind::input, naming `who`, unless the value is integers [batch] or [].
+void check_row_lengths(const char* who, Value lengths, Where where);
+
+}  // namespace graphc
