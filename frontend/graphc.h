@@ -26,6 +26,7 @@
 #include "frontend/scan.h"
 #include "frontend/schedules.h"
 #include "frontend/session.h"
+#include "frontend/shared_graph.h"
 #include "frontend/state.h"
 #include "ir/text.h"
 

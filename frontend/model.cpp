@@ -76,7 +76,16 @@ Value Inputs::operator()(const std::string& name, DType dtype, const std::vector
   for (const Dim& dim : dims) {
     extents.push_back(extent_of(dim, int(extents.size()), found, name, where));
   }
+  dims_.push_back(dims);
   return trace_.root().input({dtype, Shape(extents)}, name, where);
+}
+
+Value Inputs::length(std::string_view dim, Where where) {
+  extent(dim, where);
+  const auto [known, added] = lengths_.emplace(dim, Value());
+  if (added)
+    known->second = trace_.root().input({DType::i32, {}}, fmt::format("{}.length", dim), where);
+  return known->second;
 }
 
 int64_t Inputs::extent(std::string_view dim, Where where) const {
@@ -202,8 +211,11 @@ TracedGraph Model::trace(std::string_view graph, const std::vector<Type>* types,
   } catch (Error& error) {
     throw error.at(function.where);
   }
-  TracedGraph traced{
-      .extents = inputs.extents_, .result_names = results.names, .bounds = trace.bounds()};
+  TracedGraph traced{.extents = inputs.extents_,
+                     .result_names = results.names,
+                     .bounds = trace.bounds(),
+                     .dims = inputs.dims_};
+  for (const auto& [dim, length] : inputs.lengths_) traced.lengths.emplace(length.name(), dim);
   const std::set<std::shared_ptr<StateCell>> known(cells_.begin(), cells_.end());
   for (const auto& cell : trace.states_of_model()) {
     if (!known.contains(cell)) add(cell);

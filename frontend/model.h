@@ -52,6 +52,9 @@ class Inputs {
                    Where where = Where::here());
   /// What a name among the dims so far stands for.
   int64_t extent(std::string_view dim, Where where = Where::here()) const;
+  /// The extent of a dim as the caller brings it (i32[]), for ScanOptions::lengths: less than
+  /// extent() where the session rounds the dim up. It is an input that the session adds.
+  Value length(std::string_view dim, Where where = Where::here());
   /// A state of the model; see Model::state.
   State state(const std::string& name, const Shape& shape, Initializer initializer = zeros(),
               Where where = Where::here());
@@ -74,6 +77,8 @@ class Inputs {
   size_t count_ = 0;
   std::map<std::string, Where> declared_;
   Extents extents_, given_;
+  std::vector<std::vector<Dim>> dims_;
+  std::map<std::string, Value> lengths_;  ///< by dim
 };
 
 using GraphFunction = std::function<Results(Inputs&)>;
@@ -84,6 +89,9 @@ struct TracedGraph {
   Extents extents;                        ///< what the named dims stood for
   std::vector<std::string> result_names;  ///< empty, or one for each result
   std::vector<InputBound> bounds;         ///< of inputs that are lengths
+  std::vector<std::vector<Dim>> dims;     ///< of the inputs that the caller brings, in order
+  /// Inputs (i32[]) that the caller does not bring: names, and the dims whose extents they are.
+  std::map<std::string, std::string> lengths;
   double seconds = 0;
 };
 

@@ -9,14 +9,19 @@
 #include "runtime/streams.h"
 
 namespace graphc {
+namespace {
+
+/// Of the sizes that a graph was called with, those that are remembered with what they round to.
+constexpr size_t kCallsKept = 256;
+
+}  // namespace
 
 /// A graph compiled for inputs of certain types.
 struct Session::Compiled {
   std::string graph;
   std::vector<Type> inputs;
-  Extents extents;
+  InputRules rules;
   std::vector<std::string> result_names;
-  std::vector<InputBound> bounds;
   std::unique_ptr<Executable> executable;
   std::vector<StoredState*> states;  ///< the session's
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
@@ -71,40 +76,47 @@ Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
   const OneThread::Inside here = inside();
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
-  Compiled& found = compiled(graph, types);
+  const RoundedCall* call = options_.round_up.empty() ? nullptr : &rounded(graph, types);
+  Compiled& found = compiled(graph, call == nullptr ? types : call->inputs);
   const Signature& signature = found.executable->signature();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const DType wanted = signature.inputs[i].type.dtype;
-    if (inputs[i].dtype() != wanted && is_floating(wanted))
-      inputs[i] = inputs[i].literal().converted(wanted);
-  }
-  check_bounds(found, inputs);
+  inputs = arguments_of(signature, call == nullptr ? found.rules : call->rules, inputs);
   for (size_t i = 0; i < found.outputs.size(); ++i) {
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
   found.executable->run(inputs, found.states, found.outputs);
   enqueue_s_ = found.executable->enqueue_s();
-  return Outputs(found.outputs, &found.result_names);
+  if (call == nullptr) return Outputs(found.outputs, &found.result_names);
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < found.outputs.size(); ++i)
+    outputs.push_back(fitted(found.outputs[i], call->results[i].shape));
+  return Outputs(std::move(outputs), &found.result_names);
 }
 
-void Session::check_bounds(const Compiled& compiled, const std::vector<Tensor>& inputs) {
-  const std::vector<Argument>& arguments = compiled.executable->signature().inputs;
-  for (const InputBound& bound : compiled.bounds) {
-    const auto found = std::ranges::find(arguments, bound.input, &Argument::name);
-    if (found == arguments.end()) continue;
-    const Literal& lengths = inputs[size_t(found - arguments.begin())].literal();
-    for (int64_t row = 0; row < lengths.elements(); ++row) {
-      const double length = lengths.element(row);
-      if (length >= 0 && length <= double(bound.most)) continue;
-      throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}",
-                        bound.input, row, int64_t(length), bound.most);
-    }
+const RoundedCall& Session::rounded(std::string_view graph, const std::vector<Type>& called) {
+  auto known = calls_.find(graph);
+  if (known == calls_.end()) known = calls_.emplace(std::string(graph), 0).first;
+  std::list<RoundedCall>& calls = known->second;
+  const auto same = std::ranges::find(calls, called, &RoundedCall::called);
+  if (same != calls.end()) {
+    calls.splice(calls.begin(), calls, same);
+  } else {
+    calls.push_front(round_call(model_, graph, called, traced_types(called), options_.round_up));
+    if (calls.size() > kCallsKept) calls.pop_back();
   }
+  return calls.front();
 }
 
 const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
   const OneThread::Inside here = inside();
-  return compiled(graph, inputs).report;
+  return compiled(graph, options_.round_up.empty() ? inputs : rounded(graph, inputs).inputs).report;
+}
+
+std::vector<Type> Session::traced_types(std::vector<Type> types) const {
+  // Under f64 the caller may bring f64 for the f32 of the graph.
+  for (Type& type : types) {
+    if (options_.compile.precision == "f64" && type.dtype == DType::f64) type.dtype = DType::f32;
+  }
+  return types;
 }
 
 Session::Compiled& Session::compiled(std::string_view graph, const std::vector<Type>& inputs) {
@@ -117,15 +129,9 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
     return kept.front();
   }
   Compiled now{.graph = std::string(graph), .inputs = inputs};
-  // Under f64 the caller may bring f64 for the f32 of the graph.
-  std::vector<Type> types = inputs;
-  for (Type& type : types) {
-    if (options_.compile.precision == "f64" && type.dtype == DType::f64) type.dtype = DType::f32;
-  }
-  TracedGraph traced = model_.trace(graph, types);
-  now.extents = std::move(traced.extents);
+  TracedGraph traced = model_.trace(graph, traced_types(inputs));
+  now.rules = rules_of(traced);
   now.result_names = std::move(traced.result_names);
-  now.bounds = std::move(traced.bounds);
   now.report.lap(&CompileReport::trace_s);
   now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
   const Signature& signature = now.executable->signature();
@@ -140,9 +146,9 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
 
 void Session::announce(const Compiled& before, const Compiled& now) const {
   std::string changes;
-  for (const auto& [name, extent] : now.extents) {
-    const auto old = before.extents.find(name);
-    if (old == before.extents.end() || old->second == extent) continue;
+  for (const auto& [name, extent] : now.rules.extents) {
+    const auto old = before.rules.extents.find(name);
+    if (old == before.rules.extents.end() || old->second == extent) continue;
     changes += fmt::format("{}{} {} -> {}", changes.empty() ? "" : ", ", name, old->second, extent);
   }
   options_.announce(fmt::format("compiled again: {}: {}", now.graph, changes));

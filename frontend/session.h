@@ -14,6 +14,7 @@
 #include "frontend/load_report.h"
 #include "frontend/model.h"
 #include "frontend/one_thread.h"
+#include "frontend/round_up.h"
 #include "runtime/state_store.h"
 
 namespace graphc {
@@ -24,6 +25,8 @@ struct SessionOptions {
   CompileOptions compile;
   uint64_t seed = 0;  ///< of initial values and of what is drawn while training
   int kept = 8;       ///< compiled shapes of a graph; the least recently used goes
+  /// The dims whose extents are rounded up, so that few are compiled for: frontend/round_up.h.
+  RoundUps round_up;
   /// Is told in one line when a graph is compiled for further shapes; by default it is written to
   /// stderr.
   std::function<void(const std::string& line)> announce;
@@ -107,10 +110,12 @@ class Session {
 
   const Target& target() const { return *target_; }
   const SessionOptions& options() const { return options_; }
+  Model& model() const { return model_; }
 
  private:
   struct Compiled;
-  static void check_bounds(const Compiled& compiled, const std::vector<Tensor>& inputs);
+  const RoundedCall& rounded(std::string_view graph, const std::vector<Type>& called);
+  std::vector<Type> traced_types(std::vector<Type> types) const;
   Compiled& compiled(std::string_view graph, const std::vector<Type>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
   /// The state; drawn when it is first asked for.
@@ -129,7 +134,8 @@ class Session {
   std::map<std::string, std::pair<Literal, std::string>, std::less<>> kept_;
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;
-  std::map<std::string, std::list<Compiled>, std::less<>> graphs_;  ///< most recently used first
+  std::map<std::string, std::list<Compiled>, std::less<>> graphs_;    ///< most recently used first
+  std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up
 };
 
 }  // namespace graphc

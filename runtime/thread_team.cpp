@@ -38,6 +38,17 @@ constexpr double kSecondsBeforeSleep = 100e-6;
 /// The team whose run the calling thread is in.
 thread_local const ThreadTeam* current_team = nullptr;
 
+/// Says of the calling thread that it is in a run of a team.
+class Inside {
+ public:
+  explicit Inside(const ThreadTeam* team) : outer_(std::exchange(current_team, team)) {}
+  ~Inside() { current_team = outer_; }
+  Inside(const Inside&) = delete;
+
+ private:
+  const ThreadTeam* outer_;
+};
+
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -148,6 +159,12 @@ void ThreadTeam::reset_barriers() {
 
 void ThreadTeam::run_call(Call call, void* target) {
   GRAPHC_CHECK(current_team != this, "a run inside a run of the same team");
+  if (size_ == 1) {
+    // Nobody to wait for or to wake, and nothing shared: callers of one team run side by side.
+    const Inside inside(this);
+    call(target, 0);
+    return;
+  }
   std::lock_guard lock(running_);
   if (pinned()) move_to(cpus_[0]);
   call_ = call;
@@ -155,9 +172,10 @@ void ThreadTeam::run_call(Call call, void* target) {
   remaining_.store(size_ - 1, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
-  const ThreadTeam* outer = std::exchange(current_team, this);
-  execute(0);
-  current_team = outer;
+  {
+    const Inside inside(this);
+    execute(0);
+  }
   spin_until([&] { return remaining_.load(std::memory_order_acquire) == 0; });
   if (!aborted_.load(std::memory_order_relaxed)) return;
   std::exception_ptr failure;
@@ -219,6 +237,7 @@ void ThreadTeam::spin_until(Ready ready) const {
 }
 
 bool ThreadTeam::meet(int thread) {
+  if (size_ == 1) return true;
   const uint64_t generation = ++members_[size_t(thread)].generation;
   for (int round = 0, distance = 1; round < rounds_; ++round, distance *= 2) {
     Slot* slots = &slots_[size_t(round) * size_t(size_)];

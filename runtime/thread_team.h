@@ -38,7 +38,8 @@ class ThreadTeam {
   /// Calls `function(thread)` on every thread, 0 on the caller's, and returns when all have
   /// returned. The caller is moved to the CPU that no worker has; its affinity stays its own. If
   /// calls throw, the others are released from barriers, and the exception of the lowest thread is
-  /// thrown here. Calls from several threads take turns; a call from inside a run is a defect.
+  /// thrown here. Calls from several threads take turns, those on a team of one do not; a call from
+  /// inside a run is a defect.
   template <typename Function>
   void run(Function&& function) {
     using Callee = std::remove_reference_t<Function>;

@@ -138,6 +138,25 @@ TEST(ThreadTeam, RunsFromSeveralThreadsTakeTurns) {
   EXPECT_EQ(counts[1], 1200);
 }
 
+TEST(ThreadTeam, CallersOfATeamOfOneRunSideBySide) {
+  ThreadTeam team(1);
+  std::atomic<int> inside{0};
+  std::atomic<bool> met{true};
+  const auto call = [&] {
+    team.run([&](int thread) {
+      ++inside;
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (inside < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      if (inside < 2) met = false;
+      team.barrier(thread);
+    });
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  EXPECT_TRUE(met);
+}
+
 TEST(ThreadTeam, ARunInsideARunIsADefect) {
   for (int size : {1, 2}) {
     ThreadTeam team(size);

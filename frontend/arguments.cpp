@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/arguments.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace graphc {
+namespace {
+
+/// Copies the elements at indices that both shapes have, from axis `axis` on.
+void copy_common(const Tensor& from, Tensor& to, int axis, int64_t at, int64_t to_at) {
+  const int64_t size = size_of(from.dtype());
+  const Shape& source = from.shape();
+  const Shape& target = to.shape();
+  int64_t inner = 1, to_inner = 1;
+  for (int i = axis + 1; i < source.rank(); ++i) {
+    inner *= source[i];
+    to_inner *= target[i];
+  }
+  const int64_t count = axis < source.rank() ? std::min(source[axis], target[axis]) : 1;
+  const bool whole = std::equal(source.begin() + std::min(axis + 1, source.rank()), source.end(),
+                                target.begin() + std::min(axis + 1, source.rank()));
+  if (whole) {
+    const int64_t bytes = count * inner * size;
+    if (bytes > 0)
+      std::memcpy(to.address() + to_at * size, from.address() + at * size, size_t(bytes));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    copy_common(from, to, axis + 1, at + i * inner, to_at + i * to_inner);
+}
+
+void check_lengths(const Tensor& input, const InputBound& bound) {
+  const Literal lengths = input.literal();
+  for (int64_t row = 0; row < lengths.elements(); ++row) {
+    const double length = lengths.element(row);
+    if (length >= 0 && length <= double(bound.most)) continue;
+    throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}", bound.input,
+                      row, int64_t(length), bound.most);
+  }
+}
+
+}  // namespace
+
+InputRules rules_of(const TracedGraph& traced) {
+  return {.extents = traced.extents, .bounds = traced.bounds, .lengths = traced.lengths};
+}
+
+std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& rules,
+                                 const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> arguments;
+  size_t next = 0;
+  for (const Argument& argument : signature.inputs) {
+    if (const auto dim = rules.lengths.find(argument.name); dim != rules.lengths.end()) {
+      arguments.emplace_back(Literal::of(int32_t(rules.extents.at(dim->second))));
+      continue;
+    }
+    Tensor input = inputs[next++];
+    for (const InputBound& bound : rules.bounds) {
+      if (bound.input == argument.name) check_lengths(input, bound);
+    }
+    input = fitted(input, argument.type.shape);
+    const DType wanted = argument.type.dtype;
+    if (input.dtype() != wanted && is_floating(wanted)) input = input.literal().converted(wanted);
+    arguments.push_back(std::move(input));
+  }
+  return arguments;
+}
+
+Tensor fitted(const Tensor& from, const Shape& shape) {
+  if (from.shape() == shape) return from;
+  Tensor to({from.dtype(), shape});
+  copy_common(from, to, 0, 0, 0);
+  return to;
+}
+
+}  // namespace graphc

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/shared_graph.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "frontend/arguments.h"
+#include "ir/spelling.h"
+
+namespace graphc {
+namespace detail {
+
+/// What runners share. Nothing of it changes once the first runner has been made, but under the
+/// lock: the derived forms of parameters are made then.
+struct SharedParts {
+  std::string name;
+  GraphPtr graph;
+  const Target* target = nullptr;
+  CompileOptions options;
+  std::vector<Type> inputs;
+  InputRules rules;
+  std::vector<std::string> result_names;
+  std::mutex making;
+  StateStore shared;                       ///< states that the graph only reads
+  std::map<std::string, Literal> written;  ///< the others, as they begin
+};
+
+struct RunnerParts {
+  std::shared_ptr<SharedParts> common;
+  std::unique_ptr<Executable> executable;
+  StateStore own;
+  std::vector<StoredState*> states;
+  std::vector<Tensor> outputs;
+
+  StoredState& state(std::string_view name) {
+    if (const auto found = own.find(name); found != own.end()) return found->second;
+    std::vector<std::string> names;
+    for (const auto& [known, value] : common->written) names.push_back(known);
+    throw input_error({}, "graph '{}' writes no state '{}'{}", common->name, name,
+                      did_you_mean(name, names));
+  }
+};
+
+}  // namespace detail
+
+namespace {
+
+void set(StoredState& state, const Literal& value) {
+  std::ranges::copy(value.converted(state.type().dtype).bytes(), state.change().address());
+}
+
+StoredState& add(StateStore& states, const std::string& name, const Literal& value) {
+  Tensor initial(value);
+  initial.make_unique();
+  return states.try_emplace(name, std::move(initial)).first->second;
+}
+
+}  // namespace
+
+SharedGraph::SharedGraph(Session& session, std::string_view graph, const std::vector<Type>& inputs)
+    : parts_(std::make_shared<detail::SharedParts>()) {
+  detail::SharedParts& parts = *parts_;
+  parts.target = &session.target();
+  if (parts.target != &targets::cpu && parts.target != &targets::reference) {
+    throw Error(
+        ErrorKind::usage, {},
+        fmt::format("a SharedGraph runs on the threads that call it: wanted a session for the "
+                    "target cpu or reference, found {}",
+                    parts.target->name));
+  }
+  parts.options = session.options().compile;
+  if (parts.target == &targets::cpu) parts.options.threads = 1;
+  const TracedGraph traced = session.model().trace(graph, inputs);
+  parts.name = graph;
+  parts.graph = traced.graph;
+  parts.inputs = inputs;
+  parts.rules = rules_of(traced);
+  parts.result_names = traced.result_names;
+  for (const Argument& state : signature_of(*parts.graph).states) {
+    const Literal value = session.state(state.name);
+    if (state.written) {
+      parts.written.emplace(state.name, value);
+    } else {
+      add(parts.shared, state.name, value);
+    }
+  }
+  runner();  // what cannot be compiled is an error here
+}
+
+Runner SharedGraph::runner() const {
+  auto made = std::make_unique<detail::RunnerParts>();
+  detail::SharedParts& common = *parts_;
+  made->common = parts_;
+  const std::lock_guard lock(common.making);
+  CompileReport report;
+  made->executable = compile(common.graph, *common.target, common.options, report);
+  const Signature& signature = made->executable->signature();
+  for (const Argument& state : signature.states) {
+    StoredState& stored = state.written ? add(made->own, state.name, common.written.at(state.name))
+                                        : common.shared.find(state.name)->second;
+    made->states.push_back(&stored);
+  }
+  std::vector<Tensor> inputs;
+  for (const Argument& input : signature.inputs) inputs.emplace_back(input.type);
+  for (const Argument& output : signature.outputs) made->outputs.emplace_back(output.type);
+  // Makes the derived forms of what is shared, under the lock; from now on they are only read.
+  made->executable->run(inputs, made->states, made->outputs);
+  Runner runner(std::move(made));
+  runner.reset();
+  return runner;
+}
+
+Runner::Runner(std::unique_ptr<detail::RunnerParts> parts) : parts_(std::move(parts)) {}
+Runner::Runner(Runner&&) noexcept = default;
+Runner& Runner::operator=(Runner&&) noexcept = default;
+Runner::~Runner() = default;
+
+Outputs Runner::run(const std::vector<Tensor>& inputs) {
+  const detail::SharedParts& common = *parts_->common;
+  std::vector<Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  if (types != common.inputs) {
+    const auto text = [](const std::vector<Type>& all) {
+      std::vector<std::string> words;
+      for (const Type& type : all) words.push_back(to_string(type));
+      return fmt::format("{}", fmt::join(words, ", "));
+    };
+    throw input_error({}, "graph '{}' was compiled for {}: found {}", common.name,
+                      text(common.inputs), text(types));
+  }
+  const Signature& signature = parts_->executable->signature();
+  for (size_t i = 0; i < parts_->outputs.size(); ++i) {
+    if (!parts_->outputs[i].is_unique()) parts_->outputs[i] = Tensor(signature.outputs[i].type);
+  }
+  parts_->executable->run(arguments_of(signature, common.rules, inputs), parts_->states,
+                          parts_->outputs);
+  return Outputs(parts_->outputs, &common.result_names);
+}
+
+void Runner::reset() {
+  for (const auto& [name, value] : parts_->common->written) set(parts_->state(name), value);
+}
+
+Literal Runner::state(std::string_view name) const { return parts_->state(name).home().copy(); }
+
+void Runner::set_state(std::string_view name, const Literal& value) {
+  StoredState& state = parts_->state(name);
+  if (value.type() != state.type()) {
+    throw input_error({}, "state '{}' is {}: found {}", name, to_string(state.type()),
+                      to_string(value.type()));
+  }
+  set(state, value);
+}
+
+}  // namespace graphc

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared graphs: a compiled graph in several threads at once.
+#include "frontend/shared_graph.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "frontend/graphc.h"
+#include "models/random_inputs.h"
+#include "tests/testing/expect_error.h"
+
+namespace graphc {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+/// A GRU that goes on where the call before ended, and a graph that trains it.
+struct Listener {
+  Model model{"listener"};
+  Gru gru{model, "gru", 12, 40};
+  Linear out{model, "out", 40, 5};
+
+  Listener() {
+    model.graph("listen", [this](Inputs& in) {
+      const Value x = in("x", f32, {"steps", "batch", 12});
+      State h = in.state("h", {x.shape()[1], 40});
+      const Value y = gru.run(x, h, {.lengths = in.length("steps")});
+      return Results{{"y", softmax(out(y))}, {"h", h}};
+    });
+    model.graph("train", Mode::training, [this](Inputs& in) {
+      const Value x = in("x", f32, {6, 2, 12}), y = in("y", i32, {6, 2});
+      const Value loss = mean(cross_entropy(out(gru(x)), y));
+      minimize(loss, model.params(), Adam{.rate = 0.05});
+      return loss;
+    });
+  }
+};
+
+const Type kSound{DType::f32, {3, 2, 12}};
+
+Tensor sound(int64_t i) { return random_uniform(kSound.shape, uint64_t(100 + i)); }
+
+/// What `count` calls in a row give, as copies.
+template <typename Call>
+std::vector<Literal> results(int64_t first, int64_t count, Call&& call) {
+  std::vector<Literal> all;
+  for (int64_t i = 0; i < count; ++i) {
+    const Outputs outputs = call(sound(first + i));
+    all.push_back(outputs["y"].copy());
+  }
+  return all;
+}
+
+class SharedGraphs : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Targets, SharedGraphs, ::testing::Values("cpu", "reference"));
+
+TEST_P(SharedGraphs, GiveWhatTheSessionGives) {
+  Listener listener;
+  Session session(listener.model, {.target = GetParam(), .seed = 1});
+  const SharedGraph shared(session, "listen", {kSound});
+  Runner first = shared.runner(), second = shared.runner();
+  const auto wanted = results(0, 4, [&](const Tensor& x) { return session("listen", x); });
+  EXPECT_EQ(results(0, 4, first), wanted);
+  EXPECT_EQ(first.state("h"), session.state("h"));
+  // What one carries is no other's.
+  EXPECT_EQ(results(0, 4, second), wanted);
+  second.reset();
+  EXPECT_EQ(results(0, 4, second), wanted);
+  EXPECT_NE(results(0, 4, second), wanted);
+  second.set_state("h", Literal::zeros(second.state("h").type()));
+  EXPECT_EQ(results(0, 4, second), wanted);
+}
+
+TEST_P(SharedGraphs, RunInSeveralThreadsWhileTheSessionTrains) {
+  const bool slow = std::string_view(GetParam()) == "reference";
+  const int64_t threads = slow ? 2 : 4, runs = slow ? 3 : 200;
+  Listener listener;
+  Session session(listener.model, {.target = GetParam(), .seed = 1});
+  const SharedGraph shared(session, "listen", {kSound});
+  std::vector<std::vector<Literal>> wanted, found(static_cast<size_t>(threads));
+  for (int64_t i = 0; i < threads; ++i) {
+    Runner runner = shared.runner();
+    wanted.push_back(results(1000 * i, runs, runner));
+  }
+  std::vector<std::thread> serving;
+  for (int64_t i = 0; i < threads; ++i) {
+    serving.emplace_back([&, i] {
+      Runner runner = shared.runner();
+      found[size_t(i)] = results(1000 * i, runs, runner);
+    });
+  }
+  for (int64_t i = 0; i < runs; ++i)
+    session("train", random_uniform({6, 2, 12}, 7), random_integers({6, 2}, 5, 7));
+  for (std::thread& thread : serving) thread.join();
+  for (int64_t i = 0; i < threads; ++i) EXPECT_EQ(found[size_t(i)], wanted[size_t(i)]);
+  // One made now has what was learnt.
+  const SharedGraph later(session, "listen", {kSound});
+  Runner runner = later.runner();
+  EXPECT_NE(results(0, 1, runner)[0], wanted[0][0]);
+}
+
+TEST(SessionsOfOneThread, RunSideBySide) {
+  std::vector<double> losses(4, 0);
+  const auto train = [&](size_t i) {
+    Listener listener;
+    Session session(listener.model, {.target = "cpu", .compile = {.threads = 1}, .seed = i % 2});
+    for (int run = 0; run < 50; ++run)
+      losses[i] =
+          session("train", random_uniform({6, 2, 12}, 7), random_integers({6, 2}, 5, 7)).scalar();
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 4; ++i) threads.emplace_back(train, i);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(losses[0], losses[2]);
+  EXPECT_EQ(losses[1], losses[3]);
+  EXPECT_NE(losses[0], losses[1]);
+  EXPECT_LT(losses[0], 1);
+}
+
+TEST(SharedGraphOfTheUser, ErrorsSayWhatIsWanted) {
+  Listener listener;
+  Session session(listener.model, {.target = "cpu"});
+  const SharedGraph shared(session, "listen", {kSound});
+  Runner runner = shared.runner();
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { runner(random_uniform({4, 2, 12}, 1)); }),
+            "graph 'listen' was compiled for f32[3,2,12]: found f32[4,2,12]");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { runner.state("gru.w"); }),
+            "graph 'listen' writes no state 'gru.w'");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { runner.set_state("h", Literal::of(1.0f)); }),
+            "state 'h' is f32[2,40]: found f32[]");
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { SharedGraph(session, "lissten", {kSound}); }),
+              HasSubstr("has no graph 'lissten'"));
+}
+
+}  // namespace
+}  // namespace graphc
