@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A character model, stopped and resumed: `example-char-lm TEXT STATE STEPS` goes on from STATE, if
+// there is such a file, trains so many steps and writes it. A run in two parts ends with the same
+// loss, to the last bit, as one in one go: STATE has the optimizer's slots and its count of steps.
+#include <filesystem>
+
+#include "models/examples/example.h"
+#include "runtime/files/files.h"
+
+using namespace graphc;
+
+namespace {
+
+constexpr int64_t kSteps = 32, kBatch = 16, kHidden = 64;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string text = read_file(argv[1]), path = argv[2];
+  Model m("char-lm");
+  const Embedding letters(m, "letters", 128, kHidden);
+  const Lstm lstm(m, "lstm", kHidden, kHidden);
+  const Linear out(m, "out", kHidden, 128);
+  m.graph("train", Mode::training, [&](Inputs& in) {
+    const Value x = in("x", i32, {kSteps, kBatch}), y = in("y", i32, {kSteps, kBatch});
+    State done = in.state("done", {i64, {}});
+    done = done + 1;
+    const Value loss = mean(cross_entropy(out(lstm(letters(x))), y));
+    minimize(loss, m.params(), Adam{.rate = 0.01});
+    return loss;
+  });
+  Session session(m);
+  const Type batch{i32, {kSteps, kBatch}};
+  session.compile("train", {batch, batch});  // declares what the optimizer keeps
+  if (std::filesystem::exists(path)) session.load(path);
+
+  const auto step = [&] {
+    // Which part of the text is read depends on the number of steps done, and on nothing else.
+    Numbers numbers(uint64_t(session.state("done").element(0)));
+    std::vector<int32_t> x(size_t(kSteps * kBatch)), y = x;
+    for (int64_t row = 0; row < kBatch; ++row) {
+      const auto start = numbers.below(int32_t(text.size()) - int32_t(kSteps) - 1);
+      for (int64_t t = 0; t < kSteps; ++t) {
+        x[size_t(t * kBatch + row)] = text[size_t(start + t)] & 127;
+        y[size_t(t * kBatch + row)] = text[size_t(start + t + 1)] & 127;
+      }
+    }
+    return session("train", integers(x, batch.shape), integers(y, batch.shape)).scalar();
+  };
+  if (timed(argc, argv, [&] { step(); })) return 0;
+  double loss = 0;
+  for (int i = 0; i < std::stoi(argv[3]); ++i) loss = step();
+  session.save(path, true);
+  fmt::print("step {}  loss {:.9g}\n", session.state("done").element(0), loss);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the examples share: repeatable numbers to make data of, and the time of a step.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "frontend/graphc.h"
+#include "runtime/clock.h"
+
+namespace graphc {
+
+/// The same sequence everywhere: integers 0 .. below - 1.
+class Numbers {
+ public:
+  explicit Numbers(uint64_t seed) : state_(seed) {}
+  int32_t below(int32_t limit) {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return int32_t((state_ >> 33) % uint64_t(limit));
+  }
+
+ private:
+  uint64_t state_;
+};
+
+inline Literal integers(const std::vector<int32_t>& values, const Shape& shape) {
+  return Literal(std::span<const int32_t>(values), shape);
+}
+inline Literal floats(const std::vector<float>& values, const Shape& shape) {
+  return Literal(std::span<const float>(values), shape);
+}
+
+/// With `--time` among the arguments: prints the median time of a step, and the program is done.
+inline bool timed(int argc, char** argv, const std::function<void()>& step) {
+  if (argc < 2 || std::string_view(argv[argc - 1]) != "--time") return false;
+  for (int i = 0; i < 20; ++i) step();
+  std::vector<double> seconds;
+  for (int i = 0; i < 200; ++i) {
+    const double start = steady_seconds();
+    step();
+    seconds.push_back(steady_seconds() - start);
+  }
+  std::ranges::nth_element(seconds, seconds.begin() + 100);
+  fmt::print("{:.3f} ms a step\n", 1000 * seconds[100]);
+  return true;
+}
+
+}  // namespace graphc
