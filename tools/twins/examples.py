@@ -160,10 +160,10 @@ def char_lm():
 
 
 def milliseconds(step):
-    for _ in range(20):
+    for _ in range(5):
         step()
     times = []
-    for _ in range(200):
+    for _ in range(40):
         start = time.perf_counter()
         step()
         times.append(time.perf_counter() - start)
