@@ -61,7 +61,8 @@ void clear_code_cache() {
 }
 
 CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
-                           std::shared_ptr<ThreadTeam> team, Factors factors)
+                           std::shared_ptr<ThreadTeam> team, ThreadTeam& compilers,
+                           Factors factors)
     : team_(std::move(team)), code_(std::make_unique<Code>()) {
   double clock = steady_seconds();
   const auto lap = [&clock] {
@@ -75,7 +76,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
   code_->cache = cache_for(cpu);
   times_.link_s += lap();
   std::lock_guard lock(code_->cache->mutex);
-  compile_missing(cpu);
+  compile_missing(cpu, compilers);
   times_.link_s += lap() - times_.emit_s - times_.codegen_s;
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan_.programs) {
@@ -92,7 +93,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
   code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_, cpu.matrix_tiles);
 }
 
-void CompiledPlan::compile_missing(const CpuFeatures& cpu) {
+void CompiledPlan::compile_missing(const CpuFeatures& cpu, ThreadTeam& compilers) {
   std::vector<const NestProgram*> missing;
   for (const NestProgram& program : plan_.programs) {
     if (!code_->cache->functions.contains(key_of(program))) missing.push_back(&program);
@@ -101,10 +102,10 @@ void CompiledPlan::compile_missing(const CpuFeatures& cpu) {
   times_.cache_hits = int64_t(plan_.programs.size() - missing.size());
   if (missing.empty()) return;
   std::vector<ObjectCode> objects(missing.size());
-  std::vector<double> emit_s(size_t(team_->size()), 0), codegen_s = emit_s;
+  std::vector<double> emit_s(size_t(compilers.size()), 0), codegen_s = emit_s;
   std::atomic<size_t> next{0};
   const double begun = steady_seconds();
-  team_->run([&](int thread) {
+  compilers.run([&](int thread) {
     for (size_t i = next++; i < missing.size(); i = next++) {
       const double start = steady_seconds();
       CodeModule module(cpu, kSymbol);

@@ -28,10 +28,12 @@ struct CompiledPlanTimes {
 class CompiledPlan {
  public:
   /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for what the
-  /// CPU target has no kernel for, ErrorKind::resource when there is no memory for the plan.
-  /// Products are of factors rounded to `factors`.
+  /// CPU target has no kernel for, ErrorKind::resource when there is no memory for the plan. `team`
+  /// walks the plan, and `compilers` make its code. Products are of factors rounded to `factors`.
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team,
-               Factors factors = Factors::as_stored);
+               ThreadTeam& compilers, Factors factors = Factors::as_stored);
+  CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team)
+      : CompiledPlan(kernels, cpu, team, *team) {}
   ~CompiledPlan();
 
   /// Runs the step over the memory of inputs, states and outputs, in the graph's order. Makes the
@@ -50,8 +52,8 @@ class CompiledPlan {
   };
 
   void refresh_forms(std::span<StoredState* const> states);
-  /// Emits and compiles the nests that the process has no code for, on all threads of the team.
-  void compile_missing(const CpuFeatures& cpu);
+  /// Emits and compiles the nests that the process has no code for.
+  void compile_missing(const CpuFeatures& cpu, ThreadTeam& compilers);
 
   Plan plan_;
   CompiledPlanTimes times_;

@@ -11,6 +11,7 @@
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
+#include "ir/scan.h"
 #include "runtime/cores.h"
 
 namespace graphc {
@@ -50,9 +51,11 @@ class CpuExecutable : public Executable {
 std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOptions& options,
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
-  const int threads = options.threads > 0 ? options.threads : default_thread_count();
+  // All threads compile, also what one alone will run.
+  const auto compilers = team_of(options.threads > 0 ? options.threads : default_thread_count());
   auto program = std::make_unique<cpu::CompiledPlan>(
-      *kernels, cpu::cpu_of(options), team_of(threads), cpu::factors_of(options.precision));
+      *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
+      cpu::factors_of(options.precision));
   report.lap(&CompileReport::allocate_s);
   const cpu::CompiledPlanTimes& times = program->times();
   report.plan_s += times.plan_s;
@@ -65,6 +68,30 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   report.cache_hits += times.cache_hits;
   report.peak_bytes = program->plan().arena_bytes;
   return std::make_unique<CpuExecutable>(signature_of(*graph), std::move(program));
+}
+
+/// Some ten microseconds of one core: to wake a thread takes up to fifty.
+constexpr double kWorkOfOneThread = 300e3;
+
+/// The multiply-adds of a graph's products, and the elements of all else.
+double work_of(const Graph& graph) {
+  double work = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::input) || node.is(ops::constant)) continue;
+    if (node.is(ops::scan)) {
+      work += double(Scan(node).steps()) * work_of(Scan(node).body());
+      continue;
+    }
+    for (const GraphPtr& region : node.regions) work += work_of(*region);
+    if (!node.regions.empty()) continue;
+    double each = 1;
+    if (node.is(ops::matmul)) {
+      const Shape& a = node.operands[0].shape();
+      each = double(a[node.attributes.get_bool("transpose_a", false) ? -2 : -1]);
+    }
+    for (const Type& type : node.types) work += each * double(type.shape.elements());
+  }
+  return work;
 }
 
 std::vector<std::string> names_of_cpus() {
@@ -81,6 +108,11 @@ namespace cpu {
 
 CpuFeatures cpu_of(const CompileOptions& options) {
   return options.architecture.empty() ? host_cpu() : cpu_named(options.architecture);
+}
+
+int team_size(const Graph& kernels, const CompileOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return work_of(kernels) < kWorkOfOneThread ? 1 : default_thread_count();
 }
 
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,

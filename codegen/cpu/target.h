@@ -20,6 +20,11 @@ CpuFeatures cpu_of(const CompileOptions& options);
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
 
+/// How many threads walk the plan of these kernels: as many as the options say, by default the
+/// cores the process may use, or one where there is so little to do that one has done it before a
+/// thread that sleeps has woken up.
+int team_size(const Graph& kernels, const CompileOptions& options);
+
 /// What show() shows: the kernels with their analysis, the plan of memory and calls, LLVM IR,
 /// assembly.
 inline constexpr std::array<std::string_view, 4> kStages{"kernels", "plan", "llvm", "asm"};
