@@ -20,7 +20,7 @@ std::vector<std::string> all_documents() {
     if (entry.path().extension() == ".md")
       paths.push_back(entry.path().lexically_relative(root).generic_string());
   };
-  for (const char* folder : {"", "models/tour"}) {
+  for (const char* folder : {"", "models/examples", "models/tour"}) {
     for (const auto& entry : filesystem::directory_iterator(root / folder)) add(entry);
   }
   for (const auto& entry : filesystem::recursive_directory_iterator(root / "docs")) add(entry);

@@ -72,8 +72,9 @@ INSTANTIATE_TEST_SUITE_P(Files, DocumentsCpu, ::testing::ValuesIn(documents_with
 
 TEST(DocumentsThatRun, AreWhatANewcomerReads) {
   const std::vector<std::string> paths = documents_with_commands();
-  for (const char* path : {"README.md", "docs/dumps.md", "docs/errors.md", "docs/limits.md",
-                           "docs/memory-threads-determinism.md", "models/tour/README.md"})
+  for (const char* path :
+       {"README.md", "docs/dumps.md", "docs/errors.md", "docs/limits.md",
+        "docs/memory-threads-determinism.md", "models/examples/README.md", "models/tour/README.md"})
     EXPECT_NE(std::ranges::find(paths, path), paths.end()) << path;
 }
 
