@@ -25,8 +25,9 @@ namespace {
 
 struct Options {
   std::string what, target, variants = "fused", cache = "cold", json;
-  std::vector<std::string> parameters;
+  std::vector<std::string> parameters, inputs;
   CompileOptions compile;
+  commands::ArgumentOptions arguments;
   commands::GivenOptions given;
   Settings settings;
   bool markdown = false;
@@ -44,6 +45,11 @@ Subjects subjects_of(const Options& options) {
     throw commands::usage_error("{} is a file: parameters such as '{}' have no meaning",
                                 options.what, options.parameters[0]);
   }
+  commands::ArgumentOptions arguments = options.arguments;
+  arguments.given = commands::assignments(options.inputs, "--input");
+  if (!file && (!arguments.given.empty() || arguments.scale != 1))
+    throw commands::usage_error("--input and --scale are of a file: '{}' draws its own",
+                                options.what);
   const GraphReader read = [content = file ? commands::read_text(options.what) : "",
                             path = options.what] { return commands::parse_module(content, path); };
   const std::vector<std::string> variants = split_list(options.variants, "--variant");
@@ -60,7 +66,7 @@ Subjects subjects_of(const Options& options) {
         subjects.push_back(model_subject(options.what, assignments, options.target, compile));
         continue;
       }
-      for (auto& subject : file_subjects(options.what, read, options.target, compile))
+      for (auto& subject : file_subjects(options.what, read, options.target, compile, arguments))
         subjects.push_back(std::move(subject));
     }
   }
@@ -165,6 +171,7 @@ void add_options(CLI::App& app, Options& options) {
                  "timed compilations; they stop after 2 seconds")
       ->check(commands::whole_number(1))
       ->capture_default_str();
+  commands::add_argument_options(app, options.inputs, options.arguments.scale);
   app.add_option("--cache", options.cache, "kernel caches before a compilation: cold or warm")
       ->check(CLI::IsMember({"cold", "warm"}))
       ->capture_default_str();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integers graphc check draws: indices where a graph uses them as such.
+// What graphc check draws: integers that are indices where a graph uses them as such, weights by
+// the terms of their products.
 #include "tools/commands/arguments.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "tools/commands/compare.h"
+#include "tools/commands/fan_in.h"
 #include "tools/commands/wanted_runs.h"
 
 namespace graphc::commands {
@@ -60,9 +62,63 @@ TEST(IndexLimits, OfCompositesAndStates) {
                 return gather(%t, %last)
               })"),
               ElementsAre(3, 0, 3));
-  const std::vector<int64_t> labels =
-      limits("graph @f(%x: f32[2,5], %i: i32[2]) { return cross_entropy(%x, %i) }");
-  EXPECT_EQ(labels[1], 5);
+}
+
+TEST(IndexLimits, OfLabels) {
+  EXPECT_THAT(limits("graph @f(%x: f32[2,5], %i: i32[2]) { return cross_entropy(%x, %i) }"),
+              ElementsAre(0, 5));
+  EXPECT_THAT(limits("graph @f(%i: i32[2]) { return one_hot(%i) {depth = 3} }"), ElementsAre(3));
+}
+
+std::vector<int64_t> terms(const std::string& text) { return fan_ins(*parse_graph(text)); }
+
+TEST(FanIns, OfTheFactorThatIsAState) {
+  EXPECT_THAT(terms(R"(graph @f(%x: f32[7,5]) state (%w: f32[5,3], %b: f32[3], %v: f32[7,2]) {
+                %y = add(matmul(%x, %w), %b)
+                return matmul(%v, %y) {transpose_a = true}, matmul(%v, %y) {transpose_a = true}
+              })"),
+              ElementsAre(0, 5, 0, 7));
+  EXPECT_THAT(terms(R"(graph @f(%x: f32[5,3]) state (%w: f32[4,5]) {
+                return matmul(%w, relu(matmul(transpose(%w) {permutation = [1,0]}, matmul(%w, %x))))
+              })"),
+              ElementsAre(0, 5));
+}
+
+TEST(FanIns, OfTheSecondOfTwoInputsAndWhatIsMadeOfLeaves) {
+  EXPECT_THAT(terms(R"(graph @f(%x: f32[7,5], %v: f32[6,5], %gain: f32[]) {
+                return matmul(%x, mul(%v, %gain)) {transpose_b = true}
+              })"),
+              ElementsAre(0, 5, 5));
+}
+
+TEST(FanIns, OfWhatALoopCapturesNotOfWhatItSlicesOrCarries) {
+  EXPECT_THAT(terms(R"(graph @f(%x: f32[9,2,5], %h0: f32[2,4], %u: f32[4,4]) state (%w: f32[5,4]) {
+                %y, %h.end = scan %x.t in %x carry %h = %h0 with %w, %u {
+                  %h.1 = tanh(add(matmul(%x.t, %w), matmul(%h, %u)))
+                  next %h = %h.1
+                  emit %h.1
+                }
+                return %y
+              })"),
+              ElementsAre(0, 0, 4, 5));
+  EXPECT_THAT(terms(R"(graph @f(%x: f32[9,2,5], %h: f32[2,4], %c: f32[2,4])
+                  state (%w: f32[5,16], %u: f32[4,16], %b: f32[16]) {
+                %y, %h.end, %c.end = lstm(%x, %h, %c, %w, %u, %b)
+                return %y
+              })"),
+              ElementsAre(0, 0, 0, 5, 4, 0));
+}
+
+TEST(DrawnArguments, AreSmallWhereTheyAreWeightsAndAreWhatIsGiven) {
+  const GraphPtr graph = parse_graph(R"(graph @f(%x: f32[40,100]) state (%w: f32[100,40],
+      %k: f32[2]) { return matmul(%x, %w), %k })");
+  const Drawing drawing = drawing_of(*graph, *graph, {.scale = 0.5, .given = {{"k", "3"}}});
+  const Arguments drawn = draw_arguments(*graph, 1, drawing);
+  EXPECT_LE(magnitude(drawn.inputs[0]), 0.5);
+  EXPECT_GT(magnitude(drawn.inputs[0]), 0.45);
+  EXPECT_LE(magnitude(drawn.states.at("w")), 0.05);
+  EXPECT_GT(magnitude(drawn.states.at("w")), 0.045);
+  EXPECT_EQ(drawn.states.at("k").to_text(), "[3, 3]");
 }
 
 TEST(DrawnArguments, StayBelowTheirLimits) {
@@ -81,7 +137,7 @@ TEST(WantedRuns, GoOnWithTheStatesThatTheRunBeforeLeft) {
     next %s = add(%s, %x)
     return mul(%s, %k)
   })");
-  WantedRuns runs(*graph, 3, 1, Precision::f32, 0x1p-24);
+  WantedRuns runs(*graph, drawing_of(*graph, *graph), 3, 1, Precision::f32, 0x1p-24);
   ASSERT_EQ(runs.runs(), 3);
   for (int64_t run = 0; run < 3; ++run) {
     const auto& before = run == 0 ? runs.first_states() : runs.wanted(run - 1).states;
@@ -98,7 +154,7 @@ TEST(WantedRuns, ComputedIndicesStayInTheirTables) {
   const GraphPtr graph = parse_graph(R"(graph @f(%t: f32[4], %i: i32[50]) {
     return gather(%t, add(%i, 3))
   })");
-  WantedRuns runs(*graph, 2, 1, Precision::f32, 0x1p-24);
+  WantedRuns runs(*graph, drawing_of(*graph, *graph), 2, 1, Precision::f32, 0x1p-24);
   EXPECT_EQ(magnitude(runs.inputs(1)[1]), 0);
 }
 

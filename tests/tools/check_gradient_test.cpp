@@ -66,6 +66,47 @@ TEST(CheckGradient, AnotherSeedIsAnotherPoint) {
   EXPECT_EQ(check(graph, "--seed=2").code, 0);
 }
 
+/// A network that is right and, with large weights, chaotic: a recurrence of 100 steps.
+constexpr const char* kLong = R"(
+    graph @rnn(%x: f32[100,2,8], %h0: f32[2,64]) state (%w: f32[8,64], %u: f32[64,64]) {
+      %y, %h.end = scan %x.t in %x carry %h = %h0 with %w, %u {
+        %h.1 = tanh(add(matmul(%x.t, %w), matmul(%h, %u)))
+        next %h = %h.1
+        emit %h.1
+      }
+      return %h.end
+    })";
+
+TEST(CheckGradient, ALongRecurrenceAgreesAndNeedsNoSmallerNumbers) {
+  const Ran ran = check(kLong);
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_THAT(ran.out, Not(HasSubstr("ill-conditioned")));
+}
+
+TEST(CheckGradient, SaysWhereDifferencesTellNothing) {
+  const Ran ran = check(kLong, "--scale=8 --input x=0.01");
+  EXPECT_EQ(ran.code, 0) << ran.out;
+  EXPECT_THAT(ran.out, AllOf(ContainsRegex("  %u [^\n]*  ill-conditioned: another step has it "),
+                             HasSubstr("try --scale=0.1"), Not(HasSubstr("they differ"))));
+}
+
+TEST(CheckGradient, AdaptsTheStepToAKinkNearby) {
+  // 2e-5 from the point where the derivative is another: nearer than the first step.
+  const char* near = "graph @f(%x: f32[]) { return relu(sub(%x, 0.49998)) }";
+  EXPECT_EQ(check(near, "--input x=0.5").code, 0) << check(near, "--input x=0.5").out;
+  const Ran at = check(near, "--input x=0.49998");
+  EXPECT_EQ(at.code, 4) << at.out;
+  EXPECT_THAT(at.out, HasSubstr("they differ"));
+}
+
+TEST(CheckGradient, ASmallDerivativeIsNotTakenForRight) {
+  const Ran ran = check(R"(
+    graph @f(%x: f32[4], %y: f32[4]) {
+      return mul(sum(mul(%x, add(%y, mul(1e-3, stop_gradient(%y))))) {axes = [0]}, 1e-5)
+    })");
+  EXPECT_EQ(ran.code, 4) << ran.out;
+}
+
 TEST(CheckGradient, RefusesWhatHasNoDerivative) {
   const Ran integers = check("graph @f(%x: f32[3]) { return greater(%x, 0.) }");
   EXPECT_EQ(integers.code, 3);

@@ -196,6 +196,20 @@ graph @look(%x: f32[8]) {
     EXPECT_FALSE(rows[1].contains(absent)) << absent;
 }
 
+TEST(GraphcBenchCpu, AFileTakesItsInputsAndDrawsIndicesInsideTheirTables) {
+  const TemporaryFolder folder;
+  const auto file = folder.add("rows.graph", R"(
+graph @rows(%t: f32[1,3], %i: i32[4], %n: i32[]) { return gather(%t, add(%i, %n)) }
+)");
+  const std::string measure = file.string() + " --threads=1 --repeat=2 --input ";
+  EXPECT_EQ(bench(measure + "n=0 --scale=0.5").code, 0);
+  const Ran outside = bench(measure + "n=1");
+  EXPECT_EQ(outside.code, 3);
+  EXPECT_THAT(outside.err, HasSubstr("index"));
+  EXPECT_EQ(bench(measure + "m=1").code, 2);
+  EXPECT_EQ(bench("lstm-layer hidden=3 --input x=1").code, 2);
+}
+
 TEST(GraphcBenchCpu, AJsonFileComesBesideTheTable) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "rows.json";

@@ -224,6 +224,24 @@ TEST(GraphcTool, CheckComparesGradientsWithDifferences) {
   EXPECT_THAT(differs.out, HasSubstr("they differ"));
 }
 
+TEST(GraphcTool, CheckTakesInputsAsRunDoes) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "i.npy").string();
+  write_npy(path, Literal(std::vector<int32_t>{0, 4}, {2}));
+  const char* graph =
+      "graph @f(%t: f32[5], %i: i32[2]) { return gather(%t, add(%i, 0)) }"
+      "graph @g(%x: f32[2]) { return tanh(%x) }";
+  const std::string check = "check - --target=reference --input i=@" + path;
+  EXPECT_EQ(graphc(check + " --input x=0.5 --input t=2", graph).code, 0);
+  const Ran unknown = graphc(check + " --input y=0.5", graph);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("error: --input: there is no input or state 'y'"));
+  const Ran wrong = graphc("check - --target=reference --input x=@" + path, graph);
+  EXPECT_EQ(wrong.code, 3);
+  EXPECT_THAT(wrong.err, HasSubstr("i.npy: 'x' is f32[2]: found i32[2]"));
+  EXPECT_EQ(graphc("check - --scale=-1", graph).code, 2);
+}
+
 TEST(GraphcTool, TrainWritesALogAndReadsParameters) {
   const TemporaryFolder folder;
   const std::string log = (folder.path() / "log.jsonl").string();

@@ -4,27 +4,19 @@
 #include <deque>
 
 #include "ir/verify.h"
-#include "models/random_inputs.h"
 #include "tools/bench/subject.h"
 
 namespace graphc::bench {
 namespace {
 
-/// Floats are uniform in [0, 1); integers are 0 or 1, so that they are rows of any table that has
-/// two.
-Tensor random_tensor(const Type& type, uint64_t seed) {
-  if (is_floating(type.dtype))
-    return Tensor(random_uniform(type.shape, seed).literal().converted(type.dtype));
-  return Tensor(random_integers(type.shape, 2, seed).literal().converted(type.dtype));
-}
+using commands::Arguments;
+using commands::Drawing;
 
-std::vector<Tensor> random_tensors(const Values& values, const std::string& precision,
-                                   uint64_t seed) {
+/// The values as the target stores them.
+std::vector<Tensor> stored(const std::vector<Literal>& values, const std::string& precision) {
   std::vector<Tensor> tensors;
-  for (Value value : values) {
-    const uint64_t own = seed * values.size() + tensors.size();
-    tensors.push_back(random_tensor(stored_type(value.type(), precision), own));
-  }
+  for (const Literal& value : values)
+    tensors.emplace_back(value.converted(stored_type(value.type(), precision).dtype));
   return tensors;
 }
 
@@ -34,18 +26,25 @@ bool takes_gradients(const Graph& graph) {
 
 class FileSubject : public Subject {
  public:
-  FileSubject(Configuration configuration, GraphReader read, GraphPtr graph)
+  FileSubject(Configuration configuration, GraphReader read, GraphPtr graph,
+              const commands::ArgumentOptions& arguments)
       : Subject(std::move(configuration)),
         read_(std::move(read)),
         drawn_(std::move(graph)),
-        call_(!drawn_->next().empty() || takes_gradients(*drawn_) ? Call::train : Call::forward),
-        initial_(random_tensors(drawn_->states(), precision(), 0)) {}
+        drawing_(commands::drawing_of(*drawn_, *commands::without_grad(drawn_), arguments)),
+        call_(!drawn_->next().empty() || takes_gradients(*drawn_) ? Call::train : Call::forward) {
+    const Arguments first = draw_arguments(*drawn_, 0, drawing_);
+    std::vector<Literal> states;
+    for (Value state : drawn_->states()) states.push_back(first.states.at(state.name()));
+    initial_ = stored(states, precision());
+  }
 
   bool has(Call call) const override { return call == call_; }
   std::optional<Work> work() const override { return std::nullopt; }
 
   std::vector<Tensor> random_inputs(Call, uint64_t seed) const override {
-    return random_tensors(drawn_->inputs(), precision(), seed + 1);
+    const uint64_t own = (seed + 1) * (drawn_->inputs().size() + drawn_->states().size());
+    return stored(draw_arguments(*drawn_, own, drawing_).inputs, precision());
   }
 
   void forget() override {
@@ -82,6 +81,7 @@ class FileSubject : public Subject {
 
   GraphReader read_;
   GraphPtr drawn_;  ///< says what is drawn; it is read again in the clock
+  Drawing drawing_;
   Call call_;
   std::vector<Tensor> initial_;
   std::unique_ptr<Executable> executable_;
@@ -96,9 +96,11 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
                                                     const CompileOptions& options,
+                                                    const commands::ArgumentOptions& arguments,
                                                     const GivenParameters& given) {
   const Module module = read();
   verify(module);
+  commands::check_given(arguments.given, module.graphs);
   std::vector<std::unique_ptr<Subject>> subjects;
   for (const GraphPtr& graph : module.graphs) {
     Configuration configuration{.workload = name,
@@ -110,7 +112,8 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
       configuration.parameters = given.all;
       configuration.given = given.text;
     }
-    subjects.push_back(std::make_unique<FileSubject>(std::move(configuration), read, graph));
+    subjects.push_back(
+        std::make_unique<FileSubject>(std::move(configuration), read, graph, arguments));
   }
   return subjects;
 }

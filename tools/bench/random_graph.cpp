@@ -112,7 +112,7 @@ std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& as
     return parse(random_graph_text(nodes, seed), random_graph_name);
   };
   const GivenParameters given{parameters.entries(), fmt::format("{}", fmt::join(assignments, " "))};
-  auto subjects = file_subjects(std::string(random_graph_name), read, target, options, given);
+  auto subjects = file_subjects(std::string(random_graph_name), read, target, options, {}, given);
   return std::move(subjects[0]);
 }
 

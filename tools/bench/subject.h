@@ -14,6 +14,7 @@
 #include "codegen/target.h"
 #include "models/parameters.h"
 #include "models/program.h"
+#include "tools/commands/arguments.h"
 
 namespace graphc::bench {
 
@@ -73,11 +74,13 @@ struct GivenParameters {
 };
 
 /// One subject for each graph of a file, called `name`. A graph that assigns states or takes
-/// gradients is a training step, any other a forward call. A call counts as one example.
+/// gradients is a training step, any other a forward call. A call counts as one example. Throws
+/// ErrorKind::usage when an argument is given that no graph has.
 std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
                                                     const CompileOptions& options,
+                                                    const commands::ArgumentOptions& arguments = {},
                                                     const GivenParameters& given = {});
 
 /// A training graph of about so many nodes, for the compiler's times: layers drawn by the seed, a

@@ -2,10 +2,14 @@
 #include "tools/commands/arguments.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/composite.h"
 #include "ir/scan.h"
 #include "models/random_inputs.h"
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+#include "tools/commands/fan_in.h"
 
 namespace graphc::commands {
 namespace {
@@ -49,7 +53,8 @@ class Backwards {
   void visit(const Node& node) {
     const Limits& results = limits_[size_t(node.id)];
     if (node.is(ops::scan)) return visit_scan(Scan(node), results);
-    if (is_composite(node.op)) {
+    const bool labels = node.is(ops::one_hot) || node.is(ops::cross_entropy);
+    if (is_composite(node.op) && !labels) {
       const GraphPtr body = body_of(node);
       lower_operands(node, inside(*body, results));
       return;
@@ -58,6 +63,8 @@ class Backwards {
     for (int64_t limit : results) lower(least, limit);
     if (node.is(ops::check_labels))
       lower(least, std::max<int64_t>(1, node.attributes.get_int("classes", 0)));
+    if (node.is(ops::one_hot)) least = node.attributes.get_int("depth", kNone);
+    if (node.is(ops::cross_entropy)) least = node.operands[0].shape()[-1];
     const bool table = node.is(ops::gather) || node.is(ops::scatter) || node.is(ops::scatter_add);
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const bool index = table && i == 1;
@@ -100,6 +107,10 @@ class Backwards {
 
 }  // namespace
 
+GraphPtr without_grad(const GraphPtr& graph) {
+  return run_pipeline(graph, {{&passes::autodiff, {}}}).graph;
+}
+
 std::vector<int64_t> index_limits(const Graph& graph) {
   Backwards backwards(graph);
   Limits leaves = backwards.run();
@@ -118,7 +129,7 @@ std::vector<int64_t> index_limits(const Graph& graph) {
   return leaves;
 }
 
-Literal draw(const Type& type, uint64_t seed, int64_t limit) {
+Literal draw(const Type& type, uint64_t seed, int64_t limit, double scale) {
   if (!is_floating(type.dtype)) {
     const int64_t most = type.dtype == DType::boolean ? 2
                          : type.dtype == DType::u8    ? 256
@@ -127,17 +138,37 @@ Literal draw(const Type& type, uint64_t seed, int64_t limit) {
     return random_integers(type.shape, below, seed).literal().converted(type.dtype);
   }
   Literal value = random_uniform(type.shape, seed).literal();
-  for (float& element : value.mutable_data<float>()) element = 2 * element - 1;
+  for (float& element : value.mutable_data<float>()) element = float(scale) * (2 * element - 1);
   return value.converted(type.dtype);
 }
 
-Arguments draw_arguments(const Graph& graph, uint64_t seed, const std::vector<int64_t>& limits) {
+Drawing drawing_of(const Graph& graph, const Graph& meaning, const ArgumentOptions& options) {
+  Drawing drawing{.limits = index_limits(meaning), .scales = {}, .given = {}};
+  for (int64_t terms : fan_ins(graph))
+    drawing.scales.push_back(options.scale / std::sqrt(double(std::max<int64_t>(1, terms))));
+  for (const Values* among : {&graph.inputs(), &graph.states()}) {
+    for (Value leaf : *among) {
+      const auto text = options.given.find(leaf.name());
+      if (text != options.given.end())
+        drawing.given.emplace(leaf.name(), read_value(leaf.name(), text->second, leaf.type()));
+    }
+  }
+  return drawing;
+}
+
+Arguments draw_arguments(const Graph& graph, uint64_t seed, const Drawing& drawing) {
   Arguments arguments;
-  auto limit = limits.begin();
-  for (Value input : graph.inputs())
-    arguments.inputs.push_back(draw(input.type(), seed++, *limit++));
-  for (Value state : graph.states())
-    arguments.states.emplace(state.name(), draw(state.type(), seed++, *limit++));
+  auto limit = drawing.limits.begin();
+  auto scale = drawing.scales.begin();
+  const auto next = [&](Value leaf) {
+    const auto given = drawing.given.find(leaf.name());
+    Literal drawn =
+        given != drawing.given.end() ? given->second : draw(leaf.type(), seed, *limit, *scale);
+    ++seed, ++limit, ++scale;
+    return drawn;
+  };
+  for (Value input : graph.inputs()) arguments.inputs.push_back(next(input));
+  for (Value state : graph.states()) arguments.states.emplace(state.name(), next(state));
   return arguments;
 }
 

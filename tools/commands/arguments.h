@@ -8,6 +8,7 @@
 
 #include "ir/graph.h"
 #include "ir/literal.h"
+#include "tools/commands/given.h"
 
 namespace graphc::commands {
 
@@ -17,16 +18,37 @@ struct Arguments {
   std::map<std::string, Literal> states;
 };
 
+/// The graph with every `grad` replaced by what it stands for, as the evaluator takes it.
+GraphPtr without_grad(const GraphPtr& graph);
+
 /// For each input of the graph, then each of its states: how many rows the smallest table has that
 /// the value, moved or put into other integers, chooses from; 0 where it chooses from none. A graph
 /// without `grad`.
 std::vector<int64_t> index_limits(const Graph& graph);
 
-/// Floats uniform in [-1, 1); truth values 0 and 1; other integers uniform in [0, limit), and in
-/// [0, 8) when the limit is 0.
-Literal draw(const Type& type, uint64_t seed, int64_t limit = 0);
+/// A floating-point value uniform in [-scale, scale); truth values 0 and 1; other integers uniform
+/// in [0, limit), and in [0, 8) when the limit is 0.
+Literal draw(const Type& type, uint64_t seed, int64_t limit = 0, double scale = 1);
 
-/// Draws every input and state, integers below `limits` as index_limits() has them.
-Arguments draw_arguments(const Graph& graph, uint64_t seed, const std::vector<int64_t>& limits);
+/// What arguments of a graph are drawn from, its inputs in order, then its states; and those that
+/// are not drawn.
+struct Drawing {
+  std::vector<int64_t> limits;  ///< of integers: index_limits()
+  std::vector<double> scales;   ///< of floating-point numbers: a weight's is 1/sqrt of its fan-in
+  std::map<std::string, Literal> given;
+};
+
+/// What a user says of arguments.
+struct ArgumentOptions {
+  double scale = 1;  ///< a factor of every floating-point number drawn
+  Given given;       ///< of inputs and states, perhaps of other graphs too
+};
+
+/// How arguments of the graph are drawn. `meaning` is the graph without `grad`. Throws as
+/// read_value().
+Drawing drawing_of(const Graph& graph, const Graph& meaning, const ArgumentOptions& options = {});
+
+/// Draws every input and state, or takes what is given.
+Arguments draw_arguments(const Graph& graph, uint64_t seed, const Drawing& drawing);
 
 }  // namespace graphc::commands

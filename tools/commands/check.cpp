@@ -17,6 +17,7 @@ struct CheckCommand {
   std::string file, graph, target;
   TargetCheck how;
   GivenOptions given;
+  std::vector<std::string> inputs;
   bool gradient = false;
 };
 
@@ -33,12 +34,14 @@ int check(CheckCommand& options) {
   // Refuses what no variant knows before anything runs.
   const std::string& variant = options.how.compile.variant;
   standard_pipeline(variant.empty() ? all_variants()[0] : variant, options.how.compile.unroll);
+  const std::vector<GraphPtr> graphs =
+      options.graph.empty() ? module.graphs : std::vector{graph_of(module, options.graph)};
+  options.how.arguments.given = assignments(options.inputs, "--input");
+  check_given(options.how.arguments.given, graphs);
   bool agrees = true;
-  const GraphPtr only = options.graph.empty() ? nullptr : graph_of(module, options.graph);
-  for (const GraphPtr& graph : module.graphs) {
-    if (only != nullptr && graph != only) continue;
+  for (const GraphPtr& graph : graphs) {
     agrees &= report(check_target(graph, on, options.how));
-    if (options.gradient) agrees &= report(check_gradient(graph, options.how.seed));
+    if (options.gradient) agrees &= report(check_gradient(graph, options.how));
   }
   return agrees ? 0 : int(ErrorKind::check);
 }
@@ -72,6 +75,7 @@ void add_check(CLI::App& app, Action& action) {
   verb->add_option("--seed", how.seed, "of the random inputs and states")
       ->check(seed_number())
       ->capture_default_str();
+  add_argument_options(*verb, options->inputs, how.arguments.scale);
   verb->footer("graphc check cell.graph --gradient");
   verb->callback([=, &action] { action = [=] { return check(*options); }; });
 }

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <set>
 
 #include "ir/build.h"
 #include "ir/evaluate.h"
@@ -129,43 +133,104 @@ double loss_at(const Loss& loss, Arguments at, Value leaf, const Literal& direct
   return evaluate(*loss.alone, at.inputs, at.states, Precision::f64).results[0].element(0);
 }
 
+constexpr double kTolerance = 1e-6;
+/// A difference whose error is more than this part of it says nothing.
+constexpr double kSettled = 1e-3;
+/// What the evaluator's roundings may make of a loss, in parts of it.
+constexpr double kNoise = 1e-14;
+/// Steps as multiples of the first, those beside each other compared.
+constexpr std::array<double, 6> kSteps{16, 4, 1, 1. / 4, 1. / 16, 1. / 64};
+
+/// A derivative along a direction, as differences have it.
+struct Difference {
+  double value = 0;
+  double error = 0;  ///< by how much another step has it otherwise, or what rounding does
+  double noise = 0;  ///< below it a difference is rounding alone
+};
+
+Difference central_difference(const std::function<double(double)>& loss, double step) {
+  const double above = loss(step), below = loss(-step);
+  const double noise = kNoise * std::max(std::abs(above), std::abs(below)) / step;
+  return {.value = (above - below) / (2 * step), .error = noise, .noise = noise};
+}
+
+/// Of the steps, the two that agree best.
+Difference settled_difference(const std::function<double(double)>& loss, double first) {
+  Difference best{.error = std::numeric_limits<double>::infinity()};
+  Difference before;
+  for (size_t i = 0; i < kSteps.size(); ++i) {
+    Difference now = central_difference(loss, first * kSteps[i]);
+    const double apart = std::abs(now.value - before.value);
+    if (i > 0 && apart < best.error) best = {now.value, apart, now.noise};
+    before = now;
+  }
+  return best;
+}
+
+enum class Verdict { same, differs, ill_conditioned };
+
+/// Compares a derivative with differences of `loss`, a function of the step; says which in `found`.
+Verdict compare_with_differences(double along, const std::function<double(double)>& loss,
+                                 double step, Difference& found) {
+  found = central_difference(loss, step);
+  const auto same = [&](double error) {
+    return std::abs(along - found.value) <= kTolerance * std::abs(found.value) + error;
+  };
+  if (same(found.error)) return Verdict::same;
+  found = settled_difference(loss, step);
+  if (!(found.error <= kSettled * std::abs(found.value) + found.noise))
+    return Verdict::ill_conditioned;
+  return same(8 * found.error + found.noise) ? Verdict::same : Verdict::differs;
+}
+
+/// What a line says behind its two numbers.
+std::string comment(Verdict verdict, const Difference& found) {
+  if (verdict == Verdict::same) return "";
+  if (verdict == Verdict::differs) return "  they differ";
+  return fmt::format("  ill-conditioned: another step has it {:.2g} away", found.error);
+}
+
 }  // namespace
 
-Agreement check_gradient(const GraphPtr& graph, uint64_t seed) {
+Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
   const Loss loss = make_loss(*graph);
   // In order, the leaves of the loss are those of the graph.
-  const std::vector<int64_t> limits = index_limits(*loss.alone);
-  const Arguments at = draw_arguments(*loss.alone, seed, limits);
+  const Arguments at =
+      draw_arguments(*loss.alone, how.seed, drawing_of(*loss.alone, *loss.alone, how.arguments));
   const Evaluation found = evaluate(*loss.derivatives, at.inputs, at.states, Precision::f64);
-  constexpr double kTolerance = 1e-6;
   std::string text = fmt::format("@{}: the derivative of {}, along a random direction of each:\n",
                                  graph->name(), loss.what);
-  bool agrees = true;
+  std::set<Verdict> verdicts;
   size_t width = 0;
   for (Value leaf : loss.leaves) width = std::max(width, leaf.name().size());
   for (size_t i = 0; i < loss.leaves.size(); ++i) {
     const Value leaf = loss.leaves[i];
-    const Literal direction = draw(leaf.type(), seed + 1000 + i);
+    const Literal direction = draw(leaf.type(), how.seed + 1000 + i);
     // As long a way for a large value as for a small one: the error of the difference grows with
     // it.
     const double step = 1e-4 / std::sqrt(std::max(1.0, double(direction.elements())));
-    const double wanted =
-        (loss_at(loss, at, leaf, direction, step) - loss_at(loss, at, leaf, direction, -step)) /
-        (2 * step);
     double along = 0;
     for (int64_t k = 0; k < direction.elements(); ++k)
       along += found.results[i].element(k) * direction.element(k);
-    const bool same = std::abs(along - wanted) <= kTolerance * std::max(1.0, std::abs(wanted));
-    agrees &= same;
+    Difference wanted;
+    const Verdict verdict = compare_with_differences(
+        along, [&](double by) { return loss_at(loss, at, leaf, direction, by); }, step, wanted);
+    verdicts.insert(verdict);
     text += fmt::format("  %{:<{}}  {:>12.6g}, by differences {:>12.6g}{}\n", leaf.name(), width,
-                        along, wanted, same ? "" : "  they differ");
+                        along, wanted.value, comment(verdict, wanted));
   }
-  if (!agrees) {
+  if (verdicts.contains(Verdict::differs)) {
     text +=
         "  note: beside a wrong derivative, stop_gradient differs, and a kink (relu, max, select) "
         "at this point: try --seed\n";
   }
-  return {agrees, text};
+  if (verdicts.contains(Verdict::ill_conditioned)) {
+    text +=
+        "  note: where a tiny step changes the loss beyond all measure, differences tell nothing "
+        "of "
+        "a derivative: try --scale=0.1, or fewer steps of a loop\n";
+  }
+  return {!verdicts.contains(Verdict::differs), text};
 }
 
 }  // namespace graphc::commands

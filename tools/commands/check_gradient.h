@@ -8,8 +8,11 @@ namespace graphc::commands {
 
 /// Whether the derivative by each floating-point input and state is that of a central difference
 /// along a random direction. The loss is that of the graph's `grad`, else its only scalar result,
-/// else a combination of all results. Throws ErrorKind::input for a graph that has none, or nothing
-/// to differentiate by.
-Agreement check_gradient(const GraphPtr& graph, uint64_t seed);
+/// else a combination of all results. Where the first step does not agree, longer and shorter ones
+/// are tried, and how far those beside each other lie apart is the error of the difference; where
+/// none are near each other there is nothing to compare with, which is said and is no
+/// disagreement. Throws ErrorKind::input for a graph that has no such loss, or nothing to
+/// differentiate by.
+Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how);
 
 }  // namespace graphc::commands

@@ -198,13 +198,9 @@ std::string tried(const Target& on, const std::vector<std::string>& variants,
 
 }  // namespace
 
-GraphPtr without_grad(const GraphPtr& graph) {
-  return run_pipeline(graph, {{&passes::autodiff, {}}}).graph;
-}
-
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how) {
   const GraphPtr meaning = without_grad(graph);
-  WantedRuns wanted(*meaning, how.runs, how.seed,
+  WantedRuns wanted(*meaning, drawing_of(*graph, *meaning, how.arguments), how.runs, how.seed,
                     how.compile.precision == "f64" ? Precision::f64 : Precision::f32,
                     unit_roundoff(how.compile.precision));
   VariantCheck check(graph, on, how, wanted);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "codegen/target.h"
+#include "tools/commands/arguments.h"
 
 namespace graphc::commands {
 
@@ -16,6 +17,7 @@ struct TargetCheck {
   int64_t runs = 2;         ///< of one executable, each with other inputs
   double tolerance = 1e-4;  ///< largest difference, relative to the largest element of a result
   uint64_t seed = 1;        ///< of what is drawn
+  ArgumentOptions arguments;
 };
 
 struct Agreement {
@@ -29,8 +31,5 @@ struct Agreement {
 /// of a result is written, and the bits are the same for every number of threads. Throws what
 /// compile(), run() and evaluate() throw.
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how);
-
-/// The graph with every `grad` replaced by what it stands for, as the evaluator takes it.
-GraphPtr without_grad(const GraphPtr& graph);
 
 }  // namespace graphc::commands

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tools/commands/commands.h"
+#include "tools/commands/validators.h"
 
 namespace graphc::commands {
 namespace {
@@ -57,6 +58,17 @@ const Target& chosen_target(const std::string& typed, CompileOptions& compile,
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names) {
   for (std::string_view name : names) given.watch(name, add_one(app, compile, name));
+}
+
+void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale) {
+  app.add_option("--input", inputs,
+                 "an input or state that is not drawn: x=@x.npy, or x=0.5 for every element")
+      ->allow_extra_args(false);
+  app.add_option("--scale", scale,
+                 "a factor of the numbers drawn, which else are from -1 to 1, and those of weights "
+                 "smaller the more terms a product sums")
+      ->check(number_from_zero())
+      ->capture_default_str();
 }
 
 }  // namespace graphc::commands

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of compilation that not every target takes: on the command line, and checked.
+// Options that several verbs have: those of compilation, which not every target takes and which are
+// checked, and those of what arguments are drawn.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -36,5 +37,8 @@ const Target& chosen_target(const std::string& typed, CompileOptions& compile,
 /// "variant", "unroll", "placement", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
+
+/// Adds to `app` the options --input, in `inputs` as it is written, and --scale.
+void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale);
 
 }  // namespace graphc::commands

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/commands/wanted_runs.h"
 
+#include <algorithm>
+
 #include "models/random_inputs.h"
 
 namespace graphc::commands {
@@ -23,23 +25,23 @@ Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) 
 
 }  // namespace
 
-WantedRuns::WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision,
-                       double rounding)
+WantedRuns::WantedRuns(const Graph& graph, Drawing drawing, int64_t runs, uint64_t seed,
+                       Precision precision, double rounding)
     : graph_(graph), precision_(precision), rounding_(rounding) {
-  const std::vector<int64_t> limits = index_limits(graph);
   try {
-    draw_runs(runs, seed, limits);
+    draw_runs(runs, seed, drawing);
   } catch (const Error& error) {
     // An index that is computed, `add(%i, 3)`, may leave its table: 0 is the likeliest to stay in.
     if (error.kind() != ErrorKind::input) throw;
-    draw_runs(runs, seed, std::vector<int64_t>(limits.size(), 1));
+    std::ranges::fill(drawing.limits, 1);
+    draw_runs(runs, seed, drawing);
   }
 }
 
-void WantedRuns::draw_runs(int64_t runs, uint64_t seed, std::vector<int64_t> limits) {
+void WantedRuns::draw_runs(int64_t runs, uint64_t seed, const Drawing& drawing) {
   inputs_.clear();
   for (int64_t run = 0; run < runs; ++run) {
-    Arguments drawn = draw_arguments(graph_, seed + kSeedsOfARun * uint64_t(run), limits);
+    Arguments drawn = draw_arguments(graph_, seed + kSeedsOfARun * uint64_t(run), drawing);
     inputs_.push_back(std::move(drawn.inputs));
     if (run == 0) states_ = std::move(drawn.states);
   }

@@ -18,7 +18,8 @@ class WantedRuns {
   /// Draws arguments for `runs` runs and evaluates them. Throws ErrorKind::input for a graph that
   /// the evaluator does not take. A graph without `grad`, which must live as long as this. A target
   /// rounds what it computes with by up to `rounding` of it.
-  WantedRuns(const Graph& graph, int64_t runs, uint64_t seed, Precision precision, double rounding);
+  WantedRuns(const Graph& graph, Drawing drawing, int64_t runs, uint64_t seed, Precision precision,
+             double rounding);
 
   int64_t runs() const { return int64_t(inputs_.size()); }
   const std::vector<Literal>& inputs(int64_t run) const { return inputs_[size_t(run)]; }
@@ -31,7 +32,7 @@ class WantedRuns {
  private:
   using Inputs = std::vector<std::vector<Literal>>;
 
-  void draw_runs(int64_t runs, uint64_t seed, std::vector<int64_t> limits);
+  void draw_runs(int64_t runs, uint64_t seed, const Drawing& drawing);
   std::vector<AfterRun> evaluate_runs(const Inputs& inputs, std::map<std::string, Literal> states,
                                       Precision precision) const;
 

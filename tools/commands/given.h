@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values that a command line gives to inputs and states: x=@x.npy, or x=0.5 for every element.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/literal.h"
+
+namespace graphc::commands {
+
+/// What stands behind the `=`, by name.
+using Given = std::map<std::string, std::string>;
+
+/// The assignments `name=value` that an option was given. Throws ErrorKind::usage for another form,
+/// and for a name that is given twice.
+Given assignments(const std::vector<std::string>& texts, std::string_view option);
+
+/// The value of an argument of the type: `@file.npy`, `@-` for stdin, or a number for every
+/// element. Throws ErrorKind::usage for what is neither or is no number of the type,
+/// ErrorKind::input when the file's array has another type. f32 is taken for f64.
+Literal read_value(const std::string& name, const std::string& text, const Type& type);
+
+/// Throws ErrorKind::usage when a name is that of no input or state of any of the graphs.
+void check_given(const Given& given, const std::vector<GraphPtr>& graphs);
+
+}  // namespace graphc::commands
