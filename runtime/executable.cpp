@@ -66,6 +66,12 @@ class Lent {
 
 }  // namespace
 
+void Executable::begin_profile() {
+  throw Error(ErrorKind::usage, {}, "this target does not say what its kernels take: cpu does");
+}
+
+std::vector<KernelTime> Executable::end_profile() { return {}; }
+
 Signature signature_of(const Graph& graph) {
   Signature signature{graph.name(), arguments_of(graph.inputs()), arguments_of(graph.states()),
                       arguments_of(graph.results())};

@@ -27,6 +27,16 @@ struct Signature {
   std::vector<Argument> inputs, states, outputs;
 };
 
+/// What one kernel took of a run.
+struct KernelTime {
+  std::string name;    ///< of its first result: "matmul"
+  std::string what;    ///< what it is: "tiles", "panels", "gather"
+  Where where;         ///< the user's line that made its first result
+  int64_t calls = 0;   ///< the steps of the loops around it, multiplied
+  double seconds = 0;  ///< of the first thread, until all had ended it
+  double flop = 0;     ///< of its products, all threads; 0 where it has none
+};
+
 /// The signature of a graph as it stands.
 Signature signature_of(const Graph& graph);
 
@@ -58,6 +68,12 @@ class Executable {
   /// Of the last run(), the seconds until a device had been given all of its work: what a clock
   /// shows that does not wait for the device. Nothing where the caller's threads do the work.
   std::optional<double> enqueue_s() const { return enqueue_s_; }
+
+  /// Measures each kernel of the next runs, which then take longer; forgets what was measured.
+  /// Throws ErrorKind::usage where a target does not know.
+  virtual void begin_profile();
+  /// What they took, in the order in which they began; stops measuring.
+  virtual std::vector<KernelTime> end_profile();
 
  protected:
   explicit Executable(Signature signature) : signature_(std::move(signature)) {}

@@ -63,7 +63,7 @@ void clear_code_cache() {
 CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
                            std::shared_ptr<ThreadTeam> team, ThreadTeam& compilers,
                            Factors factors)
-    : team_(std::move(team)), code_(std::make_unique<Code>()) {
+    : team_(std::move(team)), lines_(lines_of(kernels)), code_(std::make_unique<Code>()) {
   double clock = steady_seconds();
   const auto lap = [&clock] {
     const double begun = clock;
@@ -153,6 +153,16 @@ void CompiledPlan::run(const std::vector<void*>& inputs, std::span<StoredState* 
   }
   refresh_forms(states);
   code_->walker->run(bases_);
+}
+
+void CompiledPlan::begin_profile() { code_->walker->measure(&profile_.emplace()); }
+
+std::vector<KernelTime> CompiledPlan::end_profile() {
+  code_->walker->measure(nullptr);
+  std::vector<KernelTime> times;
+  if (profile_) times = profile_->times(plan_, lines_);
+  profile_.reset();
+  return times;
 }
 
 void CompiledPlan::refresh_forms(std::span<StoredState* const> states) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/cpu/cpu_features.h"
+#include "codegen/cpu/profile.h"
 #include "codegen/plan/plan.h"
 #include "runtime/arena.h"
 #include "runtime/state_store.h"
@@ -41,6 +43,10 @@ class CompiledPlan {
   void run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
            const std::vector<void*>& outputs);
 
+  /// As Executable's.
+  void begin_profile();
+  std::vector<KernelTime> end_profile();
+
   const Plan& plan() const { return plan_; }
   const CompiledPlanTimes& times() const { return times_; }
 
@@ -61,6 +67,8 @@ class CompiledPlan {
   Arena arena_;
   std::vector<char*> bases_;
   std::vector<HeldForm> forms_;  ///< of plan().forms
+  Lines lines_;
+  std::optional<PlanProfile> profile_;
   struct Code;
   std::unique_ptr<Code> code_;
 };

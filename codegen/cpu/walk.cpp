@@ -37,6 +37,10 @@ class Walker::Thread {
 
   void meet() { walker_.team_.barrier(index_); }
 
+  void begin(const Record& record) {
+    if (index_ == 0 && walker_.profile_ != nullptr) walker_.profile_->begin(record);
+  }
+
   void nest(const NestCall& call, const Range& rows, const Range& columns) {
     if (std::ranges::count(call.outer, 0) > 0) return;
     const CompiledNest& nest = walker_.nests_[size_t(call.program)];
@@ -249,6 +253,7 @@ void Walker::make_forms(const std::vector<char*>& bases, const std::vector<size_
 
 void Walker::run(const std::vector<char*>& bases) {
   team_.run([&](int thread) { threads_[size_t(thread)]->run(bases); });
+  if (profile_ != nullptr) profile_->end();
 }
 
 }  // namespace graphc::cpu

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/cpu/nest_abi.h"
+#include "codegen/cpu/profile.h"
 #include "codegen/plan/plan.h"
 #include "runtime/matrix_tiles.h"
 #include "runtime/thread_team.h"
@@ -29,6 +30,8 @@ class Walker {
   void make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms);
   /// Runs the step.
   void run(const std::vector<char*>& bases);
+  /// Has the phases of the next runs measured, or no longer (null).
+  void measure(PlanProfile* profile) { profile_ = profile; }
 
  private:
   class Thread;
@@ -38,6 +41,7 @@ class Walker {
   ThreadTeam& team_;
   MatrixTiles tiles_;  ///< none unless a nest is by them
   std::vector<std::unique_ptr<Thread>> threads_;
+  PlanProfile* profile_ = nullptr;
 };
 
 }  // namespace graphc::cpu

@@ -19,6 +19,7 @@ namespace graphc {
 ///     void panels(const PanelCall&, Range blocks);
 ///     void table(const TableCall&, Range indices_or_rows);
 ///     void meet();  // those who walk elsewhere, after each phase
+///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
 template <typename Work>
 class PlanWalk {
  public:
@@ -48,6 +49,7 @@ class PlanWalk {
     if (const LoopCall* loop = loop_of_phases(record)) {
       each_step(*loop, [&](const Record& inner) { phase(inner); });
     } else {
+      if constexpr (requires { work_.begin(record); }) work_.begin(record);
       for (const int worker : workers_) {
         worker_ = worker;
         execute(record);

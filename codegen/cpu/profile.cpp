@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/profile.h"
+
+#include "codegen/plan/visit.h"
+#include "ir/cases.h"
+#include "runtime/clock.h"
+
+namespace graphc::cpu {
+namespace {
+
+double flop_of(const Record& record);
+
+double flop_of(const std::vector<Record>& records) {
+  double flop = 0;
+  for (const Record& record : records) flop += flop_of(record);
+  return flop;
+}
+
+/// Two for each term of the products, over all rows and steps.
+double flop_of(const NestCall& call) {
+  double elements = double(call.rows) * double(call.unit), flop = 0;
+  for (int64_t extent : call.outer) elements *= double(extent);
+  for (const CallProduct& product : call.products)
+    flop += 2 * elements * double(product.panels.parts) * double(product.panels.k);
+  return flop;
+}
+
+double flop_of(const Record& record) {
+  return std::visit(
+      Cases{[](const NestCall& call) { return flop_of(call); },
+            [](const LoopCall& loop) { return double(loop.steps) * flop_of(loop.body); },
+            [](const BlockCall& block) { return flop_of(block.body); },
+            [](const auto&) { return 0.0; }},
+      record.call);
+}
+
+std::string name_of(const Record& record) {
+  return std::visit([](const auto& call) { return call.name; }, record.call);
+}
+
+std::string kind_of(const Record& record) {
+  if (std::holds_alternative<PanelCall>(record.call)) return "panels";
+  if (const auto* table = std::get_if<TableCall>(&record.call))
+    return std::string(graphc::name_of(table->op));
+  return record.family ? std::string(graphc::name_of(*record.family)) : "loop";
+}
+
+}  // namespace
+
+Lines lines_of(const Graph& graph) {
+  Lines lines;
+  for (const Node& node : graph.nodes()) {
+    for (const std::string& name : node.names) lines.emplace(name, node.where);
+    for (const GraphPtr& region : node.regions) lines.merge(lines_of(*region));
+  }
+  return lines;
+}
+
+void PlanProfile::begin(const Record& record) {
+  end();
+  open_ = &sums_[&record];
+  ++open_->calls;
+}
+
+void PlanProfile::end() {
+  const double now = steady_seconds();
+  if (open_ != nullptr) open_->seconds += now - begun_;
+  open_ = nullptr;
+  begun_ = now;
+}
+
+std::vector<KernelTime> PlanProfile::times(const Plan& plan, const Lines& lines) const {
+  std::vector<KernelTime> all;
+  visit_phases(plan.records, [&](const Record& record, int, int) {
+    const auto sum = sums_.find(&record);
+    if (sum == sums_.end()) return;
+    const std::string name = name_of(record);
+    const auto line = lines.find(name);
+    all.push_back({.name = name,
+                   .what = kind_of(record),
+                   .where = line == lines.end() ? Where{} : line->second,
+                   .calls = sum->second.calls,
+                   .seconds = sum->second.seconds,
+                   .flop = double(sum->second.calls) * flop_of(record)});
+  });
+  return all;
+}
+
+}  // namespace graphc::cpu
