@@ -40,6 +40,17 @@ void check_lengths(const Tensor& input, const InputBound& bound) {
   }
 }
 
+/// The input as the executable takes it.
+Tensor converted(const Tensor& input, const Argument& wanted) {
+  if (input.dtype() == wanted.type.dtype) return input;
+  try {
+    return input.literal().converted(wanted.type.dtype);
+  } catch (const Error& error) {
+    throw input_error({}, "input '{}' is {}: {}", wanted.name, to_string(wanted.type),
+                      error.message());
+  }
+}
+
 }  // namespace
 
 InputRules rules_of(const TracedGraph& traced) {
@@ -59,10 +70,7 @@ std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& r
     for (const InputBound& bound : rules.bounds) {
       if (bound.input == argument.name) check_lengths(input, bound);
     }
-    input = fitted(input, argument.type.shape);
-    const DType wanted = argument.type.dtype;
-    if (input.dtype() != wanted && is_floating(wanted)) input = input.literal().converted(wanted);
-    arguments.push_back(std::move(input));
+    arguments.push_back(converted(fitted(input, argument.type.shape), argument));
   }
   return arguments;
 }

@@ -15,19 +15,23 @@
 #pragma once
 
 #include "codegen/target.h"
+#include "frontend/data.h"
 #include "frontend/files.h"
 #include "frontend/functions.h"
 #include "frontend/initializers.h"
 #include "frontend/layers.h"
 #include "frontend/lengths.h"
 #include "frontend/model.h"
+#include "frontend/model_file.h"
 #include "frontend/optimizer.h"
+#include "frontend/profile.h"
 #include "frontend/pytorch.h"
 #include "frontend/scan.h"
 #include "frontend/schedules.h"
 #include "frontend/session.h"
 #include "frontend/shared_graph.h"
 #include "frontend/state.h"
+#include "frontend/summary.h"
 #include "ir/text.h"
 
 namespace graphc {

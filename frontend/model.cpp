@@ -65,8 +65,10 @@ Value Inputs::operator()(const std::string& name, DType dtype, const std::vector
       throw input_error(where, "graph '{}': input '{}' is missing: found {} input{}",
                         trace_.root().name(), name, types_->size(), types_->size() == 1 ? "" : "s");
     }
-    found = &(*types_)[count_];
-    if (found->dtype != dtype || found->shape.rank() != int(dims.size())) {
+    const GivenType& given = (*types_)[count_];
+    found = &given.type;
+    if (!Data::fits(found->dtype, dtype, given.converts) ||
+        found->shape.rank() != int(dims.size())) {
       throw input_error(where, "input '{}' is {}: found {}", name, dims_text(dtype, dims),
                         to_string(*found));
     }
@@ -187,15 +189,14 @@ const Model::Function& Model::find(std::string_view graph) const {
 }
 
 TracedGraph Model::trace(std::string_view graph, const std::vector<Type>& inputs) {
-  return trace(graph, &inputs, nullptr);
+  return trace_for(graph, GivenTypes(inputs.begin(), inputs.end()));
 }
 
 TracedGraph Model::trace(std::string_view graph, const Extents& extents) {
   return trace(graph, nullptr, &extents);
 }
 
-TracedGraph Model::trace(std::string_view graph, const std::vector<Type>* types,
-                         const Extents* extents) {
+TracedGraph Model::trace(std::string_view graph, const GivenTypes* types, const Extents* extents) {
   const double start = steady_seconds();
   const Function& function = find(graph);
   Trace trace(function.name, function.mode);

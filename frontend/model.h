@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/data.h"
 #include "frontend/initializers.h"
 #include "frontend/state.h"
 #include "frontend/trace.h"
@@ -42,6 +43,17 @@ struct Results {
 
 class Model;
 
+/// The type of what a caller brings, and whether it becomes what the graph declares (Data).
+struct GivenType {
+  Type type;
+  bool converts = false;
+
+  GivenType(const Type& exactly) : type(exactly) {}
+  explicit GivenType(const Data& data) : type(data.type()), converts(data.converts()) {}
+  bool operator==(const GivenType&) const = default;
+};
+using GivenTypes = std::vector<GivenType>;
+
 /// The arguments of a graph while it is being traced.
 class Inputs {
  public:
@@ -64,7 +76,7 @@ class Inputs {
 
  private:
   friend class Model;
-  Inputs(Model& model, Trace& trace, const std::vector<Type>* types, const Extents* extents)
+  Inputs(Model& model, Trace& trace, const GivenTypes* types, const Extents* extents)
       : model_(model), trace_(trace), types_(types) {
     if (extents != nullptr) given_ = *extents;
   }
@@ -73,7 +85,7 @@ class Inputs {
 
   Model& model_;
   Trace& trace_;
-  const std::vector<Type>* types_;
+  const GivenTypes* types_;
   size_t count_ = 0;
   std::map<std::string, Where> declared_;
   Extents extents_, given_;
@@ -131,6 +143,10 @@ class Model {
   /// ErrorKind::input naming the line of the user's program that does not fit.
   TracedGraph trace(std::string_view graph, const std::vector<Type>& inputs);
   TracedGraph trace(std::string_view graph, const Extents& extents);
+  /// The same where some of the inputs become what the graph declares.
+  TracedGraph trace_for(std::string_view graph, const GivenTypes& inputs) {
+    return trace(graph, &inputs, nullptr);
+  }
 
  private:
   struct Function {
@@ -139,7 +155,7 @@ class Model {
     GraphFunction function;
     Where where;
   };
-  TracedGraph trace(std::string_view graph, const std::vector<Type>* types, const Extents* extents);
+  TracedGraph trace(std::string_view graph, const GivenTypes* types, const Extents* extents);
   const Function& find(std::string_view graph) const;
   std::shared_ptr<StateCell> declare(StateCell cell);
 

@@ -25,9 +25,9 @@ RoundUp to_one_of(std::vector<int64_t> sizes) {
   };
 }
 
-RoundedCall round_call(Model& model, std::string_view graph, const std::vector<Type>& called,
-                       const std::vector<Type>& traced_as, const RoundUps& rounds) {
-  const TracedGraph traced = model.trace(graph, traced_as);
+RoundedCall round_call(Model& model, std::string_view graph, const GivenTypes& called,
+                       const GivenTypes& traced_as, const RoundUps& rounds) {
+  const TracedGraph traced = model.trace_for(graph, traced_as);
   RoundedCall call{.called = called, .inputs = called, .results = {}, .rules = rules_of(traced)};
   for (Value result : traced.graph->results()) call.results.push_back(result.type());
   for (size_t i = 0; i < called.size(); ++i) {
@@ -35,13 +35,14 @@ RoundedCall round_call(Model& model, std::string_view graph, const std::vector<T
     for (int axis = 0; axis < int(dims.size()); ++axis) {
       const auto round = rounds.find(dims[size_t(axis)].name);
       if (dims[size_t(axis)].name.empty() || round == rounds.end()) continue;
-      const int64_t extent = called[i].shape[axis], rounded = round->second(extent);
+      const int64_t extent = called[i].type.shape[axis], rounded = round->second(extent);
       if (rounded < extent) {
         throw Error(ErrorKind::usage, {},
                     fmt::format("round_up: '{}' of {} becomes {}: wanted no less", round->first,
                                 extent, rounded));
       }
-      call.inputs[i].shape = call.inputs[i].shape.with(axis, rounded);
+      Shape& shape = call.inputs[i].type.shape;
+      shape = shape.with(axis, rounded);
     }
   }
   return call;

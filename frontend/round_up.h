@@ -34,16 +34,16 @@ using RoundUps = std::map<std::string, RoundUp, std::less<>>;
 
 /// A call as it is made, and as it is compiled.
 struct RoundedCall {
-  std::vector<Type> called;  ///< types of the inputs as the caller brings them
-  std::vector<Type> inputs;  ///< the same, rounded up
+  GivenTypes called;  ///< types of the inputs as the caller brings them
+  GivenTypes inputs;  ///< the same, rounded up
   std::vector<Type> results;
   InputRules rules;
 };
 
 /// Traces a graph for what it is called with, `traced_as` in the graph's element types, and says
-/// what is to be compiled. Throws what
-/// Model::trace() throws, and ErrorKind::usage when `rounds` makes an extent smaller.
-RoundedCall round_call(Model& model, std::string_view graph, const std::vector<Type>& called,
-                       const std::vector<Type>& traced_as, const RoundUps& rounds);
+/// what is to be compiled. Throws what Model::trace() throws, and ErrorKind::usage when `rounds`
+/// makes an extent smaller.
+RoundedCall round_call(Model& model, std::string_view graph, const GivenTypes& called,
+                       const GivenTypes& traced_as, const RoundUps& rounds);
 
 }  // namespace graphc

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/initializers.h"
+#include "frontend/remarks.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
 #include "runtime/streams.h"
@@ -19,7 +20,7 @@ constexpr size_t kCallsKept = 256;
 /// A graph compiled for inputs of certain types.
 struct Session::Compiled {
   std::string graph;
-  std::vector<Type> inputs;
+  GivenTypes inputs;
   InputRules rules;
   std::vector<std::string> result_names;
   std::unique_ptr<Executable> executable;
@@ -72,18 +73,26 @@ OneThread::Inside Session::inside() const {
   return {thread_, fmt::format("the session of model '{}'", model_.name())};
 }
 
-Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
+Outputs Session::run(std::string_view graph, const std::vector<Data>& inputs) {
   const OneThread::Inside here = inside();
-  std::vector<Type> types;
-  for (const Tensor& input : inputs) types.push_back(input.type());
+  return run_here(graph, inputs);
+}
+
+Outputs Session::run_here(std::string_view graph, const std::vector<Data>& inputs) {
+  GivenTypes types;
+  std::vector<Tensor> tensors;
+  for (const Data& input : inputs) {
+    types.emplace_back(input);
+    tensors.push_back(input.tensor());
+  }
   const RoundedCall* call = options_.round_up.empty() ? nullptr : &rounded(graph, types);
   Compiled& found = compiled(graph, call == nullptr ? types : call->inputs);
   const Signature& signature = found.executable->signature();
-  inputs = arguments_of(signature, call == nullptr ? found.rules : call->rules, inputs);
+  tensors = arguments_of(signature, call == nullptr ? found.rules : call->rules, tensors);
   for (size_t i = 0; i < found.outputs.size(); ++i) {
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
-  found.executable->run(inputs, found.states, found.outputs);
+  found.executable->run(tensors, found.states, found.outputs);
   enqueue_s_ = found.executable->enqueue_s();
   if (call == nullptr) return Outputs(found.outputs, &found.result_names);
   std::vector<Tensor> outputs;
@@ -92,7 +101,7 @@ Outputs Session::run(std::string_view graph, std::vector<Tensor> inputs) {
   return Outputs(std::move(outputs), &found.result_names);
 }
 
-const RoundedCall& Session::rounded(std::string_view graph, const std::vector<Type>& called) {
+const RoundedCall& Session::rounded(std::string_view graph, const GivenTypes& called) {
   auto known = calls_.find(graph);
   if (known == calls_.end()) known = calls_.emplace(std::string(graph), 0).first;
   std::list<RoundedCall>& calls = known->second;
@@ -108,18 +117,33 @@ const RoundedCall& Session::rounded(std::string_view graph, const std::vector<Ty
 
 const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
   const OneThread::Inside here = inside();
-  return compiled(graph, options_.round_up.empty() ? inputs : rounded(graph, inputs).inputs).report;
+  const GivenTypes types(inputs.begin(), inputs.end());
+  return compiled(graph, options_.round_up.empty() ? types : rounded(graph, types).inputs).report;
 }
 
-std::vector<Type> Session::traced_types(std::vector<Type> types) const {
+std::vector<KernelTime> Session::profile_run(std::string_view graph,
+                                             const std::vector<Data>& inputs) {
+  const OneThread::Inside here = inside();
+  run_here(graph, inputs);
+  GivenTypes types;
+  for (const Data& input : inputs) types.emplace_back(input);
+  const GivenTypes& run = options_.round_up.empty() ? types : rounded(graph, types).inputs;
+  Executable& executable = *compiled(graph, run).executable;
+  executable.begin_profile();
+  run_here(graph, inputs);
+  return executable.end_profile();
+}
+
+GivenTypes Session::traced_types(GivenTypes types) const {
   // Under f64 the caller may bring f64 for the f32 of the graph.
-  for (Type& type : types) {
-    if (options_.compile.precision == "f64" && type.dtype == DType::f64) type.dtype = DType::f32;
+  for (GivenType& given : types) {
+    DType& dtype = given.type.dtype;
+    if (options_.compile.precision == "f64" && dtype == DType::f64) dtype = DType::f32;
   }
   return types;
 }
 
-Session::Compiled& Session::compiled(std::string_view graph, const std::vector<Type>& inputs) {
+Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& inputs) {
   auto known = graphs_.find(graph);
   if (known == graphs_.end()) known = graphs_.emplace(std::string(graph), 0).first;
   std::list<Compiled>& kept = known->second;
@@ -129,7 +153,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
     return kept.front();
   }
   Compiled now{.graph = std::string(graph), .inputs = inputs};
-  TracedGraph traced = model_.trace(graph, traced_types(inputs));
+  TracedGraph traced = model_.trace_for(graph, traced_types(inputs));
   now.rules = rules_of(traced);
   now.result_names = std::move(traced.result_names);
   now.report.lap(&CompileReport::trace_s);
@@ -138,10 +162,20 @@ Session::Compiled& Session::compiled(std::string_view graph, const std::vector<T
   for (const Argument& state : signature.states) now.states.push_back(&stored(state.name));
   for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
   now.report.lap(&CompileReport::allocate_s);
-  if (!kept.empty()) announce(kept.front(), now);
+  if (kept.empty()) {
+    announce_loops(now.report);
+  } else {
+    announce(kept.front(), now);
+  }
   kept.push_front(std::move(now));
   if (int(kept.size()) > std::max(1, options_.kept)) kept.pop_back();
   return kept.front();
+}
+
+void Session::announce_loops(const CompileReport& report) const {
+  // Other variants are asked for to be compared with.
+  if (options_.compile.variant != CompileOptions{}.variant) return;
+  for (const Remark& loop : loops_in_pieces(report)) options_.announce(to_string(loop));
 }
 
 void Session::announce(const Compiled& before, const Compiled& now) const {
@@ -192,10 +226,14 @@ Literal Session::state(std::string_view name) {
   return stored(name).home().copy();
 }
 
-void Session::set_state(std::string_view name, const Literal& value) {
+void Session::set_state(std::string_view name, const Data& value) {
   const OneThread::Inside here = inside();
-  check_type(*model_.state_cell(name), value);
-  write(stored(name), value);
+  const StateCell& cell = *model_.state_cell(name);
+  const Literal given = value.tensor().literal();
+  const bool fits = value.fits(cell.type.dtype) && given.shape() == cell.type.shape;
+  const Literal wanted = fits ? given.converted(cell.type.dtype) : given;
+  check_type(cell, wanted);
+  write(stored(name), wanted);
 }
 
 Literal Session::draw(const StateCell& cell) const {

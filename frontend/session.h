@@ -27,8 +27,8 @@ struct SessionOptions {
   int kept = 8;       ///< compiled shapes of a graph; the least recently used goes
   /// The dims whose extents are rounded up, so that few are compiled for: frontend/round_up.h.
   RoundUps round_up;
-  /// Is told in one line when a graph is compiled for further shapes; by default it is written to
-  /// stderr.
+  /// Is told in one line when a graph is compiled for further shapes, and of each loop that is not
+  /// one recurrent kernel, and why; by default it is written to stderr.
   std::function<void(const std::string& line)> announce;
 };
 
@@ -58,8 +58,13 @@ class Outputs {
   auto end() const { return tensors_.end(); }
   /// The only result.
   operator Tensor() const;
-  /// The only result, a floating-point scalar.
+  /// The only result, a scalar.
   double scalar(Where where = Where::here()) const;
+  /// The elements of the only result, in row-major order, as Tensor::to_vector().
+  template <Number T = float>
+  std::vector<T> to_vector() const {
+    return Tensor(*this).to_vector<T>();
+  }
 
  private:
   std::vector<Tensor> tensors_;
@@ -74,13 +79,27 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
 
-  /// Runs a graph: `session("train", tokens, targets)`. The first call with inputs of certain
-  /// shapes traces and compiles. Throws ErrorKind::input when inputs do not fit.
+  /// Runs a graph: `session("train", tokens, targets, 0.01)`, with anything that Data is made of.
+  /// The first call with inputs of certain shapes traces and compiles. Throws ErrorKind::input when
+  /// inputs do not fit.
   template <typename... Inputs>
   Outputs operator()(std::string_view graph, const Inputs&... inputs) {
-    return run(graph, {Tensor(inputs)...});
+    return run(graph, std::vector<Data>{Data(inputs)...});
   }
-  Outputs run(std::string_view graph, std::vector<Tensor> inputs);
+  Outputs run(std::string_view graph, const std::vector<Data>& inputs);
+  template <std::same_as<Tensor> T>
+  Outputs run(std::string_view graph, const std::vector<T>& inputs) {
+    return run(graph, std::vector<Data>(inputs.begin(), inputs.end()));
+  }
+
+  /// Runs a graph as operator() does, once to compile it and make what it keeps, and once to
+  /// measure; says what each kernel of the second run took, in the order they begin. Throws
+  /// ErrorKind::usage for a target that does not know.
+  template <typename... Inputs>
+  std::vector<KernelTime> profile(std::string_view graph, const Inputs&... inputs) {
+    return profile_run(graph, {Data(inputs)...});
+  }
+  std::vector<KernelTime> profile_run(std::string_view graph, const std::vector<Data>& inputs);
 
   /// Executable::enqueue_s() of the last run.
   std::optional<double> enqueue_s() const { return enqueue_s_; }
@@ -90,9 +109,10 @@ class Session {
 
   /// A copy of a state's value. Throws ErrorKind::input for an unknown name.
   Literal state(std::string_view name);
-  /// Sets a state. Throws ErrorKind::input when the type is not the state's; f64 is taken for f32
-  /// where the session computes in f64.
-  void set_state(std::string_view name, const Literal& value);
+  /// Sets a state: `session.set_state("epoch", 3)`. Throws ErrorKind::input when the value has
+  /// another type, and does not become the state's (Data); f64 is taken for f32 where the session
+  /// computes in f64.
+  void set_state(std::string_view name, const Data& value);
   /// Gives a state its initial value again.
   void reset(std::string_view name);
 
@@ -114,10 +134,12 @@ class Session {
 
  private:
   struct Compiled;
-  const RoundedCall& rounded(std::string_view graph, const std::vector<Type>& called);
-  std::vector<Type> traced_types(std::vector<Type> types) const;
-  Compiled& compiled(std::string_view graph, const std::vector<Type>& inputs);
+  Outputs run_here(std::string_view graph, const std::vector<Data>& inputs);
+  const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);
+  GivenTypes traced_types(GivenTypes types) const;
+  Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
+  void announce_loops(const CompileReport& report) const;
   /// The state; drawn when it is first asked for.
   StoredState& stored(std::string_view name);
   static void write(StoredState& state, const Literal& value);

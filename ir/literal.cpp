@@ -188,6 +188,11 @@ void Literal::check_stored_as(bool same, Where where) const {
                     to_string(type_), stored_name(type_.dtype));
 }
 
+double Literal::scalar() const {
+  if (elements() == 1) return element(0);
+  throw input_error({}, "scalar() needs exactly one element: found {}", to_string(type_));
+}
+
 double Literal::element(int64_t index) const {
   GRAPHC_CHECK(index >= 0 && index < elements(), "element {} of {}", index, to_string(type_));
   return visit_dtype(type_.dtype,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ir/stored.h"
 #include "ir/type.h"
@@ -72,6 +73,18 @@ class Literal {
   std::span<T> mutable_data(Where where = Where::here()) {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {reinterpret_cast<T*>(mutable_bytes().data()), size_t(elements())};
+  }
+
+  /// The only element, as a number. Throws ErrorKind::input when there is another number of
+  /// elements.
+  double scalar() const;
+  /// The elements in row-major order; those of another type are converted as by converted(), which
+  /// throws ErrorKind::input for one that `T` cannot hold.
+  template <Number T = float>
+  std::vector<T> to_vector() const {
+    const Literal all = converted(dtype_of<T>());
+    const auto elements = all.data<Stored<dtype_of<T>()>>();
+    return std::vector<T>(elements.begin(), elements.end());
   }
 
   /// Element `index` in row-major order. An i64 beyond 2^53 is rounded.

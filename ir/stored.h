@@ -59,6 +59,24 @@ struct StoredAs<DType::boolean> : std::type_identity<uint8_t> {};
 template <DType dtype>
 using Stored = typename detail::StoredAs<dtype>::type;
 
+/// What C++ computes with and an array can be made of.
+template <typename T>
+concept Number = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bool> ||
+                 std::is_same_v<T, BFloat16> || std::is_same_v<T, uint8_t> ||
+                 (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+
+/// The element type that `T` is; i64 for integers of 64 bits without a sign too.
+template <Number T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  if constexpr (std::is_same_v<T, double>) return DType::f64;
+  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, BFloat16>) return DType::bf16;
+  if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
+  if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DType::i32 : DType::u32;
+  return DType::i64;
+}
+
 /// True when elements of `dtype` are stored as `T`.
 template <typename T>
 constexpr bool is_stored_as(DType dtype) {

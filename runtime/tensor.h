@@ -57,6 +57,13 @@ class Tensor {
     return data<T>(where)[0];
   }
 
+  /// As Literal::scalar() and Literal::to_vector().
+  double scalar() const { return literal().scalar(); }
+  template <Number T = float>
+  std::vector<T> to_vector() const {
+    return literal().to_vector<T>();
+  }
+
   /// The elements as a literal: shares the buffer when the view begins at an aligned address, so
   /// what is later written through address() shows; copy() to keep today's elements.
   Literal literal() const;

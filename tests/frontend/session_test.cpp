@@ -15,6 +15,7 @@ namespace {
 
 using graphc::testing::error_of;
 using graphc::testing::TemporaryFolder;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -56,6 +57,55 @@ TEST(Session, CompilesOnceForAShapeAndSaysWhenItCompilesAgain) {
   EXPECT_EQ(counted.traces, 2);
   EXPECT_THAT(lines, ElementsAre("compiled again: f: batch 3 -> 4"));
   EXPECT_EQ(session.state("calls").element(0), 4);
+}
+
+/// What a loop that carries a number for all rows together gives.
+Results in_pieces(Inputs& in) {
+  const Value x = in("x", f32, {"steps", 4, 3});
+  State h(filled({4, 3}, 0)), s(filled({}, 1));
+  return scan(x, [&](Value x_t) {
+    h = tanh(h * s + x_t);
+    s = sum(h);
+    return h;
+  });
+}
+
+TEST(SessionCpu, SaysOnceWhichLoopIsNotOneKernelAndWhy) {
+  Model model("pieces");
+  model.graph("f", in_pieces);
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.target = "cpu";
+  Session session(model, options);
+  session("f", random_uniform({5, 4, 3}, 1));
+  session("f", random_uniform({6, 4, 3}, 1));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("session_test.cpp:"),
+                              HasSubstr("a loop, not one recurrent kernel: ")));
+  EXPECT_EQ(lines[1], "compiled again: f: steps 5 -> 6");
+}
+
+TEST(SessionCpu, AProfileHasEveryKernelAndItsLine) {
+  Model model("pieces");
+  model.graph("f", in_pieces);
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.target = "cpu";
+  Session session(model, options);
+  const std::vector<KernelTime> times = session.profile("f", random_uniform({5, 4, 3}, 1));
+  ASSERT_FALSE(times.empty());
+  int64_t calls = 0;
+  for (const KernelTime& time : times) {
+    EXPECT_GT(time.seconds, 0) << time.name;
+    calls = std::max(calls, time.calls);
+    if (!time.where) continue;
+    EXPECT_THAT(time.where.file, HasSubstr("session_test.cpp")) << time.name;
+  }
+  EXPECT_EQ(calls, 5);
+  options.target = "reference";
+  Session other(model, options);
+  EXPECT_THAT(error_of(ErrorKind::usage, [&] { other.profile("f", random_uniform({5, 4, 3}, 1)); }),
+              HasSubstr("does not say"));
 }
 
 TEST(Session, KeepsABoundedNumberOfShapes) {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data: what people hold, as a session takes it: numbers, vectors, spans with a shape, NumPy files.
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "runtime/tensor.h"
+
+namespace graphc {
+
+/// An input of a run, made from what stands in the call: `session("train", x, y, 0.01)`.
+///
+/// A Tensor or a Literal has the type it has, and is refused where the graph declares another one.
+/// All others become what the graph declares: floating-point numbers of one precision those of
+/// another, integers any number. An integer never comes of a floating-point number, and one that
+/// the declared type cannot hold is an error.
+class Data {
+ public:
+  Data(const Tensor& tensor) : tensor_(tensor) {}
+  Data(const Literal& literal) : tensor_(literal) {}
+
+  /// A scalar.
+  template <Number T>
+  Data(T number) : Data(std::span<const T>(&number, 1), Shape{}) {}
+  /// The elements in row-major order. Throws ErrorKind::input when their number is not the shape's.
+  template <Number T>
+  Data(std::span<const T> elements, const Shape& shape)
+      : Data(dtype_of<T>(), std::as_bytes(elements), int64_t(elements.size()), shape) {}
+  /// Of shape [n].
+  template <Number T>
+  Data(const std::vector<T>& elements) : Data(elements, {int64_t(elements.size())}) {}
+  template <Number T>
+  Data(const std::vector<T>& elements, const Shape& shape)
+      : Data(std::span<const T>(elements), shape) {}
+  Data(const std::vector<bool>& elements)
+      : Data(std::vector<uint8_t>(elements.begin(), elements.end())) {
+    tensor_ = tensor_.literal().converted(DType::boolean);
+  }
+  /// Rows of equal length: of shape [rows, columns]. Throws ErrorKind::input for others.
+  template <Number T>
+  Data(const std::vector<std::vector<T>>& rows) : Data(joined(rows), shape_of(rows)) {}
+  /// What has one result: `session("loss", session("predict", x))`.
+  template <typename T>
+    requires std::convertible_to<const T&, Tensor> && (!std::convertible_to<const T&, Literal>)
+  Data(const T& result) : tensor_(static_cast<Tensor>(result)) {}
+
+  const Tensor& tensor() const { return tensor_; }
+  const Type& type() const { return tensor_.type(); }
+  /// Whether it becomes what the graph declares.
+  bool converts() const { return converts_; }
+  /// Whether it may stand for an input declared with this dtype.
+  bool fits(DType declared) const { return fits(type().dtype, declared, converts_); }
+  static bool fits(DType found, DType declared, bool converts);
+
+ private:
+  friend Data npy(const std::filesystem::path& path);
+
+  Data(DType dtype, std::span<const std::byte> bytes, int64_t elements, const Shape& shape);
+
+  template <Number T>
+  static std::vector<T> joined(const std::vector<std::vector<T>>& rows) {
+    std::vector<T> all;
+    for (const std::vector<T>& row : rows) {
+      check_row(int64_t(&row - rows.data()), int64_t(row.size()), int64_t(rows[0].size()));
+      all.insert(all.end(), row.begin(), row.end());
+    }
+    return all;
+  }
+  template <Number T>
+  static Shape shape_of(const std::vector<std::vector<T>>& rows) {
+    return {int64_t(rows.size()), rows.empty() ? 0 : int64_t(rows[0].size())};
+  }
+  static void check_row(int64_t row, int64_t found, int64_t wanted);
+
+  Tensor tensor_;
+  bool converts_ = false;
+};
+
+/// The array of a NumPy file. Throws ErrorKind::input, naming the file and what is wrong with it.
+Data npy(const std::filesystem::path& path);
+
+}  // namespace graphc

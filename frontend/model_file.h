@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model files: graphs with the values of their states in one file, to be run where the program that
+// wrote them is not.
+//
+// A model file is a safetensors file, so that whatever reads weights reads its arrays; the
+// metadata in front of them hold the graphs as text: "graphs", a module of ir/text.h; "parameters",
+// their names; "results", for each graph that names its results a line "graph: name, name".
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/session.h"
+#include "runtime/files/safetensors.h"
+
+namespace graphc {
+
+/// What a model file holds.
+struct ModelFile {
+  Module module;
+  std::map<std::string, Literal, std::less<>> states;  ///< of every state of the module
+  std::vector<std::string> parameters;                 ///< which of them are parameters
+  /// The names of the results, by graph; those of a graph that gives none are the values' names.
+  std::map<std::string, std::vector<std::string>, std::less<>> results;
+};
+
+/// Writes graphs of the session's model, and the values of the states they use, to one file, whole
+/// or not at all. `extents` are what named dims stand for: `save(session, {"predict"},
+/// {{"batch", 1}}, "model.graphc")`. Throws ErrorKind::input when an extent is missing,
+/// ErrorKind::resource when the file cannot be written.
+void save(Session& session, const std::vector<std::string>& graphs, const Extents& extents,
+          const std::string& path);
+
+/// Reads a model file. Throws ErrorKind::input, in a line that names the file, for one that is
+/// damaged or something else.
+ModelFile read_model_file(const std::string& path);
+/// The same from its bytes; `file` is the name that errors give.
+ModelFile parse_model_file(std::string_view bytes, const std::string& file);
+
+/// A model from a file, ready to run.
+class LoadedModel {
+ public:
+  /// Throws as read_model_file(), and ErrorKind::usage for an unknown target.
+  explicit LoadedModel(const std::string& path, SessionOptions options = {});
+
+  /// Runs a graph, with anything that Data is made of; see Session.
+  template <typename... Inputs>
+  Outputs operator()(std::string_view graph, const Inputs&... inputs) {
+    return session_->run(graph, std::vector<Data>{Data(inputs)...});
+  }
+  /// Its states, files and profiles.
+  Session& session() { return *session_; }
+  const Model& model() const { return *model_; }
+
+ private:
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace graphc
