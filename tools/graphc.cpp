@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   commands::add_lists(app, action);
   commands::add_opt(app, action);
   commands::add_run(app, action);
+  commands::add_summary(app, action);
   commands::add_train(app, action);
   app.get_subcommand("train")->footer("graphc train ptb-lm size=small --data ptb --epochs 1");
   app.get_subcommand("generate")->footer("graphc generate checkpoint --prompt 'A pass is '");

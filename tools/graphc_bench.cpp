@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "frontend/profile.h"
 #include "ir/utf8.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
@@ -30,7 +31,7 @@ struct Options {
   commands::ArgumentOptions arguments;
   commands::GivenOptions given;
   Settings settings;
-  bool markdown = false;
+  bool markdown = false, profile = false;
 };
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
@@ -51,7 +52,9 @@ Subjects subjects_of(const Options& options) {
     throw commands::usage_error("--input and --scale are of a file: '{}' draws its own",
                                 options.what);
   const GraphReader read = [content = file ? commands::read_text(options.what) : "",
-                            path = options.what] { return commands::parse_module(content, path); };
+                            path = options.what] {
+    return commands::parse_any_model(content, path);
+  };
   const std::vector<std::string> variants = split_list(options.variants, "--variant");
   for (const std::string& variant : variants) standard_pipeline(variant, options.compile.unroll);
   for (const auto& assignments : combinations(options.parameters)) {
@@ -111,6 +114,24 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
   write_message(line);
 }
 
+/// A table of kernels for each configuration and kind of call.
+int show_profiles(const Subjects& subjects) {
+  for (const std::unique_ptr<Subject>& subject : subjects) {
+    for (const Call call : {Call::train, Call::forward}) {
+      if (!subject->has(call)) continue;
+      const std::vector<Tensor> inputs = subject->random_inputs(call, 0);
+      subject->compile(call, inputs);
+      const Configuration& what = subject->configuration();
+      commands::write_stdout(fmt::format("{} {}{}, {}\n{}", what.compile.variant, what.workload,
+                                         what.given.empty() ? "" : " " + what.given,
+                                         call == Call::train ? "train" : "forward",
+                                         text_of(subject->profile(call, inputs))));
+    }
+    subject->forget();
+  }
+  return 0;
+}
+
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
@@ -118,6 +139,7 @@ int bench(Options& options) {
   options.settings.warm = options.cache == "warm";
   options.compile.disk_cache = options.settings.warm;
   const Subjects subjects = subjects_of(options);
+  if (options.profile) return show_profiles(subjects);
   // What takes threads computes on this machine's cores: their peak says nothing of other targets.
   std::optional<PeakMeter> meter;
   if (std::ranges::find(on.options, "threads") != on.options.end())
@@ -150,7 +172,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option(
          "MODEL|FILE", options.what,
          "a model (see `graphc models`), random-graph (nodes=1000 seed=0: a training graph for the "
-         "compiler's times), a .graph, .pb, .pbtxt or .json file, or - for stdin")
+         "compiler's times), a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   app.add_option("PARAMETERS", options.parameters,
                  "of the model: hidden=512,1024 steps=30; a list makes a row for each value");
@@ -176,6 +198,8 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"cold", "warm"}))
       ->capture_default_str();
   CLI::Option* markdown = app.add_flag("--markdown", options.markdown, "the table as Markdown");
+  app.add_flag("--profile", options.profile,
+               "instead, show what each kernel of a call takes, and the line it comes from");
   app.add_option("--json", options.json, "write the results to a file; - is stdout, for the table")
       ->excludes(markdown);
 }

@@ -78,6 +78,10 @@ Document read_document(std::string_view text) {
                        .line = int(i) + 1};
       for (size_t k = i + 1; k < end; ++k) block.text += lines[k] + "\n";
       document.graphs.push_back(std::move(block));
+    } else if (const size_t space = lines[i].find(' '); space != std::string::npos) {
+      GraphBlock block{.name = lines[i].substr(space + 1), .line = int(i) + 1};
+      for (size_t k = i + 1; k < end; ++k) block.text += lines[k] + "\n";
+      document.files.push_back(std::move(block));
     } else if (i + 1 < end && lines[i + 1].starts_with("$ ")) {
       read_transcripts(document, i + 1, end);
     }

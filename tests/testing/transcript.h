@@ -4,7 +4,8 @@
 // A block between "```" lines is a transcript when its first line begins with "$ ". Each such line
 // is a command, with the lines "> " below it; the lines below these are what it prints, stdout and
 // stderr as they come. A line "..." stands for any lines, "..." inside a line for any text. A block
-// "```graph NAME" is a graph that the commands of the document find as file NAME.
+// "```graph NAME" is a graph that the commands of the document find as file NAME; so is the text of
+// "```cpp NAME", and of other languages.
 #pragma once
 
 #include <string>
@@ -31,6 +32,7 @@ struct Document {
   std::vector<std::string> lines;
   std::vector<Transcript> transcripts;
   std::vector<GraphBlock> graphs;
+  std::vector<GraphBlock> files;  ///< blocks of other languages that have a name
 };
 
 Document read_document(std::string_view text);

@@ -42,6 +42,7 @@ TEST_P(DocumentsCpu, ShowWhatTheirCommandsPrint) {
   for (const GraphBlock& graph : document.graphs) {
     if (!graph.name.empty()) folder.add(graph.name, graph.text);
   }
+  for (const GraphBlock& file : document.files) folder.add(file.name, file.text);
   const bool bless = std::getenv("GRAPHC_BLESS") != nullptr;
   std::vector<std::vector<std::string>> outputs;
   for (const Transcript& transcript : document.transcripts) {
@@ -73,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Files, DocumentsCpu, ::testing::ValuesIn(documents_with
 TEST(DocumentsThatRun, AreWhatANewcomerReads) {
   const std::vector<std::string> paths = documents_with_commands();
   for (const char* path :
-       {"README.md", "docs/dumps.md", "docs/errors.md", "docs/limits.md",
+       {"README.md", "docs/dumps.md", "docs/errors.md", "docs/first-program.md", "docs/limits.md",
         "docs/memory-threads-determinism.md", "models/examples/README.md", "models/tour/README.md"})
     EXPECT_NE(std::ranges::find(paths, path), paths.end()) << path;
 }

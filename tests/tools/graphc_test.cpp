@@ -236,9 +236,9 @@ TEST(GraphcTool, CheckTakesInputsAsRunDoes) {
   const Ran unknown = graphc(check + " --input y=0.5", graph);
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("error: --input: there is no input or state 'y'"));
-  const Ran wrong = graphc("check - --target=reference --input x=@" + path, graph);
+  const Ran wrong = graphc("check - --target=reference --input t=@" + path, graph);
   EXPECT_EQ(wrong.code, 3);
-  EXPECT_THAT(wrong.err, HasSubstr("i.npy: 'x' is f32[2]: found i32[2]"));
+  EXPECT_THAT(wrong.err, HasSubstr("i.npy: 't' is f32[5]: found i32[2]"));
   EXPECT_EQ(graphc("check - --scale=-1", graph).code, 2);
 }
 

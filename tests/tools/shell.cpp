@@ -11,8 +11,10 @@ Ran graphc(const std::string& arguments, const std::string& input) {
 
 Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged) {
   const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
-  const auto file = folder.add(".script", fmt::format("cd '{}'\nexport PATH='{}':$PATH\n{}\n",
-                                                      folder.path().string(), bin, script));
+  // A project of a user's finds the package of this build.
+  const auto file = folder.add(
+      ".script", fmt::format("cd '{}'\nexport PATH='{}':$PATH graphc_DIR='{}' CXX='{}'\n{}\n",
+                             folder.path().string(), bin, GRAPHC_BUILD, GRAPHC_COMPILER, script));
   const auto out = folder.add(".out", ""), err = folder.add(".err", "");
   const int status =
       std::system(fmt::format("bash '{}' > '{}' 2>{} < /dev/null", file.string(), out.string(),

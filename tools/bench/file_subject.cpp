@@ -56,7 +56,7 @@ class FileSubject : public Subject {
 
   CompileReport compile(Call, const std::vector<Tensor>&) override {
     CompileReport report;
-    const GraphPtr graph = read_().graph(drawn_->name());
+    const GraphPtr graph = read_().module.graph(drawn_->name());
     report.lap(&CompileReport::trace_s);
     CompileOptions options = configuration().compile;
     const Target& on = target(configuration().target, options);
@@ -72,6 +72,13 @@ class FileSubject : public Subject {
   std::vector<Tensor> run(Call, const std::vector<Tensor>& inputs) override {
     executable_->run(inputs, states_, outputs_);
     return outputs_;
+  }
+
+  std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) override {
+    run(call, inputs);
+    executable_->begin_profile();
+    run(call, inputs);
+    return executable_->end_profile();
   }
 
   std::optional<double> enqueue_s() const override { return executable_->enqueue_s(); }
@@ -96,9 +103,11 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
                                                     const CompileOptions& options,
-                                                    const commands::ArgumentOptions& arguments,
+                                                    commands::ArgumentOptions arguments,
                                                     const GivenParameters& given) {
-  const Module module = read();
+  ModelFile model = read();
+  const Module& module = model.module;
+  arguments.states = std::move(model.states);
   verify(module);
   commands::check_given(arguments.given, module.graphs);
   std::vector<std::unique_ptr<Subject>> subjects;

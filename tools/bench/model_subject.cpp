@@ -48,6 +48,10 @@ class ModelSubject : public Subject {
     return {outputs.begin(), outputs.end()};
   }
 
+  std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) override {
+    return session_->profile_run(graph(call), {inputs.begin(), inputs.end()});
+  }
+
   std::optional<double> enqueue_s() const override { return session_->enqueue_s(); }
 
  private:

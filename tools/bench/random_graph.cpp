@@ -109,7 +109,7 @@ std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& as
   const int64_t nodes = parameters.integer("nodes");
   const auto seed = uint64_t(parameters.integer("seed", 0));
   const GraphReader read = [nodes, seed] {
-    return parse(random_graph_text(nodes, seed), random_graph_name);
+    return ModelFile{.module = parse(random_graph_text(nodes, seed), random_graph_name)};
   };
   const GivenParameters given{parameters.entries(), fmt::format("{}", fmt::join(assignments, " "))};
   auto subjects = file_subjects(std::string(random_graph_name), read, target, options, {}, given);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/target.h"
+#include "frontend/model_file.h"
 #include "models/parameters.h"
 #include "models/program.h"
 #include "tools/commands/arguments.h"
@@ -51,6 +52,9 @@ class Subject {
   virtual CompileReport compile(Call call, const std::vector<Tensor>& inputs) = 0;
   /// One call, updates of states included; compiled before.
   virtual std::vector<Tensor> run(Call call, const std::vector<Tensor>& inputs) = 0;
+  /// What the kernels of a call took, one of several; compiled before. Throws ErrorKind::usage
+  /// where the target does not know.
+  virtual std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) = 0;
   /// Executable::enqueue_s() of the last call.
   virtual std::optional<double> enqueue_s() const = 0;
 
@@ -64,8 +68,9 @@ std::unique_ptr<Subject> model_subject(const std::string& model,
                                        const std::vector<std::string>& assignments,
                                        const std::string& target, const CompileOptions& options);
 
-/// Makes a module of the content of a file, again at every call.
-using GraphReader = std::function<Module()>;
+/// Makes graphs, perhaps with values of their states, of the content of a file, again at every
+/// call.
+using GraphReader = std::function<ModelFile()>;
 
 /// The parameters of what is generated, in place of a graph's name.
 struct GivenParameters {
@@ -80,7 +85,7 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
                                                     const CompileOptions& options,
-                                                    const commands::ArgumentOptions& arguments = {},
+                                                    commands::ArgumentOptions arguments = {},
                                                     const GivenParameters& given = {});
 
 /// A training graph of about so many nodes, for the compiler's times: layers drawn by the seed, a

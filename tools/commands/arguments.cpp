@@ -149,8 +149,12 @@ Drawing drawing_of(const Graph& graph, const Graph& meaning, const ArgumentOptio
   for (const Values* among : {&graph.inputs(), &graph.states()}) {
     for (Value leaf : *among) {
       const auto text = options.given.find(leaf.name());
-      if (text != options.given.end())
+      const auto held = options.states.find(leaf.name());
+      if (text != options.given.end()) {
         drawing.given.emplace(leaf.name(), read_value(leaf.name(), text->second, leaf.type()));
+      } else if (held != options.states.end() && among == &graph.states()) {
+        drawing.given.emplace(leaf.name(), held->second);
+      }
     }
   }
   return drawing;

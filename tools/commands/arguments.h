@@ -42,6 +42,8 @@ struct Drawing {
 struct ArgumentOptions {
   double scale = 1;  ///< a factor of every floating-point number drawn
   Given given;       ///< of inputs and states, perhaps of other graphs too
+  /// Of states, by the file the graphs are from; what is given goes first.
+  std::map<std::string, Literal, std::less<>> states;
 };
 
 /// How arguments of the graph are drawn. `meaning` is the graph without `grad`. Throws as

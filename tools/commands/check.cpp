@@ -28,8 +28,10 @@ bool report(const Agreement& agreement) {
 }
 
 int check(CheckCommand& options) {
-  const Module module = read_module(options.file);
+  const ModelFile model = read_any_model(options.file);
+  const Module& module = model.module;
   verify(module);
+  options.how.arguments.states = model.states;
   const Target& on = chosen_target(options.target, options.how.compile, options.given);
   // Refuses what no variant knows before anything runs.
   const std::string& variant = options.how.compile.variant;
@@ -51,7 +53,8 @@ int check(CheckCommand& options) {
 void add_check(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("check", "Compare a target with the reference evaluator");
   auto options = std::make_shared<CheckCommand>();
-  verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
+  verb->add_option("FILE", options->file,
+                   "a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--graph", options->graph, "only this graph of the file");
   verb->add_option("--target", options->target, "what to compile for");

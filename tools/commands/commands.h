@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "frontend/model_file.h"
 #include "ir/graph.h"
 
 // CLI11 has objects of its own in every source that includes it: only those that use it do.
@@ -24,6 +25,7 @@ void add_generate(CLI::App& app, Action& action);
 void add_lists(CLI::App& app, Action& action);
 void add_opt(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
+void add_summary(CLI::App& app, Action& action);
 void add_train(CLI::App& app, Action& action);
 
 /// An error in the command line.
@@ -37,12 +39,15 @@ Error usage_error(fmt::format_string<Args...> format, Args&&... args) {
 void write_stdout(std::string_view text);
 /// The content of a file with a graph, or of stdin for "-".
 std::string read_text(const std::string& path);
-/// The module in a file: protobuf's binary form where its name ends in `.pb`, its text form in
-/// `.pbtxt`, JSON in `.json`; any other is text of ir/text.h, and so is stdin, "-".
-/// Throws ErrorKind::input, naming the file, when it has no graph.
+/// What is in a file: a model file (frontend/model_file.h) where its name ends in `.graphc`,
+/// protobuf's binary form in `.pb`, its text form in `.pbtxt`, JSON in `.json`; any other is text
+/// of ir/text.h, and so is stdin, "-". Only a model file has values of states. Throws
+/// ErrorKind::input, naming the file, when it has no graph.
+ModelFile read_any_model(const std::string& path);
+/// As read_any_model(), of what was read from the file.
+ModelFile parse_any_model(const std::string& content, const std::string& path);
+/// The module of read_any_model().
 Module read_module(const std::string& path);
-/// As read_module(), of what was read from the file.
-Module parse_module(const std::string& content, const std::string& path);
 /// The error about a word that stands where a model or a file is wanted.
 Error no_model_or_file(const std::string& word);
 /// Throws no_model_or_file() unless there is such a file, or the word ends like the name of one:

@@ -5,13 +5,16 @@
 #include <array>
 
 #include "codegen/target.h"
+#include "frontend/remarks.h"
 #include "ir/serialize.h"
 #include "ir/spelling.h"
 #include "ir/text.h"
+#include "ir/utf8.h"
 #include "ir/verify.h"
 #include "models/registry.h"
 #include "passes/outline.h"
 #include "passes/pipeline.h"
+#include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/dot.h"
@@ -24,7 +27,7 @@ struct DumpCommand {
   CompileOptions compile;
   GivenOptions given;
   std::vector<std::string> parameters;
-  bool locations = false;
+  bool locations = false, remarks = false;
 };
 
 /// What every target has.
@@ -80,6 +83,13 @@ std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
   return why_not(*run_pipeline(graph, before).graph, composite);
 }
 
+/// What the passes of the variant, the forming of kernels included, have to say.
+void show_remarks(const GraphPtr& graph, const DumpCommand& options) {
+  CompileReport report;
+  form_kernels_for(graph, options.compile, report);
+  for (const Remark& remark : report.remarks) write_message(printable_message(to_string(remark)));
+}
+
 /// A stage that only a target knows.
 std::string target_stage(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
@@ -115,6 +125,7 @@ int dump(DumpCommand& options) {
     write_stdout(explanation(graph, options));
     return 0;
   }
+  if (options.remarks) show_remarks(graph, options);
   if (std::ranges::find(kOwnStages, options.stage) == kOwnStages.end()) {
     write_stdout(target_stage(graph, on, options));
     return 0;
@@ -156,6 +167,8 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("--why-not", options->why_not,
                    "say for each loop (or result) where it differs from a composite: lstm");
   verb->add_flag("--locations", options->locations, "print the user's lines");
+  verb->add_flag("--remarks", options->remarks,
+                 "say on stderr what the passes did or did not do, and why");
   verb->footer("graphc dump lstm-layer hidden=512 --stage=kernels");
   verb->callback([=, &action] { action = [=] { return dump(*options); }; });
 }

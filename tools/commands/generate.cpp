@@ -23,6 +23,8 @@ int generate(GenerateCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
   const auto program = program_of(checkpoint, /*parameters_only=*/true);
+  // How its own loops are compiled is nothing to somebody who wants a text.
+  options.session.announce = [](const std::string&) {};
   Session session(program->model(), options.session);
   restore(checkpoint, *program, session, /*parameters_only=*/true);
 

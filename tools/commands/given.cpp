@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "frontend/data.h"
 #include "ir/spelling.h"
 #include "runtime/files/files.h"
 #include "runtime/files/npy.h"
@@ -76,10 +77,9 @@ Given assignments(const std::vector<std::string>& texts, std::string_view option
 Literal read_value(const std::string& name, const std::string& text, const Type& type) {
   if (text.starts_with("@")) {
     const std::string path = text.substr(1);
-    Literal value = path == "-" ? parse_npy(read_stdin(), "<stdin>") : read_npy(path);
-    const bool wider = value.dtype() == DType::f32 && type.dtype == DType::f64;
-    if (value.shape() == type.shape && wider) value = value.converted(type.dtype);
-    if (value.type() == type) return value;
+    const Literal value = path == "-" ? parse_npy(read_stdin(), "<stdin>") : read_npy(path);
+    if (value.shape() == type.shape && Data::fits(value.dtype(), type.dtype, true))
+      return value.converted(type.dtype);
     throw input_error({}, "{}: '{}' is {}: found {}", path, name, to_string(type),
                       to_string(value.type()));
   }

@@ -21,7 +21,7 @@ Given assignments(const std::vector<std::string>& texts, std::string_view option
 
 /// The value of an argument of the type: `@file.npy`, `@-` for stdin, or a number for every
 /// element. Throws ErrorKind::usage for what is neither or is no number of the type,
-/// ErrorKind::input when the file's array has another type. f32 is taken for f64.
+/// ErrorKind::input when the file's array does not become one of the type (Data).
 Literal read_value(const std::string& name, const std::string& text, const Type& type);
 
 /// Throws ErrorKind::usage when a name is that of no input or state of any of the graphs.

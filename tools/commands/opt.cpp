@@ -2,6 +2,7 @@
 // graphc opt: text in, passes, text out.
 #include <CLI/CLI.hpp>
 
+#include "frontend/remarks.h"
 #include "ir/text.h"
 #include "ir/utf8.h"
 #include "ir/verify.h"
@@ -38,13 +39,8 @@ int opt(const OptCommand& options) {
     const PipelineResult result = run_pipeline(graph, pipeline);
     graph = result.graph;
     if (!options.remarks) continue;
-    for (const Remark& remark : result.remarks.all()) {
-      const std::string at =
-          remark.where ? fmt::format("{}:{}: ", remark.where.file, remark.where.line) : "";
-      write_message(printable_message(
-          fmt::format("{}remark: {}: {}{}", at, remark.pass,
-                      remark.node.empty() ? "" : "%" + remark.node + ": ", remark.text)));
-    }
+    for (const Remark& remark : result.remarks.all())
+      write_message(printable_message(to_string(remark)));
   }
   write_stdout(print(module, {.locations = options.locations}));
   return 0;
@@ -55,7 +51,8 @@ int opt(const OptCommand& options) {
 void add_opt(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("opt", "Run passes on graphs: text in, text out");
   auto options = std::make_shared<OptCommand>();
-  verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
+  verb->add_option("FILE", options->file,
+                   "a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--passes", options->passes,
                    "passes in order: simplify,unroll{steps=4}; without any the text comes back "

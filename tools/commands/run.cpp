@@ -4,8 +4,11 @@
 #include <map>
 
 #include "codegen/target.h"
+#include "frontend/remarks.h"
+#include "ir/utf8.h"
 #include "ir/verify.h"
 #include "runtime/files/npy.h"
+#include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/given.h"
 
@@ -16,13 +19,21 @@ struct RunCommand {
   std::string file, graph, target;
   CompileOptions compile;
   std::vector<std::string> inputs, outputs;
+  bool quiet = false;
 };
 
+constexpr std::string_view kInput = "input", kState = "state";
+
 std::vector<Tensor> read_arguments(const std::vector<Argument>& wanted, Given& given,
-                                   std::string_view what) {
+                                   std::string_view what, const ModelFile& model) {
   std::vector<Tensor> tensors;
   for (const Argument& argument : wanted) {
     const auto found = given.find(argument.name);
+    const auto held = model.states.find(argument.name);
+    if (found == given.end() && what == kState && held != model.states.end()) {
+      tensors.push_back(held->second.converted(argument.type.dtype));
+      continue;
+    }
     if (found == given.end()) {
       throw usage_error("{} '{}' of {} is not given: --input {}=@file.npy", what, argument.name,
                         to_string(argument.type), argument.name);
@@ -46,26 +57,33 @@ void write_value(const std::string& name, const std::string& path, const Tensor&
 }
 
 int run(RunCommand& options) {
-  const Module module = read_module(options.file);
+  const ModelFile model = read_any_model(options.file);
+  const Module& module = model.module;
   verify(module);
   const GraphPtr graph = graph_of(module, options.graph);
   const Target& on = target(options.target, options.compile);
   CompileReport report;
   const auto executable = compile(graph, on, options.compile, report);
+  for (const Remark& loop : loops_in_pieces(report)) {
+    if (!options.quiet) write_message(printable_message(to_string(loop)));
+  }
   const Signature& signature = executable->signature();
 
   Given given = assignments(options.inputs, "--input"),
         wanted = assignments(options.outputs, "--output");
-  const std::vector<Tensor> inputs = read_arguments(signature.inputs, given, "input");
-  std::vector<Tensor> states = read_arguments(signature.states, given, "state");
+  const std::vector<Tensor> inputs = read_arguments(signature.inputs, given, kInput, model);
+  std::vector<Tensor> states = read_arguments(signature.states, given, kState, model);
   if (!given.empty())
     throw usage_error("--input: the graph has no input or state '{}'", given.begin()->first);
   for (Tensor& state : states) state.make_unique();
   std::vector<Tensor> outputs;
   std::map<std::string, Tensor> results;
+  std::vector<std::string> names;
+  const auto named = model.results.find(graph->name());
   for (const Argument& output : signature.outputs) {
+    names.push_back(named == model.results.end() ? output.name : named->second[outputs.size()]);
     outputs.emplace_back(output.type);
-    results.emplace(output.name, outputs.back());
+    results.emplace(names.back(), outputs.back());
   }
   // A result may be the state itself: its old value, which the caller gave.
   for (size_t i = 0; i < states.size(); ++i)
@@ -77,7 +95,7 @@ int run(RunCommand& options) {
   executable->run(inputs, states, outputs);
   for (const auto& [name, path] : wanted) write_value(name, path, results.at(name));
   for (size_t i = 0; wanted.empty() && i < outputs.size(); ++i)
-    write_value(signature.outputs[i].name, "", outputs[i]);
+    write_value(names[i], "", outputs[i]);
   return 0;
 }
 
@@ -86,7 +104,8 @@ int run(RunCommand& options) {
 void add_run(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("run", "Run a graph on given inputs");
   auto options = std::make_shared<RunCommand>();
-  verb->add_option("FILE", options->file, "a .graph, .pb, .pbtxt or .json file, or - for stdin")
+  verb->add_option("FILE", options->file,
+                   "a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--graph", options->graph, "which graph of the file");
   verb->add_option("--input", options->inputs,
@@ -99,6 +118,7 @@ void add_run(CLI::App& app, Action& action) {
   verb->add_option("--target", options->target, "what to compile for");
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
       ->capture_default_str();
+  verb->add_flag("--quiet", options->quiet, "do not say which loops are not one kernel, and why");
   verb->footer("graphc run step.graph --input x=@x.npy --input w=0.5 --output y=y.npy");
   verb->callback([=, &action] { action = [=] { return run(*options); }; });
 }

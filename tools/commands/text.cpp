@@ -19,6 +19,11 @@
 #include "tools/commands/commands.h"
 
 namespace graphc::commands {
+namespace {
+
+constexpr const char* kModelEnding = ".graphc";
+
+}  // namespace
 
 void write_stdout(std::string_view text) {
   static const bool terminal = isatty(STDOUT_FILENO) == 1;
@@ -29,30 +34,35 @@ void write_stdout(std::string_view text) {
 }
 
 std::string read_text(const std::string& path) {
+  // The weights of a model are no text and may be of any size.
+  if (path.ends_with(kModelEnding)) return read_file(path);
   return path == "-" ? read_stdin(kMostOfGraph) : read_file(path, kMostOfGraph);
 }
 
 namespace {
 
-Module parse_any_form(const std::string& content, const std::string& path,
-                      const std::string& name) {
-  if (path.ends_with(".pb")) return from_proto(content, name);
-  if (path.ends_with(".pbtxt")) return from_pbtxt(content, name);
-  if (path.ends_with(".json")) return from_json(content, name);
-  return parse(content, name);
+ModelFile parse_any_form(const std::string& content, const std::string& path,
+                         const std::string& name) {
+  if (path.ends_with(kModelEnding)) return parse_model_file(content, name);
+  if (path.ends_with(".pb")) return {.module = from_proto(content, name)};
+  if (path.ends_with(".pbtxt")) return {.module = from_pbtxt(content, name)};
+  if (path.ends_with(".json")) return {.module = from_json(content, name)};
+  return {.module = parse(content, name)};
 }
 
 }  // namespace
 
-Module read_module(const std::string& path) { return parse_module(read_text(path), path); }
+ModelFile read_any_model(const std::string& path) { return parse_any_model(read_text(path), path); }
 
-Module parse_module(const std::string& content, const std::string& path) {
+ModelFile parse_any_model(const std::string& content, const std::string& path) {
   const std::string name = path == "-" ? "<stdin>" : path;
   if (!path.ends_with(".pb")) refuse_foreign(content, name, Wanted::graph);
-  Module module = parse_any_form(content, path, name);
-  if (module.graphs.empty()) throw input_error({}, "{}: the file has no graph", name);
-  return module;
+  ModelFile model = parse_any_form(content, path, name);
+  if (model.module.graphs.empty()) throw input_error({}, "{}: the file has no graph", name);
+  return model;
 }
+
+Module read_module(const std::string& path) { return read_any_model(path).module; }
 
 Error no_model_or_file(const std::string& word) {
   const std::vector<std::string> models = model_names();
@@ -63,7 +73,7 @@ Error no_model_or_file(const std::string& word) {
 }
 
 void check_is_file(const std::string& word) {
-  for (const char* ending : {".graph", ".pb", ".pbtxt", ".json"}) {
+  for (const char* ending : {".graph", kModelEnding, ".pb", ".pbtxt", ".json"}) {
     if (word.ends_with(ending)) return;
   }
   std::error_code ignored;

@@ -189,6 +189,9 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
   verb->add_option("--log", options->log,
                    "write events as JSON lines, after those of before with --resume; - is stdout");
+  verb->add_flag_callback(
+      "--quiet", [options] { options->session.announce = [](const std::string&) {}; },
+      "do not say which loops are not one kernel, and why");
   verb->add_option("--target", options->session.target, "what to compile for");
   verb->add_option("--precision", options->session.compile.precision, "what f32 are computed in")
       ->capture_default_str();

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model files, summaries, profiles and remarks on the command line.
+#include <gmock/gmock.h>
+
+#include "frontend/graphc.h"
+#include "runtime/files/files.h"
+#include "runtime/files/npy.h"
+#include "tests/tools/shell.h"
+
+namespace graphc::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+/// y = tanh(x w + b), saved with w of 0.5 and b of 1 as m.graphc.
+void write_model(const TemporaryFolder& folder) {
+  Model model("neuron");
+  const Param w = model.param("out.w", {2, 1}, constant(0.5)),
+              b = model.param("out.b", {1}, constant(1));
+  model.graph("predict", [&](Inputs& in) {
+    const Value z = matmul(in("x", f32, {"batch", 2}), w) + b;
+    return Results{{"answer", tanh(z)}, {"z", z}};
+  });
+  Session session(model, {.target = "reference"});
+  save(session, {"predict"}, {{"batch", 2}}, (folder.path() / "m.graphc").string());
+  write_npy(folder.path() / "x.npy", Literal(std::vector<double>{1, 1, 2, 4}, {2, 2}));
+}
+
+TEST(ModelFileCommands, RunAFileWithItsWeightsAndTheNamesOfItsResults) {
+  const TemporaryFolder folder;
+  write_model(folder);
+  const std::string run = "graphc run m.graphc --input x=@x.npy ";
+  EXPECT_EQ(run_bash(run + "--target=reference --output z=- | tail -c 8 | od -An -f", folder).code,
+            0);
+  const Ran all = run_bash(run, folder);
+  EXPECT_THAT(all.out,
+              AllOf(HasSubstr("%answer: f32[2,1] = "), HasSubstr("%z: f32[2,1] = [[2], [4]]")));
+  // What is given goes before what the file has.
+  EXPECT_THAT(run_bash(run + "--input out.b=0", folder).out,
+              HasSubstr("%z: f32[2,1] = [[1], [3]]"));
+  EXPECT_EQ(run_bash("graphc run m.graphc", folder).code, 2);
+}
+
+TEST(ModelFileCommands, EveryVerbTakesAFile) {
+  const TemporaryFolder folder;
+  write_model(folder);
+  EXPECT_THAT(run_bash("graphc check m.graphc --gradient", folder).out, HasSubstr("agrees with"));
+  EXPECT_THAT(run_bash("graphc dump m.graphc", folder).out,
+              HasSubstr("graph @predict (%x: f32[2,2])"));
+  EXPECT_THAT(run_bash("graphc opt m.graphc", folder).out, HasSubstr("graph @predict"));
+  EXPECT_EQ(run_bash("graphc-bench m.graphc --repeat=2 --threads=1", folder).code, 0);
+  EXPECT_THAT(run_bash("graphc summary m.graphc", folder).out,
+              AllOf(HasSubstr("neuron: 3 parameters, 12 B\n  out  3  w f32[2,1], b f32[1]\n"),
+                    HasSubstr("@predict (x f32[2,2]) -> answer f32[2,1], z f32[2,1]: ")));
+}
+
+TEST(ModelFileCommands, ADamagedOrForeignFileIsRefusedInALine) {
+  const TemporaryFolder folder;
+  write_model(folder);
+  const std::string whole = read_file(folder.path() / "m.graphc");
+  folder.add("cut.graphc", whole.substr(0, whole.size() - 3));
+  folder.add("text.graphc", "graph @f(%x: f32[2]) { return %x }");
+  for (const char* verb : {"run", "check", "dump", "summary", "opt"}) {
+    for (const char* file : {"cut.graphc", "text.graphc", "missing.graphc"}) {
+      const Ran ran = run_bash(fmt::format("graphc {} {}", verb, file), folder);
+      EXPECT_EQ(ran.code, 3) << verb << " " << file << ran.err;
+      EXPECT_THAT(ran.err, HasSubstr(file));
+      EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
+    }
+  }
+}
+
+TEST(Summary, OfAModelHasItsLayersAndGraphs) {
+  const TemporaryFolder folder;
+  const Ran ran = run_bash("graphc summary char-lm hidden=8 steps=4 batch=2", folder);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(ContainsRegex("^char-lm: [0-9]+ parameters, [0-9.]+ kB\n"),
+                             ContainsRegex("@train \\([^\n]*: [0-9]+ nodes, [0-9]+ kernels, of "
+                                           "these [0-9]+ a whole loop; [0-9.]+ kB planned")));
+  EXPECT_EQ(run_bash("graphc summary abacus", folder).code, 2);
+}
+
+/// A loop that no recurrent kernel takes: it carries a number for all rows together.
+constexpr const char* kPieces = R"(
+graph @pieces(%x: f32[5,4,3], %h0: f32[4,3], %s0: f32[]) {
+  %y, %h.e, %s.e = scan %x.t in %x carry %h = %h0, %s = %s0 {
+    %h.1 = tanh(add(mul(%h, %s), %x.t))
+    next %h = %h.1, %s = mean(%h.1) {axes = [0,1]}
+    emit %h.1
+  }
+  return %y
+}
+)";
+
+TEST(Remarks, ALoopInPiecesIsSaidInALineUnlessQuiet) {
+  const TemporaryFolder folder;
+  folder.add("pieces.graph", kPieces);
+  const std::string run =
+      "graphc run pieces.graph --input x=1 --input h0=0 --input s0=1 --target=cpu";
+  EXPECT_THAT(run_bash(run, folder).err,
+              ContainsRegex("^pieces.graph:3: remark: fuse: %y: a loop, not one recurrent kernel: "
+                            "[^\n]*\n$"));
+  EXPECT_THAT(run_bash(run + " --quiet", folder).err, IsEmpty());
+  const Ran dump = run_bash("graphc dump pieces.graph --remarks", folder);
+  EXPECT_THAT(dump.err, HasSubstr("pieces.graph:3: remark: fuse: %y: a loop, not"));
+  EXPECT_THAT(run_bash("graphc dump pieces.graph", folder).err, IsEmpty());
+  EXPECT_THAT(run_bash("graphc summary pieces.graph", folder).out,
+              HasSubstr("  pieces.graph:3: remark"));
+}
+
+TEST(ProfileCpu, HasALineForEachKernelWithItsShareAndTheUsersLine) {
+  const TemporaryFolder folder;
+  folder.add("two.graph",
+             "graph @two(%x: f32[64,64], %w: f32[64,64]) {\n"
+             "  %y = matmul(%x, %w)\n  %z = sum(%y) {axes = [0,1]}\n  return %z\n}\n");
+  const Ran ran = run_bash("graphc-bench two.graph --profile --threads=1", folder);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("fused two.graph graph=two, forward\nshare "),
+                    ContainsRegex("[0-9.]+% +[0-9.]+ +1 +[0-9.]+  gemm %[^\n]*two.graph:2\n"),
+                    ContainsRegex("[0-9.]+% +[0-9.]+ +1 +-  map %[^\n]*two.graph:3\n"),
+                    ContainsRegex("\nall +[0-9.]+\n$")));
+  const Ran none = run_bash("graphc-bench two.graph --profile --target=reference", folder);
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("does not say what its kernels take"));
+}
+
+}  // namespace
+}  // namespace graphc::testing
