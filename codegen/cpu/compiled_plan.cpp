@@ -122,9 +122,12 @@ void CompiledPlan::compile_missing(const CpuFeatures& cpu, ThreadTeam& compilers
   const double codegen = std::accumulate(codegen_s.begin(), codegen_s.end(), 0.0);
   times_.emit_s = wall * emit / (emit + codegen);
   times_.codegen_s = wall - times_.emit_s;
+  const std::vector<std::string> callers = callers_of(plan_);
   for (size_t i = 0; i < missing.size(); ++i) {
+    const std::string shown =
+        "graphc " + plan_.name + " " + callers[size_t(missing[i] - plan_.programs.data())];
     code_->cache->functions[key_of(*missing[i])] =
-        reinterpret_cast<NestFunction>(code_->cache->jit.link(objects[i], kSymbol));
+        reinterpret_cast<NestFunction>(code_->cache->jit.link(objects[i], kSymbol, shown));
   }
 }
 

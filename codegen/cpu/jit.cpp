@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/jit.h"
 
+#include <fcntl.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Process.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -149,7 +153,43 @@ ObjectCode Jit::compile(CodeModule&& kernel) {
 
 int64_t objects_linked() { return linked_so_far; }
 
-void* Jit::link(const ObjectCode& object, std::string_view symbol) {
+namespace {
+
+/// The bytes of a function's code.
+uint64_t size_of_symbol(const ObjectCode& object, std::string_view symbol) {
+  const auto file = check(
+      llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object.bytes, "kernel")),
+      "reading a kernel");
+  for (const llvm::object::SymbolRef& one : file->symbols()) {
+    // The object's file has the same name.
+    const bool function =
+        check(one.getType(), "reading a type") == llvm::object::SymbolRef::ST_Function;
+    if (function && check(one.getName(), "reading a name") == llvm::StringRef(symbol))
+      return llvm::object::ELFSymbolRef(one).getSize();
+  }
+  return 0;
+}
+
+/// A line of the file in which perf looks up code that it finds in no file.
+void write_perf_map(const void* address, uint64_t size, std::string_view name) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  static const int file = open(fmt::format("/tmp/perf-{}.map", getpid()).c_str(),
+                               O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  const std::string line = fmt::format("{:x} {:x} {}\n", uintptr_t(address), size, name);
+  // What cannot be written is missing in a profile, and nowhere else.
+  [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
+}
+
+bool maps_for_perf() {
+  const char* wanted = std::getenv("GRAPHC_PERF_MAP");
+  return wanted != nullptr && std::string_view(wanted) == "1";
+}
+
+}  // namespace
+
+void* Jit::link(const ObjectCode& object, std::string_view symbol, std::string_view shown) {
   const Stopwatch watch;
   std::string space;
   {
@@ -161,6 +201,10 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol) {
   check(impl_->lljit->addObjectFile(library, std::move(buffer)), "loading a kernel");
   const auto address = check(impl_->lljit->lookup(library, llvm::StringRef(symbol)),
                              fmt::format("linking kernel '{}'", symbol));
+  if (maps_for_perf()) {
+    write_perf_map(address.toPtr<void*>(), size_of_symbol(object, symbol),
+                   shown.empty() ? symbol : shown);
+  }
   std::lock_guard lock(impl_->mutex);
   impl_->times.link_s += watch.seconds();
   ++impl_->times.objects_linked;

@@ -46,7 +46,8 @@ class Jit {
 
   /// Loads an object, compiled now or kept from before, and returns the address of `symbol`.
   /// Every object has a namespace of its own, so that symbols never collide.
-  void* link(const ObjectCode& object, std::string_view symbol);
+  /// With GRAPHC_PERF_MAP set to 1, `perf` is told where it lies, under the name `shown`.
+  void* link(const ObjectCode& object, std::string_view symbol, std::string_view shown = {});
 
   /// compile() and link().
   void* add(CodeModule&& kernel, std::string_view symbol);

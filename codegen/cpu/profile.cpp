@@ -45,7 +45,28 @@ std::string kind_of(const Record& record) {
   return record.family ? std::string(graphc::name_of(*record.family)) : "loop";
 }
 
+void find_callers(const Record& record, const std::string& kernel, std::vector<std::string>& all) {
+  const auto body = [&](const std::vector<Record>& records) {
+    for (const Record& inner : records) find_callers(inner, kernel, all);
+  };
+  std::visit(Cases{[&](const NestCall& call) {
+                     std::string& caller = all[size_t(call.program)];
+                     if (caller.empty()) caller = kernel;
+                   },
+                   [&](const LoopCall& loop) { body(loop.body); },
+                   [&](const BlockCall& block) { body(block.body); }, [](const auto&) {}},
+             record.call);
+}
+
 }  // namespace
+
+std::vector<std::string> callers_of(const Plan& plan) {
+  std::vector<std::string> all(plan.programs.size());
+  visit_phases(plan.records, [&](const Record& record, int, int) {
+    find_callers(record, fmt::format("{} %{}", kind_of(record), name_of(record)), all);
+  });
+  return all;
+}
 
 Lines lines_of(const Graph& graph) {
   Lines lines;

@@ -15,6 +15,9 @@ namespace graphc::cpu {
 using Lines = std::map<std::string, Where>;
 Lines lines_of(const Graph& graph);
 
+/// For each program of the plan the kernel that calls it first: "gemm %y".
+std::vector<std::string> callers_of(const Plan& plan);
+
 /// Times from the beginning of a phase to that of the next: all threads' waiting is in it.
 class PlanProfile {
  public:

@@ -112,6 +112,17 @@ TEST(Remarks, ALoopInPiecesIsSaidInALineUnlessQuiet) {
               HasSubstr("  pieces.graph:3: remark"));
 }
 
+TEST(ProfileCpu, PerfIsToldTheNamesOfKernelsWhereItIsAskedFor) {
+  const TemporaryFolder folder;
+  folder.add("one.graph", "graph @one(%x: f32[64,64], %w: f32[64,64]) { return matmul(%x, %w) }");
+  const std::string run =
+      "graphc run one.graph --input x=1 --input w=1 --target=cpu > /dev/null & wait $!\n"
+      "cat /tmp/perf-$!.map; rm -f /tmp/perf-$!.map";
+  EXPECT_THAT(run_bash("export GRAPHC_PERF_MAP=1\n" + run, folder).out,
+              ContainsRegex("^[0-9a-f]+ [1-9a-f][0-9a-f]+ graphc one gemm %[a-z]+\n$"));
+  EXPECT_THAT(run_bash(run, folder).out, IsEmpty());
+}
+
 TEST(ProfileCpu, HasALineForEachKernelWithItsShareAndTheUsersLine) {
   const TemporaryFolder folder;
   folder.add("two.graph",
