@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Learning curves: rows of numbers as training makes them, in a CSV file and to whoever watches.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace graphc {
+
+/// `Curve curve("curve.csv", {"epoch", "loss", "validation"})`, then in each epoch
+/// `curve.add({epoch + 1, loss, validation})`.
+class Curve {
+ public:
+  /// Is told of every row, by column.
+  using Watch = std::function<void(const std::map<std::string, double>& row)>;
+
+  /// Begins a file with the columns' names, or goes on with one that has these columns. An empty
+  /// path writes none. Throws ErrorKind::input for a file of other columns and for a name with a
+  /// comma, a quote or a newline, ErrorKind::resource when the file cannot be written.
+  Curve(std::filesystem::path path, std::vector<std::string> columns, Watch watch = {});
+
+  /// A row: a number for each column, NaN where there is none. It is in the file when this returns.
+  /// Throws ErrorKind::input for another number of numbers, ErrorKind::resource when it cannot be
+  /// written.
+  void add(const std::vector<double>& row);
+
+ private:
+  void append(const std::string& line);
+
+  std::filesystem::path path_;
+  std::vector<std::string> columns_;
+  Watch watch_;
+};
+
+}  // namespace graphc
