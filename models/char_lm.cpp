@@ -89,6 +89,7 @@ class CharLm : public Program {
         words * (double(layers_) * 2 * 2 * h * 4 * h + 2 * h * double(vocabulary_));
     return {.examples = batch_,
             .words = steps_ * batch_,
+            .unit = "characters",
             .forward_flop = forward,
             .train_flop = 3 * forward};
   }

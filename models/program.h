@@ -21,6 +21,7 @@ namespace graphc {
 struct Work {
   int64_t examples = 0;  ///< sequences, the batch
   int64_t words = 0;     ///< predicted elements; 0 where nothing of the kind is predicted
+  std::string_view unit = "words";  ///< what they are called
   double forward_flop = 0;
   double train_flop = 0;  ///< forward, backward and what else the nominal count has
 };

@@ -88,7 +88,8 @@ void show_progress(const Row& row, size_t done, size_t all) {
   };
   if (row.train) line += ", train " + step_text(*row.train);
   if (row.train && row.work && row.work->words > 0)
-    line += fmt::format(", {:.0f} words/s", double(row.work->words) / row.train->step_s.median);
+    line += fmt::format(", {:.0f} {}/s", double(row.work->words) / row.train->step_s.median,
+                        row.work->unit);
   if (row.forward) line += ", forward " + step_text(*row.forward);
   write_message(line);
 }

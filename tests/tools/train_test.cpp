@@ -128,12 +128,12 @@ TEST(GraphcTrain, ACheckpointThatIsOfNoModelIsAnErrorOfTheFile) {
   }
 }
 
-TEST(GraphcTrain, PeopleCountEpochsFromOneAndTheLogFromZero) {
+TEST(GraphcTrain, PeopleAndTheLogCountEpochsFromOne) {
   const Ran ran =
       graphc("train lstm-layer hidden=3 steps=2 batch=2 --target=reference --max-steps 1 --log -");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("\nepoch 1   step 1 "));
-  EXPECT_EQ(nlohmann::json::parse(ran.out.substr(0, ran.out.find('\n')))["epoch"], 0);
+  EXPECT_EQ(nlohmann::json::parse(ran.out.substr(0, ran.out.find('\n')))["epoch"], 1);
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ Json result(const Row& row, double peak_gflops) {
   }
   if (peak_gflops > 0) json["peak_gflops"] = peak_gflops;
   if (row.train && row.work && row.work->words > 0)
-    add(json, "words_per_s", row.train->step_s.divide(double(row.work->words)));
+    add(json, fmt::format("{}_per_s", row.work->unit),
+        row.train->step_s.divide(double(row.work->words)));
   if (row.peak_bytes > 0) json["peak_bytes"] = row.peak_bytes;
   return json;
 }

@@ -89,6 +89,12 @@ def rows_of_probe(item):
     return rows
 
 
+def paces(figures):
+    """What is predicted in a second, in words: "1200 words/s"."""
+    return [f"{number(figures[f'{unit}_per_s'])} {unit}/s"
+            for unit in ("words", "characters") if f"{unit}_per_s" in figures]
+
+
 def rows_of_speed(item):
     rows = []
     for result in item.get("results", []):
@@ -96,8 +102,7 @@ def rows_of_speed(item):
         for call in ("train", "forward"):
             if f"{call}_step_ms" in result:
                 figures.append(f"{call} {number(result[f'{call}_step_ms'])} ms a step")
-        if "words_per_s" in result:
-            figures.append(f"{number(result['words_per_s'])} words/s")
+        figures += paces(result)
         note = f"compiled in {number(result['compile_s'])} s"
         if "train_gflops" in result:
             note += f", {number(result['train_gflops'] / 1000)} TFLOP/s"
@@ -145,7 +150,7 @@ def rows_of(part, item):
         if not steps:
             return [(item["name"], "done", "")]
         last = steps[-1]
-        figure = f"loss {number(last['loss'])}, {number(last['words_per_s'])} words/s"
+        figure = ", ".join([f"loss {number(last['loss'])}", *paces(last)])
         return [(item["name"], figure, f"after {last['step']} steps")]
     return [(item["name"], "agrees" if part == "conformance" else "clean", item.get("said", ""))]
 
