@@ -56,7 +56,8 @@ ModelFile read_any_model(const std::string& path) { return parse_any_model(read_
 
 ModelFile parse_any_model(const std::string& content, const std::string& path) {
   const std::string name = path == "-" ? "<stdin>" : path;
-  if (!path.ends_with(".pb")) refuse_foreign(content, name, Wanted::graph);
+  const bool own = path.ends_with(".pb") || path.ends_with(kModelEnding);
+  if (!own) refuse_foreign(content, name, Wanted::graph);
   ModelFile model = parse_any_form(content, path, name);
   if (model.module.graphs.empty()) throw input_error({}, "{}: the file has no graph", name);
   return model;
