@@ -61,8 +61,7 @@ void clear_code_cache() {
 }
 
 CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
-                           std::shared_ptr<ThreadTeam> team, ThreadTeam& compilers,
-                           Factors factors)
+                           std::shared_ptr<ThreadTeam> team, ThreadTeam& compilers, Factors factors)
     : team_(std::move(team)), lines_(lines_of(kernels)), code_(std::make_unique<Code>()) {
   double clock = steady_seconds();
   const auto lap = [&clock] {

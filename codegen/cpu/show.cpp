@@ -144,8 +144,8 @@ std::string show(const GraphPtr& graph, const CompileOptions& options, std::stri
   CompileReport report;
   const GraphPtr kernels = form_cpu_kernels(graph, options, report);
   const CpuFeatures cpu = cpu_of(options);
-  const Plan plan = make_plan(*kernels, machine_of(cpu, team_size(*kernels, options),
-                                                   factors_of(options.precision)));
+  const Plan plan = make_plan(
+      *kernels, machine_of(cpu, team_size(*kernels, options), factors_of(options.precision)));
   if (stage == "plan") return show_plan(plan);
   if (stage == "llvm") return code_text(plan, cpu, CodeText::llvm);
   if (stage == "asm") return code_text(plan, cpu, CodeText::assembly);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "frontend/graphc.h"
+#include "ir/evaluate.h"
 #include "tests/testing/expect_error.h"
 
 namespace graphc {

@@ -17,7 +17,7 @@
 namespace graphc {
 namespace {
 
-constexpr int64_t kSteps = 5, kInputs = 3, kHidden = 4;
+constexpr int64_t kLongest = 5, kInputsOfRows = 3, kHiddenOfRows = 4;
 const std::vector<int32_t> kLengths = {5, 2, 0};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -37,10 +37,10 @@ LengthsCase layer_case(const char* name, Arguments... arguments) {
 
 /// A cell with one gate and a sum it carries along, one number a row.
 Value own_cell(Model& m, Value x, ScanOptions options) {
-  const Param w = m.param("w", {kInputs, kHidden}, glorot_uniform());
-  const Param u = m.param("u", {kHidden, kHidden}, glorot_uniform());
+  const Param w = m.param("w", {kInputsOfRows, kHiddenOfRows}, glorot_uniform());
+  const Param u = m.param("u", {kHiddenOfRows, kHiddenOfRows}, glorot_uniform());
   const int64_t batch = x.shape()[1];
-  State h(filled({batch, kHidden}, 0.25)), total(filled({batch, 1}, 0));
+  State h(filled({batch, kHiddenOfRows}, 0.25)), total(filled({batch, 1}, 0));
   return scan(
       x,
       [&](Value x_t) {
@@ -54,15 +54,15 @@ Value own_cell(Model& m, Value x, ScanOptions options) {
 
 /// States of ranks 1 and 3, and the state at the end in every result.
 Value cell_of_ranks(Model& m, Value x, ScanOptions options) {
-  const Param w = m.param("w", {kInputs, kHidden}, glorot_uniform());
+  const Param w = m.param("w", {kInputsOfRows, kHiddenOfRows}, glorot_uniform());
   const int64_t batch = x.shape()[1];
-  State total(filled({batch}, 0)), pair(filled({batch, 2, kHidden}, 1));
+  State total(filled({batch}, 0)), pair(filled({batch, 2, kHiddenOfRows}, 1));
   Value y = scan(
       x,
       [&](Value x_t) {
         Value z = tanh(matmul(x_t, w));
         total = total + sum(z * z, {1});
-        pair = 0.5 * pair + reshape(z, {batch, 1, kHidden});
+        pair = 0.5 * pair + reshape(z, {batch, 1, kHiddenOfRows});
         return z * reshape(total, {batch, 1}) + sum(pair, {1});
       },
       options);
@@ -72,11 +72,12 @@ Value cell_of_ranks(Model& m, Value x, ScanOptions options) {
 
 std::vector<LengthsCase> lengths_cases() {
   return {
-      layer_case<Lstm>("lstm", kInputs, kHidden),
-      layer_case<Gru>("gru", kInputs, kHidden),
-      layer_case<Rnn>("rnn", kInputs, kHidden),
-      layer_case<Bidirectional<Lstm>>("bidirectional_lstm", kInputs, kHidden),
-      layer_case<Stacked<Bidirectional<Gru>>>("stacked_bidirectional_gru", 2, kInputs, kHidden),
+      layer_case<Lstm>("lstm", kInputsOfRows, kHiddenOfRows),
+      layer_case<Gru>("gru", kInputsOfRows, kHiddenOfRows),
+      layer_case<Rnn>("rnn", kInputsOfRows, kHiddenOfRows),
+      layer_case<Bidirectional<Lstm>>("bidirectional_lstm", kInputsOfRows, kHiddenOfRows),
+      layer_case<Stacked<Bidirectional<Gru>>>("stacked_bidirectional_gru", 2, kInputsOfRows,
+                                              kHiddenOfRows),
       {"own_cell", own_cell},
       {"cell_of_ranks", cell_of_ranks},
   };
@@ -96,23 +97,24 @@ void add_graphs(Model& m, const ApplyLayer& apply) {
     return Results(values);
   };
   m.graph("rows", [=, &m](Inputs& in) {
-    const Value x = in("x", f32, {"steps", "batch", kInputs}), n = in("n", i32, {"batch"});
+    const Value x = in("x", f32, {"steps", "batch", kInputsOfRows}), n = in("n", i32, {"batch"});
     const Value y = apply(m, x, {.lengths = n});
     return results(x, y, valid_steps(n, x.shape()[0]));
   });
   m.graph("alone", [=, &m](Inputs& in) {
-    const Value x = in("x", f32, {"steps", "batch", kInputs});
+    const Value x = in("x", f32, {"steps", "batch", kInputsOfRows});
     return results(x, apply(m, x, {}), {});
   });
 }
 
 /// Random numbers, and `padding` behind the end of each row.
 Literal padded(float padding) {
-  const Literal x = random_uniform({kSteps, int64_t(kLengths.size()), kInputs}, 5).literal();
+  const Literal x =
+      random_uniform({kLongest, int64_t(kLengths.size()), kInputsOfRows}, 5).literal();
   std::vector<float> values;
   for (int64_t i = 0; i < x.elements(); ++i) {
-    const int64_t step = i / (int64_t(kLengths.size()) * kInputs);
-    const size_t row = size_t(i / kInputs) % kLengths.size();
+    const int64_t step = i / (int64_t(kLengths.size()) * kInputsOfRows);
+    const size_t row = size_t(i / kInputsOfRows) % kLengths.size();
     values.push_back(step < kLengths[row] ? float(x.element(i)) : padding);
   }
   return Literal(std::span<const float>(values), x.shape());
@@ -210,10 +212,10 @@ TEST_P(Lengths, StayOneKernelForwardAndOneBackward) {
 
 TEST(LengthsOfRows, LeaveStatesAsTheyAreAtTheirEnds) {
   Model m("m");
-  const Lstm lstm(m, "lstm", kInputs, kHidden);
+  const Lstm lstm(m, "lstm", kInputsOfRows, kHiddenOfRows);
   m.graph("f", [&](Inputs& in) {
-    const Value x = in("x", f32, {"steps", "batch", kInputs}), n = in("n", i64, {"batch"});
-    State h(filled({x.shape()[1], kHidden}, 0)), c(filled({x.shape()[1], kHidden}, 0));
+    const Value x = in("x", f32, {"steps", "batch", kInputsOfRows}), n = in("n", i64, {"batch"});
+    State h(filled({x.shape()[1], kHiddenOfRows}, 0)), c(filled({x.shape()[1], kHiddenOfRows}, 0));
     const Value y = lstm.run(x, h, c, {.lengths = n});
     return Values{y, h};
   });
@@ -221,29 +223,30 @@ TEST(LengthsOfRows, LeaveStatesAsTheyAreAtTheirEnds) {
   const std::vector<int64_t> lengths = {5, 2, 0};
   const Outputs found = session("f", padded(kNan), Literal(std::span(lengths), {3}));
   for (int64_t row = 0; row < 3; ++row) {
-    for (int64_t k = 0; k < kHidden; ++k) {
-      const int64_t last = (lengths[size_t(row)] - 1) * 3 * kHidden;
-      const double wanted =
-          lengths[size_t(row)] == 0 ? 0 : found[0].literal().element(last + row * kHidden + k);
-      EXPECT_EQ(found[1].literal().element(row * kHidden + k), wanted);
+    for (int64_t k = 0; k < kHiddenOfRows; ++k) {
+      const int64_t last = (lengths[size_t(row)] - 1) * 3 * kHiddenOfRows;
+      const double wanted = lengths[size_t(row)] == 0
+                                ? 0
+                                : found[0].literal().element(last + row * kHiddenOfRows + k);
+      EXPECT_EQ(found[1].literal().element(row * kHiddenOfRows + k), wanted);
     }
   }
 }
 
 TEST(LengthsOfRows, OneForAllRowsIsAScalar) {
   Model m("m");
-  const Gru gru(m, "gru", kInputs, kHidden);
+  const Gru gru(m, "gru", kInputsOfRows, kHiddenOfRows);
   m.graph("f", [&](Inputs& in) {
-    const Value x = in("x", f32, {"steps", 2, kInputs});
+    const Value x = in("x", f32, {"steps", 2, kInputsOfRows});
     return Values{gru(x, {.lengths = in("n", i32, {})}), gru(x, {.lengths = in("all", i32, {2})})};
   });
   Session session(m, {.target = "cpu"});
   const int32_t three[] = {3, 3};
-  const Outputs found = session("f", random_uniform({5, 2, kInputs}, 1), Literal::of(3),
+  const Outputs found = session("f", random_uniform({5, 2, kInputsOfRows}, 1), Literal::of(3),
                                 Literal(std::span(three), {2}));
   EXPECT_TRUE(std::ranges::equal(found[0].literal().bytes(), found[1].literal().bytes()));
-  EXPECT_NE(found[0].literal().element(2 * 2 * kHidden), 0);
-  EXPECT_EQ(found[0].literal().element(3 * 2 * kHidden), 0);
+  EXPECT_NE(found[0].literal().element(2 * 2 * kHiddenOfRows), 0);
+  EXPECT_EQ(found[0].literal().element(3 * 2 * kHiddenOfRows), 0);
 }
 
 TEST(LengthsOfRows, StreamsMayBeIntegersAndTruthValues) {
@@ -293,12 +296,12 @@ TEST(LengthsOfRows, MeanOverStepsCountsWhatIsThere) {
 TEST(LengthsOfRows, ErrorsSayWhatIsWanted) {
   using testing::error_of;
   Model m("m");
-  const Rnn rnn(m, "rnn", kInputs, kHidden);
+  const Rnn rnn(m, "rnn", kInputsOfRows, kHiddenOfRows);
   const auto traced = [&](const std::string& name, const GraphFunction& function) {
     m.graph(name, function);
     return error_of(ErrorKind::input, [&] { m.trace(name, Extents{}); });
   };
-  const auto x = [](Inputs& in) { return in("x", f32, {5, 2, kInputs}); };
+  const auto x = [](Inputs& in) { return in("x", f32, {5, 2, kInputsOfRows}); };
   EXPECT_EQ(traced("floats",
                    [&](Inputs& in) {
                      Value xs = x(in);
@@ -329,10 +332,10 @@ TEST(LengthsOfRows, ErrorsSayWhatIsWanted) {
 
 TEST(LengthsOfRows, ALengthBeyondTheStepsIsAnErrorOfTheCall) {
   Model m("m");
-  const Rnn rnn(m, "rnn", kInputs, kHidden);
+  const Rnn rnn(m, "rnn", kInputsOfRows, kHiddenOfRows);
   int line = 0;
   m.graph("f", [&](Inputs& in) {
-    const Value x = in("x", f32, {"steps", 2, kInputs}), n = in("n", i32, {2});
+    const Value x = in("x", f32, {"steps", 2, kInputsOfRows}), n = in("n", i32, {2});
     line = __LINE__ + 1;
     return rnn(x, {.lengths = n});
   });
@@ -341,7 +344,7 @@ TEST(LengthsOfRows, ALengthBeyondTheStepsIsAnErrorOfTheCall) {
     for (const int32_t wrong : {6, -1}) {
       const int32_t n[] = {5, wrong};
       try {
-        session("f", random_uniform({5, 2, kInputs}, 1), Literal(std::span(n), {2}));
+        session("f", random_uniform({5, 2, kInputsOfRows}, 1), Literal(std::span(n), {2}));
         ADD_FAILURE() << "wanted an error";
       } catch (const Error& error) {
         EXPECT_EQ(error.message(),

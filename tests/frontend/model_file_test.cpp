@@ -33,7 +33,7 @@ struct Network {
     const Params params = model.params();
     model.graph("train", Mode::training, [this, params](Inputs& in) {
       Value x = in("x", f32, {"steps", "batch", 2}), y = in("y", f32, {"batch", 1});
-      Value loss = mse(out(dropout(at(lstm(x), -1), 0.9)), y);
+      Value loss = mse(out(dropout(at(lstm(x), -1), {.keep = 0.9})), y);
       minimize(loss, params, Adam{.rate = 0.1});
       return loss;
     });
