@@ -59,7 +59,7 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/_graphc
   DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # Documents lie as they do in the source tree, so that their links lead somewhere.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY models/tour DESTINATION ${CMAKE_INSTALL_DOCDIR}/models
+install(DIRECTORY models/tour models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/models
   FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ir/graph.proto DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc)

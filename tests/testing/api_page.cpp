@@ -229,12 +229,19 @@ std::string api_page() {
       "classes the public\nparts. A test writes it: `GRAPHC_BLESS=1 "
       "build/dev/bin/graphc_source_tree_tests --gtest_filter='ApiPage.*'`.\nThe operations by "
       "themselves, with shapes and derivatives, are in [ops.md](ops.md).\n";
-  for (const char* path :
-       {"frontend/graphc.h", "frontend/model.h", "frontend/state.h", "ir/build.h", "ir/indexing.h",
-        "frontend/functions.h", "frontend/scan.h", "frontend/layers.h", "frontend/initializers.h",
-        "frontend/optimizer.h", "frontend/schedules.h", "frontend/session.h",
-        "frontend/load_report.h", "frontend/pytorch.h", "frontend/files.h", "ir/literal.h",
-        "runtime/tensor.h"}) {
+  for (const char* path : {"frontend/graphc.h",       "frontend/model.h",
+                           "frontend/state.h",        "ir/build.h",
+                           "ir/indexing.h",           "frontend/functions.h",
+                           "frontend/scan.h",         "frontend/layers.h",
+                           "frontend/initializers.h", "frontend/lengths.h",
+                           "frontend/optimizer.h",    "frontend/schedules.h",
+                           "frontend/data.h",         "frontend/session.h",
+                           "frontend/round_up.h",     "frontend/shared_graph.h",
+                           "frontend/model_file.h",   "frontend/load_report.h",
+                           "frontend/curve.h",        "frontend/summary.h",
+                           "frontend/profile.h",      "frontend/pytorch.h",
+                           "frontend/files.h",        "ir/literal.h",
+                           "runtime/tensor.h"}) {
     const auto [prose, code] = introduced(document_text(path));
     page += "\n## " + std::string(path) + "\n\n" + as_markdown(prose);
     page += "\n```cpp\n" + declarations_of(code) + "```\n";
