@@ -24,8 +24,9 @@ Values operands_of(std::string_view text, Graph& graph) {
   return operands;
 }
 
-/// Each axis of the result has the extent that its letter has in the operands.
+/// Each axis of the result has the extent that its letter has in the operands, where all have letters.
 void check_extents(std::string_view formula, const Values& operands, Value result) {
+  if (formula.find("->") == formula.npos || formula.find('.') != formula.npos) return;
   std::string letters;
   for (const char c : formula) letters += c == ' ' ? "" : std::string(1, c);
   const size_t arrow = letters.find("->");

@@ -45,8 +45,9 @@ const std::vector<Subject> kSubjects = {
        %d = grad %l, %x
        return %l, %d
      })",
-     {"R=19 C=5", "R=150 C=40"},
-     5},
+     {"R=300 C=40", "R=8193 C=5"},
+     5,
+     {{0, 40}, {201, 40}, {299, -7}}},
     {"rows_by_index",
      R"(graph @g(%t: f32[29,W], %i: i32[I], %d: f32[I,W]) {
        return gather(%t, %i), scatter_add(%t, %i, %d)
