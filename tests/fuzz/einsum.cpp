@@ -24,7 +24,8 @@ Values operands_of(std::string_view text, Graph& graph) {
   return operands;
 }
 
-/// Each axis of the result has the extent that its letter has in the operands, where all have letters.
+/// Each axis of the result has the extent that its letter has in the operands, where all have
+/// letters.
 void check_extents(std::string_view formula, const Values& operands, Value result) {
   if (formula.find("->") == formula.npos || formula.find('.') != formula.npos) return;
   std::string letters;

@@ -45,9 +45,16 @@ const std::vector<Subject> kSubjects = {
        %d = grad %l, %x
        return %l, %d
      })",
-     {"R=300 C=40", "R=8193 C=5"},
+     {"R=19 C=5", "R=150 C=40"},
      5,
-     {{0, 40}, {201, 40}, {299, -7}}},
+     {},
+     "float"},
+    {"labels",
+     R"(graph @g(%x: f32[R,5], %i: i32[R]) { return cross_entropy(%x, %i) })",
+     {"R=300", "R=20"},
+     5,
+     {{0, 5}, {201, 5}, {299, -7}},
+     "check_indices|copy_labels"},
     {"rows_by_index",
      R"(graph @g(%t: f32[29,W], %i: i32[I], %d: f32[I,W]) {
        return gather(%t, %i), scatter_add(%t, %i, %d)
