@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kPanelBytes = 768 << 10, kLeftBytes = 384 << 10;
 /// The most terms that are summed before they join the sums of the pieces before.
 constexpr int64_t kMostTerms = 512;
-/// The left tiles, and the sums that wait, at a time.
-constexpr int64_t kChunkBytes = 8 << 20;
+/// The left tiles, and the sums that wait, at a time; and the most rows whose sums wait.
+constexpr int64_t kChunkBytes = 8 << 20, kMostRows = 1024;
 /// The rows of a tile of a nest.
 constexpr int64_t kRows = 2 * kTileRows;
 
@@ -60,25 +60,39 @@ void TiledProduct::run(NestFunction nest, std::span<const TiledOperand> operands
   const bool in_pieces = operands.size() == 1 && !operands[0].in_panels && widest > kMostTerms;
   NestArguments chunk = whole;
   chunk.products = products_.data();
-  const int64_t rows = std::max<int64_t>(rows_that_fit(kChunkBytes, left_bytes), kRows);
+  int64_t rows = rows_that_fit(kChunkBytes, left_bytes);
+  if (in_pieces) rows = std::min(rows, kMostRows);
   for (int64_t row = whole.row_begin; row < whole.row_end; row += rows) {
     chunk.row_begin = row;
     chunk.row_end = std::min(row + rows, whole.row_end);
-    if (!in_pieces) {
+    if (in_pieces) {
+      run_pieces(nest, operands, chunk);
+    } else {
       run_piece(nest, operands, chunk, nullptr);
-      continue;
     }
-    const int64_t pieces = (widest + kMostTerms - 1) / kMostTerms;
-    const int64_t piece_k = term_tiles((widest + pieces - 1) / pieces) * kTileTerms;
-    const PanelSource& right = operands[0].right;
-    const int64_t blocks = (whole.column_end - whole.column_begin + right.width - 1) / right.width;
-    const int64_t sum_row = blocks * right.width * right.parts;
-    chunk.partial = sums_.get((chunk.row_end - row + kRows) * sum_row);
-    chunk.partial_row = sum_row * int64_t(sizeof(float));
-    for (int64_t k = 0; k < widest; k += piece_k) {
-      const Piece piece{k, std::min(piece_k, widest - k)};
-      chunk.first = k == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
-      chunk.last = k + piece_k >= widest;
+  }
+}
+
+void TiledProduct::run_pieces(NestFunction nest, std::span<const TiledOperand> operands,
+                              const NestArguments& whole) {
+  const PanelSource& right = operands[0].right;
+  const int64_t k = operands[0].product.k;
+  const int64_t pieces = (k + kMostTerms - 1) / kMostTerms;
+  const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileTerms;
+  const int64_t rows = whole.row_end - whole.row_begin + kRows;
+  const int64_t unit_bytes = right.parts * int64_t(sizeof(float));
+  const int64_t span =
+      std::max<int64_t>(kChunkBytes / (rows * unit_bytes * right.width), 1) * right.width;
+  NestArguments chunk = whole;
+  chunk.partial = sums_.get(rows * span * right.parts);
+  chunk.partial_row = span * unit_bytes;
+  for (int64_t column = whole.column_begin; column < whole.column_end; column += span) {
+    chunk.column_begin = column;
+    chunk.column_end = std::min(column + span, whole.column_end);
+    for (int64_t first = 0; first < k; first += piece_k) {
+      const Piece piece{first, std::min(piece_k, k - first)};
+      chunk.first = first == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
+      chunk.last = first + piece_k >= k;
       run_piece(nest, operands, chunk, &piece);
     }
   }

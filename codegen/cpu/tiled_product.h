@@ -3,7 +3,8 @@
 // operands are f32 as they lie, and become tiles of bf16 here.
 //
 //   rows in chunks                tiles of the left operands fit memory of the thread
-//     k in pieces                 every element still has one sum with k ascending
+//     k in pieces                 every element still has one sum with k ascending; the sums of a
+//                                 span of columns wait
 //       left operands             put into tiles
 //       columns in groups         matrices that are not in panels become panels, for a part of the
 //         rows in parts           second-level cache; a part of the left tiles has the rest
@@ -36,10 +37,17 @@ class TiledProduct {
   void run(NestFunction nest, std::span<const TiledOperand> operands, const NestArguments& whole);
 
  private:
+  /// Some of the terms of the only operand.
   struct Piece {
-    int64_t first = 0, k = 0;  ///< of the first operand; of all if there is one piece
+    int64_t first = 0, k = 0;
   };
 
+  /// The same for one operand of many terms and no panels: spans of columns, whose sums fit memory
+  /// of the thread, and pieces of k.
+  void run_pieces(NestFunction nest, std::span<const TiledOperand> operands,
+                  const NestArguments& whole);
+
+  /// All terms where `piece` is null.
   void run_piece(NestFunction nest, std::span<const TiledOperand> operands,
                  const NestArguments& chunk, const Piece* piece);
   void pack_left(std::span<const TiledOperand> operands, const Range& rows, const Piece* piece);

@@ -47,7 +47,7 @@ class PrecisionTrial : public ::testing::TestWithParam<PrecisionCase> {
   std::string placement_ = "auto";
 };
 
-/// "In_bf16" and the like.
+/// What gtest appends to the name of a test: that of its case.
 inline std::string name_of_case(const ::testing::TestParamInfo<PrecisionCase>& info) {
   return info.param.name;
 }

@@ -146,6 +146,20 @@ TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThread
   }
 }
 
+TEST(MatrixTilesCpu, SumManyTermsOfManyRowsAndColumnsInParts) {
+  // In software as many as there is time for: pieces of k, one span of columns.
+  const std::string name = cpus_with_tiles().front();
+  const bool fast = name == "native";
+  const GraphPtr graph = product_of(fast ? 1100 : 70, 530, fast ? 2100 : 40);
+  const Literals inputs = drawn_inputs(*graph, 5, 2, true);
+  CompileReport report;
+  const auto executable = compile(graph, targets::cpu, {}, report);
+  std::vector<Tensor> given(inputs.begin(), inputs.end());
+  std::vector<Tensor> wanted{Tensor(executable->signature().outputs[0].type)};
+  executable->run(given, wanted);
+  EXPECT_EQ(bits_of(results_on(name, graph, inputs, 1)), bits_of({wanted[0].copy()}));
+}
+
 TEST(PrecisionCpu, NeedsAProcessorWithMatrixTiles) {
   CompileReport report;
   CompileOptions options;
