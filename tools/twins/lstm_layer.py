@@ -13,26 +13,33 @@ import time
 
 import torch
 
+from workloads import LAYER_RATE
+
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 LAYERS = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn": torch.nn.RNN}
-RATE = 0.01
 BATCHES = 4
 
 
-def make_layer(options):
+def make_layer(cell, hidden, device="cpu"):
     """Glorot-uniform over the packed matrices, biases 0, an LSTM's forget bias 1."""
-    hidden = options.hidden
-    layer = LAYERS[options.cell](hidden, hidden)
+    layer = LAYERS[cell](hidden, hidden)
     with torch.no_grad():
         for weight in (layer.weight_ih_l0, layer.weight_hh_l0):
             torch.nn.init.xavier_uniform_(weight)
         layer.bias_ih_l0.zero_()
         layer.bias_hh_l0.zero_()
-        if options.cell == "lstm":
+        if cell == "lstm":
             layer.bias_ih_l0[hidden : 2 * hidden] = 1
-    if options.cell != "gru":  # a GRU's second bias has a meaning of its own
+    if cell != "gru":  # a GRU's second bias has a meaning of its own
         layer.bias_hh_l0.requires_grad = False
-    return layer.to(options.device)
+    return layer.to(device)
+
+
+def named_weights(layer):
+    """Of an LSTM: graphc's name, PyTorch's parameter, and whether it is graphc's transposed."""
+    yield "w", layer.weight_ih_l0, True
+    yield "u", layer.weight_hh_l0, True
+    yield "b", layer.bias_ih_l0, False
 
 
 def forward(layer, x):
@@ -45,7 +52,7 @@ def train_step(layer, x, y):
     with torch.no_grad():
         for parameter in layer.parameters():
             if parameter.grad is not None:
-                parameter -= RATE * parameter.grad
+                parameter -= LAYER_RATE * parameter.grad
                 parameter.grad = None
 
 
@@ -75,7 +82,7 @@ def milliseconds(step, layer, data, options):
 def measure(options):
     steps, batch, hidden = options.steps, options.batch, options.hidden
     torch.manual_seed(options.seed)
-    layer = make_layer(options)
+    layer = make_layer(options.cell, options.hidden, options.device)
     data = [
         (
             torch.rand(steps, batch, hidden, device=options.device),

@@ -17,20 +17,10 @@ import pathlib
 import sys
 import time
 
-import numpy
 import torch
-from safetensors.numpy import load_file, save_file
 
-Size = collections.namedtuple(
-    "Size", "layers hidden steps scale keep clip constant_epochs epochs decay"
-)
-SIZES = {
-    "test": Size(1, 2, 2, 0.1, 1.0, 1.0, 1, 1, 0.5),
-    "small": Size(2, 200, 20, 0.1, 1.0, 5.0, 4, 13, 0.5),
-    "medium": Size(2, 650, 35, 0.05, 0.5, 5.0, 6, 39, 0.8),
-    "large": Size(2, 1500, 35, 0.04, 0.35, 10.0, 14, 55, 1 / 1.15),
-}
-BATCH = 20
+from drawn import language_model_weights
+from workloads import BATCH, SIZES, WORDS
 
 
 def read_words(path):
@@ -52,24 +42,6 @@ def windows(ids, batch, steps):
     rows = torch.tensor(ids[: columns * batch]).reshape(batch, columns).T.contiguous()
     for start in range(0, (columns - 1) // steps * steps, steps):
         yield rows[start : start + steps], rows[start + 1 : start + steps + 1]
-
-
-def initial_weights(size, vocabulary, seed):
-    """Weights U(-scale, scale), LSTM biases 0; NumPy's RandomState draws alike in every version."""
-    random = numpy.random.RandomState(seed)
-
-    def uniform(*shape):
-        return random.uniform(-size.scale, size.scale, shape).astype(numpy.float32)
-
-    hidden = size.hidden
-    weights = {"embedding": uniform(vocabulary, hidden)}
-    for layer in range(size.layers):
-        weights[f"lstm.{layer}.w"] = uniform(hidden, 4 * hidden)
-        weights[f"lstm.{layer}.u"] = uniform(hidden, 4 * hidden)
-        weights[f"lstm.{layer}.b"] = numpy.zeros(4 * hidden, numpy.float32)
-    weights["softmax.w"] = uniform(hidden, vocabulary)
-    weights["softmax.b"] = uniform(vocabulary)
-    return weights
 
 
 class Model(torch.nn.Module):
@@ -107,14 +79,19 @@ class Model(torch.nn.Module):
             with torch.no_grad():
                 parameter.copy_(value)
 
-    def forward(self, words, state):
-        """Logits [steps, batch, V], the state after the window, and the embedded words."""
+    def hidden(self, words, state):
+        """What the projection gets, the state after the window, and the embedded words."""
         embedded = self.embedding(words)
         x, after = self.dropout(embedded), []
         for layer, before in zip(self.layers, state):
             x, end = layer(x, before)
             x = self.dropout(x)
             after.append(tuple(part.detach() for part in end))
+        return x, after, embedded
+
+    def forward(self, words, state):
+        """Logits [steps, batch, V], the state after the window, and the embedded words."""
+        x, after, embedded = self.hidden(words, state)
         return self.softmax(x), after, embedded
 
     def zero_state(self, batch):
@@ -131,16 +108,29 @@ def cost_of(logits, targets):
     return total / targets.shape[1]
 
 
-def update(parameters, embedded, embedding, options, clip, rate):
-    """SGD on gradients scaled so that their global norm is at most `clip`."""
-    gradients = [parameter.grad for parameter in parameters]
-    if options.unmerged_norm:  # the embedding's rows count before duplicates are summed
-        gradients = [g for g in gradients if g is not embedding.grad] + [embedded.grad]
-    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in gradients]))
+def chunked_cost(hidden, projection, targets):
+    """The same from what the projection gets, in chunks: never are all logits there. A mean, since
+    in bf16 a sum of all words' losses has lost its last digits."""
+    mean = torch.nn.functional.linear_cross_entropy(
+        hidden.flatten(0, 1),
+        projection.weight,
+        targets.flatten(),
+        linear_bias=projection.bias,
+        reduction="mean",
+        options=torch.nn.LinearCrossEntropyOptions(),
+    )
+    return mean.float() * targets.shape[0]
+
+
+def update(parameters, counted, clip, rate):
+    """SGD. If `clip` is not None, on gradients scaled so that the norm of all that is `counted` is
+    at most that."""
     with torch.no_grad():
-        factor = rate * clip / torch.clamp(norm, min=clip)
+        if clip is not None:
+            norm = float(torch.nn.utils.get_total_norm(counted))
+            rate = rate * clip / max(norm, clip)
         for parameter in parameters:
-            parameter -= factor * parameter.grad
+            parameter.add_(parameter.grad, alpha=-rate)
             parameter.grad = None
 
 
@@ -194,7 +184,11 @@ class Trainer:
                 embedded.retain_grad()
             cost = cost_of(logits, targets.to(options.device))
             cost.backward()
-            update(parameters, embedded, model.embedding.weight, options, size.clip, rate)
+            counted = [parameter.grad for parameter in parameters]
+            if options.unmerged_norm:  # the embedding's rows count before duplicates are summed
+                counted = [g for g in counted if g is not model.embedding.weight.grad]
+                counted.append(embedded.grad)
+            update(parameters, counted, size.clip, rate)
             loss = cost.item() / size.steps
             total, count, self.step = total + loss, count + 1, self.step + 1
             self.losses.append(loss)
@@ -234,7 +228,9 @@ def main():
     options = parse_options()
     size = SIZES[options.size]
     if options.save_init:
-        save_file(initial_weights(size, 10000, options.seed), options.save_init)
+        from safetensors.numpy import save_file  # not a need of those that import this module
+
+        save_file(language_model_weights(size, WORDS, options.seed), options.save_init)
         return
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -244,8 +240,12 @@ def main():
     ids = {split: [ids_of[word] for word in text] for split, text in words.items()}
     dtype = torch.float64 if options.dtype == "f64" else torch.float32
     model = Model(size, len(ids_of), dtype)
-    weights = load_file(options.init) if options.init else None
-    model.load(weights or initial_weights(size, len(ids_of), options.seed))
+    if options.init:
+        from safetensors.numpy import load_file
+
+        model.load(load_file(options.init))
+    else:
+        model.load(language_model_weights(size, len(ids_of), options.seed))
     model.to(options.device)
     trainer = Trainer(model, size, options)
     for index in range(options.epochs or size.epochs):

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# The peers: which packages, pinned, and in which settings each is measured.
+"""A setting is (name, mode, precision): what the table says, what the peer's module takes."""
+import collections
+
+Peer = collections.namedtuple("Peer", "title module packages settings cannot")
+Setting = collections.namedtuple("Setting", "peer name mode precision")
+
+NUMPY = "numpy==2.4.6"
+UNROLL = 5  # XLA's steps a turn of the loop
+
+PEERS = {
+    "torch": Peer(
+        "PyTorch",
+        "torch_twin",
+        ("torch==2.15.0", NUMPY),
+        {
+            "f32": (("eager", "eager"), ("compile", "compile"), ("chunked loss", "chunked")),
+            "bf16": (
+                ("autocast", "eager"),
+                ("autocast, compile", "compile"),
+                ("autocast, chunked loss", "chunked"),
+            ),
+        },
+        {},
+    ),
+    "jax": Peer(
+        "JAX",
+        "jax_twin",
+        ("jax==0.10.2", NUMPY),
+        {
+            mode: (("jit, scan", "scan"), (f"jit, x W before, unroll={UNROLL}", "unrolled"))
+            for mode in ("f32", "bf16")
+        },
+        {},
+    ),
+    "tensorflow": Peer(
+        "TensorFlow",
+        "tensorflow_twin",
+        ("tensorflow==2.21.0", NUMPY),
+        {
+            "f32": (("keras LSTM", "graph"), ("keras LSTM, jit", "jit")),
+            "bf16": (("mixed_bfloat16", "graph"), ("mixed_bfloat16, jit", "jit")),
+        },
+        {},
+    ),
+    "onnxruntime": Peer(
+        "ONNX Runtime",
+        "onnx_twin",
+        ("onnxruntime==1.32.0", "onnx==1.23.2", NUMPY),
+        {"f32": (("LSTM node", "session"),)},
+        {
+            "train": "no training",
+            "bf16": "no LSTM in bf16 on the CPU",
+        },
+    ),
+}
+
+
+def settings_of(name, found, precision):
+    """The settings of a peer for a workload. A loss in chunks belongs to a vocabulary's logits."""
+    modes = PEERS[name].settings.get(precision, ())
+    return [
+        Setting(name, title, mode, precision)
+        for title, mode in modes
+        if mode != "chunked" or found["model"] == "ptb-lm"
+    ]
