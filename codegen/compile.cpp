@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/target.h"
+#include "ir/denormals.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 
@@ -42,6 +43,7 @@ int64_t objects_made() {
 
 std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                                     const CompileOptions& options, CompileReport& report) {
+  const UsualArithmetic mode;  // constants are folded
   check_precision(target, options.precision);
   if (target.open != nullptr) target.open(report);
   if (const std::string reason = target.unavailable(); !reason.empty())
@@ -54,9 +56,15 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
 
 void check_precision(const Target& target, std::string_view precision) {
   if (std::ranges::find(target.precisions, precision) != target.precisions.end()) return;
+  std::string others;
+  for (const Target* other : all_targets()) {
+    if (std::ranges::find(other->precisions, precision) != other->precisions.end())
+      others += fmt::format("{}'{}'", others.empty() ? "" : ", ", other->name);
+  }
   throw Error(ErrorKind::usage, {},
-              fmt::format("target '{}' has no precision '{}': it has {}", target.name, precision,
-                          fmt::join(target.precisions, ", ")));
+              fmt::format("target '{}' has no precision '{}': it has {}{}", target.name, precision,
+                          fmt::join(target.precisions, ", "),
+                          others.empty() ? "" : "; targets that have it: " + others));
 }
 
 double unit_roundoff(std::string_view precision) {

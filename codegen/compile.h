@@ -30,7 +30,7 @@ struct CompileOptions {
   std::string architecture;
   int threads = 0;  ///< 0: the cores the process may use
   /// Use what earlier processes have compiled, and keep for later ones what this does, in the
-  /// folder of GRAPHC_CACHE (runtime/files/file_cache.h). Only the CUDA target does.
+  /// folder of GRAPHC_CACHE (runtime/files/file_cache.h).
   bool disk_cache = true;
   bool verify = true;  ///< check the graph before and after every pass
 };

@@ -30,16 +30,6 @@ void copy_common(const Tensor& from, Tensor& to, int axis, int64_t at, int64_t t
     copy_common(from, to, axis + 1, at + i * inner, to_at + i * to_inner);
 }
 
-void check_lengths(const Tensor& input, const InputBound& bound) {
-  const Literal lengths = input.literal();
-  for (int64_t row = 0; row < lengths.elements(); ++row) {
-    const double length = lengths.element(row);
-    if (length >= 0 && length <= double(bound.most)) continue;
-    throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}", bound.input,
-                      row, int64_t(length), bound.most);
-  }
-}
-
 /// The input as the executable takes it.
 Tensor converted(const Tensor& input, const Argument& wanted) {
   if (input.dtype() == wanted.type.dtype) return input;
@@ -52,6 +42,16 @@ Tensor converted(const Tensor& input, const Argument& wanted) {
 }
 
 }  // namespace
+
+void check_lengths(const Tensor& input, const InputBound& bound) {
+  const Literal lengths = input.literal();
+  for (int64_t row = 0; row < lengths.elements(); ++row) {
+    const double length = lengths.element(row);
+    if (length >= 0 && length <= double(bound.most)) continue;
+    throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}", bound.input,
+                      row, int64_t(length), bound.most);
+  }
+}
 
 InputRules rules_of(const TracedGraph& traced) {
   return {.extents = traced.extents, .bounds = traced.bounds, .lengths = traced.lengths};

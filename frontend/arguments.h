@@ -22,6 +22,9 @@ InputRules rules_of(const TracedGraph& traced);
 std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& rules,
                                  const std::vector<Tensor>& inputs);
 
+/// Throws ErrorKind::input, naming the row, for lengths that are out of bounds.
+void check_lengths(const Tensor& lengths, const InputBound& bound);
+
 /// A tensor of the shape whose elements are those of `from` at the same indices, and 0 where it has
 /// none; `from` itself when it has the shape.
 Tensor fitted(const Tensor& from, const Shape& shape);

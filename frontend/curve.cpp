@@ -23,7 +23,15 @@ Curve::Curve(std::filesystem::path path, std::vector<std::string> columns, Watch
   std::error_code ignored;
   const std::string content = std::filesystem::exists(path_, ignored) ? read_file(path_) : "";
   if (content.empty()) append(header);
-  if (content.empty() || content.starts_with(header)) return;
+  if (content.empty()) return;
+  if (content.starts_with(header)) {
+    // The next row would join one that a killed process did not finish.
+    const size_t finished = content.rfind('\n') + 1;
+    std::error_code error;
+    if (finished < content.size()) std::filesystem::resize_file(path_, finished, error);
+    if (error) throw resource_error("cannot write '{}': {}", path_.string(), error.message());
+    return;
+  }
   throw input_error({}, "{}: has other columns than {}: found '{}'", path_.string(),
                     fmt::join(columns_, ","), content.substr(0, content.find('\n')));
 }

@@ -17,9 +17,10 @@ class Curve {
   /// Is told of every row, by column.
   using Watch = std::function<void(const std::map<std::string, double>& row)>;
 
-  /// Begins a file with the columns' names, or goes on with one that has these columns. An empty
-  /// path writes none. Throws ErrorKind::input for a file of other columns and for a name with a
-  /// comma, a quote or a newline, ErrorKind::resource when the file cannot be written.
+  /// Begins a file with the columns' names, or goes on with one that has these columns; a last
+  /// row without an end, of a process that was killed, is removed. An empty path writes none.
+  /// Throws ErrorKind::input for a file of other columns and for a name with a comma, a quote or a
+  /// newline, ErrorKind::resource when the file cannot be written.
   Curve(std::filesystem::path path, std::vector<std::string> columns, Watch watch = {});
 
   /// A row: a number for each column, NaN where there is none. It is in the file when this returns.

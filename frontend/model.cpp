@@ -107,6 +107,7 @@ State Inputs::state(const std::string& name, const Type& type, Initializer initi
 }
 
 std::shared_ptr<StateCell> Model::declare(StateCell cell) {
+  const std::lock_guard lock(mutex_);
   if (const auto found = by_name_.find(cell.name); found != by_name_.end()) {
     const std::shared_ptr<StateCell>& known = found->second;
     if (known->type == cell.type && known->parameter == cell.parameter) return known;
@@ -146,6 +147,7 @@ State Model::state(const std::string& name, const Type& type, Initializer initia
 }
 
 void Model::graph(const std::string& name, Mode mode, GraphFunction function, Where where) {
+  const std::lock_guard lock(mutex_);
   for (const Function& known : functions_) {
     if (known.name == name)
       throw input_error(where, "model '{}' has a graph '{}' already", name_, name);
@@ -154,6 +156,7 @@ void Model::graph(const std::string& name, Mode mode, GraphFunction function, Wh
 }
 
 Params Model::params() const {
+  const std::lock_guard lock(mutex_);
   Params params;
   for (const auto& cell : cells_) {
     if (cell->parameter) params.emplace_back(cell);
@@ -167,19 +170,27 @@ int64_t Model::parameter_count() const {
   return count;
 }
 
+std::vector<std::shared_ptr<StateCell>> Model::states() const {
+  const std::lock_guard lock(mutex_);
+  return cells_;
+}
+
 std::vector<std::string> Model::graphs() const {
+  const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const Function& function : functions_) names.push_back(function.name);
   return names;
 }
 
 const std::shared_ptr<StateCell>& Model::state_cell(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& cell : cells_) names.push_back(cell->name);
   throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names));
 }
 
+/// The function of a graph; the caller has the lock.
 const Model::Function& Model::find(std::string_view graph) const {
   for (const Function& function : functions_) {
     if (function.name == graph) return function;
@@ -197,6 +208,7 @@ TracedGraph Model::trace(std::string_view graph, const Extents& extents) {
 }
 
 TracedGraph Model::trace(std::string_view graph, const GivenTypes* types, const Extents* extents) {
+  const std::lock_guard lock(mutex_);
   const double start = steady_seconds();
   const Function& function = find(graph);
   Trace trace(function.name, function.mode);

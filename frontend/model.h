@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -107,6 +108,7 @@ struct TracedGraph {
   double seconds = 0;
 };
 
+/// Sessions of several threads may share one: they trace one after another.
 class Model {
  public:
   explicit Model(std::string name) : name_(std::move(name)) {}
@@ -135,7 +137,7 @@ class Model {
   int64_t parameter_count() const;
   std::vector<std::string> graphs() const;
   /// Every state declared so far. Tracing may declare more.
-  const std::vector<std::shared_ptr<StateCell>>& states() const { return cells_; }
+  std::vector<std::shared_ptr<StateCell>> states() const;
   /// The state called `name`; throws ErrorKind::input naming what is near.
   const std::shared_ptr<StateCell>& state_cell(std::string_view name) const;
 
@@ -162,6 +164,8 @@ class Model {
   std::string name_;
   void add(const std::shared_ptr<StateCell>& cell);
 
+  /// Of all below: sessions of several threads trace, which declares states, and look states up.
+  mutable std::recursive_mutex mutex_;
   std::vector<std::shared_ptr<StateCell>> cells_;
   std::map<std::string, std::shared_ptr<StateCell>, std::less<>> by_name_;
   std::vector<Function> functions_;

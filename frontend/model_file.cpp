@@ -2,7 +2,11 @@
 #include "frontend/model_file.h"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 
+#include "frontend/arguments.h"
+#include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -50,8 +54,78 @@ void read_results(const std::string& text, const std::string& file, ModelFile& m
     const auto found = std::ranges::find(model.module.graphs, graph, &Graph::name);
     if (found == model.module.graphs.end() || (*found)->results().size() != names.size())
       throw input_error({}, "{}: no graph has these results: '{}'", file, line);
-    model.results.emplace(graph, std::move(names));
+    if (!model.results.emplace(graph, std::move(names)).second)
+      throw input_error({}, "{}: graph '{}' has its results named twice", file, graph);
   }
+}
+
+/// "graph: input most" in each line; files of before have none.
+void read_bounds(const Safetensors& content, const std::string& file, ModelFile& model) {
+  const auto found = content.metadata.find("bounds");
+  if (found == content.metadata.end()) return;
+  for (const std::string& line : split(found->second, "\n")) {
+    const size_t colon = std::min(line.find(": "), line.size());
+    const size_t space = std::min(line.rfind(' '), line.size());
+    const auto graph = std::ranges::find(model.module.graphs, line.substr(0, colon), &Graph::name);
+    const std::string input = space > colon + 1 ? line.substr(colon + 2, space - colon - 2) : "";
+    int64_t most = -1;
+    const char* const end = line.data() + line.size();
+    const auto [stop, error] =
+        std::from_chars(line.data() + std::min(space + 1, line.size()), end, most);
+    const bool known =
+        graph != model.module.graphs.end() &&
+        std::ranges::any_of((*graph)->inputs(), [&](Value each) { return each.name() == input; });
+    if (!known || error != std::errc() || stop != end || most < 0)
+      throw input_error({}, "{}: no graph has these lengths: '{}'", file, line);
+    model.bounds[(*graph)->name()].push_back({input, most, Where{}});
+  }
+}
+
+/// The values of a graph that is written again into another one, by its nodes.
+class Rewritten {
+ public:
+  explicit Rewritten(const Graph& from) : from_(from), values_(from.nodes().size()) {}
+
+  void set(Value input_or_state, Value to) { values_[size_t(input_or_state.node->id)] = {to}; }
+  /// All but inputs and states, which are set before.
+  void copy_nodes(Graph& to) {
+    for (const Node& node : from_.nodes()) {
+      if (node.is(ops::input) || node.is(ops::state)) continue;
+      const Node& copy = copy_node(node, (*this)(node.operands), to);
+      for (int i = 0; i < copy.results(); ++i) values_[size_t(node.id)].push_back(copy.result(i));
+    }
+  }
+  Value operator()(Value old) const { return values_[size_t(old.node->id)].at(size_t(old.index)); }
+  Values operator()(const Values& old) const {
+    Values result;
+    for (Value value : old) result.push_back((*this)(value));
+    return result;
+  }
+
+ private:
+  const Graph& from_;
+  std::vector<Values> values_;
+};
+
+/// The graph without the inputs that a session adds: the extents in their place.
+GraphPtr with_extents(const TracedGraph& traced) {
+  if (traced.lengths.empty()) return traced.graph;
+  const Graph& from = *traced.graph;
+  auto to = std::make_unique<Graph>(from.name());
+  Rewritten rewritten(from);
+  for (Value input : from.inputs()) {
+    const auto length = traced.lengths.find(input.name());
+    rewritten.set(input, length == traced.lengths.end()
+                             ? to->input(input.type(), input.name(), input.node->where)
+                             : scalar_constant(*to, double(traced.extents.at(length->second)),
+                                               input.dtype()));
+  }
+  for (Value state : from.states())
+    rewritten.set(state, to->state(state.type(), state.name(), state.node->where));
+  rewritten.copy_nodes(*to);
+  to->set_results(rewritten(from.results()));
+  for (const Next& next : from.next()) to->set_next(rewritten(next.state), rewritten(next.value));
+  return freeze(std::move(to));
 }
 
 /// Every state of the module has its array.
@@ -67,6 +141,14 @@ void take_states(const Safetensors& content, const std::string& file, ModelFile&
     }
     model.states.emplace(name, found->second);
   }
+  std::set<std::string> parameters;
+  for (const std::string& name : model.parameters) {
+    if (!model.states.contains(name))
+      throw input_error({}, "{}: its graphs have no state '{}', which it calls a parameter", file,
+                        name);
+    if (!parameters.insert(name).second)
+      throw input_error({}, "{}: it calls '{}' a parameter twice", file, name);
+  }
 }
 
 /// A function that writes a graph again, its states those of the model, which outlives it.
@@ -74,30 +156,27 @@ GraphFunction function_of(const GraphPtr& graph, const ModelFile& file, const Mo
   const auto found = file.results.find(graph->name());
   std::vector<std::string> names =
       found == file.results.end() ? std::vector<std::string>() : found->second;
-  return [graph, names, &model](Inputs& in) {
-    std::vector<Values> values(graph->nodes().size());
+  const auto bounded = file.bounds.find(graph->name());
+  const std::vector<InputBound> bounds =
+      bounded == file.bounds.end() ? std::vector<InputBound>() : bounded->second;
+  return [graph, names, bounds, &model](Inputs& in) {
+    Rewritten rewritten(*graph);
     for (Value input : graph->inputs()) {
       const Shape& shape = input.shape();
       const std::vector<Dim> dims(shape.begin(), shape.end());
-      values[size_t(input.node->id)] = {in(input.name(), input.dtype(), dims, input.node->where)};
+      const Value given = in(input.name(), input.dtype(), dims, input.node->where);
+      rewritten.set(input, given);
+      for (const InputBound& bound : bounds) {
+        if (bound.input == input.name())
+          Trace::require("lengths", {}).bound(given, bound.most, bound.where);
+      }
     }
-    for (Value state : graph->states())
-      values[size_t(state.node->id)] = {Value(State(model.state_cell(state.name())))};
-    const auto mapped = [&](Value value) {
-      return values[size_t(value.node->id)].at(size_t(value.index));
-    };
-    Graph& to = Trace::require("a model file", {}).root();
-    for (const Node& node : graph->nodes()) {
-      if (node.is(ops::input) || node.is(ops::state)) continue;
-      Values operands;
-      for (Value operand : node.operands) operands.push_back(mapped(operand));
-      const Node& copy = copy_node(node, std::move(operands), to);
-      for (int i = 0; i < copy.results(); ++i) values[size_t(node.id)].push_back(copy.result(i));
-    }
+    for (Value state : graph->states()) rewritten.set(state, State(model.state_cell(state.name())));
+    rewritten.copy_nodes(Trace::require("a model file", {}).root());
     for (const Next& next : graph->next())
-      State(model.state_cell(next.state.name())) = mapped(next.value);
+      State(model.state_cell(next.state.name())) = rewritten(next.value);
     Results results;
-    for (Value result : graph->results()) results.values.push_back(mapped(result));
+    results.values = rewritten(graph->results());
     results.names = names;
     return results;
   };
@@ -109,12 +188,14 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
           const std::string& path) {
   Safetensors content;
   Module module{.name = session.model().name()};
-  std::string results;
+  std::string results, bounds;
   for (const std::string& name : graphs) {
     const TracedGraph traced = session.model().trace(name, extents);
     for (Value state : traced.graph->states()) module.declare(state.name(), state.type());
     if (!traced.result_names.empty()) results += with_results(name, traced.result_names);
-    module.graphs.push_back(traced.graph);
+    for (const InputBound& bound : traced.bounds)
+      bounds += fmt::format("{}: {} {}\n", name, bound.input, bound.most);
+    module.graphs.push_back(with_extents(traced));
   }
   std::string parameters;
   for (const auto& [name, type] : module.states) {
@@ -124,7 +205,8 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
   content.metadata = {{"format", kForm},
                       {"graphs", print(module)},
                       {"parameters", parameters},
-                      {"results", results}};
+                      {"results", results},
+                      {"bounds", bounds}};
   write_safetensors(path, content);
 }
 
@@ -142,12 +224,24 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
   ModelFile model{.module = parse(entry(content, "graphs", file), file),
                   .states = {},
                   .parameters = split(entry(content, "parameters", file), "\n"),
-                  .results = {}};
+                  .results = {},
+                  .bounds = {}};
   verify(model.module);
   if (model.module.graphs.empty()) throw input_error({}, "{}: the file has no graph", file);
   read_results(entry(content, "results", file), file, model);
+  read_bounds(content, file, model);
   take_states(content, file, model);
   return model;
+}
+
+void ModelFile::check(const Graph& graph, const std::vector<Tensor>& inputs) const {
+  const auto found = bounds.find(graph.name());
+  if (found == bounds.end()) return;
+  for (const InputBound& bound : found->second) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (graph.inputs()[i].name() == bound.input) check_lengths(inputs[i], bound);
+    }
+  }
 }
 
 ModelFile read_model_file(const std::string& path) {

@@ -4,7 +4,9 @@
 //
 // A model file is a safetensors file, so that whatever reads weights reads its arrays; the
 // metadata in front of them hold the graphs as text: "graphs", a module of ir/text.h; "parameters",
-// their names; "results", for each graph that names its results a line "graph: name, name".
+// their names; "results", for each graph that names its results a line "graph: name, name";
+// "bounds", for each input that is lengths a line "graph: input most". Extents that a graph was
+// given as lengths of its dims are constants in it.
 #pragma once
 
 #include <map>
@@ -25,6 +27,11 @@ struct ModelFile {
   std::vector<std::string> parameters;                 ///< which of them are parameters
   /// The names of the results, by graph; those of a graph that gives none are the values' names.
   std::map<std::string, std::vector<std::string>, std::less<>> results;
+  /// What the inputs that are lengths may be, by graph.
+  std::map<std::string, std::vector<InputBound>, std::less<>> bounds;
+
+  /// Throws ErrorKind::input for an input of a graph that has lengths out of bounds.
+  void check(const Graph& graph, const std::vector<Tensor>& inputs) const;
 };
 
 /// Writes graphs of the session's model, and the values of the states they use, to one file, whole

@@ -23,8 +23,8 @@ class OneThread {
       came_in_ = object.owner_.compare_exchange_strong(nobody, self, std::memory_order_acquire);
       if (came_in_ || nobody == self) return;
       throw input_error({},
-                        "{} is used by two threads at once: it serves one, so give each thread a "
-                        "session of its own, or let one wait for the other",
+                        "{} is used by two threads at once: it serves one, so give each thread "
+                        "one of its own, or let one wait for the other",
                         name);
     }
     ~Inside() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/schedules.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -40,14 +41,42 @@ Value cosine_decay(Value step, Operand rate, double steps, double lowest, Where 
   return rate * share + lowest * (1 - share);
 }
 
+Plateau::Plateau(double rate, PlateauOptions options, Where where)
+    : rate_(rate), options_(options) {
+  if (!(options.factor > 0 && options.factor < 1))
+    throw input_error(where, "Plateau: factor is above 0 and below 1: found {}", options.factor);
+  if (options.patience < 0 || options.cooldown < 0) {
+    throw input_error(where, "Plateau: patience and cooldown are no less than 0: found {} and {}",
+                      options.patience, options.cooldown);
+  }
+  if (!(options.threshold >= 0 && options.lowest >= 0)) {
+    throw input_error(where, "Plateau: threshold and lowest are no less than 0: found {} and {}",
+                      options.threshold, options.lowest);
+  }
+}
+
+bool Plateau::is_best(double measured) const {
+  if (!std::isfinite(measured)) return false;
+  if (!measured_) return true;
+  const double needed = options_.threshold * std::abs(best_);
+  return options_.largest ? measured > best_ + needed : measured < best_ - needed;
+}
+
 double Plateau::observe(double measured) {
-  const double needed = best_ - threshold_ * std::abs(best_);
-  if (std::isfinite(measured) && (!measured_ || measured < needed)) {
+  if (is_best(measured)) {
     best_ = measured;
     measured_ = true;
     waited_ = 0;
-  } else if (++waited_ > patience_) {
-    rate_ *= factor_;
+  } else {
+    ++waited_;
+  }
+  if (cooling_ > 0) {
+    --cooling_;
+    waited_ = 0;
+  }
+  if (waited_ > options_.patience) {
+    rate_ = std::max(rate_ * options_.factor, std::min(rate_, options_.lowest));
+    cooling_ = options_.cooldown;
     waited_ = 0;
   }
   return rate_;

@@ -18,26 +18,37 @@ Value exponential_decay(Value step, Operand rate, double every, double factor,
 Value cosine_decay(Value step, Operand rate, double steps, double lowest = 0,
                    Where where = Where::here());
 
+/// What a Plateau waits for and does; the defaults are those of PyTorch's ReduceLROnPlateau.
+struct PlateauOptions {
+  double factor = 0.1;      ///< what the rate is multiplied by: above 0, below 1
+  int patience = 10;        ///< measurements in a row that bring nothing and change nothing
+  double threshold = 1e-4;  ///< the share of the best by which a measurement must beat it
+  int cooldown = 0;         ///< measurements after a change that do not count as bringing nothing
+  double lowest = 0;        ///< the rate goes no lower
+  bool largest = false;     ///< the largest measurement is the best, as of an accuracy
+};
+
 /// A rate that follows a measurement, such as the loss on validation data: it is multiplied by
 /// `factor` at the first of more than `patience` measurements one after another of which none was
-/// the smallest so far by more than `threshold` (a share of it), as PyTorch's ReduceLROnPlateau
-/// counts. The rate is an input of the graph.
+/// the best so far by more than `threshold`, as PyTorch's ReduceLROnPlateau counts. The rate is an
+/// input of the graph. Throws ErrorKind::input, at `where`, for numbers out of their bounds.
 class Plateau {
  public:
-  Plateau(double rate, double factor = 0.1, int patience = 10, double threshold = 1e-4)
-      : rate_(rate), factor_(factor), patience_(patience), threshold_(threshold) {}
+  explicit Plateau(double rate, PlateauOptions options = {}, Where where = Where::here());
 
-  /// Takes a measurement in; returns the rate from now on. One that is not finite is no smallest.
+  /// Takes a measurement in; returns the rate from now on. One that is not finite is no best.
   double observe(double measured);
   double rate() const { return rate_; }
 
  private:
-  double rate_, factor_;
-  int patience_;
-  double threshold_;
+  bool is_best(double measured) const;
+
+  double rate_;
+  PlateauOptions options_;
   double best_ = 0;
   bool measured_ = false;
   int waited_ = 0;
+  int cooling_ = 0;
 };
 
 }  // namespace graphc

@@ -5,6 +5,7 @@
 
 #include "frontend/initializers.h"
 #include "frontend/remarks.h"
+#include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
 #include "runtime/streams.h"
@@ -27,6 +28,19 @@ struct Session::Compiled {
   std::vector<StoredState*> states;  ///< the session's
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
   CompileReport report;
+  std::vector<DType> declared;  ///< of the inputs that the caller brings
+
+  /// Whether these inputs are those of the graph, or become them.
+  bool takes(const GivenTypes& given) const {
+    if (given == inputs) return true;
+    if (given.size() != declared.size()) return false;
+    for (size_t i = 0; i < given.size(); ++i) {
+      const DType found = given[i].type.dtype;
+      if (given[i].type.shape != inputs[i].type.shape) return false;
+      if (found != declared[i] && !Data::fits(found, declared[i], given[i].converts)) return false;
+    }
+    return true;
+  }
 };
 
 const Tensor& Outputs::operator[](ResultKey key) const {
@@ -148,13 +162,16 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   if (known == graphs_.end()) known = graphs_.emplace(std::string(graph), 0).first;
   std::list<Compiled>& kept = known->second;
   for (auto entry = kept.begin(); entry != kept.end(); ++entry) {
-    if (entry->inputs != inputs) continue;
+    if (!entry->takes(inputs)) continue;
     kept.splice(kept.begin(), kept, entry);
     return kept.front();
   }
   Compiled now{.graph = std::string(graph), .inputs = inputs};
   TracedGraph traced = model_.trace_for(graph, traced_types(inputs));
   now.rules = rules_of(traced);
+  for (Value input : traced.graph->inputs()) {
+    if (!traced.lengths.contains(input.name())) now.declared.push_back(input.dtype());
+  }
   now.result_names = std::move(traced.result_names);
   now.report.lap(&CompileReport::trace_s);
   now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
@@ -185,6 +202,7 @@ void Session::announce(const Compiled& before, const Compiled& now) const {
     if (old == before.rules.extents.end() || old->second == extent) continue;
     changes += fmt::format("{}{} {} -> {}", changes.empty() ? "" : ", ", name, old->second, extent);
   }
+  if (changes.empty()) changes = "inputs of other types";
   options_.announce(fmt::format("compiled again: {}: {}", now.graph, changes));
 }
 
@@ -237,6 +255,7 @@ void Session::set_state(std::string_view name, const Data& value) {
 }
 
 Literal Session::draw(const StateCell& cell) const {
+  const UsualArithmetic mode;
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
   const Literal key = Literal::of(initial_key(options_.seed, cell.name));
   if (options_.compile.precision == "f64" || !is_exact(graph)) {

@@ -31,7 +31,11 @@ struct RunnerParts {
   StateStore own;
   std::vector<StoredState*> states;
   std::vector<Tensor> outputs;
+  OneThread thread;
+  std::string shown;  ///< "a runner of graph 'predict'"
 
+  OneThread::Inside inside() { return {thread, shown}; }
+  /// A state of its own. Throws ErrorKind::input for another name.
   StoredState& state(std::string_view name) {
     if (const auto found = own.find(name); found != own.end()) return found->second;
     std::vector<std::string> names;
@@ -91,6 +95,7 @@ Runner SharedGraph::runner() const {
   auto made = std::make_unique<detail::RunnerParts>();
   detail::SharedParts& common = *parts_;
   made->common = parts_;
+  made->shown = fmt::format("a runner of graph '{}'", common.name);
   const std::lock_guard lock(common.making);
   CompileReport report;
   made->executable = compile(common.graph, *common.target, common.options, report);
@@ -115,11 +120,16 @@ Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 Runner::~Runner() = default;
 
-Outputs Runner::run(const std::vector<Tensor>& inputs) {
+Outputs Runner::run(const std::vector<Data>& inputs) {
+  const OneThread::Inside here = parts_->inside();
   const detail::SharedParts& common = *parts_->common;
-  std::vector<Type> types;
-  for (const Tensor& input : inputs) types.push_back(input.type());
-  if (types != common.inputs) {
+  const auto becomes = [](const Data& input, const Type& wanted) {
+    return input.type().shape == wanted.shape &&
+           (input.type() == wanted || input.fits(wanted.dtype));
+  };
+  if (!std::ranges::equal(inputs, common.inputs, becomes)) {
+    std::vector<Type> types;
+    for (const Data& input : inputs) types.push_back(input.type());
     const auto text = [](const std::vector<Type>& all) {
       std::vector<std::string> words;
       for (const Type& type : all) words.push_back(to_string(type));
@@ -132,18 +142,25 @@ Outputs Runner::run(const std::vector<Tensor>& inputs) {
   for (size_t i = 0; i < parts_->outputs.size(); ++i) {
     if (!parts_->outputs[i].is_unique()) parts_->outputs[i] = Tensor(signature.outputs[i].type);
   }
-  parts_->executable->run(arguments_of(signature, common.rules, inputs), parts_->states,
+  std::vector<Tensor> tensors;
+  for (const Data& input : inputs) tensors.push_back(input.tensor());
+  parts_->executable->run(arguments_of(signature, common.rules, tensors), parts_->states,
                           parts_->outputs);
   return Outputs(parts_->outputs, &common.result_names);
 }
 
 void Runner::reset() {
+  const OneThread::Inside here = parts_->inside();
   for (const auto& [name, value] : parts_->common->written) set(parts_->state(name), value);
 }
 
-Literal Runner::state(std::string_view name) const { return parts_->state(name).home().copy(); }
+Literal Runner::state(std::string_view name) const {
+  const OneThread::Inside here = parts_->inside();
+  return parts_->state(name).home().copy();
+}
 
 void Runner::set_state(std::string_view name, const Literal& value) {
+  const OneThread::Inside here = parts_->inside();
   StoredState& state = parts_->state(name);
   if (value.type() != state.type()) {
     throw input_error({}, "state '{}' is {}: found {}", name, to_string(state.type()),

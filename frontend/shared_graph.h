@@ -26,20 +26,21 @@ struct SharedParts;
 struct RunnerParts;
 }  // namespace detail
 
-/// Runs a shared graph, on the thread that calls it: one call at a time.
+/// Runs a shared graph, on the thread that calls it: one call at a time. Another thread that calls
+/// meanwhile gets an error.
 class Runner {
  public:
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
   ~Runner();
 
-  /// As Session::operator(). Throws ErrorKind::input when the inputs are not of the types that the
-  /// graph was compiled for.
+  /// As Session::operator(), with anything that Data is made of. Throws ErrorKind::input when the
+  /// inputs are not of the types that the graph was compiled for, and do not become it.
   template <typename... Inputs>
   Outputs operator()(const Inputs&... inputs) {
-    return run({Tensor(inputs)...});
+    return run(std::vector<Data>{Data(inputs)...});
   }
-  Outputs run(const std::vector<Tensor>& inputs);
+  Outputs run(const std::vector<Data>& inputs);
 
   /// Gives the states that the graph writes the values they had when it was made.
   void reset();

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/build.h"
+#include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
@@ -56,7 +57,13 @@ bool may_be_folded(const Node& node) {
   });
 }
 
-/// A node of constants is what the evaluator makes of it.
+Evaluation evaluate_flushed(const Graph& graph) {
+  const DenormalsFlushed flushed;
+  return evaluate(graph, {});
+}
+
+/// A node of constants is what the evaluator makes of it, where a target makes the same: one that
+/// flushes denormals decides about them itself.
 Result fold_constants(const Node& node, Graph& to) {
   if (!may_be_folded(node)) return std::nullopt;
   auto graph = std::make_unique<Graph>("fold");
@@ -64,7 +71,9 @@ Result fold_constants(const Node& node, Graph& to) {
   for (Value operand : node.operands)
     operands.push_back(copy_node(*operand.node, {}, *graph).result());
   graph->set_results(results_of(copy_node(node, std::move(operands), *graph)));
-  const Evaluation evaluation = evaluate(*freeze(std::move(graph)), {});
+  const GraphPtr alone = freeze(std::move(graph));
+  const Evaluation evaluation = evaluate(*alone, {});
+  if (evaluate_flushed(*alone).results != evaluation.results) return std::nullopt;
   Values values;
   for (const Literal& literal : evaluation.results) {
     values.push_back(constant_of(literal, to));

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 
@@ -48,13 +49,26 @@ float bf16_at(const char* from) {
   return flushed(std::bit_cast<float>(uint32_t(bits) << 16));
 }
 
+bool processor_has_tiles() {
+  return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16");
+}
+
+/// 0, or the error of the system's refusal.
+int asked_for_tiles() {
+  static const int error = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 ? 0 : errno;
+  return error;
+}
+
 }  // namespace
 
-bool has_matrix_tiles() {
-  static const bool has = __builtin_cpu_supports("amx-tile") &&
-                          __builtin_cpu_supports("amx-bf16") &&
-                          syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return has;
+bool has_matrix_tiles() { return processor_has_tiles() && asked_for_tiles() == 0; }
+
+std::string matrix_tiles_refused() {
+  if (!processor_has_tiles() || asked_for_tiles() == 0) return "";
+  // Signal stacks without room for the registers are the one reason that the process can mend.
+  return std::string(std::strerror(asked_for_tiles())) +
+         (asked_for_tiles() == ENOSPC ? ": an alternate signal stack (sigaltstack) is too small"
+                                      : "");
 }
 
 MatrixTileScope::MatrixTileScope(MatrixTiles tiles) : tiles_(tiles) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace graphc {
 
@@ -27,6 +28,9 @@ enum class MatrixTiles : uint8_t {
 /// Whether this processor has them and the operating system, which is asked once, lets this process
 /// have the registers.
 bool has_matrix_tiles();
+/// Why the operating system does not let this process have those of its processor; "" where it
+/// does, or where there are none.
+std::string matrix_tiles_refused();
 
 /// While one exists its thread may run code with matrix tiles.
 class MatrixTileScope {

@@ -10,6 +10,7 @@
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
+#include "runtime/files/file_cache.h"
 #include "runtime/files/files.h"
 #include "runtime/streams.h"
 #include "tools/bench/measure.h"
@@ -133,12 +134,34 @@ int show_profiles(const Subjects& subjects) {
   return 0;
 }
 
+/// What --cache says. Throws ErrorKind::usage for what has no kernels, or no folder to keep them
+/// in.
+bench::Caches caches_of(const Options& options, const Target& on) {
+  if (options.cache == "cold") return bench::Caches::cold;
+  if (on.clear_code_cache == nullptr)
+    throw commands::usage_error("--cache={}: target '{}' has no kernels", options.cache, on.name);
+  if (options.cache == "warm") return bench::Caches::warm;
+  if (file_cache_of_environment().folder().empty())
+    throw commands::usage_error("--cache=disk: GRAPHC_CACHE names no folder to keep kernels in");
+  return bench::Caches::disk;
+}
+
+/// A compilation that was to find its kernels on disk and did not has measured something else.
+void check_kept(const Row& row) {
+  if (row.caches != bench::Caches::disk || row.compile.kernels == 0) return;
+  std::string why;
+  for (const Remark& remark : row.compile.remarks) {
+    if (remark.text.find("not kept") != std::string::npos) why = ": " + remark.text;
+  }
+  throw resource_error("--cache=disk: {} kernels were compiled{}", row.compile.kernels, why);
+}
+
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
   const Target& on = commands::chosen_target(options.target, options.compile, options.given);
-  options.settings.warm = options.cache == "warm";
-  options.compile.disk_cache = options.settings.warm;
+  options.settings.caches = caches_of(options, on);
+  options.compile.disk_cache = options.settings.caches != bench::Caches::cold;
   const Subjects subjects = subjects_of(options);
   if (options.profile) return show_profiles(subjects);
   // What takes threads computes on this machine's cores: their peak says nothing of other targets.
@@ -152,6 +175,7 @@ int bench(Options& options) {
   std::vector<Row> rows;
   for (const std::unique_ptr<Subject>& subject : subjects) {
     rows.push_back(measure(*subject, options.settings, stop));
+    check_kept(rows.back());
     show_progress(rows.back(), rows.size(), subjects.size());
   }
   stop();
@@ -195,8 +219,8 @@ void add_options(CLI::App& app, Options& options) {
       ->check(commands::whole_number(1))
       ->capture_default_str();
   commands::add_argument_options(app, options.inputs, options.arguments.scale);
-  app.add_option("--cache", options.cache, "kernel caches before a compilation: cold or warm")
-      ->check(CLI::IsMember({"cold", "warm"}))
+  app.add_option("--cache", options.cache, "kernel caches before a compilation: cold, disk or warm")
+      ->check(CLI::IsMember({"cold", "disk", "warm"}))
       ->capture_default_str();
   CLI::Option* markdown = app.add_flag("--markdown", options.markdown, "the table as Markdown");
   app.add_flag("--profile", options.profile,

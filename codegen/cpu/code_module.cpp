@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CodeModule, and the one place that says how LLVM is set up as a code generator.
+#include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/Function.h>
@@ -17,6 +18,7 @@
 #include <mutex>
 
 #include "codegen/cpu/emit_internal.h"
+#include "codegen/cpu/kernel_names.h"
 #include "ir/error.h"
 
 namespace graphc::cpu {
@@ -97,8 +99,12 @@ llvm::Function* CodeModule::define(std::string_view name, llvm::FunctionType* ty
   const std::string bits = std::to_string(cpu_.vector_bits());
   function->addFnAttr("prefer-vector-width", bits);
   function->addFnAttr("min-legal-vector-width", bits);
+  // Of f32, f64 and vectors: what LLVM computes or rearranges must be what the step's mode gives.
+  function->addFnAttr("denormal-fp-math", "preserve-sign,preserve-sign");
   function->addFnAttr(llvm::Attribute::NoInline);
   function->addFnAttr(llvm::Attribute::NoUnwind);
+  // Nothing unwinds but a debugger that shows who called.
+  if (names_for_gdb()) function->setUWTableKind(llvm::UWTableKind::Async);
   return function;
 }
 
@@ -107,6 +113,13 @@ std::string CodeModule::ir_text() const {
   llvm::raw_string_ostream stream(text);
   module_->print(stream, nullptr);
   return text;
+}
+
+std::string CodeModule::bitcode() const {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::WriteBitcodeToFile(*module_, stream);
+  return std::string(bytes.begin(), bytes.end());
 }
 
 void CodeModule::verify() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/cpu/cpu_features.h"
+#include "codegen/cpu/nest_code.h"
 #include "codegen/cpu/profile.h"
 #include "codegen/plan/plan.h"
 #include "runtime/arena.h"
@@ -17,25 +18,28 @@
 
 namespace graphc::cpu {
 
-/// Seconds and counts of making a program. The `_s` are disjoint intervals; what is left of the
-/// time made threads, the arena and the walker.
+/// What making a program took; what is left of the time made threads, the arena and the walker.
 struct CompiledPlanTimes {
-  double plan_s = 0, emit_s = 0, codegen_s = 0, link_s = 0;
-  int64_t kernels = 0;     ///< compiled now
-  int64_t cache_hits = 0;  ///< found already compiled
+  double plan_s = 0;
+  NestCodeTimes nests;
 };
 
-/// Owns plan and memory; machine code lives in a cache of the process, keyed by nest program, tile
-/// and CPU.
+/// How the code of a plan is made.
+struct CodeOptions {
+  Factors factors = Factors::as_stored;  ///< what those of products are rounded to
+  FileCache files;                       ///< of the objects that other processes have compiled
+};
+
+/// Owns plan and memory; machine code lives in a cache of the process (nest_code.h).
 class CompiledPlan {
  public:
   /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for what the
   /// CPU target has no kernel for, ErrorKind::resource when there is no memory for the plan. `team`
-  /// walks the plan, and `compilers` make its code. Products are of factors rounded to `factors`.
+  /// walks the plan, and `compilers` make its code.
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team,
-               ThreadTeam& compilers, Factors factors = Factors::as_stored);
+               ThreadTeam& compilers, const CodeOptions& options);
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team)
-      : CompiledPlan(kernels, cpu, team, *team) {}
+      : CompiledPlan(kernels, cpu, team, *team, {}) {}
   ~CompiledPlan();
 
   /// Runs the step over the memory of inputs, states and outputs, in the graph's order. Makes the
@@ -58,8 +62,6 @@ class CompiledPlan {
   };
 
   void refresh_forms(std::span<StoredState* const> states);
-  /// Emits and compiles the nests that the process has no code for.
-  void compile_missing(const CpuFeatures& cpu, ThreadTeam& compilers);
 
   Plan plan_;
   CompiledPlanTimes times_;
@@ -72,9 +74,6 @@ class CompiledPlan {
   struct Code;
   std::unique_ptr<Code> code_;
 };
-
-/// Empties the process's cache of machine code, so that the next program is compiled from nothing.
-void clear_code_cache();
 
 /// The tile of a nest in words: "tiles of 6 rows x 16 columns x 4 parts".
 std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu);

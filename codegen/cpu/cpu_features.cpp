@@ -92,7 +92,8 @@ CpuFeatures cpu_named(std::string_view name, const CpuFeatures& host) {
     cpu.matrix_tiles = MatrixTiles::software;
     return cpu;
   }
-  if (name == "native") return host;
+  // Messages name the host as LLVM does.
+  if (name == "native" || name == host.llvm_name) return host;
   const auto level = std::find_if(levels().begin(), levels().end(),
                                   [&](const FeatureLevel& each) { return each.name == name; });
   if (level == levels().end()) {

@@ -43,6 +43,9 @@ class CodeModule {
   /// LLVM's text of the module, as emitted so far.
   std::string ir_text() const;
 
+  /// The module's bytes, as emitted so far: equal modules have equal bytes.
+  std::string bitcode() const;
+
   /// Throws an internal error with the text of the module if LLVM's verifier rejects it.
   void verify() const;
 

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/jit.h"
 
-#include <fcntl.h>
+#include <dlfcn.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/Process.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <vector>
 
 #include "codegen/cpu/emit_internal.h"
+#include "codegen/cpu/kernel_names.h"
+#include "codegen/cpu/llvm_errors.h"
 #include "ir/error.h"
 
 namespace graphc::cpu {
@@ -40,18 +41,6 @@ class Stopwatch {
 
 std::atomic<int64_t> linked_so_far = 0;
 
-void check(llvm::Error error, std::string_view doing) {
-  if (!error) return;
-  throw Error(ErrorKind::internal, {},
-              fmt::format("{}: {}", doing, llvm::toString(std::move(error))));
-}
-
-template <typename T>
-T check(llvm::Expected<T> result, std::string_view doing) {
-  check(result.takeError(), doing);
-  return static_cast<T&&>(*result);  // T may be a reference
-}
-
 std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
   using namespace llvm::orc;
   // Built from a known triple and CPU, so that the machine is not detected again. No IR ever
@@ -63,9 +52,11 @@ std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
           .setJITTargetMachineBuilder(std::move(machine))
           .setPlatformSetUp(setUpInactivePlatform)
           .setObjectLinkingLayerCreator([](ExecutionSession& session, const llvm::Triple&) {
-            return std::make_unique<ObjectLinkingLayer>(
+            auto layer = std::make_unique<ObjectLinkingLayer>(
                 session, std::make_unique<llvm::jitlink::InProcessMemoryManager>(
                              check(llvm::sys::Process::getPageSize(), "finding the page size")));
+            if (names_for_gdb()) register_objects_with_gdb(*layer);
+            return layer;
           })
           .create(),
       "making the JIT");
@@ -113,6 +104,12 @@ class TargetMachines {
 
 }  // namespace
 
+void check(llvm::Error error, std::string_view doing) {
+  if (!error) return;
+  throw Error(ErrorKind::internal, {},
+              fmt::format("{}: {}", doing, llvm::toString(std::move(error))));
+}
+
 struct Jit::Impl {
   explicit Impl(const CpuFeatures& wanted)
       : cpu(wanted), lljit(make_lljit(wanted)), machines(wanted) {}
@@ -153,42 +150,6 @@ ObjectCode Jit::compile(CodeModule&& kernel) {
 
 int64_t objects_linked() { return linked_so_far; }
 
-namespace {
-
-/// The bytes of a function's code.
-uint64_t size_of_symbol(const ObjectCode& object, std::string_view symbol) {
-  const auto file = check(
-      llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object.bytes, "kernel")),
-      "reading a kernel");
-  for (const llvm::object::SymbolRef& one : file->symbols()) {
-    // The object's file has the same name.
-    const bool function =
-        check(one.getType(), "reading a type") == llvm::object::SymbolRef::ST_Function;
-    if (function && check(one.getName(), "reading a name") == llvm::StringRef(symbol))
-      return llvm::object::ELFSymbolRef(one).getSize();
-  }
-  return 0;
-}
-
-/// A line of the file in which perf looks up code that it finds in no file.
-void write_perf_map(const void* address, uint64_t size, std::string_view name) {
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  static const int file = open(fmt::format("/tmp/perf-{}.map", getpid()).c_str(),
-                               O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0) return;
-  const std::string line = fmt::format("{:x} {:x} {}\n", uintptr_t(address), size, name);
-  // What cannot be written is missing in a profile, and nowhere else.
-  [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
-}
-
-bool maps_for_perf() {
-  const char* wanted = std::getenv("GRAPHC_PERF_MAP");
-  return wanted != nullptr && std::string_view(wanted) == "1";
-}
-
-}  // namespace
-
 void* Jit::link(const ObjectCode& object, std::string_view symbol, std::string_view shown) {
   const Stopwatch watch;
   std::string space;
@@ -197,14 +158,16 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol, std::string_v
     space = fmt::format("kernel.{}", impl_->objects++);
   }
   auto& library = check(impl_->lljit->createJITDylib(space), "making a namespace");
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object.bytes, space);
+  if (shown.empty()) shown = symbol;
+  const bool renamed = names_for_gdb() && shown != symbol;
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
+      renamed ? with_symbol_renamed(object.bytes, symbol, shown) : object.bytes, space);
   check(impl_->lljit->addObjectFile(library, std::move(buffer)), "loading a kernel");
-  const auto address = check(impl_->lljit->lookup(library, llvm::StringRef(symbol)),
-                             fmt::format("linking kernel '{}'", symbol));
-  if (maps_for_perf()) {
-    write_perf_map(address.toPtr<void*>(), size_of_symbol(object, symbol),
-                   shown.empty() ? symbol : shown);
-  }
+  const auto address =
+      check(impl_->lljit->lookup(library, llvm::StringRef(renamed ? shown : symbol)),
+            fmt::format("linking kernel '{}'", symbol));
+  if (names_for_perf())
+    write_perf_map(address.toPtr<void*>(), size_of_function(object.bytes, symbol), shown);
   std::lock_guard lock(impl_->mutex);
   impl_->times.link_s += watch.seconds();
   ++impl_->times.objects_linked;
@@ -222,9 +185,24 @@ std::string Jit::assembly(const CodeModule& kernel) const {
   return impl_->machines.generate(*copy, llvm::CodeGenFileType::AssemblyFile);
 }
 
+namespace {
+
+/// The file that LLVM's code is in: builds of one version differ.
+std::string library_of_llvm() {
+  Dl_info found;
+  if (dladdr(reinterpret_cast<void*>(&llvm::MemoryBuffer::getFile), &found) == 0) return "unknown";
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(found.dli_fname, unknown);
+  const auto time = std::filesystem::last_write_time(found.dli_fname, unknown).time_since_epoch();
+  return fmt::format("{} bytes, of {}", bytes, time.count());
+}
+
+}  // namespace
+
 std::string Jit::identity() const {
-  return fmt::format("llvm {}; cpu {}; features {}", LLVM_VERSION_STRING, impl_->cpu.llvm_name,
-                     impl_->cpu.features);
+  static const std::string library = library_of_llvm();
+  return fmt::format("llvm {}, {}; objects 1; cpu {}; features {}", LLVM_VERSION_STRING, library,
+                     impl_->cpu.llvm_name, impl_->cpu.features);
 }
 
 JitTimes Jit::times() const {

@@ -46,7 +46,8 @@ class Jit {
 
   /// Loads an object, compiled now or kept from before, and returns the address of `symbol`.
   /// Every object has a namespace of its own, so that symbols never collide.
-  /// With GRAPHC_PERF_MAP set to 1, `perf` is told where it lies, under the name `shown`.
+  /// With GRAPHC_PERF_MAP set to 1, `perf` is told where it lies, under the name `shown`; with
+  /// GRAPHC_GDB set to 1 when the Jit is made, gdb.
   void* link(const ObjectCode& object, std::string_view symbol, std::string_view shown = {});
 
   /// compile() and link().
@@ -55,7 +56,9 @@ class Jit {
   /// The assembly text that compile() would make machine code of.
   std::string assembly(const CodeModule& kernel) const;
 
-  /// Everything but the IR that object code depends on: LLVM's version, the CPU and its features.
+  /// Everything but the IR that object code depends on: LLVM's version and the file its code is in,
+  /// how make_target_machine() sets it up (a number that is raised when that changes), the CPU and
+  /// its features.
   /// Equal text and equal IR give equal objects, so it belongs in a cache's key.
   std::string identity() const;
 

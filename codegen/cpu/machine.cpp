@@ -13,6 +13,20 @@ const NestProduct* rounding_product(const NestProgram& program) {
   return nullptr;
 }
 
+Error no_matrix_tiles(const CpuFeatures& cpu, Factors factors) {
+  const bool host = cpu.name == "native";
+  const std::string refused = host ? matrix_tiles_refused() : "";
+  if (!refused.empty())
+    return resource_error(
+        "precision '{}' needs matrix tiles, which the processor '{}' has: Linux does not let this "
+        "process use them: {}",
+        name_of(factors), cpu.llvm_name, refused);
+  return resource_error(
+      "precision '{}' needs a processor with matrix tiles (AMX, with bf16): found '{}', on which "
+      "such products would be no faster than those of f32",
+      name_of(factors), host ? cpu.llvm_name : cpu.name);
+}
+
 }  // namespace
 
 Factors factors_of(std::string_view precision) {
@@ -26,11 +40,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
   if (factors == Factors::as_stored) return machine;
-  if (cpu.matrix_tiles == MatrixTiles::none)
-    throw resource_error(
-        "precision '{}' needs a processor with matrix tiles (AMX, with bf16): found '{}', on which "
-        "such products would be no faster than those of f32",
-        name_of(factors), cpu.name == "native" ? cpu.llvm_name : cpu.name);
+  if (cpu.matrix_tiles == MatrixTiles::none) throw no_matrix_tiles(cpu, factors);
   machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   return machine;

@@ -58,17 +58,21 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   const auto compilers = team_of(options.threads > 0 ? options.threads : default_thread_count());
   auto program = std::make_unique<cpu::CompiledPlan>(
       *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
-      cpu::factors_of(options.precision));
+      cpu::CodeOptions{cpu::factors_of(options.precision),
+                       options.disk_cache ? file_cache_of_environment() : FileCache()});
   report.lap(&CompileReport::allocate_s);
   const cpu::CompiledPlanTimes& times = program->times();
+  const cpu::NestCodeTimes& nests = times.nests;
   report.plan_s += times.plan_s;
-  report.emit_s += times.emit_s;
-  report.codegen_s += times.codegen_s;
-  report.link_s += times.link_s;
+  report.emit_s += nests.emit_s;
+  report.codegen_s += nests.codegen_s;
+  report.link_s += nests.link_s;
   // The rest made the threads and the arena.
-  report.allocate_s -= times.plan_s + times.emit_s + times.codegen_s + times.link_s;
-  report.kernels += times.kernels;
-  report.cache_hits += times.cache_hits;
+  report.allocate_s -= times.plan_s + nests.emit_s + nests.codegen_s + nests.link_s;
+  report.kernels += nests.kernels;
+  report.cache_hits += nests.cache_hits;
+  if (!nests.why_not_kept.empty())
+    report.remarks.push_back({"cpu", "", {}, "kernels are not kept: " + nests.why_not_kept});
   report.peak_bytes = program->plan().arena_bytes;
   return std::make_unique<CpuExecutable>(signature_of(*graph), std::move(program));
 }

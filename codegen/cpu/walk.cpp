@@ -2,6 +2,7 @@
 #include "codegen/cpu/walk.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "codegen/cpu/blocked_product.h"
 #include "codegen/cpu/machine.h"
@@ -9,6 +10,7 @@
 #include "codegen/cpu/tiled_product.h"
 #include "codegen/plan/run_table.h"
 #include "codegen/plan/walk.h"
+#include "ir/denormals.h"
 #include "ir/mutant.h"
 
 namespace graphc::cpu {
@@ -20,6 +22,7 @@ class Walker::Thread {
       : walker_(walker), index_(index), walk_(walker.plan_, index, *this) {}
 
   void run(const std::vector<char*>& bases) {
+    const auto flushed = flushing();
     const MatrixTileScope tiles(walker_.tiles_);
     bases_ = bases.data();
     walk_.run();
@@ -83,6 +86,12 @@ class Walker::Thread {
   }
 
  private:
+  /// For the time of a run, and until an exception has left it.
+  std::optional<DenormalsFlushed> flushing() const {
+    if (mutated(Mutant::workers_keep_denormals) && index_ > 0) return std::nullopt;
+    return std::optional<DenormalsFlushed>(std::in_place);
+  }
+
   char* resolved(const Address& address) const {
     const BufferPlace place = resolve(address, walk_.position());
     return bases_[place.buffer] + place.offset;

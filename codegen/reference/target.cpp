@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "passes/passes.h"
 
@@ -42,6 +43,7 @@ class ReferenceExecutable : public Executable {
     std::map<std::string, Literal> values;
     for (size_t i = 0; i < states.size(); ++i)
       values.emplace(signature().states[i].name, states[i]->home().literal());
+    const UsualArithmetic mode;
     const Evaluation evaluation = evaluate(*graph_, arguments, values, precision_);
     // Results may share a buffer with a state's old value: they are copied before it changes.
     for (size_t i = 0; i < outputs.size(); ++i) store(evaluation.results[i], outputs[i]);

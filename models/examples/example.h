@@ -32,9 +32,12 @@ inline Literal floats(const std::vector<float>& values, const Shape& shape) {
   return Literal(std::span<const float>(values), shape);
 }
 
-/// With `--time` among the arguments: prints the median time of a step, and the program is done.
+/// With `--time` as the last argument: prints the median time of a step, and the program is done.
+/// With `--once`: after one step.
 inline bool timed(int argc, char** argv, const std::function<void()>& step) {
-  if (argc < 2 || std::string_view(argv[argc - 1]) != "--time") return false;
+  const std::string_view last = argv[argc - 1];
+  if (last == "--once") step();
+  if (last != "--time") return last == "--once";
   for (int i = 0; i < 20; ++i) step();
   std::vector<double> seconds;
   for (int i = 0; i < 200; ++i) {

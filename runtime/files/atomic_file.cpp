@@ -50,15 +50,6 @@ bool is_temporary_of(std::string_view file, std::string_view name) {
   return take_point() && take_number() && take_point() && take_number() && name == kEnding;
 }
 
-/// Removes the file unless somebody is still writing it, or it is of another user.
-void remove_if_abandoned(const std::filesystem::path& path) {
-  const Descriptor file(open_again(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
-  struct stat status;
-  if (file.value < 0 || fstat(file.value, &status) < 0) return;
-  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return;
-  if (flock(file.value, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
-}
-
 /// Removes what processes that were killed left beside the file. It is no fault if it stays.
 void remove_abandoned(const std::filesystem::path& path) {
   const std::filesystem::path folder = folder_of(path);
@@ -118,7 +109,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t count = write_unsignalled(descriptor_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     // Nothing taken and no reason given: there is no more room.
     if (count <= 0) throw cannot_write(path_, count < 0 ? errno : ENOSPC);
@@ -145,6 +136,18 @@ void AtomicFile::commit(bool synced) {
   if (folder.value >= 0 && sync_again(folder.value) < 0 && errno != EINVAL) {
     throw cannot_write(path_, errno);
   }
+}
+
+bool is_temporary(const std::filesystem::path& path) {
+  return path.native().ends_with(kEnding);
+}
+
+bool remove_if_abandoned(const std::filesystem::path& path) {
+  const Descriptor file(open_again(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status;
+  if (file.value < 0 || fstat(file.value, &status) < 0) return false;
+  if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return false;
+  return flock(file.value, LOCK_EX | LOCK_NB) == 0 && unlink(path.c_str()) == 0;
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 namespace graphc {
@@ -22,6 +24,23 @@ int open_again(const std::filesystem::path& path, int flags, mode_t mode) {
     file = open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (file < 0 && errno == EINTR);
   return file;
+}
+
+ssize_t write_unsignalled(int file, const void* bytes, size_t size) {
+  sigset_t limit, before;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &limit, &before);
+  const ssize_t count = write(file, bytes, size);
+  const int error = errno;
+  // It is pending for this thread alone; one that the thread has blocked itself is its own affair.
+  if (count < 0 && error == EFBIG && sigismember(&before, SIGXFSZ) == 0) {
+    const timespec at_once{};
+    sigtimedwait(&limit, nullptr, &at_once);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return count;
 }
 
 Error cannot_read(const std::filesystem::path& path, int error) {

@@ -23,6 +23,10 @@ struct Descriptor {
 /// open(2), again when a signal came first.
 int open_again(const std::filesystem::path& path, int flags, mode_t mode = 0);
 
+/// write(2). A file that would grow beyond the limit of the process is the error EFBIG: the signal
+/// that comes with it, SIGXFSZ, would end the process and is taken back.
+ssize_t write_unsignalled(int file, const void* bytes, size_t size);
+
 /// ErrorKind::input and ErrorKind::resource, with the path and the system's reason.
 Error cannot_read(const std::filesystem::path& path, int error);
 Error cannot_write(const std::filesystem::path& path, int error);

@@ -29,7 +29,7 @@ namespace {
 namespace filesystem = std::filesystem;
 
 constexpr std::string_view kMagic = "graphc cache 1\n";
-constexpr std::string_view kFileEnding = ".graphc";
+constexpr std::string_view kFileEnding = ".kernel";
 constexpr size_t kHashBytes = sizeof(XXH128_canonical_t);
 constexpr size_t kHeaderBytes = kMagic.size() + 2 * sizeof(uint64_t);
 /// Files lie in folders of the first digits of their names, as no folder should be long to read.
@@ -164,6 +164,9 @@ std::string FileCache::keep(std::string_view key, std::string_view content) cons
   bytes += key;
   bytes += content;
   bytes += hash_of(bytes);
+  // A file that replaces another gets its owner: this one must not.
+  struct stat old;
+  if (lstat(path.c_str(), &old) == 0 && old.st_uid != geteuid()) unlink(path.c_str());
   try {
     AtomicFile file(path);
     file.write(bytes);
@@ -189,8 +192,11 @@ void FileCache::trim() const {
   std::ranges::sort(files, std::ranges::less{}, &KeptFile::used);
   for (const KeptFile& file : files) {
     if (sum <= most_bytes_) return;
-    // Another process may have been quicker.
-    unlink(file.path.c_str());
+    // Another process may have been quicker, or be writing this one.
+    if (is_temporary(file.path))
+      remove_if_abandoned(file.path);
+    else
+      unlink(file.path.c_str());
     sum -= file.bytes;
   }
 }

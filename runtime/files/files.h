@@ -48,6 +48,13 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+/// Whether the name of the file is one that an AtomicFile gives to what it is writing.
+bool is_temporary(const std::filesystem::path& path);
+
+/// Removes the file of an AtomicFile that a killed process left, and says whether it did. One that
+/// somebody is still writing stays, and so does another user's.
+bool remove_if_abandoned(const std::filesystem::path& path);
+
 /// An AtomicFile with one write.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 

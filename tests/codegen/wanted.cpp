@@ -20,7 +20,7 @@ namespace {
 
 using Literals = std::vector<Literal>;
 
-/// Below this numbers lose digits as they leave f32's normal range, which no bound knows.
+/// Numbers below this lose digits where sums of them leave f32's normal range.
 constexpr double kSmallest = 1e-34;
 
 /// For each result the largest distance of an element from the other's.
@@ -178,9 +178,6 @@ const Wanted::Answer& Wanted::answer(const Call& call) {
     made.values = made.rounded;
   } else {
     made.bounds = evaluate_with_bounds(*stateless_, together(call.inputs, call.states)).bounds;
-    for (Literal& bound : made.bounds) {
-      for (double& x : bound.mutable_data<double>()) x += kSmallest;
-    }
   }
   answers_.push_back(std::move(made));
   return answers_.back();

@@ -31,6 +31,13 @@ TEST(Curve, IsAFileWithALineForEachRowThatTrainingGoesOnWith) {
   EXPECT_THAT(seen, ::testing::ElementsAre(0.5));
 }
 
+TEST(Curve, ARowThatWasCutShortIsRemoved) {
+  const TemporaryFolder folder;
+  const auto path = folder.add("curve.csv", "epoch,loss\n1,0.5\n2,0.4");
+  Curve(path, {"epoch", "loss"}).add({2, 0.45});
+  EXPECT_EQ(read_file(path), "epoch,loss\n1,0.5\n2,0.45\n");
+}
+
 TEST(Curve, RefusesOtherColumnsAndRows) {
   const TemporaryFolder folder;
   const auto path = folder.add("curve.csv", "step,loss\n");

@@ -83,6 +83,39 @@ TEST(ModelFile, HasNoMoreStatesThanItsGraphs) {
   EXPECT_THAT(file.results.at("predict"), ElementsAre("answer", "h"));
 }
 
+TEST(ModelFile, KeepsWhatItsSessionKnewOfLengths) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "m.graphc").string();
+  Model model("lengths");
+  Lstm lstm(model, "lstm", 2, 3);
+  model.graph("rows", [&](Inputs& in) {
+    Value x = in("x", f32, {"steps", "batch", 2}), n = in("n", i32, {"batch"});
+    return lstm(x, {.lengths = n});
+  });
+  model.graph("extent", [&](Inputs& in) {
+    Value x = in("x", f32, {"steps", "batch", 2});
+    return cast(in.length("steps"), f32) * sum(x);
+  });
+  Session session(model, quiet());
+  const Data x(kX, {3, 1, 2}), n(std::vector<int32_t>{2}, {1});
+  save(session, {"rows", "extent"}, {{"steps", 3}, {"batch", 1}}, path);
+
+  LoadedModel loaded(path, quiet());
+  EXPECT_EQ(Tensor(loaded("rows", x, n)).copy(), Tensor(session("rows", x, n)).copy());
+  EXPECT_EQ(loaded("extent", x).scalar(), session("extent", x).scalar());
+  for (const int32_t wrong : {4, -1}) {
+    const Data lengths(std::vector<int32_t>{wrong}, {1});
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { loaded("rows", x, lengths); }),
+                HasSubstr(fmt::format("lengths 'n': row 0 has {} steps: wanted 0 to 3", wrong)));
+  }
+  // And where no session stands between.
+  const ModelFile file = read_model_file(path);
+  const Tensor long_one = Data(std::vector<int32_t>{4}, {1}).tensor();
+  EXPECT_THAT(error_of(ErrorKind::input,
+                       [&] { file.check(*file.module.graphs[0], {x.tensor(), long_one}); }),
+              HasSubstr("lengths 'n': row 0 has 4 steps: wanted 0 to 3"));
+}
+
 TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "m.graphc").string();
@@ -120,6 +153,17 @@ TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
             "m.graphc: state 'out.w' of its graphs is f32[3,1]: found f32[]");
   EXPECT_EQ(changed([](Safetensors& c) { c.metadata["results"] = "predict: one\n"; }),
             "m.graphc: no graph has these results: 'predict: one'");
+  EXPECT_EQ(changed([](Safetensors& c) { c.metadata["results"] += c.metadata["results"]; }),
+            "m.graphc: graph 'predict' has its results named twice");
+  EXPECT_EQ(changed([](Safetensors& c) { c.metadata["parameters"] += "nothing\n"; }),
+            "m.graphc: its graphs have no state 'nothing', which it calls a parameter");
+  EXPECT_EQ(changed([](Safetensors& c) { c.metadata["parameters"] += "out.w\n"; }),
+            "m.graphc: it calls 'out.w' a parameter twice");
+  for (const char* line :
+       {"predict", "predict: ", "predict: x", "predict: x -1", "predict: x 3abc", "other: x 1"}) {
+    EXPECT_EQ(changed([&](Safetensors& c) { c.metadata["bounds"] = std::string(line) + "\n"; }),
+              fmt::format("m.graphc: no graph has these lengths: '{}'", line));
+  }
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <atomic>
+#include <cfenv>
 #include <thread>
 
 #include "frontend/graphc.h"
@@ -117,6 +120,71 @@ TEST(SessionsOfOneThread, RunSideBySide) {
   EXPECT_EQ(losses[1], losses[3]);
   EXPECT_NE(losses[0], losses[1]);
   EXPECT_LT(losses[0], 1);
+}
+
+TEST(SharedGraphOfTheUser, LeavesEachThreadItsRoundingMode) {
+  Listener listener;
+  Session session(listener.model, {.target = "cpu"});
+  const SharedGraph shared(session, "listen", {kSound});
+  constexpr std::array kModes{FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  std::array<std::vector<Literal>, kModes.size()> found;
+  std::array<int, kModes.size()> left{};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kModes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      Runner runner = shared.runner();
+      std::fesetround(kModes[i]);
+      found[i] = results(0, 20, runner);
+      left[i] = std::fegetround();
+      std::fesetround(FE_TONEAREST);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(left, kModes);
+  for (const auto& each : found) EXPECT_EQ(each, found[0]);
+}
+
+TEST(SharedGraphOfTheUser, TakesWhatASessionTakes) {
+  Model model("doubled");
+  model.graph("double", [](Inputs& in) { return in("x", f32, {"n"}) * 2.0; });
+  Session session(model, {.target = "cpu"});
+  const SharedGraph shared(session, "double", {{f32, {2}}});
+  Runner runner = shared.runner();
+  const Literal wanted = Tensor(session("double", std::vector<float>{1, 2})).copy();
+  EXPECT_EQ(Tensor(runner(std::vector<float>{1, 2})).copy(), wanted);
+  EXPECT_EQ(Tensor(runner(std::vector<double>{1, 2})).copy(), wanted);
+  EXPECT_EQ(Tensor(runner(Data(std::vector<int>{1, 2}, {2}))).copy(), wanted);
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { runner(std::vector<float>{1, 2, 3}); }),
+            "graph 'double' was compiled for f32[2]: found f32[3]");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { runner(1.0); }),
+            "graph 'double' was compiled for f32[2]: found f64[]");
+}
+
+TEST(SharedGraphOfTheUser, ARunnerOfTwoThreadsSaysSo) {
+  Listener listener;
+  Session session(listener.model, {.target = "reference"});
+  const SharedGraph shared(session, "listen", {kSound});
+  Runner runner = shared.runner();
+  const Tensor x = random_uniform({3, 2, 12}, 1);
+  std::atomic<bool> stop{false};
+  const auto until_refused = [&] {
+    std::string message;
+    while (!stop && message.empty()) {
+      try {
+        runner(x);
+      } catch (const Error& error) {
+        message = error.message();
+      }
+    }
+    stop = true;
+    return message;
+  };
+  std::string of_other;
+  std::thread other([&] { of_other = until_refused(); });
+  const std::string mine = until_refused();
+  other.join();
+  EXPECT_THAT(mine + of_other,
+              HasSubstr("a runner of graph 'listen' is used by two threads at once"));
 }
 
 TEST(SharedGraphOfTheUser, ErrorsSayWhatIsWanted) {

@@ -2,6 +2,7 @@
 // What looks right and is not: it is an error with the user's line, or does what it looks like.
 #include <gmock/gmock.h>
 
+#include <cfenv>
 #include <future>
 #include <thread>
 
@@ -267,6 +268,62 @@ TEST(Traps, WhatIsLoadedForAStateOfAnotherTypeIsRefusedWhenItIsDeclared) {
   EXPECT_THAT(
       error_of(ErrorKind::input, [&] { session("train", floats({1, 2}, {2})); }),
       AllOf(HasSubstr("all.safetensors"), HasSubstr("state 'w.mean' is f32[2]: found f32[]")));
+}
+
+TEST(Traps, TheCallersRoundingModeDrawsNoOtherWeights) {
+  Model m("m");
+  m.param("w", {500}, normal(0.7));
+  const auto drawn = [&m](int mode) {
+    std::fesetround(mode);
+    Literal w = Session(m, {.target = "reference", .seed = 3}).state("w");
+    std::fesetround(FE_TONEAREST);
+    return w;
+  };
+  for (int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
+    EXPECT_TRUE(drawn(mode) == drawn(FE_TONEAREST)) << mode;
+}
+
+TEST(Traps, SessionsOfOneModelTraceInSeveralThreads) {
+  Model m("m");
+  Linear layer(m, "layer", 3, 2);
+  m.graph("train", Mode::training, [&](Inputs& in) {
+    const Value loss = mean(square(dropout(layer(in("x", f32, {"batch", 3})), {.keep = 0.5})));
+    minimize(loss, m.params(), Adam{.rate = 0.1});
+    return loss;
+  });
+  std::vector<std::thread> threads;
+  std::vector<std::vector<float>> losses(4);
+  for (std::vector<float>& of_thread : losses) {
+    threads.emplace_back([&m, &of_thread] {
+      Session session(m, {.target = "reference", .announce = [](const std::string&) {}});
+      for (int64_t batch = 1; batch <= 25; ++batch)
+        of_thread.push_back(
+            float(session("train", floats(std::vector<float>(size_t(3 * batch), 1), {batch, 3}))
+                      .scalar()));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& of_thread : losses) EXPECT_EQ(of_thread, losses[0]);
+}
+
+TEST(Traps, WhatBecomesTheSameInputCompilesOnce) {
+  Model m("m");
+  m.graph("scaled", [](Inputs& in) {
+    const Value x = in("x", f32, {"n"}), rate = in("rate", f32, {});
+    return x * rate;
+  });
+  std::string announced;
+  Session session(m, {.target = "reference",
+                      .announce = [&](const std::string& text) { announced += text + "\n"; }});
+  const std::vector<float> x{1, 2};
+  const Literal wanted = Tensor(session("scaled", x, 3.0)).copy();
+  EXPECT_EQ(Tensor(session("scaled", x, 3)).copy(), wanted);
+  EXPECT_EQ(Tensor(session("scaled", x, 3.0f)).copy(), wanted);
+  EXPECT_EQ(Tensor(session("scaled", std::vector<double>{1, 2}, Literal::of(3.0f))).copy(), wanted);
+  EXPECT_EQ(Tensor(session("scaled", std::vector<int>{1, 2}, 3)).copy(), wanted);
+  EXPECT_EQ(announced, "");
+  session("scaled", std::vector<float>{1}, 3);
+  EXPECT_EQ(announced, "compiled again: scaled: n 2 -> 1\n");
 }
 
 TEST(Traps, TwoThreadsInOneSessionAreRefused) {

@@ -16,6 +16,7 @@ struct OpCase {
   GraphPtr graph;           ///< inputs are the operands, results those of the node
   int64_t index_limit = 1;  ///< integers among the inputs are drawn from [0, index_limit)
   bool whole = false;       ///< integers stand where the sample has floats: none is 0
+  bool as_sampled = false;  ///< the sample's own extents
 };
 
 /// The ops that have samples: what graphs are made of, and in every test of graphs.
@@ -34,7 +35,7 @@ std::vector<OpCase> leaf_cases(const Op& op);
 
 /// The cases of the op in the body of a loop of two steps that adds its first result to a carry and
 /// emits all of them. Its operands are streams, captures, the one and the other in turn, or a carry
-/// and streams.
+/// and streams: with the sample's own extents each of these, with others the two whose turn it is.
 std::vector<OpCase> loop_cases(const Op& op);
 
 /// Random arguments: floats in [low, high) that are f32 numbers, integers below the case's limit;

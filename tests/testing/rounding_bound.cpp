@@ -46,11 +46,20 @@ Value same_op(const Node& node, Values operands, Graph& to, int result = 0) {
 }
 
 /// The errors of a sum of `terms` products or numbers: each term's own, and a rounding for each
-/// addition, whatever their order; `magnitudes` is the sum of the terms without their signs.
+/// addition, whatever their order; `magnitudes` is the sum of the terms without their signs. Each
+/// sum may be flushed, and each product before.
 Value error_of_sum(const Node& node, Value errors, const std::function<Value()>& magnitudes,
                    int64_t terms) {
   if (!is_floating(node.types.back().dtype)) return errors;
-  return rounded(magnitudes(), errors, double(std::max<int64_t>(terms, 1)));
+  const auto roundings = double(std::max<int64_t>(terms, 1));
+  return rounded(magnitudes(), errors, roundings, node.is(ops::matmul) ? 2 * roundings : roundings);
+}
+
+/// Whether an element is one of f32's, which a target may read as 0.
+bool has_denormals(const Literal& input) {
+  if (input.dtype() != DType::f32) return false;
+  return std::ranges::any_of(input.data<float>(),
+                             [](float x) { return std::fpclassify(x) == FP_SUBNORMAL; });
 }
 
 bool is_index(const Node& node, size_t operand) {
@@ -154,11 +163,10 @@ class Tracer {
   static Value error_of_constant(Value constant) {
     if (!is_floating(constant.dtype())) return {};
     const Attribute& value = *constant.node->attributes.find("value");
-    const auto held = [](double number) { return double(float(number)) == number; };
     const auto* list = std::get_if<std::vector<double>>(&value);
     const auto* number = std::get_if<double>(&value);
-    if (list != nullptr ? std::all_of(list->begin(), list->end(), held)
-                        : number == nullptr || held(*number)) {
+    if (list != nullptr ? std::all_of(list->begin(), list->end(), is_held)
+                        : number == nullptr || is_held(*number)) {
       return {};
     }
     return rounded(constant, {}, 1);
@@ -199,7 +207,11 @@ class Tracer {
     const Value most = x.error ? same_op(node, {magnitude(x) + x.error}, to) : least;
     const int64_t factors = std::max<int64_t>(
         node.operands[0].shape().elements() / std::max<int64_t>(least.shape().elements(), 1), 1);
-    return rounded(most, x.error ? most - least : Value(), double(factors));
+    // A product so far that is flushed takes what the factors behind it enlarge.
+    const Value enlarged = same_op(node, {maximum(magnitude(x) + whole_error(x, to), 1.0)}, to);
+    const Value error = sum_of_errors(x.error ? most - least : Value(),
+                                      enlarged * (double(factors) * kSmallestNormal));
+    return rounded(most, error, double(factors));
   }
 
   /// Carries that are rounded have an error, and so has what comes with one or is handed one on.
@@ -304,11 +316,16 @@ ProductRounding product_rounding(std::string_view precision) {
   return products;
 }
 
-GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& products) {
+GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& products,
+                              const std::vector<bool>& denormal) {
   auto bounded = std::make_unique<Graph>(graph.name());
   Bounds inputs;
-  for (Value input : graph.inputs())
-    inputs.push_back({bounded->input(input.type(), input.name()), {}});
+  for (Value input : graph.inputs()) {
+    const Value x = bounded->input(input.type(), input.name());
+    inputs.push_back({x, {}});
+    if (inputs.size() > denormal.size() || !denormal[inputs.size() - 1]) continue;
+    inputs.back().error = select(less(abs(x), kSmallestNormal), abs(x), 0.0);
+  }
   const Bounds results = Tracer(products).run(graph, inputs, *bounded);
   Values values = values_of(results);
   for (const Bounded& result : results) values.push_back(whole_error(result, *bounded));
@@ -318,8 +335,11 @@ GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& product
 
 BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs,
                                     const ProductRounding& products) {
+  std::vector<bool> denormal;
+  for (const Literal& input : inputs) denormal.push_back(has_denormals(input));
   const auto all =
-      evaluate(*with_rounding_bounds(graph, products), inputs, {}, Precision::f64).results;
+      evaluate(*with_rounding_bounds(graph, products, denormal), inputs, {}, Precision::f64)
+          .results;
   const auto half = all.begin() + long(all.size() / 2);
   return {{all.begin(), half}, {half, all.end()}};
 }

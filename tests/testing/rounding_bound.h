@@ -33,11 +33,14 @@ ProductRounding product_rounding(std::string_view precision);
 ///
 /// The bound holds for f32 inputs and constants, every operation rounded to nearest or not at all,
 /// elementary functions within 5 ulp, and sums in any order, up to terms of second order in the
-/// unit roundoff. What the operands' errors do to a result is bounded over all values they may
-/// have, not by a derivative. A condition that they may turn counts as turned, so that the bound of
-/// what it selects has the distance of the two. A bound does not see that errors cancel, so it may
-/// grow where they do not; where an error can be anything, it is infinite or a NaN.
-GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& products = {});
+/// unit roundoff; and where numbers below the smallest normal one are taken for 0, as results, as
+/// constants and as elements of the inputs that `denormal` names. What the operands' errors do to a
+/// result is bounded over all values they may have, not by a derivative. A condition that they may
+/// turn counts as turned, so that the bound of what it selects has the distance of the two. A bound
+/// does not see that errors cancel, so it may grow where they do not; where an error can be
+/// anything, it is infinite or a NaN.
+GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& products = {},
+                              const std::vector<bool>& denormal = {});
 
 /// Whether the results are elements of the operands, as they are, in other places.
 bool moves_elements(const Node& node);
@@ -47,7 +50,7 @@ struct BoundedResults {
   std::vector<Literal> values, bounds;
 };
 
-/// Evaluates with_rounding_bounds(graph, products).
+/// Evaluates with_rounding_bounds(graph, products), with the inputs that have denormals named.
 BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs,
                                     const ProductRounding& products = {});
 

@@ -7,9 +7,6 @@
 namespace graphc::testing {
 namespace {
 
-/// The smallest normal number: below it f32 has fewer bits, or none where a target flushes.
-constexpr double kSmallestNormal = 0x1p-126;
-
 Value as_number(Value x) { return cast(x, DType::f32); }
 
 const Op& op_of(ScalarOp op) {
@@ -40,7 +37,7 @@ Value carried(ScalarOp op, Value a, Value e, Value y) {
     case ScalarOp::log:
       return select(less(e, a), neg(log1p(neg(e / a))), kInfinite);
     case ScalarOp::sqrt:
-      return select(equal(e, 0.0), 0.0, select(less(e, a), e / (y + sqrt(a - e)), kInfinite));
+      return select(equal(e, 0.0), 0.0, select(less_equal(e, a), e / (y + sqrt(a - e)), kInfinite));
     case ScalarOp::tanh:
       return minimum((1.0 - square(tanh(nearest_to_zero()))) * e, 2.0);
     case ScalarOp::sigmoid: {
@@ -162,8 +159,7 @@ Bounded run_instruction(const ScalarInstruction& instruction, const std::vector<
                         Graph& to) {
   if (instruction.op == ScalarOp::constant) {
     const Value value = scalar_constant(to, instruction.constant, instruction.dtype);
-    const bool exact = !is_floating(instruction.dtype) ||
-                       double(float(instruction.constant)) == instruction.constant;
+    const bool exact = !is_floating(instruction.dtype) || is_held(instruction.constant);
     return {value, exact ? Value() : rounded(value, {}, 1)};
   }
   std::vector<Bounded> operands;
@@ -205,8 +201,13 @@ Value sum_of_errors(Value a, Value b) {
   return a + b;
 }
 
-Value rounded(Value value, Value error, double units) {
-  return sum_of_errors(error, abs(value) * (units * kUnitRoundoff) + kSmallestNormal);
+bool is_held(double number) {
+  const bool denormal = number != 0 && std::abs(number) < kSmallestNormal;
+  return double(float(number)) == number && !denormal;
+}
+
+Value rounded(Value value, Value error, double units, double flushes) {
+  return sum_of_errors(error, abs(value) * (units * kUnitRoundoff) + flushes * kSmallestNormal);
 }
 
 Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, Graph& to) {

@@ -26,8 +26,15 @@ inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 Value larger_error(Value a, Value b);
 Value sum_of_errors(Value a, Value b);
 
-/// `error`, and `units` roundings of `value`.
-Value rounded(Value value, Value error, double units);
+/// The smallest normal number of f32: what is below it a target may take for 0, as an operand and
+/// as a result.
+inline constexpr double kSmallestNormal = 0x1p-126;
+
+/// Whether f32 holds the number, on every target.
+bool is_held(double number);
+
+/// `error`, and `units` roundings of `value`, which may be `flushes` results taken for 0.
+Value rounded(Value value, Value error, double units, double flushes = 1);
 
 /// The result of an elementwise node for the operands, computed in the graph `to`.
 Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, Graph& to);

@@ -145,7 +145,7 @@ TEST(WantedRuns, GoOnWithTheStatesThatTheRunBeforeLeft) {
     EXPECT_TRUE(alone.results[0] == runs.wanted(run).results[0]);
     EXPECT_TRUE(alone.next.at("s") == runs.wanted(run).states.at("s"));
     EXPECT_TRUE(runs.first_states().at("k") == runs.wanted(run).states.at("k"));
-    EXPECT_EQ(runs.forms(run).size(), 2u);
+    EXPECT_EQ(runs.forms(run).size(), 3u);
   }
   EXPECT_FALSE(runs.inputs(0)[0] == runs.inputs(1)[0]);
 }

@@ -134,6 +134,19 @@ TEST(CheckTarget, AgreesWithEveryTarget) {
   }
 }
 
+TEST(CheckTarget, AgreesWhereATargetFlushesDenormals) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[3,400], %w: f32[400,4]) {
+      %faded = mul(%x, 1e-38)
+      %y = matmul(mul(%x, 1e-20), mul(%w, 1e-20))
+      return mul(%faded, 1e38), %y, mul(%y, 1e30), less(0., %faded)
+    })");
+  for (const testing::TargetLevel& level : testing::all_target_levels()) {
+    const Agreement found = check_target(graph, level.target(), {});
+    EXPECT_TRUE(found.agrees) << found.text;
+  }
+}
+
 TEST(CheckTarget, FindsASmallErrorOfSmallNumbers) {
   const Agreement found = check_with(Fault::small);
   EXPECT_FALSE(found.agrees);

@@ -54,6 +54,44 @@ TEST(Compare, ZeroIsExactWhereEverythingWantedIsZero) {
   EXPECT_THAT(difference(floats({1, 1e-6f}), floats({1, 0})), IsEmpty());
 }
 
+TEST(Compare, DenormalsMayBeFlushedInEachTermOfASum) {
+  EXPECT_THAT(difference(floats({0, 0}), floats({1e-39f, -1e-38f})), IsEmpty());
+  EXPECT_THAT(difference(floats({1e-39f, 0}), floats({0, 0})), Not(IsEmpty()));
+  const Literal wanted = floats({5e-37f, 0}), found = floats({0, 0});
+  EXPECT_THAT(difference(found, wanted), Not(IsEmpty()));
+  EXPECT_THAT(compare(found, wanted, 1e-4, {}, 100).difference, IsEmpty());
+  EXPECT_THAT(compare(found, wanted, 1e-4, {}, 10).difference, Not(IsEmpty()));
+  // Of f64 they are smaller.
+  EXPECT_THAT(difference(doubles({0}), doubles({1e-39})), Not(IsEmpty()));
+  EXPECT_THAT(difference(doubles({0}), doubles({1e-308})), IsEmpty());
+}
+
+TEST(Compare, WhatOverflowsIsAnyInfinityOrNan) {
+  const std::vector<Literal> forms{doubles({-1e40, 1}), doubles({-1e40, 1})};
+  for (const float found : {kInfinity, -kInfinity, kNan})
+    EXPECT_THAT(difference(floats({found, 1}), floats({-kInfinity, 1}), forms), IsEmpty()) << found;
+  EXPECT_THAT(difference(floats({-3e38f, 1}), floats({-kInfinity, 1}), forms), Not(IsEmpty()));
+  EXPECT_THAT(difference(floats({-kInfinity, kNan}), floats({-kInfinity, 1}), forms),
+              Not(IsEmpty()));
+}
+
+TEST(Compare, WhereRoundingDecidesSomeIntegersItMayDecideAFewOthers) {
+  const auto integers = [](int changed, int from) {
+    std::vector<int32_t> all(1000, 7);
+    for (int i = from; i < from + changed; ++i) all[size_t(i)] = 8;
+    return Literal(std::span<const int32_t>(all), {1000});
+  };
+  const Literal wanted = integers(0, 0);
+  const std::vector<Literal> forms{wanted, integers(2, 0)}, same{wanted, wanted};
+  EXPECT_THAT(difference(integers(2, 500), wanted, forms), IsEmpty());
+  EXPECT_THAT(difference(integers(10, 500), wanted, forms), IsEmpty());
+  // A hundredth of all is the most, however many a rounding decides.
+  EXPECT_THAT(difference(integers(11, 500), wanted, forms), Not(IsEmpty()));
+  const std::vector<Literal> many{wanted, integers(400, 0)};
+  EXPECT_THAT(difference(integers(11, 500), wanted, many), Not(IsEmpty()));
+  EXPECT_THAT(difference(integers(1, 500), wanted, same), Not(IsEmpty()));
+}
+
 TEST(Compare, NanAndInfinitiesAreTheSame) {
   EXPECT_THAT(difference(floats({kNan, kInfinity, 1}), floats({kNan, kInfinity, 1})), IsEmpty());
   const std::vector<float> all{kNan, kInfinity, -kInfinity, 3e38f, 0};

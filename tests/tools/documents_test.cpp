@@ -75,7 +75,8 @@ TEST(DocumentsThatRun, AreWhatANewcomerReads) {
   const std::vector<std::string> paths = documents_with_commands();
   for (const char* path :
        {"README.md", "docs/dumps.md", "docs/errors.md", "docs/first-program.md", "docs/limits.md",
-        "docs/memory-threads-determinism.md", "models/examples/README.md", "models/tour/README.md"})
+        "docs/looking-inside.md", "docs/memory-threads-determinism.md", "models/examples/README.md",
+        "models/tour/README.md"})
     EXPECT_NE(std::ranges::find(paths, path), paths.end()) << path;
 }
 

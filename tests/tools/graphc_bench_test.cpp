@@ -8,12 +8,14 @@
 
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/run_tool.h"
+#include "tests/tools/shell.h"
 
 namespace graphc {
 namespace {
 
 using graphc::testing::content;
 using graphc::testing::Ran;
+using graphc::testing::run_bash;
 using graphc::testing::TemporaryFolder;
 using nlohmann::json;
 using ::testing::AllOf;
@@ -151,6 +153,39 @@ TEST(GraphcBenchCpu, AWarmCacheGeneratesNothing) {
   const json row = results(std::string(kTiny) + "--cache=warm")[0];
   EXPECT_EQ(row["compile"]["kernels"], 0);
   EXPECT_GT(row["compile"]["cache_hits"].get<int64_t>(), 0);
+}
+
+TEST(GraphcBenchCpu, KernelsOnDiskAreFoundByEveryCompilation) {
+  const TemporaryFolder folder;
+  const auto compile = [&](const std::string& cache) {
+    const Ran ran = run_bash("export GRAPHC_CACHE=kept\n'" GRAPHC_BENCH "' " + std::string(kTiny) +
+                                 "--json=- --cache=" + cache,
+                             folder);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return json::parse(ran.out)["results"][0]["compile"];
+  };
+  const auto kept = folder.path() / "kept";
+  const json cold = compile("cold");
+  EXPECT_GT(cold["kernels"], 0);
+  EXPECT_FALSE(std::filesystem::exists(kept));
+  const json disk = compile("disk");
+  EXPECT_EQ(disk["kernels"], 0);
+  EXPECT_EQ(disk["cache_hits"], cold["kernels"]);
+  EXPECT_GT(disk["link_s"], 0) << "each compilation loads them";
+  const auto refused = [&](const std::string& before, const std::string& options) {
+    return run_bash(before + "\n'" GRAPHC_BENCH "' " + std::string(kTiny) + options, folder);
+  };
+  const Ran none = refused("export GRAPHC_CACHE=none", "--cache=disk");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--cache=disk: GRAPHC_CACHE names no folder to keep kernels in"));
+  const Ran nowhere = refused("export GRAPHC_CACHE=/proc/graphc", "--cache=disk");
+  EXPECT_EQ(nowhere.code, 5);
+  EXPECT_THAT(nowhere.err, HasSubstr("kernels were compiled: kernels are not kept: cannot make"));
+  const Ran evaluator =
+      bench("lstm-layer hidden=16 steps=3 batch=4 --cache=warm --target=reference");
+  EXPECT_EQ(evaluator.code, 2);
+  EXPECT_THAT(evaluator.err, HasSubstr("--cache=warm: target 'reference' has no kernels"));
+  EXPECT_TRUE(std::filesystem::exists(kept));
 }
 
 TEST(GraphcBenchCpu, LanguageModelsNeedNoCorpusAndCountWords) {

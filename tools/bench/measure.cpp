@@ -50,12 +50,12 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
   clear_code_caches();
   std::vector<Compilation> all;
   std::vector<double> seconds;
-  // Warm caches are those that an earlier compilation left.
-  if (settings.warm) compile_once(subject, call, inputs, row.first_step_kernels);
+  // That leaves its kernels in the caches.
+  if (settings.caches != Caches::cold) compile_once(subject, call, inputs, row.first_step_kernels);
   const double begun = steady_seconds();
   while (int64_t(all.size()) < settings.compilations &&
          (all.empty() || steady_seconds() - begun < kCompileSeconds)) {
-    if (!settings.warm) {
+    if (settings.caches != Caches::warm) {
       subject.forget();
       clear_code_caches();
     }
@@ -104,8 +104,21 @@ Timed measure_steps(Subject& subject, Call call, const Batches& batches, int64_t
 
 }  // namespace
 
+std::string_view name_of(Caches caches) {
+  switch (caches) {
+    case Caches::cold:
+      return "cold";
+    case Caches::disk:
+      return "disk";
+    case Caches::warm:
+      return "warm";
+  }
+  return "";
+}
+
 Row measure(Subject& subject, const Settings& settings, const std::function<void()>& stop) {
-  Row row{.configuration = subject.configuration(), .work = subject.work()};
+  Row row{
+      .configuration = subject.configuration(), .caches = settings.caches, .work = subject.work()};
   const bool trains = subject.has(Call::train);
   const Call first = trains ? Call::train : Call::forward;
   Batches batches = random_batches(subject, first);

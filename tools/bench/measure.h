@@ -10,11 +10,16 @@
 
 namespace graphc::bench {
 
+/// What the caches of kernels hold before a compilation: nothing; on disk, what an earlier one
+/// left; or that in this process.
+enum class Caches { cold, disk, warm };
+std::string_view name_of(Caches caches);
+
 struct Settings {
   int64_t repeat = 10;       ///< timed calls of each kind
   int64_t compilations = 5;  ///< at most
-  bool warm = false;         ///< keep the kernel caches from one compilation to the next
-  double row_seconds = 20;   ///< when a row's timed calls end early
+  Caches caches = Caches::cold;
+  double row_seconds = 20;  ///< when a row's timed calls end early
 };
 
 struct Timed {
@@ -27,7 +32,8 @@ struct Timed {
 
 struct Row {
   Configuration configuration;
-  std::optional<Work> work;
+  Caches caches = Caches::cold;
+  std::optional<Work> work = std::nullopt;
   /// From the first frontend call to the end of the first call; the phases of `compile` and
   /// `first_step_s` are those of the median compilation.
   Summary compile_s;

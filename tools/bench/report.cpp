@@ -65,6 +65,7 @@ Json result(const Row& row, double peak_gflops) {
             {"target", configuration.target},
             {"precision", configuration.compile.precision},
             {"threads", configuration.compile.threads},
+            {"cache", name_of(row.caches)},
             {"repeat", row.train ? row.train->steps : row.forward->steps}};
   add(json, "compile_s", row.compile_s);
   json["compile"] = phases(row);

@@ -70,9 +70,9 @@ void add_check(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_option("--tolerance", how.tolerance,
                    "largest difference, relative to the largest element of a result, beside what "
-                   "rounding makes of digits that cancel")
-      ->check(number_from_zero())
-      ->capture_default_str();
+                   "rounding makes of digits that cancel; else 0.0001, or four roundings of a "
+                   "coarser precision")
+      ->check(number_from_zero());
   verb->add_flag("--gradient", options->gradient,
                  "check the derivative by every input and state by finite differences too");
   verb->add_option("--seed", how.seed, "of the random inputs and states")

@@ -16,6 +16,10 @@
 namespace graphc::commands {
 namespace {
 
+double tolerance_of(const TargetCheck& how) {
+  return how.tolerance.value_or(std::max(1e-4, 4 * unit_roundoff(how.compile.precision)));
+}
+
 bool has(const Target& on, std::string_view option) {
   return std::ranges::find(on.options, option) != on.options.end();
 }
@@ -134,14 +138,32 @@ class VariantCheck {
   /// The evaluator's other forms are made only for what is not equal enough without.
   std::string compare_with(const Literal& found, const Literal& wanted, int64_t run,
                            const std::function<Literal(const AfterRun&)>& part) {
-    Comparison comparison = compare(found, wanted, how_.tolerance);
+    const double terms = wanted_.terms();
+    Comparison comparison = compare(found, wanted, tolerance_of(how_), {}, terms);
     if (!comparison.difference.empty()) {
       std::vector<Literal> forms;
       for (const AfterRun& form : wanted_.forms(run)) forms.push_back(part(form));
-      comparison = compare(found, wanted, how_.tolerance, forms);
+      comparison = compare(found, wanted, tolerance_of(how_), forms, terms);
+      const std::string nothing = says_nothing(wanted, forms);
+      if (!nothing.empty()) return nothing;
     }
     largest_ = std::max(largest_, comparison.largest);
     return comparison.difference;
+  }
+
+  /// Of a result that inputs one rounding away make another: that no comparison tells anything,
+  /// and what to do; else empty. It would excuse whatever is found.
+  std::string says_nothing(const Literal& wanted, std::span<const Literal> forms) const {
+    if (!is_floating(wanted.dtype())) return "";
+    const double most =
+        std::max(kLargestExcuse, kConditioning * kConditioning * wanted_.rounding());
+    const double moved = distance(forms[0], forms[1]);
+    const double size = std::max(magnitude(wanted), magnitude(forms[0]));
+    if (kConditioning * moved <= most * size) return "";
+    return fmt::format(
+        "ill-conditioned: one rounding of what goes in moves it by {:.2g} of its size, so that no "
+        "difference tells anything; smaller numbers do, --scale=0.1 or --input",
+        moved / size);
   }
 
   static std::string difference_of_bits(const Runner& runner, const std::vector<Literal>& first,
@@ -215,15 +237,15 @@ Agreement check_target(const GraphPtr& graph, const Target& on, const TargetChec
     result.agrees &= difference.empty();
     largest = std::max(largest, check.largest());
     const std::string called = has(on, "variant") ? fmt::format(", {}", variant) : "";
-    result.text += fmt::format(
-        "@{}: {}{}: {}\n", graph->name(), on.name, called,
-        difference.empty() ? "agrees with the evaluator " + within(check.largest(), how.tolerance)
-                           : difference);
+    result.text += fmt::format("@{}: {}{}: {}\n", graph->name(), on.name, called,
+                               difference.empty() ? "agrees with the evaluator " +
+                                                        within(check.largest(), tolerance_of(how))
+                                                  : difference);
   }
   if (result.agrees) {
     result.text =
         fmt::format("@{}: {} agrees with the evaluator {}{}\n", graph->name(), on.name,
-                    within(largest, how.tolerance), tried(on, variants, threads, how.runs));
+                    within(largest, tolerance_of(how)), tried(on, variants, threads, how.runs));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 // A target against the evaluator: every variant, on several numbers of threads, run after run.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "codegen/target.h"
@@ -14,9 +15,11 @@ struct TargetCheck {
   /// An empty variant: every one of a target that has any. 0 threads: 1, and the
   /// cores there are, 2 at least.
   CompileOptions compile{.variant = {}};
-  int64_t runs = 2;         ///< of one executable, each with other inputs
-  double tolerance = 1e-4;  ///< largest difference, relative to the largest element of a result
-  uint64_t seed = 1;        ///< of what is drawn
+  int64_t runs = 2;  ///< of one executable, each with other inputs
+  /// Largest difference, relative to the largest element of a result; if not given 1e-4, or four
+  /// roundings of a coarser precision.
+  std::optional<double> tolerance;
+  uint64_t seed = 1;  ///< of what is drawn
   ArgumentOptions arguments;
 };
 

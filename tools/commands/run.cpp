@@ -75,6 +75,7 @@ int run(RunCommand& options) {
   std::vector<Tensor> states = read_arguments(signature.states, given, kState, model);
   if (!given.empty())
     throw usage_error("--input: the graph has no input or state '{}'", given.begin()->first);
+  model.check(*graph, inputs);
   for (Tensor& state : states) state.make_unique();
   std::vector<Tensor> outputs;
   std::map<std::string, Tensor> results;

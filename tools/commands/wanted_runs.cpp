@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "ir/composite.h"
+#include "ir/denormals.h"
+#include "ir/op.h"
+#include "ir/scan.h"
 #include "models/random_inputs.h"
 
 namespace graphc::commands {
@@ -23,11 +27,32 @@ Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) 
   return moved;
 }
 
+/// The most terms that one sum of the graph has, over the steps of its loops.
+double most_terms(const Graph& graph) {
+  double most = 1;
+  for (const Node& node : graph.nodes()) {
+    double terms = 1;
+    if (node.is(ops::scan)) {
+      terms = double(Scan(node).steps()) * most_terms(Scan(node).body());
+    } else if (is_composite(node.op)) {
+      terms = most_terms(*body_of(node));
+    } else if (node.is(ops::matmul)) {
+      const Shape& left = node.operands[0].shape();
+      terms = double(left[node.attributes.get_bool("transpose_a", false) ? -2 : -1]);
+    } else if (!is_elementwise(node.op)) {
+      for (Value operand : node.operands)
+        terms = std::max(terms, double(operand.shape().elements()));
+    }
+    most = std::max(most, terms);
+  }
+  return most;
+}
+
 }  // namespace
 
 WantedRuns::WantedRuns(const Graph& graph, Drawing drawing, int64_t runs, uint64_t seed,
                        Precision precision, double rounding)
-    : graph_(graph), precision_(precision), rounding_(rounding) {
+    : graph_(graph), precision_(precision), rounding_(rounding), terms_(most_terms(graph)) {
   try {
     draw_runs(runs, seed, drawing);
   } catch (const Error& error) {
@@ -60,7 +85,9 @@ const std::vector<AfterRun>& WantedRuns::forms(int64_t run) {
   forms_.resize(inputs_.size());
   const std::vector<AfterRun> exact = evaluate_runs(inputs_, states_, Precision::f64);
   const std::vector<AfterRun> moved = evaluate_runs(inputs, states, Precision::f64);
-  for (size_t i = 0; i < forms_.size(); ++i) forms_[i] = {exact[i], moved[i]};
+  const DenormalsFlushed scope;
+  const std::vector<AfterRun> flushed = evaluate_runs(inputs_, states_, precision_);
+  for (size_t i = 0; i < forms_.size(); ++i) forms_[i] = {exact[i], moved[i], flushed[i]};
   return forms_[size_t(run)];
 }
 

@@ -21,13 +21,17 @@ class WantedRuns {
   WantedRuns(const Graph& graph, Drawing drawing, int64_t runs, uint64_t seed, Precision precision,
              double rounding);
 
+  double rounding() const { return rounding_; }
   int64_t runs() const { return int64_t(inputs_.size()); }
   const std::vector<Literal>& inputs(int64_t run) const { return inputs_[size_t(run)]; }
   const std::map<std::string, Literal>& first_states() const { return states_; }
   const AfterRun& wanted(int64_t run) const { return wanted_[size_t(run)]; }
   /// The same in f64, from the same arguments and from arguments one rounding away: how far apart
-  /// these are tells how many digits a result has. Evaluated when first asked for.
+  /// these are tells how many digits a result has. And with denormals flushed, as a target may.
+  /// Evaluated when first asked for.
   const std::vector<AfterRun>& forms(int64_t run);
+  /// No sum of the graph has more terms.
+  double terms() const { return terms_; }
 
  private:
   using Inputs = std::vector<std::vector<Literal>>;
@@ -38,7 +42,7 @@ class WantedRuns {
 
   const Graph& graph_;
   Precision precision_;
-  double rounding_;
+  double rounding_, terms_;
   Inputs inputs_;
   std::map<std::string, Literal> states_;
   std::vector<AfterRun> wanted_;

@@ -126,8 +126,8 @@ def model_item(name, model, parameters, graph):
 
 
 def graph_text(path):
-    """The graphs of a test file without what tells the tests what to do with them."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    """The graphs of a test file's first part without what tells the tests what to do with them."""
+    lines = path.read_text(encoding="utf-8").split("\n---\n")[0].splitlines()
     return "\n".join(line for line in lines if not line.startswith("test ")) + "\n"
 
 

@@ -62,12 +62,14 @@ TEST(CpuFeatures, ALevelTheHostLacksNamesWhatIsMissing) {
 TEST(CpuFeatures, WhatAHostCanRunStartsWithItself) {
   CpuFeatures host;
   host.name = "native";
+  host.llvm_name = "haswell";
   host.features = "+sse,+sse2";
   const auto cpus = cpus_of(host);
   ASSERT_EQ(cpus.size(), 2u);
   EXPECT_EQ(cpus[0], host);
   EXPECT_EQ(cpus[1].name, "x86-64");
   EXPECT_EQ(cpu_named("native", host), host);
+  EXPECT_EQ(cpu_named("haswell", host), host) << "as messages name it";
 }
 
 TEST(CpuFeatures, TheHostIsDetected) {

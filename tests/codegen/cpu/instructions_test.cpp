@@ -315,9 +315,9 @@ std::vector<std::string> writable_code(int& executable) {
 
 TEST(InstructionsCpu, NoPageIsWritableAndExecutableOnceProgramsRun) {
   int before = 0, after = 0;
+  clear_code_caches();
   EXPECT_THAT(writable_code(before), IsEmpty());
   std::vector<std::unique_ptr<Executable>> kept;
-  clear_code_caches();
   for (const Example& example : kExamples) {
     CompileReport report;
     kept.push_back(compile(parse_graph(example.text), targets::cpu, {.threads = 2}, report));

@@ -92,7 +92,7 @@ void check_compiled(const Graph& kernels, const Literals& inputs,
 
 TEST(RandomCellsCpu, OneKernelEachWayAndRight) {
   int several_stages = 0;
-  for (unsigned seed = 0; seed < 100; ++seed) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
     const GraphPtr traced = testing::random_cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
     const GraphPtr graph = run_pipeline(traced, standard_pipeline("fused")).graph;
@@ -111,7 +111,7 @@ TEST(RandomCellsCpu, OneKernelEachWayAndRight) {
     check_compiled(*kernels, inputs, wanted);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(several_stages, 10);
+  EXPECT_GT(several_stages, 5);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "runtime/files/files.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/expect_error.h"
-#include "tests/testing/temporary_folder.h"
+#include "tests/testing/kernel_folder.h"
 
 namespace graphc::testing {
 namespace {
@@ -230,14 +230,6 @@ TEST_F(CudaExecutable, ValuesOfAllSizesComeAndGo) {
 /// The environment names this folder as the cache.
 class CudaKernelsOnDisk : public CudaExecutable {
  protected:
-  CudaKernelsOnDisk() { choose(folder_.path() / "cache"); }
-  ~CudaKernelsOnDisk() override { choose("none"); }
-
-  static void choose(const std::filesystem::path& cache) {
-    setenv("GRAPHC_CACHE", cache.c_str(), 1);
-    clear_code_caches();
-  }
-
   /// Compiles in what has the folder alone in common with the processes before it.
   CompileReport compiled_anew(const CompileOptions& options = {}) {
     clear_code_caches();
@@ -248,14 +240,7 @@ class CudaKernelsOnDisk : public CudaExecutable {
     return report;
   }
 
-  std::vector<std::filesystem::path> files() const {
-    std::vector<std::filesystem::path> all;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
-      if (entry.is_regular_file()) all.push_back(entry.path());
-    return all;
-  }
-
-  TemporaryFolder folder_;
+  KernelFolder kept_;
 };
 
 TEST_F(CudaKernelsOnDisk, AreCompiledOnce) {
@@ -264,17 +249,17 @@ TEST_F(CudaKernelsOnDisk, AreCompiledOnce) {
   EXPECT_EQ(first.cache_hits, 0);
   EXPECT_EQ(second.kernels, 0);
   EXPECT_EQ(second.cache_hits, first.kernels);
-  EXPECT_EQ(files().size(), size_t(first.kernels));
+  EXPECT_EQ(kept_.files().size(), size_t(first.kernels));
 }
 
 TEST_F(CudaKernelsOnDisk, AreNotLookedAtByWhoWantsNone) {
   const int64_t all = compiled_anew().kernels;
   EXPECT_EQ(compiled_anew({.disk_cache = false}).kernels, all);
-  choose("none");
+  kept_.choose("none");
   EXPECT_EQ(compiled_anew().kernels, all);
-  choose(folder_.path() / "another");
+  kept_.choose(kept_.path() / "another");
   EXPECT_EQ(compiled_anew({.disk_cache = false}).kernels, all);
-  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "another"));
+  EXPECT_FALSE(std::filesystem::exists(kept_.path() / "another"));
 }
 
 TEST_F(CudaKernelsOnDisk, AreOfOneArchitecture) {
@@ -286,7 +271,7 @@ TEST_F(CudaKernelsOnDisk, AreOfOneArchitecture) {
 
 TEST_F(CudaKernelsOnDisk, AreCompiledAgainWhereFilesAreDamaged) {
   const int64_t all = compiled_anew().kernels;
-  for (const std::filesystem::path& file : files()) {
+  for (const std::filesystem::path& file : kept_.files()) {
     std::string damaged = read_file(file);
     damaged[damaged.size() / 2] ^= 1;
     std::ofstream(file, std::ios::binary) << damaged;
@@ -296,7 +281,7 @@ TEST_F(CudaKernelsOnDisk, AreCompiledAgainWhereFilesAreDamaged) {
 }
 
 TEST_F(CudaKernelsOnDisk, AreARemarkWhereTheyCannotBeKept) {
-  choose("/proc/graphc");
+  kept_.choose("/proc/graphc");
   const CompileReport report = compiled_anew();
   EXPECT_GT(report.kernels, 0);
   ASSERT_FALSE(report.remarks.empty());

@@ -90,7 +90,8 @@ TEST(ReferenceTarget, ArgumentsAreCheckedBeforeTheFirstWrite) {
 
 TEST(Compile, RefusesAGraphTheVerifierRefusesAndAPrecisionTheTargetLacks) {
   EXPECT_THAT(error_of(ErrorKind::usage, [] { compiled(kStep, "bf16"); }),
-              HasSubstr("target 'reference' has no precision 'bf16': it has f32, f64"));
+              HasSubstr("target 'reference' has no precision 'bf16': it has f32, f64; targets that "
+                        "have it: 'cpu', 'cuda'"));
 }
 
 TEST(Targets, AreFoundByNameAndTheDefaultCanRun) {

@@ -108,6 +108,9 @@ TEST(FileCache, AFileOfAnotherUserIsNotUsed) {
   const bool given = chown(cache.path_of(kKey).c_str(), 12345, gid_t(-1)) == 0;
   EXPECT_EQ(given, geteuid() == 0);
   EXPECT_EQ(cache.find(kKey).has_value(), !given);
+  // Once replaced it is of this user, and used.
+  EXPECT_EQ(cache.keep(kKey, kContent), "");
+  EXPECT_EQ(cache.find(kKey), kContent);
 }
 
 TEST(FileCache, AFolderThatCannotBeWrittenIsAReasonAndNoError) {
@@ -150,6 +153,17 @@ TEST(FileCache, SeveralProcessesAtATime) {
     EXPECT_THAT(entry.path().string(), ::testing::Not(HasSubstr(".tmp")));
 }
 
+TEST(FileCache, WhatIsBeingWrittenStays) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path(), 10);
+  folder.add("00/000000000000000000000000000000.kernel", "");
+  AtomicFile file(folder.path() / "00/000000000000000000000000000000.kernel");
+  file.write("more than the cache may hold");
+  cache.trim();
+  file.commit(/*synced=*/false);
+  EXPECT_TRUE(filesystem::exists(folder.path() / "00/000000000000000000000000000000.kernel"));
+}
+
 TEST(FileCache, WhatWasNotUsedForLongestGoesFirst) {
   const TemporaryFolder folder;
   const std::string content(1000, 'x');
@@ -161,7 +175,7 @@ TEST(FileCache, WhatWasNotUsedForLongestGoesFirst) {
                                 now - std::chrono::hours(100 - i));
   }
   const auto mine = folder.add("00/mine.txt", content), other = folder.add("notes", content);
-  const auto half = folder.add("00/000000000000000000000000000000.graphc.1.2.graphc.tmp",
+  const auto half = folder.add("00/000000000000000000000000000000.kernel.1.2.graphc.tmp",
                                content);  // of a killed process
   filesystem::last_write_time(half, now - std::chrono::hours(1000));
   EXPECT_EQ(cache.find("0"), content);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// LLVM's errors as ours. What LLVM refuses of what we made is a defect of our own.
+#pragma once
+
+#include <string_view>
+
+namespace llvm {
+class Error;
+template <typename T>
+class Expected;
+}  // namespace llvm
+
+namespace graphc::cpu {
+
+/// Throws an internal error, "`doing`: LLVM's words", if there is an error.
+void check(llvm::Error error, std::string_view doing);
+
+/// The value, or check() of the error.
+template <typename T>
+T check(llvm::Expected<T> result, std::string_view doing) {
+  check(result.takeError(), doing);
+  return static_cast<T&&>(*result);  // T may be a reference
+}
+
+}  // namespace graphc::cpu

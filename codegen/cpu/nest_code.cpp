@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cpu/nest_code.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+#include "codegen/cpu/emit_nest.h"
+#include "codegen/cpu/jit.h"
+#include "codegen/cpu/machine.h"
+#include "codegen/cpu/profile.h"
+#include "ir/mutant.h"
+#include "runtime/clock.h"
+
+namespace graphc::cpu {
+namespace {
+
+constexpr const char* kSymbol = "nest";
+
+std::string key_of(const NestProgram& program) {
+  std::string text = program.text();
+  if (mutated(Mutant::kernel_of_another_body)) std::ranges::sort(text);
+  return text;
+}
+
+/// Makes the objects of nests, several at a time, each from its file or by LLVM.
+class Objects {
+ public:
+  Objects(Jit& jit, const FileCache& files, ThreadTeam& compilers)
+      : jit_(jit),
+        files_(files),
+        compilers_(compilers),
+        emit_s_(size_t(compilers.size()), 0),
+        codegen_s_(emit_s_) {}
+
+  std::vector<ObjectCode> of(const std::vector<const NestProgram*>& nests, NestCodeTimes& times) {
+    std::vector<ObjectCode> objects(nests.size());
+    std::atomic<size_t> next{0};
+    const double begun = steady_seconds();
+    compilers_.run([&](int thread) {
+      for (size_t i = next++; i < nests.size(); i = next++)
+        objects[i] = object_of(*nests[i], size_t(thread));
+    });
+    // The threads' intervals overlap: the one interval of wall-clock time is shared out as they
+    // are.
+    const double wall = steady_seconds() - begun;
+    const double emit = std::accumulate(emit_s_.begin(), emit_s_.end(), 0.0);
+    const double codegen = std::accumulate(codegen_s_.begin(), codegen_s_.end(), 0.0);
+    times.emit_s = wall * emit / (emit + codegen);
+    times.codegen_s = wall - times.emit_s;
+    times.kernels = compiled_;
+    times.why_not_kept = why_not_kept_;
+    if (compiled_ > 0) files_.trim();
+    return objects;
+  }
+
+ private:
+  ObjectCode object_of(const NestProgram& nest, size_t thread) {
+    const double begun = steady_seconds();
+    CodeModule module(jit_.cpu(), kSymbol);
+    emit_nest(module, kSymbol, nest, tile_of(nest, jit_.cpu()));
+    const double emitted = steady_seconds();
+    ObjectCode object = kept_or_compiled(std::move(module));
+    emit_s_[thread] += emitted - begun;
+    codegen_s_[thread] += steady_seconds() - emitted;
+    return object;
+  }
+
+  ObjectCode kept_or_compiled(CodeModule&& module) {
+    std::string key;
+    // Tiles in software are functions of this process, which lie elsewhere in another one.
+    if (!files_.folder().empty() && jit_.cpu().matrix_tiles != MatrixTiles::software) {
+      key = jit_.identity() + "\n" + module.bitcode();
+      if (std::optional<std::string> kept = files_.find(key)) return {std::move(*kept)};
+    }
+    ObjectCode object = jit_.compile(std::move(module));
+    ++compiled_;
+    if (key.empty()) return object;
+    if (std::string reason = files_.keep(key, object.bytes); !reason.empty()) {
+      const std::lock_guard lock(mutex_);
+      why_not_kept_ = std::move(reason);
+    }
+    return object;
+  }
+
+  Jit& jit_;
+  const FileCache& files_;
+  ThreadTeam& compilers_;
+  std::vector<double> emit_s_, codegen_s_;  ///< of each thread
+  std::atomic<int64_t> compiled_ = 0;
+  std::mutex mutex_;
+  std::string why_not_kept_;
+};
+
+}  // namespace
+
+struct NestCode::Impl {
+  explicit Impl(const CpuFeatures& cpu) : jit(cpu) {}
+  std::mutex mutex;
+  Jit jit;
+  std::map<std::string, NestFunction> functions;  // by key_of() their programs
+};
+
+NestCode::NestCode(const CpuFeatures& cpu) : impl_(std::make_unique<Impl>(cpu)) {}
+NestCode::~NestCode() = default;
+
+std::vector<NestFunction> NestCode::functions_of(const Plan& plan, ThreadTeam& compilers,
+                                                 const FileCache& files, NestCodeTimes& times) {
+  const double begun = steady_seconds();
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::string> keys;
+  std::vector<const NestProgram*> missing;
+  for (const NestProgram& program : plan.programs) {
+    keys.push_back(key_of(program));
+    if (!impl_->functions.contains(keys.back())) missing.push_back(&program);
+  }
+  if (!missing.empty()) {
+    const std::vector<ObjectCode> objects =
+        Objects(impl_->jit, files, compilers).of(missing, times);
+    const std::vector<std::string> callers = callers_of(plan);
+    for (size_t i = 0; i < missing.size(); ++i) {
+      const size_t index = size_t(missing[i] - plan.programs.data());
+      const std::string shown = "graphc " + plan.name + " " + callers[index];
+      impl_->functions[keys[index]] =
+          reinterpret_cast<NestFunction>(impl_->jit.link(objects[i], kSymbol, shown));
+    }
+  }
+  std::vector<NestFunction> functions;
+  for (const std::string& key : keys) functions.push_back(impl_->functions.at(key));
+  times.cache_hits = int64_t(plan.programs.size()) - times.kernels;
+  times.link_s = steady_seconds() - begun - times.emit_s - times.codegen_s;
+  return functions;
+}
+
+namespace {
+
+std::mutex codes_mutex;
+std::map<std::string, std::shared_ptr<NestCode>>& codes() {
+  static std::map<std::string, std::shared_ptr<NestCode>> all;
+  return all;
+}
+
+}  // namespace
+
+std::shared_ptr<NestCode> nest_code_for(const CpuFeatures& cpu) {
+  const std::lock_guard lock(codes_mutex);
+  std::shared_ptr<NestCode>& code =
+      codes()[fmt::format("{} {} {}", cpu.llvm_name, cpu.features, int(cpu.matrix_tiles))];
+  if (!code) code = std::make_shared<NestCode>(cpu);
+  return code;
+}
+
+void clear_code_cache() {
+  const std::lock_guard lock(codes_mutex);
+  codes().clear();
+}
+
+}  // namespace graphc::cpu

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// tools/peers without its peers: the command line, graphc's side of a comparison, the table; and
+// all of it with a peer whose answers are made up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/files/files.h"
+#include "tests/testing/source_tree.h"
+#include "tests/testing/temporary_folder.h"
+#include "tests/tools/shell.h"
+
+namespace graphc::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+/// tools/peers in `folder`, with the programs of this build. Leaks are looked for elsewhere.
+Ran peers(const TemporaryFolder& folder, const std::string& arguments,
+          const std::string& before = "") {
+  const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
+  return run_bash(fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n{}\n"
+                              "'{}' --programs='{}' {}",
+                              before, source_path("tools/peers"), bin, arguments),
+                  folder);
+}
+
+/// Python with the modules of tools/twins.
+Ran python(const TemporaryFolder& folder, const std::string& script) {
+  folder.add("script.py", script);
+  return run_bash(fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n"
+                              "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='{}' python3 script.py",
+                              source_path("tools/twins")),
+                  folder);
+}
+
+TEST(Peers, HelpAndListSayWhatThereIs) {
+  const TemporaryFolder folder;
+  const Ran help = peers(folder, "--help");
+  EXPECT_EQ(help.code, 0) << help.err;
+  for (const char* option : {"--with", "--precision", "--threads", "--rounds", "--calls", "--quick",
+                             "--check-only", "--venv", "--programs", "--json", "--table"})
+    EXPECT_THAT(help.out, HasSubstr(option));
+  const Ran list = peers(folder, "--list");
+  EXPECT_EQ(list.code, 0) << list.err;
+  for (const char* pinned : {"torch: torch==", "jax: jax==", "tensorflow: tensorflow==",
+                             "onnxruntime: onnxruntime==", "\n  train: no training\n"})
+    EXPECT_THAT(list.out, HasSubstr(pinned));
+}
+
+TEST(Peers, RefuseWhatTheyDoNotKnow) {
+  const TemporaryFolder folder;
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"transformer", "no model is called 'transformer': there are lstm-layer and ptb-lm"},
+      {"lstm-layer hiden=3", "no parameter 'hiden' here: there are hidden, steps, batch"},
+      {"lstm-layer hidden=512,0", "hidden: wanted a whole number above 0: found '0'"},
+      {"lstm-layer hidden", "wanted NAME=VALUE,...: found 'hidden'"},
+      {"ptb-lm size=large", "without dropout"},
+      {"--with=torch,abacus",
+       "--with: wanted some of torch, jax, tensorflow, onnxruntime: found "
+       "'abacus'"},
+      {"--precision=f16", "--precision: wanted some of f32, bf16: found 'f16'"},
+      {"--threads=0", "--threads: wanted 1 to "},
+      {"--rounds=0", "--rounds: wanted a number above 0: found 0"},
+      {"--abacus", "unrecognized arguments: --abacus"},
+  };
+  for (const auto& [arguments, message] : wrong) {
+    const Ran ran = peers(folder, arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_THAT(ran.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(ran.out, "") << arguments;
+  }
+  const Ran ran = peers(folder, "--programs=. lstm-layer");
+  EXPECT_EQ(ran.code, 5);
+  EXPECT_THAT(ran.err, HasSubstr("no graphc and graphc-bench in "));
+}
+
+/// What tools/peers recorded of two workloads, in which everything is that a cell can say.
+constexpr const char* kRecorded = R"({"schema": "graphc-peers/1", "date": "2026-11-23",
+ "rounds": 3, "calls": 5,
+ "environment": {"cpu": "a CPU", "cores": 2, "threads": 2, "load": [0.5, 1.25]},
+ "workloads": [
+  {"title": "lstm-layer hidden=512 steps=30 batch=128",
+   "workload": {"model": "lstm-layer", "hidden": 512, "steps": 30, "batch": 128},
+   "rows": [
+    {"library": "graphc 0.1.0", "setting": "fused", "precision": "f32", "cells": {},
+     "compile_s": 0.3, "train_ms": 1.5, "forward_ms": 0.5},
+    {"library": "PyTorch", "peer": "torch", "version": "2.15.0", "setting": "eager",
+     "precision": "f32", "cells": {}, "compile_s": 1, "train_ms": 3.0, "forward_ms": 0.75,
+     "train_ratio": 2.0, "forward_ratio": 1.5},
+    {"library": "ONNX Runtime", "peer": "onnxruntime", "version": "1.32.0",
+     "setting": "LSTM node", "precision": "f32", "cells": {"train": "no training"},
+     "forward_ms": 1.0, "forward_ratio": 2.0},
+    {"library": "JAX", "peer": "jax", "setting": "jit", "precision": "f32", "train_ms": 7.0,
+     "cells": {"all": "not installed: no space | left"}}]},
+  {"title": "ptb-lm size=small",
+   "workload": {"model": "ptb-lm", "size": "small", "hidden": 200, "layers": 2, "steps": 20,
+                "batch": 20, "vocabulary": 10000},
+   "rows": [
+    {"library": "graphc 0.1.0", "setting": "fused", "precision": "f32", "cells": {},
+     "compile_s": 0.3, "train_ms": 2.0, "forward_ms": 0.5},
+    {"library": "JAX", "peer": "jax", "setting": "jit", "precision": "f32", "train_ms": 7.0,
+     "cells": {"all": "not timed: the loss differs by 0.5"}}]}]})";
+
+constexpr const char* kTable =
+    R"(a CPU, 2 threads of 2 cores, 2026-11-23, load 0.50 to 1.25; 3 rounds of 5 calls
+
+lstm-layer hidden=512 steps=30 batch=128: 314.6 MFLOP to train, 125.8 forward, an example
+
+| Library | Setting | Compile (s) | Train (ms) | Forward only (ms) | Times graphc's |
+| --- | --- | ---: | ---: | ---: | ---: |
+| graphc 0.1.0 | fused f32 | 0.300 | 1.5000 | 0.5000 | - |
+| PyTorch 2.15.0 | eager f32 | 1.000 | 3.0000 | 0.7500 | 2.00 / 1.50 |
+| ONNX Runtime 1.32.0 | LSTM node f32 | - | no training | 1.0000 | - / 2.00 |
+| JAX | jit f32 | not installed: no space / left | - | - | - |
+
+ptb-lm size=small: 316.8 MFLOP to train, 105.6 forward, an example
+
+| Library | Setting | Compile (s) | Train (ms) | Forward only (ms) | Train (words/s) | )"
+    R"(Times graphc's |
+| --- | --- | ---: | ---: | ---: | ---: | ---: |
+| graphc 0.1.0 | fused f32 | 0.300 | 2.0000 | 0.5000 | 10,000 | - |
+| JAX | jit f32 | not timed: the loss differs by 0.5 | - | - | - | - |
+)";
+
+TEST(Peers, RecordedResultsAreATable) {
+  const TemporaryFolder folder;
+  folder.add("recorded.json", kRecorded);
+  const Ran ran = peers(folder, "--table=recorded.json");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, kTable);
+}
+
+TEST(Peers, OtherFilesAreNoTable) {
+  const TemporaryFolder folder;
+  folder.add("other.json", R"({"results": []})");
+  folder.add("part.json", R"({"schema": "graphc-peers/1", "date": "2026-11-23"})");
+  folder.add("none.json", "nothing");
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"other.json", "wanted results of the schema 'graphc-peers/1'"},
+      {"part.json", "results that are not whole: KeyError('environment')"},
+      {"none.json", "Expecting value"},
+      {"missing.json", "No such file"}};
+  for (const auto& [file, message] : wrong) {
+    const Ran ran = peers(folder, "--table=" + file);
+    EXPECT_EQ(ran.code, 3) << file;
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("peers: '" + file + "': "), HasSubstr(message)));
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST(Peers, GraphcsTimesAreReadFromItsBench) {
+  const TemporaryFolder folder;
+  const Ran ran = python(folder, R"(import pathlib, shutil
+from graphc_side import Failed, Side, read_bench
+from workloads import workload
+side = Side(pathlib.Path(shutil.which("graphc")).parent, 1)
+small = workload("lstm-layer", {"hidden": "4", "steps": "2", "batch": "2"})
+for name, value in side.bench(small, "f32", 1).items():
+    print(name, value > 0)
+try:
+    side.bench({"model": "abacus"}, "f32", 1)
+except Failed as error:
+    print("failed:", error)
+for text in ("", "{}", '{"results": []}', '{"results": [{"compile_s": 1, "train_step_ms": 1}]}'):
+    try:
+        print(read_bench(text))
+    except Failed as error:
+        print("failed:", error)
+)");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("compile_s True\ntrain True\nforward True\npeak_gflops True\n"));
+  EXPECT_THAT(ran.out, MatchesRegex("[^:]*\nfailed: [^\n]*abacus[^\n]*\n"
+                                    "(failed: graphc-bench wrote no record of one model: [^\n]*\n)"
+                                    "(failed: graphc-bench wrote no [^\n]*\n)+"))
+      << ran.out;
+}
+
+/// A peer that answers as it is told to: its Python is this script, its packages are marked as
+/// installed. It writes the arrays that graphc's step begins with, and knows no other work.
+constexpr const char* kMadeUp = R"(mkdir -p env/onnxruntime/bin
+'{0}' --list | sed -n 's/^onnxruntime: //p' | tr ' ' '\n' > env/onnxruntime/peers.txt
+cat > env/onnxruntime/bin/python <<'END'
+#!/usr/bin/env python3
+import array, json, os, pathlib, sys
+def write(folder, name, shape):
+    head = str({{"descr": "<f4", "fortran_order": False, "shape": shape}})
+    head = head + " " * (117 - len(head)) + "\n"
+    count = 1
+    for extent in shape:
+        count *= extent
+    folder.mkdir(parents=True, exist_ok=True)
+    data = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode()
+    (folder / (name + ".npy")).write_bytes(data + array.array("f", [0.25] * count).tobytes())
+def answer(ask):
+    if ask["do"] == "draw":
+        folder = pathlib.Path(ask["folder"])
+        for name, shape in (("w", (4, 16)), ("u", (4, 16)), ("b", (16,))):
+            write(folder / "start", name, shape)
+        write(folder / "batch", "x", (2, 3, 4))
+        write(folder / "batch", "y", (3, 4))
+    if ask["do"] == "version":
+        return {{"version": "9.9"}}
+    if ask["do"] == "compare":
+        written = sorted(each.stem for each in (pathlib.Path(ask["folder"]) / "f32").iterdir())
+        print(*written, file=open("written.txt", "w"))
+    if ask["do"] == "prepare":
+        return {{"fault": os.environ.get("FAULT")}}
+    return {{"ms": [3.0, 6.0, 9.0]}} if ask["do"] == "time" else {{}}
+print('{{"ready": true}}', flush=True)
+for line in sys.stdin:
+    print(json.dumps(answer(json.loads(line))), flush=True)
+END
+chmod +x env/onnxruntime/bin/python)";
+
+constexpr const char* kSmall =
+    "lstm-layer hidden=4 steps=2 batch=3 --with=onnxruntime --venv=env --threads=1 --rounds=1 "
+    "--calls=1 --json=results.json --precision=f32";
+
+std::string made_up_peer() { return fmt::format(kMadeUp, source_path("tools/peers")); }
+
+TEST(Peers, AreComparedThenTimed) {
+  const TemporaryFolder folder;
+  const Ran ran = peers(folder, kSmall, made_up_peer());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(read_file(folder.path() / "written.txt"),
+            "after.b after.u after.w gradient.b gradient.u gradient.w loss output\n");
+  EXPECT_THAT(ran.out, HasSubstr("| ONNX Runtime 9.9 | LSTM node f32 | - | no training | 2.0000 | "
+                                 "- / "));
+  const Json results = Json::parse(read_file(folder.path() / "results.json"));
+  const Json& rows = results.at("workloads").at(0).at("rows");
+  EXPECT_GT(rows.at(0).at("train_ms").get<double>(), 0);
+  EXPECT_EQ(rows.at(1).at("forward_turns"), Json({6.0}));
+  EXPECT_EQ(peers(folder, "--table=results.json").out, ran.out);
+}
+
+TEST(Peers, OneThatDoesOtherWorkIsNotTimed) {
+  const TemporaryFolder folder;
+  const Ran ran = peers(folder, kSmall, made_up_peer() + "\nexport FAULT='the loss differs by 1'");
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("| ONNX Runtime 9.9 | LSTM node f32 | not timed: the loss differs "
+                                 "by 1 | - | - | - |\n"));
+}
+
+TEST(Peers, OneThatCannotBeInstalledSaysSoInItsCell) {
+  const TemporaryFolder folder;
+  const Ran ran = peers(folder, kSmall, "touch env");  // where a folder is wanted
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("| ONNX Runtime | LSTM node f32 | not installed: "),
+                             HasSubstr("| fused f32 | "), Not(HasSubstr("no training"))));
+}
+
+}  // namespace
+}  // namespace graphc::testing
