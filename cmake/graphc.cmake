@@ -13,6 +13,12 @@ target_compile_options(graphc_settings INTERFACE
 if(GRAPHC_WERROR)
   target_compile_options(graphc_settings INTERFACE -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A source is compiled in a gigabyte: to look for garbage before takes a seventh of the time.
+  target_compile_options(graphc_settings INTERFACE
+    $<BUILD_INTERFACE:--param=ggc-min-heapsize=1048576>
+    $<BUILD_INTERFACE:--param=ggc-min-expand=400>)
+endif()
 if(GRAPHC_MUTANTS)
   target_compile_definitions(graphc_settings INTERFACE $<BUILD_INTERFACE:GRAPHC_MUTANTS>)
 endif()

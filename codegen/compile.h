@@ -14,6 +14,7 @@
 
 namespace graphc {
 
+class Arena;
 struct Target;
 
 /// What may be chosen about a compilation. A target refuses what it does not know.
@@ -32,6 +33,9 @@ struct CompileOptions {
   /// Use what earlier processes have compiled, and keep for later ones what this does, in the
   /// folder of GRAPHC_CACHE (runtime/files/file_cache.h).
   bool disk_cache = true;
+  /// Where the values of the step live while it runs, which executables that never run at the same
+  /// time may share: it grows to what the largest needs. Null: memory of its own, as on a GPU.
+  std::shared_ptr<Arena> arena;
   bool verify = true;  ///< check the graph before and after every pass
 };
 

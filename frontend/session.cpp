@@ -8,6 +8,7 @@
 #include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
+#include "runtime/arena.h"
 #include "runtime/streams.h"
 
 namespace graphc {
@@ -75,7 +76,8 @@ double Outputs::scalar(Where where) const {
 Session::Session(Model& model, SessionOptions options)
     : model_(model),
       options_(std::move(options)),
-      target_(&graphc::target(options_.target, options_.compile)) {
+      target_(&graphc::target(options_.target, options_.compile)),
+      arena_(options_.compile.arena ? options_.compile.arena : std::make_shared<Arena>()) {
   if (!options_.announce) {
     options_.announce = [](const std::string& line) { write_message(line); };
   }
@@ -157,6 +159,12 @@ GivenTypes Session::traced_types(GivenTypes types) const {
   return types;
 }
 
+std::unique_ptr<Executable> Session::made(const GraphPtr& graph, CompileReport& report) const {
+  CompileOptions options = options_.compile;
+  options.arena = arena_;
+  return graphc::compile(graph, *target_, options, report);
+}
+
 Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& inputs) {
   auto known = graphs_.find(graph);
   if (known == graphs_.end()) known = graphs_.emplace(std::string(graph), 0).first;
@@ -174,7 +182,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   }
   now.result_names = std::move(traced.result_names);
   now.report.lap(&CompileReport::trace_s);
-  now.executable = graphc::compile(traced.graph, *target_, options_.compile, now.report);
+  now.executable = made(traced.graph, now.report);
   const Signature& signature = now.executable->signature();
   for (const Argument& state : signature.states) now.states.push_back(&stored(state.name));
   for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
@@ -263,8 +271,7 @@ Literal Session::draw(const StateCell& cell) const {
   }
   // The same bits as the evaluator's, at the target's speed.
   CompileReport unused;
-  const std::unique_ptr<Executable> executable =
-      graphc::compile(graph, *target_, options_.compile, unused);
+  const std::unique_ptr<Executable> executable = made(graph, unused);
   const Tensor inputs[] = {Tensor(key)};
   Tensor outputs[] = {Tensor(cell.type)};
   executable->run(inputs, outputs);

@@ -138,6 +138,7 @@ class Session {
   const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);
   GivenTypes traced_types(GivenTypes types) const;
   Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
+  std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report) const;
   void announce(const Compiled& before, const Compiled& now) const;
   void announce_loops(const CompileReport& report) const;
   /// The state; drawn when it is first asked for.
@@ -151,6 +152,7 @@ class Session {
   Model& model_;
   SessionOptions options_;
   const Target* target_;
+  std::shared_ptr<Arena> arena_;  ///< of all its graphs, which run one at a time
   StateStore states_;
   /// What was loaded for states that are not declared yet, and from where.
   std::map<std::string, std::pair<Literal, std::string>, std::less<>> kept_;

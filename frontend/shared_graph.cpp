@@ -73,6 +73,7 @@ SharedGraph::SharedGraph(Session& session, std::string_view graph, const std::ve
                     parts.target->name));
   }
   parts.options = session.options().compile;
+  parts.options.arena = nullptr;  // runners run at the same time
   if (parts.target == &targets::cpu) parts.options.threads = 1;
   const TracedGraph traced = session.model().trace(graph, inputs);
   parts.name = graph;

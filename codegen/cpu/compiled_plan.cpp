@@ -21,7 +21,10 @@ struct CompiledPlan::Code {
 CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
                            std::shared_ptr<ThreadTeam> team, ThreadTeam& compilers,
                            const CodeOptions& options)
-    : team_(std::move(team)), lines_(lines_of(kernels)), code_(std::make_unique<Code>()) {
+    : team_(std::move(team)),
+      arena_(options.arena ? options.arena : std::make_shared<Arena>()),
+      lines_(lines_of(kernels)),
+      code_(std::make_unique<Code>()) {
   const double begun = steady_seconds();
   plan_ = make_plan(kernels, machine_of(cpu, team_->size(), options.factors));
   times_.plan_s = steady_seconds() - begun;
@@ -31,21 +34,32 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
   std::vector<CompiledNest> nests;
   for (size_t i = 0; i < functions.size(); ++i)
     nests.push_back({functions[i], is_by_matrix_tiles(plan_.programs[i])});
-  arena_.reserve(std::max<int64_t>(plan_.arena_bytes, 1));
+  arena_->reserve(std::max<int64_t>(plan_.arena_bytes, 1));
   bases_.resize(plan_.buffers.size(), nullptr);
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
     Buffer& buffer = plan_.buffers[i];
-    if (buffer.place == Place::arena)
-      bases_[i] = reinterpret_cast<char*>(arena_.data()) + buffer.offset;
     if (buffer.place == Place::constant) bases_[i] = buffer.data.data();
   }
+  place_in_arena();
   code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_, cpu.matrix_tiles);
 }
 
 CompiledPlan::~CompiledPlan() = default;
 
+/// Another plan may have made a shared arena grow, and move.
+void CompiledPlan::place_in_arena() {
+  if (placed_in_ == arena_->data()) return;
+  placed_in_ = arena_->data();
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    if (buffer.place == Place::arena)
+      bases_[i] = reinterpret_cast<char*>(arena_->data()) + buffer.offset;
+  }
+}
+
 void CompiledPlan::run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
                        const std::vector<void*>& outputs) {
+  place_in_arena();
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
     const Buffer& buffer = plan_.buffers[i];
     const size_t index = size_t(buffer.index);

@@ -28,6 +28,8 @@ struct CompiledPlanTimes {
 struct CodeOptions {
   Factors factors = Factors::as_stored;  ///< what those of products are rounded to
   FileCache files;                       ///< of the objects that other processes have compiled
+  /// Shared with plans that never run at the same time; null: one for this plan alone.
+  std::shared_ptr<Arena> arena = nullptr;
 };
 
 /// Owns plan and memory; machine code lives in a cache of the process (nest_code.h).
@@ -61,12 +63,14 @@ class CompiledPlan {
     std::shared_ptr<DerivedForm> form;
   };
 
+  void place_in_arena();
   void refresh_forms(std::span<StoredState* const> states);
 
   Plan plan_;
   CompiledPlanTimes times_;
   std::shared_ptr<ThreadTeam> team_;
-  Arena arena_;
+  std::shared_ptr<Arena> arena_;
+  const std::byte* placed_in_ = nullptr;  ///< where the arena was when `bases_` were set
   std::vector<char*> bases_;
   std::vector<HeldForm> forms_;  ///< of plan().forms
   Lines lines_;

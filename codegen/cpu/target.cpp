@@ -59,7 +59,8 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   auto program = std::make_unique<cpu::CompiledPlan>(
       *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
       cpu::CodeOptions{cpu::factors_of(options.precision),
-                       options.disk_cache ? file_cache_of_environment() : FileCache()});
+                       options.disk_cache ? file_cache_of_environment() : FileCache(),
+                       options.arena});
   report.lap(&CompileReport::allocate_s);
   const cpu::CompiledPlanTimes& times = program->times();
   const cpu::NestCodeTimes& nests = times.nests;

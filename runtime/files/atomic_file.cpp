@@ -138,9 +138,7 @@ void AtomicFile::commit(bool synced) {
   }
 }
 
-bool is_temporary(const std::filesystem::path& path) {
-  return path.native().ends_with(kEnding);
-}
+bool is_temporary(const std::filesystem::path& path) { return path.native().ends_with(kEnding); }
 
 bool remove_if_abandoned(const std::filesystem::path& path) {
   const Descriptor file(open_again(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));

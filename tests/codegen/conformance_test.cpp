@@ -104,12 +104,12 @@ struct Setting {
   }
 };
 
-/// Every target at these levels fused, and the first of them kernel by kernel on several threads.
-std::vector<Setting> settings(const std::vector<TargetLevel>& levels) {
+/// Every target at these levels fused, and kernel by kernel on several threads in its turn.
+std::vector<Setting> settings(const std::vector<TargetLevel>& levels, unsigned number) {
   std::vector<Setting> all;
   for (const TargetLevel& level : levels)
     all.push_back({level, {.variant = "fused", .threads = 1}});
-  for (const TargetLevel& level : target_levels_for(0, 0)) {
+  for (const TargetLevel& level : target_levels_for(number, 0)) {
     if (level.takes("variant")) all.push_back({level, {.variant = "basic", .threads = 3}});
   }
   return all;
@@ -170,7 +170,7 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
     // Other extents meet the level of each target whose turn it is.
     const std::vector<TargetLevel> in_turn = target_levels_for(0, turn++);
     const std::vector<TargetLevel> levels = c.as_sampled ? all_target_levels() : in_turn;
-    for (const Setting& setting : settings(levels)) {
+    for (const Setting& setting : settings(levels, c.as_sampled ? 0 : turn)) {
       SCOPED_TRACE(c.name + " on " + setting.text());
       std::unique_ptr<Executable> executable;
       try {

@@ -57,11 +57,11 @@ class ConfusedGraphsCpu : public ::testing::TestWithParam<int64_t> {
 };
 
 TEST_P(ConfusedGraphsCpu, OfWholeNumbersAreExact) {
-  go_through_part(number_from("GRAPHC_CONFUSED_GRAPHS", 180), Numbers::whole);
+  go_through_part(number_from("GRAPHC_CONFUSED_GRAPHS", 120), Numbers::whole);
 }
 
 TEST_P(ConfusedGraphsCpu, OfRealNumbersAgreeAtEverySize) {
-  go_through_part(number_from("GRAPHC_CONFUSED_GRAPHS", 180) / 3, Numbers::scaled);
+  go_through_part(number_from("GRAPHC_CONFUSED_GRAPHS", 120) / 3, Numbers::scaled);
 }
 
 INSTANTIATE_TEST_SUITE_P(Part, ConfusedGraphsCpu, ::testing::Range<int64_t>(0, 4));

@@ -93,11 +93,11 @@ class RandomGraphsCpu : public ::testing::TestWithParam<int64_t> {
 };
 
 TEST_P(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 300})), ways_each(2));
+  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 200})), ways_each(2));
 }
 
 TEST_P(RandomGraphsCpu, OfWholeNumbersAreExact) {
-  check_whole(part_of(asked_for("GRAPHC_EXACT_GRAPHS", {1, 100})), ways_each(2));
+  check_whole(part_of(asked_for("GRAPHC_EXACT_GRAPHS", {1, 80})), ways_each(2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsCpu, ::testing::Range<int64_t>(0, kParts));

@@ -61,7 +61,8 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     }
   };
   for (const WideCase& c : wide_cases(GetParam())) {
-    for (const TargetLevel& level : target_levels_for(turn, turn)) expect_close(c, level);
+    // The largest cases are not among the few of the targets that are interpreted.
+    for (const TargetLevel& level : target_levels_for(turn + 2, turn)) expect_close(c, level);
     ++turn;
   }
   count("golden vectors", vectors);

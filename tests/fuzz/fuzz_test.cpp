@@ -121,7 +121,7 @@ TEST_P(Fuzz, EveryTruncationIsReadOrRefused) {
 }
 
 TEST_P(Fuzz, FlippedBitsAreReadOrRefused) {
-  constexpr int kFlips = 10'000;
+  constexpr int kFlips = 5'000;
   std::mt19937 random(1);
   for (const std::string& file : corpus_of(GetParam().name)) {
     for (int i = 0; i < kFlips; ++i) {
@@ -209,7 +209,7 @@ class Mutator {
 
 TEST_P(Fuzz, RandomChangesAreReadOrRefused) {
   const char* const number = std::getenv("GRAPHC_FUZZ");
-  const int64_t runs = number == nullptr ? 10'000 : std::strtoll(number, nullptr, 10);
+  const int64_t runs = number == nullptr ? 5'000 : std::strtoll(number, nullptr, 10);
   Mutator mutator(corpus_of(GetParam().name), 7);
   for (int64_t i = 0; i < runs; ++i) ASSERT_TRUE(execute(GetParam(), mutator.next()));
   testing::count("fuzz executions", runs);

@@ -35,7 +35,7 @@ std::vector<OpCase> leaf_cases(const Op& op);
 
 /// The cases of the op in the body of a loop of two steps that adds its first result to a carry and
 /// emits all of them. Its operands are streams, captures, the one and the other in turn, or a carry
-/// and streams: with the sample's own extents each of these, with others the two whose turn it is.
+/// and streams: with the sample's own extents each of these, with others those whose turn it is.
 std::vector<OpCase> loop_cases(const Op& op);
 
 /// Random arguments: floats in [low, high) that are f32 numbers, integers below the case's limit;

@@ -17,9 +17,11 @@ namespace graphc::testing {
 class Compiled {
  public:
   /// For a graph without states. `cpu` is CompileOptions::architecture.
-  Compiled(const GraphPtr& graph, int threads, const std::string& cpu = "") {
+  Compiled(const GraphPtr& graph, int threads, const std::string& cpu = "",
+           std::shared_ptr<Arena> arena = nullptr) {
     CompileReport report;
-    executable_ = compile(graph, targets::cpu, {.architecture = cpu, .threads = threads}, report);
+    executable_ = compile(graph, targets::cpu,
+                          {.architecture = cpu, .threads = threads, .arena = arena}, report);
   }
   Compiled(std::string_view text, int threads, const std::string& cpu = "")
       : Compiled(parse_graph(text), threads, cpu) {}

@@ -121,7 +121,12 @@ TEST_P(Nvrtc, CompilesTheKernelsOfAnLstm) {
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
-  expect_compiled(texts_of_model("ptb-lm", {"size=test"}), GetParam());
+  // Each for one of the two.
+  Texts texts = texts_of_model("ptb-lm", {"size=test"});
+  unsigned number = GetParam() == "sm_90a" ? 0 : 1;
+  std::erase_if(texts, [&](const auto&) { return number++ % 2 == 1; });
+  EXPECT_GT(texts.size(), 10u);
+  expect_compiled(texts, GetParam());
 }
 
 TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
