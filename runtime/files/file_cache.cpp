@@ -192,11 +192,11 @@ void FileCache::trim() const {
   std::ranges::sort(files, std::ranges::less{}, &KeptFile::used);
   for (const KeptFile& file : files) {
     if (sum <= most_bytes_) return;
-    // Another process may have been quicker, or be writing this one.
-    if (is_temporary(file.path))
-      remove_if_abandoned(file.path);
-    else
+    // What another process is writing stays. It may also have been quicker.
+    if (!is_temporary(file.path))
       unlink(file.path.c_str());
+    else if (!remove_if_abandoned(file.path))
+      continue;
     sum -= file.bytes;
   }
 }
