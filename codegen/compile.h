@@ -33,8 +33,9 @@ struct CompileOptions {
   /// Use what earlier processes have compiled, and keep for later ones what this does, in the
   /// folder of GRAPHC_CACHE (runtime/files/file_cache.h).
   bool disk_cache = true;
-  /// Where the values of the step live while it runs, which executables that never run at the same
-  /// time may share: it grows to what the largest needs. Null: memory of its own, as on a GPU.
+  /// Where the values of a step of the target `cpu` live while it runs. Executables that never run
+  /// at the same time may share one, which grows to what the largest needs. Null: the executable
+  /// makes one of its own, and a Session one for all of its graphs.
   std::shared_ptr<Arena> arena;
   bool verify = true;  ///< check the graph before and after every pass
 };

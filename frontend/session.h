@@ -138,6 +138,7 @@ class Session {
   const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);
   GivenTypes traced_types(GivenTypes types) const;
   Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
+  /// The graph compiled as the options say, in the arena of the session.
   std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report) const;
   void announce(const Compiled& before, const Compiled& now) const;
   void announce_loops(const CompileReport& report) const;

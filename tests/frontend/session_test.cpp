@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 
 #include "frontend/graphc.h"
+#include "frontend/shared_graph.h"
 #include "models/random_inputs.h"
+#include "runtime/arena.h"
 #include "runtime/files/safetensors.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
@@ -310,6 +312,28 @@ TEST(Session, AnUnknownTargetIsAnErrorThatListsThem) {
   Session session(counted.model, telling(lines, "f16"));
   EXPECT_EQ(error_of(ErrorKind::usage, [&] { session("f", random_uniform({1, 3}, 1)); }),
             "target 'reference' has no precision 'f16': it has f32, f64");
+}
+
+TEST(SessionCpu, AllGraphsHaveOneArenaAndRunnersTheirOwn) {
+  Model model("layers");
+  const Lstm lstm(model, "lstm", 8, 16);
+  model.graph("h", [&](Inputs& in) { return Results{{"h", lstm(in("x", f32, {"steps", 4, 8}))}}; });
+  const auto arena = std::make_shared<Arena>();
+  Session session(model, {.target = "cpu",
+                          .compile = {.threads = 1, .arena = arena},
+                          .announce = [](const std::string&) {}});
+  const Tensor few = random_uniform({2, 4, 8}, 1), many = random_uniform({20'000, 4, 8}, 2);
+  const Literal first = Tensor(session("h", few)).copy();
+  const int64_t size = arena->size();
+  EXPECT_GT(size, 0);
+  session("h", many);
+  EXPECT_GT(arena->size(), size);
+  EXPECT_EQ(Tensor(session("h", few)).copy(), first);
+  const long users = arena.use_count();
+  SharedGraph shared(session, "h", {few.type()});
+  Runner runner = shared.runner();
+  EXPECT_EQ(Tensor(runner(few)).copy(), first);
+  EXPECT_EQ(arena.use_count(), users);
 }
 
 TEST(Session, TheReportSaysWhereTheTimeWent) {
