@@ -39,6 +39,14 @@ struct TrainPosition {
   bool operator==(const TrainPosition&) const = default;
 };
 
+/// A figure of how well a model does on data, such as `loss`, `perplexity`, `accuracy`.
+struct Metric {
+  std::string name;
+  double value = 0;
+
+  bool operator==(const Metric&) const = default;
+};
+
 /// What happened in training; fields that do not apply are absent.
 struct TrainEvent {
   std::string event;           ///< step, epoch, evaluation, sample, end
@@ -52,7 +60,8 @@ struct TrainEvent {
   std::optional<double> words_per_s;  ///< since the epoch began, what `unit` names
   std::string_view unit = "words";    ///< what is predicted, one by one
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
-  std::string text;  ///< of a sample
+  std::vector<Metric> metrics;  ///< what else is known: "train_accuracy", "valid_loss", ...
+  std::string text;             ///< of a sample
 };
 
 struct TrainOptions {
@@ -69,6 +78,12 @@ struct TrainOptions {
   int64_t save_every = 0;
   int64_t sample = 0;         ///< elements to draw after epochs; a model that draws none refuses
   std::string sample_prompt;  ///< what they go on from
+};
+
+struct EvaluateOptions {
+  std::optional<std::filesystem::path> data;  ///< the corpus, as TrainOptions has it
+  std::string split = "test";                 ///< the part of the corpus: train, valid or test
+  Notes notes;                                ///< of the checkpoint the parameters come from
 };
 
 struct GenerateOptions {
@@ -93,6 +108,9 @@ class Program {
   virtual Work work() const = 0;
   /// Trains. Throws ErrorKind::check when a loss is not finite.
   virtual void train(Session& session, const TrainOptions& options) const = 0;
+  /// How well the model does on a part of its corpus; the first figure is the one that trainings
+  /// are compared by. Throws ErrorKind::usage where the model has no corpus or no such part.
+  virtual std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const;
   /// Draws text, the prompt not repeated. Throws ErrorKind::usage where the model draws none,
   /// ErrorKind::input when the notes lack what it needs.
   virtual void generate(Session& session, const GenerateOptions& options) const;
