@@ -7,6 +7,7 @@
 #include "passes/simplify.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "ir/build.h"
@@ -94,9 +95,15 @@ GraphPtr run_simplify(const GraphPtr& graph, const PassOptions&, Remarks&) {
 }  // namespace
 
 GraphPtr simplified(const GraphPtr& graph) {
+  // What has been through the rules to the end is not tried again while others change around it.
+  std::set<GraphPtr> done;
+  const auto once = [&](const GraphPtr& from) {
+    if (done.contains(from)) return from;
+    return *done.insert(simplify_nodes(from)).first;
+  };
   GraphPtr before = graph;
   while (true) {
-    const GraphPtr after = simplify_nodes(rewrite_regions(before, simplify_nodes));
+    const GraphPtr after = once(rewrite_regions(before, once));
     if (after == before) return after;
     before = after;
   }

@@ -25,15 +25,17 @@ class PrunedScan {
     for (size_t i = 0; i < streams_; ++i) stream_inputs_.add(input(i));
   }
 
-  /// The results of the scan without what is not needed; nothing if all is.
-  std::optional<Values> run(Graph& to) {
+  /// Finds what is needed; whether that is less than all.
+  bool find() {
     classify_inputs();
     find_needed();
     find_emits();
     const bool all = std::find(kept_.begin(), kept_.end(), false) == kept_.end();
-    if (all && kept_emits_.size() == emits_) return std::nullopt;
-    return build(to);
+    return !all || kept_emits_.size() < emits_;
   }
+
+  /// The results of the scan without what is not needed; nothing if all is.
+  std::optional<Values> run(Graph& to) { return find() ? std::optional(build(to)) : std::nullopt; }
 
  private:
   Value input(size_t i) const { return scan_.body().inputs()[i]; }
@@ -192,20 +194,22 @@ class PrunedScan {
 }  // namespace
 
 GraphPtr prune_scans(const GraphPtr& graph) {
-  bool changed = false;
-  if (std::none_of(graph->nodes().begin(), graph->nodes().end(),
-                   [](const Node& node) { return node.is(ops::scan); }))
-    return graph;
+  const auto is_scan = [](const Node& node) { return node.is(ops::scan); };
+  if (std::ranges::none_of(graph->nodes(), is_scan)) return graph;
   const std::vector<std::vector<int>> uses = value_uses(*graph);
-  GraphPtr pruned = rewrite(
+  // Mostly all is needed: then nothing is copied.
+  const std::vector<bool> live = live_nodes(*graph);
+  const auto has_more = [&](const Node& node) {
+    return live[size_t(node.id)] && is_scan(node) &&
+           PrunedScan(node, node.operands, uses[size_t(node.id)]).find();
+  };
+  if (std::ranges::none_of(graph->nodes(), has_more)) return graph;
+  return rewrite(
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
         if (!node.is(ops::scan)) return std::nullopt;
         const WhereScope scope(node.where);
-        std::optional<Values> values = PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
-        changed |= values.has_value();
-        return values;
+        return PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
       });
-  return changed ? pruned : graph;
 }
 
 }  // namespace graphc

@@ -167,8 +167,9 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
     // Recurrences of large weights are chaotic: rounding alone would change their values.
     const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
     const Expected small = expected(c, 0.2, 1.3), wide = expected(c, -high, high);
-    // Other extents meet the level of each target whose turn it is.
-    const std::vector<TargetLevel> in_turn = target_levels_for(0, turn++);
+    // Other extents meet the targets, each at the level, whose turn it is.
+    ++turn;
+    const std::vector<TargetLevel> in_turn = target_levels_for(turn, turn);
     const std::vector<TargetLevel> levels = c.as_sampled ? all_target_levels() : in_turn;
     for (const Setting& setting : settings(levels, c.as_sampled ? 0 : turn)) {
       SCOPED_TRACE(c.name + " on " + setting.text());
