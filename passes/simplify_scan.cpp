@@ -204,12 +204,12 @@ GraphPtr prune_scans(const GraphPtr& graph) {
            PrunedScan(node, node.operands, uses[size_t(node.id)]).find();
   };
   if (std::ranges::none_of(graph->nodes(), has_more)) return graph;
-  return rewrite(
-      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
-        if (!node.is(ops::scan)) return std::nullopt;
-        const WhereScope scope(node.where);
-        return PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
-      });
+  return rewrite(*graph,
+                 [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+                   if (!node.is(ops::scan)) return std::nullopt;
+                   const WhereScope scope(node.where);
+                   return PrunedScan(node, operands, uses[size_t(node.id)]).run(to);
+                 });
 }
 
 }  // namespace graphc

@@ -13,8 +13,9 @@ namespace {
 constexpr int64_t kPanelBytes = 256 << 10;
 /// The most terms that are summed before they join the sums of the pieces before.
 constexpr int64_t kMostTerms = 1024;
-/// Whole cache lines of rows, and whole tiles of six.
-constexpr int64_t kGroupRows = 48;
+/// Rows whose copies lie together, [k][rows]: a tile, so that a line of the cache has nothing that
+/// another tile multiplies. As many groups are copied at a time as make whole lines of the source.
+constexpr int64_t kGroupRows = 6, kGroupsTogether = 16;
 /// The sums that wait, and the left rows that are copied, at a time.
 constexpr int64_t kSumBytes = 4 << 20;
 constexpr int64_t kMostRows = 1024, kFewestRows = 240;
@@ -100,12 +101,19 @@ void BlockedProduct::pack_left(const NestProductArguments& left, const Range& ro
   float* to = left_.get(groups * kGroupRows * piece.k);
   const char* from =
       static_cast<const char*>(left.a) + rows.begin * left.a_row + piece.first * left.a_k;
-  for (int64_t k = 0; k < piece.k; ++k, from += left.a_k) {
-    for (int64_t group = 0; group < groups; ++group) {
-      const int64_t row = group * kGroupRows;
-      const int64_t count = std::min(kGroupRows, rows.end - rows.begin - row);
-      std::memcpy(to + (row * piece.k) + k * kGroupRows, from + row * left.a_row,
-                  size_t(count) * sizeof(float));
+  for (int64_t begin = 0; begin < groups; begin += kGroupsTogether) {
+    const int64_t end = std::min(begin + kGroupsTogether, groups);
+    for (int64_t k = 0; k < piece.k; ++k) {
+      for (int64_t group = begin; group < end; ++group) {
+        const int64_t row = group * kGroupRows, left_over = rows.end - rows.begin - row;
+        float* const copy = to + row * piece.k + k * kGroupRows;
+        const char* const source = from + k * left.a_k + row * left.a_row;
+        if (left_over >= kGroupRows) {
+          std::memcpy(copy, source, kGroupRows * sizeof(float));
+        } else {
+          std::memcpy(copy, source, size_t(left_over) * sizeof(float));
+        }
+      }
     }
   }
 }

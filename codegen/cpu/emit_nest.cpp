@@ -23,6 +23,10 @@ using Reduction = BodyEmitter::Reduction;
 /// How many terms an accumulator of a reduction takes.
 constexpr int64_t kPiece = 256;
 
+/// Panels that are gone through for each tile of rows, so that its left operand is read once for
+/// all of them: a part of the second-level cache.
+constexpr int64_t kGroupBytes = 512 << 10;
+
 /// The fields of NestProductArguments, loaded.
 struct ProductValues {
   Value *a, *a_row, *a_k, *panels, *block, *k;
@@ -188,18 +192,36 @@ class NestEmitter : private LoopEmitter {
     Value* rows = b_.CreateSub(row_end_, row_begin_);
     Value* tiles = b_.CreateSDiv(b_.CreateAdd(rows, number(shape_.rows - 1)), number(shape_.rows));
     const Heights heights = heights_of(rows, tiles);
-    loop(column_begin_, column_end_, shape_.width(), "block", [&](I64 column) {
+    const auto emit_tile = [&](I64 column, I64 tile) {
       // Sums that wait for the rest of their terms lie beside those of the other blocks.
       Value* waiting = at(partial_, b_.CreateMul(b_.CreateSub(column, column_begin_),
                                                  number(row_bytes / shape_.width())));
+      const auto [offset, count] = heights(tile);
+      Value* row = b_.CreateAdd(row_begin_, offset);
+      Value* sums = b_.CreateSelect(own, stack, at(waiting, b_.CreateMul(offset, partial_row_)));
+      emit_products(row, column, count, sums, tile_row);
+      when(last_, [&] { finish_tile(row, column, count, sums, tile_row); });
+    };
+    Value* group = b_.CreateMul(blocks_in_group(), number(shape_.width()));
+    Value* columns = b_.CreateSub(column_end_, column_begin_);
+    Value* groups = b_.CreateSDiv(b_.CreateSub(b_.CreateAdd(columns, group), number(1)), group);
+    loop(number(0), groups, 1, "group", [&](I64 g) {
+      Value* begin = b_.CreateAdd(column_begin_, b_.CreateMul(g, group));
+      Value* end =
+          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(begin, group), column_end_);
       loop(number(0), tiles, 1, "tile", [&](I64 tile) {
-        const auto [offset, count] = heights(tile);
-        Value* row = b_.CreateAdd(row_begin_, offset);
-        Value* sums = b_.CreateSelect(own, stack, at(waiting, b_.CreateMul(offset, partial_row_)));
-        emit_products(row, column, count, sums, tile_row);
-        when(last_, [&] { finish_tile(row, column, count, sums, tile_row); });
+        loop(begin, end, shape_.width(), "block", [&](I64 column) { emit_tile(column, tile); });
       });
     });
+  }
+
+  Value* blocks_in_group() {
+    if (by_matrix_tiles_) return number(1);
+    Value* bytes = number(0);
+    for (const ProductValues& product : products_) bytes = b_.CreateAdd(bytes, product.block);
+    Value* fitting = b_.CreateSDiv(
+        number(kGroupBytes), b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, bytes, number(1)));
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, fitting, number(1));
   }
 
   /// The first row of a tile, from the first of the call, and its number of rows.

@@ -12,6 +12,11 @@
 namespace graphc::cpu {
 namespace {
 
+/// How many steps of k ahead of its use a panel is fetched: a panel is in the second-level cache,
+/// or for its first tile further away, and never in the first.
+constexpr int64_t kFetchAhead = 16;
+constexpr int64_t kLineBytes = 64;
+
 using llvm::BasicBlock;
 using llvm::PHINode;
 using llvm::Value;
@@ -60,6 +65,13 @@ class ProductEmitter {
   void store(size_t i, Value* sum) { b_.CreateAlignedStore(sum, sum_at(i), llvm::Align(4)); }
   Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
 
+  /// Brings the line of an address to the first-level cache.
+  void fetch(Value* address) {
+    constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {address, b_.getInt32(kRead), b_.getInt32(kKeep), b_.getInt32(kData)});
+  }
+
   /// The sums of the terms of this call.
   std::vector<Value*> emit_loop() {
     const std::vector<Value*> initial(sums(), llvm::Constant::getNullValue(vector_));
@@ -79,6 +91,9 @@ class ProductEmitter {
       carried.push_back(b_.CreatePHI(vector_, 2));
       carried.back()->addIncoming(value, before);
     }
+    // What is fetched behind the end is the next block's, or nothing: a fetch has no faults.
+    for (int64_t line = 0; line < loop_.vectors * vector_bytes(); line += kLineBytes)
+      fetch(at(panel, kFetchAhead * loop_.k_bytes + line));
     std::vector<Value*> right, next;
     for (int v = 0; v < loop_.vectors; ++v) right.push_back(load(at(panel, v * vector_bytes())));
     for (int m = 0; m < loop_.rows; ++m) {

@@ -14,12 +14,24 @@ float element(const PanelSource& s, int64_t k, int part, int64_t column) {
   return value;
 }
 
-/// Neighbouring columns lie side by side: whole rows are copied.
+/// Brings `bytes` at an address to the first-level cache. It may be no address: there are no
+/// faults.
+void fetch(uintptr_t address, size_t bytes) {
+  constexpr size_t kLine = 64;
+  for (size_t line = 0; line < bytes; line += kLine)
+    __builtin_prefetch(reinterpret_cast<const void*>(address + line));
+}
+
+/// Neighbouring columns lie side by side: whole rows are copied. They lie in as many pages, so that
+/// nothing but this fetches them in time.
 void pack_rows(const PanelSource& s, float* panel) {
+  constexpr int64_t kFetchAhead = 16;
+  const auto base = reinterpret_cast<uintptr_t>(s.base);
   const size_t bytes = size_t(s.columns) * sizeof(float);
   const size_t rest = size_t(s.width - s.columns) * sizeof(float);
   for (int64_t k = 0; k < s.k; ++k) {
     for (int part = 0; part < s.parts; ++part, panel += s.width) {
+      fetch(base + uintptr_t((k + kFetchAhead) * s.k_stride + part * s.part_stride), bytes);
       std::memcpy(panel, s.base + k * s.k_stride + part * s.part_stride, bytes);
       if (rest > 0) std::memset(panel + s.columns, 0, rest);
     }

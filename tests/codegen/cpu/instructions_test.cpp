@@ -197,6 +197,9 @@ TEST_P(Instructions, AreThoseOfTheLevel) {
                                  : level == std::string("x86-64-v3") ? "%ymm"
                                                                      : "%xmm";
       EXPECT_TRUE(any_of(code, vector)) << "no " << vector;
+      if (multiplies) {
+        EXPECT_TRUE(any_of(code, "^prefetcht0 ")) << "panels are not fetched ahead";
+      }
       if (multiplies && vector != "%xmm") {
         EXPECT_TRUE(any_of(code, "^vfmadd[0-9]*ps .*" + vector)) << "no FMA of " << vector;
       }
