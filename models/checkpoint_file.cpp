@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of a checkpoint: states are its arrays, all else is metadata.
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "ir/utf8.h"
@@ -11,7 +12,8 @@ namespace {
 
 // The keys of the metadata; those of notes begin with kNote.
 constexpr const char *kFormat = "format", *kModel = "model", *kEpoch = "epoch", *kWindow = "window",
-                     *kStep = "step", *kTotal = "total", *kSeed = "seed";
+                     *kStep = "step", *kTotal = "total", *kSeed = "seed", *kBest = "best",
+                     *kStalls = "stalls";
 constexpr std::string_view kThisFormat = "graphc checkpoint 1", kNote = "note.";
 
 /// Metadata of a checkpoint, read strictly.
@@ -19,6 +21,8 @@ class Metadata {
  public:
   Metadata(const std::map<std::string, std::string>& entries, std::string file)
       : entries_(entries), file_(std::move(file)) {}
+
+  bool has(const char* key) const { return entries_.contains(key); }
 
   const std::string& text(const char* key) const {
     const auto entry = entries_.find(key);
@@ -66,6 +70,11 @@ Safetensors to_safetensors(Checkpoint checkpoint) {
                       {kWindow, std::to_string(checkpoint.position.window)},
                       {kStep, std::to_string(checkpoint.position.step)},
                       {kTotal, fmt::format("{:a}", checkpoint.position.total)}};
+  // Only where there was a validation: other trainings have nothing of the kind.
+  if (checkpoint.position.best < HUGE_VAL || checkpoint.position.stalls > 0) {
+    content.metadata.emplace(kBest, fmt::format("{:a}", checkpoint.position.best));
+    content.metadata.emplace(kStalls, std::to_string(checkpoint.position.stalls));
+  }
   for (const auto& [name, note] : checkpoint.notes)
     content.metadata.emplace(std::string(kNote) + name, note);
   return content;
@@ -85,6 +94,10 @@ Checkpoint from_safetensors(Safetensors content, const std::string& file) {
                                      .step = metadata.integer<int64_t>(kStep),
                                      .total = metadata.number(kTotal)},
                         .states = std::move(content.arrays)};
+  if (metadata.has(kBest)) {
+    checkpoint.position.best = metadata.number(kBest);
+    checkpoint.position.stalls = metadata.integer<int64_t>(kStalls);
+  }
   for (const auto& [key, note] : content.metadata) {
     if (key.starts_with(kNote)) checkpoint.notes.emplace(key.substr(kNote.size()), note);
   }

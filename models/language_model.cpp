@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "models/random_inputs.h"
-#include "models/training.h"
 
 namespace graphc {
 namespace {
@@ -14,36 +13,36 @@ namespace {
 constexpr int64_t kTokensPerCall = 32;
 const std::string kGenerate = "generate.";
 
-/// The text to report after an epoch; empty where none is wanted.
-std::string sample(Session& session, const TrainOptions& options, const LanguageTask& task) {
-  if (options.sample <= 0) return {};
-  std::string text = options.sample_prompt;
-  task.program.generate(session,
-                        {.prompt = options.sample_prompt,
-                         .length = options.sample,
-                         .temperature = 0.7,
-                         .notes = task.notes,
-                         .write = [&](std::string_view more) { return text += more, true; }});
-  return text;
-}
-
 std::string state_name(const std::string& prefix, const char* state, size_t layer) {
   return fmt::format("{}{}.{}", prefix, state, layer);
+}
+
+Lstm lstm_of(Model& model, const std::string& name, int64_t hidden,
+             const NetworkInitializers& initializers) {
+  if (initializers.lstm_bias) {
+    // A parameter keeps the initialiser that it is first declared with.
+    model.param(name + ".w", {hidden, 4 * hidden}, initializers.lstm);
+    model.param(name + ".u", {hidden, 4 * hidden}, initializers.lstm);
+    model.param(name + ".b", {4 * hidden}, initializers.lstm_bias);
+  }
+  return Lstm(model, name, hidden, hidden, initializers.lstm, initializers.forget_bias);
 }
 
 }  // namespace
 
 LanguageNetwork::LanguageNetwork(Model& model, int64_t vocabulary, int64_t hidden, int64_t layers,
-                                 const NetworkInitializers& initializers)
+                                 const NetworkInitializers& initializers, SoftmaxWeights weights)
     : vocabulary_(vocabulary),
       hidden_(hidden),
       embedding_(model, "embedding", vocabulary, hidden, initializers.embedding) {
-  for (int64_t l = 0; l < layers; ++l) {
-    lstm_.emplace_back(model, fmt::format("lstm.{}", l), hidden, hidden, initializers.lstm,
-                       initializers.forget_bias);
+  for (int64_t l = 0; l < layers; ++l)
+    lstm_.push_back(lstm_of(model, fmt::format("lstm.{}", l), hidden, initializers));
+  if (weights == SoftmaxWeights::tied) {
+    softmax_bias_ = model.param("softmax.b", {vocabulary}, initializers.softmax_bias);
+  } else {
+    softmax_.emplace(model, "softmax", hidden, vocabulary, initializers.softmax,
+                     initializers.softmax_bias);
   }
-  softmax_.emplace(model, "softmax", hidden, vocabulary, initializers.softmax,
-                   initializers.softmax_bias);
 }
 
 LanguageNetwork::Carried LanguageNetwork::carried(Inputs& in, const std::string& prefix,
@@ -67,7 +66,12 @@ Value LanguageNetwork::logits(Value x, Carried& carried, double keep) const {
   x = dropout(x, {.keep = keep});
   for (size_t l = 0; l < lstm_.size(); ++l)
     x = dropout(lstm_[l].run(x, carried.h[l], carried.c[l]), {.keep = keep});
-  return (*softmax_)(x);
+  return softmax(x);
+}
+
+Value LanguageNetwork::softmax(Value x) const {
+  if (softmax_) return (*softmax_)(x);
+  return matmul(x, embedding_.table, false, true) + *softmax_bias_;
 }
 
 Value LanguageNetwork::generate(Inputs& in) const {
@@ -87,7 +91,7 @@ Value LanguageNetwork::generate(Inputs& in) const {
       lstm_[l].step(x, states.h[l], states.c[l]);
       x = states.h[l];
     }
-    Value logits = select(allowed, (*softmax_)(x) / divisor, -HUGE_VAL);
+    Value logits = select(allowed, softmax(x) / divisor, -HUGE_VAL);
     Value drawn = categorical(fold_in(key, cast(step_index(), DType::i64)), logits);
     token = select(greater_equal(known, 0), reshape(known, {1}), drawn);
     return at(token, 0);
@@ -99,66 +103,29 @@ std::vector<Tensor> LanguageNetwork::random_generate_inputs(int64_t steps, uint6
           Literal::of(1.0f), Literal::of(int64_t(seed))};
 }
 
-void check_notes(const TrainOptions& options, const Notes& notes) {
-  if (options.notes.empty() || options.notes == notes) return;
-  throw input_error({},
-                    "the data have another vocabulary than the checkpoint: wanted the data it was "
-                    "trained on");
+Value window_loss(Value logits, Value targets, SummedOver summed) {
+  const Value nats = cross_entropy(logits, targets);
+  switch (summed) {
+    case SummedOver::steps_and_batch:
+      return sum(nats);
+    case SummedOver::steps:
+      return sum(nats) / targets.shape()[1];
+    case SummedOver::nothing:
+      return mean(nats);
+  }
+  GRAPHC_CHECK(false, "a loss that is summed in no known way");
 }
 
-const std::string& vocabulary_note(const GenerateOptions& options) {
-  const auto note = options.notes.find("vocabulary");
-  if (note == options.notes.end())
+double elements_of(SummedOver summed, int64_t steps, int64_t batch) {
+  if (summed == SummedOver::steps_and_batch) return double(steps) * double(batch);
+  return summed == SummedOver::steps ? double(steps) : 1;
+}
+
+const std::string& vocabulary_note(const Notes& notes) {
+  const auto note = notes.find("vocabulary");
+  if (note == notes.end())
     throw input_error({}, "no vocabulary: wanted a checkpoint that `graphc train` wrote");
   return note->second;
-}
-
-double perplexity(Session& session, const LanguageTask& task, const std::string& graph,
-                  const Windows& windows) {
-  const Type type{DType::i32, {windows.steps(), windows.batch()}};
-  session.compile(graph, {type, type});
-  task.network.reset(session, graph + ".");
-  double total = 0;
-  for (int64_t i = 0; i < windows.count(); ++i) {
-    const Window window = windows.window(i);
-    total += session(graph, window.tokens, window.targets).scalar();
-  }
-  return std::exp(total / (double(windows.count()) * task.elements(windows)));
-}
-
-void train_language_model(Session& session, const TrainOptions& options, const LanguageTask& task) {
-  const Windows& windows = task.train;
-  const Type type{DType::i32, {windows.steps(), windows.batch()}};
-  session.compile("train", {type, type, {DType::f32, {}}});
-
-  Training training(options, task.epochs, task.notes, task.unit);
-  const double steps = double(training.epochs() * windows.count());
-  const auto rate_now = [&] {
-    const TrainPosition& at = training.position();
-    return task.rate(at.epoch, double(at.epoch * windows.count() + at.window) / steps);
-  };
-  bool ended_epoch = false;
-  while (training.goes_on()) {
-    training.begin_epoch(windows.count());
-    if (training.position().window == 0 && task.reset_each_epoch) task.network.reset(session, "");
-    while (training.in_epoch()) {
-      const double rate = rate_now();
-      const Window window = windows.window(training.position().window);
-      const double loss =
-          session("train", window.tokens, window.targets, Literal::of(float(rate))).scalar();
-      training.step(loss / task.elements(windows), windows.steps() * windows.batch(), rate);
-    }
-    // An epoch cut short has no perplexities: they would compare with nothing.
-    if (!training.epoch_is_done()) break;
-    const double mean = training.position().total / double(windows.count());
-    const double valid = perplexity(session, task, "forward", task.valid);
-    ended_epoch = true;
-    training.end_epoch(std::exp(mean), valid, sample(session, options, task));
-  }
-  std::optional<double> test;
-  if (task.test != nullptr && ended_epoch && training.is_done())
-    test = perplexity(session, task, "test", *task.test);
-  training.end(test);
 }
 
 void generate_tokens(Session& session, const LanguageNetwork& network,

@@ -10,7 +10,7 @@ std::vector<Metric> Program::evaluate(Session&, const EvaluateOptions&) const {
 
 void Program::generate(Session&, const GenerateOptions&) const {
   throw Error(ErrorKind::usage, {},
-              "this model draws no text: wanted a language model, char-lm or ptb-lm");
+              "this model draws no text: wanted a language model, such as char-lm");
 }
 
 }  // namespace graphc

@@ -35,6 +35,9 @@ struct TrainPosition {
   int64_t window = 0;  ///< steps of this epoch that are done
   int64_t step = 0;    ///< steps done since the beginning
   double total = 0;    ///< nats per element, summed over the steps of this epoch
+  /// The lowest loss on validation data so far; infinity before there is one.
+  double best = std::numeric_limits<double>::infinity();
+  int64_t stalls = 0;  ///< validations whose loss was not lower than the best before
 
   bool operator==(const TrainPosition&) const = default;
 };

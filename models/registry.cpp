@@ -7,14 +7,14 @@
 #include "models/char_lm.h"
 #include "models/lstm_layer.h"
 #include "models/ptb_lm.h"
+#include "models/wikitext2_lm.h"
+#include "models/word_lm.h"
 
 namespace graphc {
 namespace {
 
 constexpr std::array kModels{
-    &lstm_layer_model,
-    &ptb_lm_model,
-    &char_lm_model,
+    &lstm_layer_model, &ptb_lm_model, &wikitext2_lm_model, &char_lm_model, &word_lm_model,
 };
 
 }  // namespace

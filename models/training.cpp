@@ -53,6 +53,14 @@ void Training::step(double loss, int64_t words, std::optional<double> learning_r
   if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
 }
 
+void Training::validated(double loss) {
+  if (loss < at_.best) {
+    at_.best = loss;
+  } else {
+    ++at_.stalls;
+  }
+}
+
 void Training::end_epoch(std::optional<double> train_perplexity,
                          std::optional<double> valid_perplexity, std::string sample) {
   TrainEvent now = event("epoch");

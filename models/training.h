@@ -42,6 +42,8 @@ class Training {
   /// After a step that predicted `words` elements at `loss` nats each. Throws ErrorKind::check when
   /// the loss is not finite.
   void step(double loss, int64_t words, std::optional<double> learning_rate = {});
+  /// Takes in a loss on validation data, before the end of its epoch: position().best and stalls.
+  void validated(double loss);
   /// After the epoch's last step.
   void end_epoch(std::optional<double> train_perplexity, std::optional<double> valid_perplexity,
                  std::string sample = {});

@@ -16,8 +16,8 @@ namespace {
 
 /// The file's text and the words in it, of which there is at least one.
 struct WordFile {
-  WordFile(const std::filesystem::path& folder, const char* name)
-      : path((folder / name).string()), text(read(path)), words(split_words(text)) {
+  WordFile(const std::filesystem::path& file, BlankLines blank, const std::string& wanted)
+      : path(file.string()), text(read(path, wanted)), words(split_words(text, blank)) {
     refuse_foreign(text, path, Wanted::text);
     if (const size_t zero = text.find('\0'); zero != text.npos)
       throw input_error({}, "'{}' is no text: byte {} is 0", path, zero);
@@ -26,11 +26,11 @@ struct WordFile {
     }
   }
 
-  static std::string read(const std::string& path) {
+  static std::string read(const std::string& path, const std::string& wanted) {
     try {
       return read_file(path, kMostOfText);
     } catch (Error& error) {
-      error.note("wanted a folder with ptb.train.txt, ptb.valid.txt and ptb.test.txt");
+      error.note(wanted);
       throw;
     }
   }
@@ -40,39 +40,91 @@ struct WordFile {
   std::vector<std::string_view> words;
 };
 
-}  // namespace
-
-std::vector<std::string_view> split_words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find_first_of(" \n"), text.size());
-    if (end > 0) words.push_back(text.substr(0, end));
-    if (end < text.size() && text[end] == '\n') words.push_back(kEndOfLine);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
+/// Reads the files `before` + train, valid, test + `after` of a folder.
+TextCorpus read_corpus(const std::filesystem::path& folder, const std::string& before,
+                       const std::string& after, BlankLines blank) {
+  const auto name = [&](const char* split) { return before + split + after; };
+  const std::string wanted =
+      fmt::format("wanted a folder with {}, {} and {}", name("train"), name("valid"), name("test"));
+  TextCorpus corpus;
+  const auto ids = [&](const WordFile& file) {
+    return corpus.vocabulary.ids(file.words, file.path, file.text);
+  };
+  const WordFile train(folder / name("train"), blank, wanted);
+  corpus.vocabulary = Vocabulary(train.words);
+  corpus.train = ids(train);
+  const WordFile valid(folder / name("valid"), blank, wanted),
+      test(folder / name("test"), blank, wanted);
+  corpus.valid = ids(valid);
+  corpus.test = ids(test);
+  return corpus;
 }
 
-Vocabulary::Vocabulary(std::span<const std::string_view> words) {
+/// Words in the order of their ids: the most frequent first.
+std::vector<std::string_view> by_frequency(std::span<const std::string_view> words) {
   std::unordered_map<std::string_view, int64_t> counts;
   for (std::string_view word : words) ++counts[word];
   std::vector<std::pair<std::string_view, int64_t>> order(counts.begin(), counts.end());
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
-  words_.reserve(order.size());
-  for (const auto& [word, count] : order) {
-    ids_.emplace(word, int32_t(words_.size()));
-    words_.emplace_back(word);
+  std::vector<std::string_view> result;
+  for (const auto& [word, count] : order) result.push_back(word);
+  return result;
+}
+
+bool is_utf8(std::string_view word) {
+  while (!word.empty()) {
+    const size_t length = decode_utf8(word).second;
+    if (length == 0) return false;
+    word.remove_prefix(length);
   }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string_view> split_words(std::string_view text, BlankLines blank) {
+  std::vector<std::string_view> words;
+  bool in_line = false;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(" \n"), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+    in_line |= end > 0;
+    if (end < text.size() && text[end] == '\n') {
+      if (in_line || blank == BlankLines::kept) words.push_back(kEndOfLine);
+      in_line = false;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+bool Vocabulary::add(std::string_view word) {
+  if (!ids_.emplace(word, size()).second) return false;
+  words_.emplace_back(word);
+  return true;
+}
+
+Vocabulary::Vocabulary(std::span<const std::string_view> words) {
+  for (std::string_view word : by_frequency(words)) add(word);
+}
+
+Vocabulary Vocabulary::most_frequent(std::span<const std::string_view> words, int64_t limit) {
+  Vocabulary result;
+  for (std::string_view word : by_frequency(words)) {
+    if (result.size() + 1 >= limit) break;
+    if (word != kUnknownWord && is_utf8(word)) result.add(word);
+  }
+  result.add(kUnknownWord);
+  return result;
 }
 
 Vocabulary Vocabulary::from_text(std::string_view words) {
   Vocabulary result;
   for (std::string_view word : split_words(words)) {
-    if (!result.ids_.emplace(word, result.size()).second)
+    if (!result.add(word))
       throw input_error({}, "a vocabulary has the word '{}' twice", printable(word));
-    result.words_.emplace_back(word);
   }
   return result;
 }
@@ -90,21 +142,21 @@ std::optional<int32_t> Vocabulary::id(std::string_view word) const {
   return found->second;
 }
 
-std::vector<int32_t> Vocabulary::ids(std::span<const std::string_view> words,
-                                     std::string_view file) const {
+std::vector<int32_t> Vocabulary::ids(std::span<const std::string_view> words, std::string_view file,
+                                     std::string_view text) const {
   const std::unordered_map<std::string_view, int32_t> table(ids_.begin(), ids_.end());
   const std::optional<int32_t> unknown = id(kUnknownWord);
   std::vector<int32_t> result;
   result.reserve(words.size());
-  int64_t line = 1;
+  const char* last = text.data();  // where the last word in the text is
   for (std::string_view word : words) {
+    if (word.data() != kEndOfLine.data()) last = word.data();
     const auto found = table.find(word);
     if (found == table.end() && !unknown) {
       throw input_error({}, "'{}' line {}: '{}' is not in the vocabulary, which has no {}", file,
-                        line, printable(word), kUnknownWord);
+                        1 + std::count(text.data(), last, '\n'), printable(word), kUnknownWord);
     }
     result.push_back(found == table.end() ? *unknown : found->second);
-    line += word == kEndOfLine ? 1 : 0;
   }
   return result;
 }
@@ -123,14 +175,14 @@ std::filesystem::path corpus_folder(const std::optional<std::filesystem::path>& 
 }
 
 TextCorpus read_ptb(const std::filesystem::path& folder) {
-  TextCorpus corpus;
-  const WordFile train(folder, "ptb.train.txt");
-  corpus.vocabulary = Vocabulary(train.words);
-  corpus.train = corpus.vocabulary.ids(train.words, train.path);
-  const WordFile valid(folder, "ptb.valid.txt"), test(folder, "ptb.test.txt");
-  corpus.valid = corpus.vocabulary.ids(valid.words, valid.path);
-  corpus.test = corpus.vocabulary.ids(test.words, test.path);
-  return corpus;
+  return read_corpus(folder, "ptb.", ".txt", BlankLines::kept);
+}
+
+TextCorpus read_wikitext2(const std::filesystem::path& folder, BlankLines blank) {
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / "wiki.train.tokens", ignored))
+    return read_corpus(folder, "wiki.", ".tokens", blank);
+  return read_corpus(folder, "", ".txt", blank);
 }
 
 Windows::Windows(std::span<const int32_t> stream, int64_t batch, int64_t steps)

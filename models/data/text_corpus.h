@@ -21,15 +21,22 @@ namespace graphc {
 inline constexpr std::string_view kEndOfLine = "<eos>";
 inline constexpr std::string_view kUnknownWord = "<unk>";
 
-/// The words of `text` in order, split at spaces and newlines only; every newline is kEndOfLine.
-/// The views point into `text`.
-std::vector<std::string_view> split_words(std::string_view text);
+/// What a line without words counts as: a line that ends, or nothing.
+enum class BlankLines { kept, dropped };
+
+/// The words of `text` in order, split at spaces and newlines only; every newline is kEndOfLine,
+/// or every one after a word of its line. The views of other words point into `text`.
+std::vector<std::string_view> split_words(std::string_view text,
+                                          BlankLines blank = BlankLines::kept);
 
 /// Words and their ids: 0 for the most frequent; among equally frequent ones, bytes decide.
 class Vocabulary {
  public:
   Vocabulary() = default;
   explicit Vocabulary(std::span<const std::string_view> words);
+  /// The most frequent words that are UTF-8, at most limit - 1, and last, for all others,
+  /// kUnknownWord, wherever `words` has it.
+  static Vocabulary most_frequent(std::span<const std::string_view> words, int64_t limit);
   /// The words of to_text(). Throws ErrorKind::input when one comes twice.
   static Vocabulary from_text(std::string_view words);
 
@@ -39,11 +46,16 @@ class Vocabulary {
   const std::string& word(int32_t id) const;
   std::optional<int32_t> id(std::string_view word) const;
   /// The ids of `words`; one that is not in the vocabulary gets the id of kUnknownWord. Throws
-  /// ErrorKind::input naming the word, its line and `file` when the vocabulary lacks that too.
-  std::vector<int32_t> ids(std::span<const std::string_view> words, std::string_view file) const;
+  /// ErrorKind::input naming the word, its line and `file` when the vocabulary lacks that too;
+  /// lines are counted in `text`, which the words are of.
+  std::vector<int32_t> ids(std::span<const std::string_view> words, std::string_view file,
+                           std::string_view text) const;
 
  private:
   std::vector<std::string> words_;
+  /// Gives the word the next id; false where it has one.
+  bool add(std::string_view word);
+
   std::map<std::string, int32_t, std::less<>> ids_;
 };
 
@@ -62,6 +74,10 @@ std::filesystem::path corpus_folder(const std::optional<std::filesystem::path>& 
 /// Reads ptb.train.txt, ptb.valid.txt and ptb.test.txt in `folder`. Throws ErrorKind::input for a
 /// file that is missing, or that holds no words.
 TextCorpus read_ptb(const std::filesystem::path& folder);
+
+/// Reads train.txt, valid.txt and test.txt in `folder`, or wiki.train.tokens and so on where it has
+/// those, as WikiText-2 is distributed (Merity et al. 2016). Throws as read_ptb() does.
+TextCorpus read_wikitext2(const std::filesystem::path& folder, BlankLines blank);
 
 /// Tokens and targets of one window, i32[T,B]; a target is the token that follows in its row.
 struct Window {

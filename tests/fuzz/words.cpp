@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (int32_t id = 0; id < vocabulary.size(); ++id)
     GRAPHC_CHECK(vocabulary.id(vocabulary.word(id)) == id, "word {} has another number", id);
   fuzz::read_or_refused(ErrorKind::input, "", [&] {
-    const std::vector<int32_t> ids = vocabulary.ids(words, fuzz::kFile);
+    const std::vector<int32_t> ids = vocabulary.ids(words, fuzz::kFile, text);
     const Windows windows(ids, batch, steps);
     for (int64_t i = 0; i < windows.count(); ++i) {
       const Window window = windows.window(i);

@@ -69,7 +69,7 @@ TEST(Parameters, ErrorsSayWhatWasFoundAndWanted) {
 
 /// A graph is as long as the layers are many: what no machine compiles is refused at once.
 TEST(Registry, LayersHaveALimit) {
-  for (const char* model : {"char-lm", "ptb-lm"}) {
+  for (const char* model : {"char-lm", "ptb-lm", "wikitext2-lm"}) {
     EXPECT_EQ(error_of(ErrorKind::usage, [&] { make_program(model, {"layers=1001", "hidden=2"}); }),
               fmt::format("{}: parameter 'layers' is a whole number from 1 to 1000: found '1001'",
                           model));
@@ -106,16 +106,32 @@ TEST(Registry, CountsTheWorkAsTheWorkloadsSay) {
   EXPECT_NEAR(megaflop("small"), 15.8, 0.1);
   EXPECT_NEAR(megaflop("medium"), 79.6, 0.1);
   EXPECT_NEAR(megaflop("large"), 306, 0.5);
+  // W3: 84.9 MFLOP forward and 254.8 to train on a word, tied or not.
+  for (const char* tied : {"tied=false", "tied=true"}) {
+    const Work work = make_program("wikitext2-lm", {tied})->work();
+    EXPECT_EQ(work.words, 16'384);
+    EXPECT_NEAR(work.forward_flop / double(work.words) / 1e6, 84.9, 0.05);
+    EXPECT_NEAR(work.train_flop / double(work.words) / 1e6, 254.8, 0.05);
+  }
 }
 
 TEST(Registry, HasAsManyParametersAsTheWorkloadsSay) {
-  const auto count = [](const char* size) {
-    return make_program("ptb-lm", {std::string("size=") + size})->model().parameter_count();
+  const auto count = [](const std::string& size) {
+    return make_program("ptb-lm", {"size=" + size})->model().parameter_count();
   };
   EXPECT_EQ(count("test"), 50'040);
   EXPECT_EQ(count("small"), 4'651'600);
   EXPECT_EQ(count("medium"), 19'775'200);
   EXPECT_EQ(count("large"), 66'022'000);
+  // W3: 76.6 and, tied, 42.5 million; one bias vector a layer.
+  const auto words = [](const std::vector<std::string>& parameters) {
+    return make_program("wikitext2-lm", parameters)->model().parameter_count();
+  };
+  constexpr int64_t layer = 8 * 1024 * 1024 + 4 * 1024, table = 33'279 * 1024;
+  EXPECT_EQ(words({}), 2 * table + layer + 33'279);
+  EXPECT_EQ(words({"tied=true"}), table + layer + 33'279);
+  EXPECT_EQ(words({"config=pytorch"}),
+            2 * 33'278 * 1500 + 2 * (8 * 1500 * 1500 + 4 * 1500) + 33'278);
 }
 
 }  // namespace

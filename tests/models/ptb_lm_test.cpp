@@ -10,6 +10,7 @@
 #include <set>
 
 #include "frontend/graphc.h"
+#include "ir/text.h"
 #include "models/data/text_corpus.h"
 #include "models/random_inputs.h"
 #include "tests/testing/corpus.h"
@@ -122,6 +123,79 @@ TEST(PtbLm, TheRateDecaysAfterTheConstantEpochs) {
     if (event.event == "epoch") rates.push_back(*event.learning_rate);
   }
   EXPECT_THAT(rates, ElementsAre(1, 0.5, 0.25));
+}
+
+TEST(PtbLm, SizesAreThePublishedOnes) {
+  const auto parameters = [](const char* size) {
+    std::string name;
+    make_program("ptb-lm", {std::string("size=") + size}, &name);
+    return name;
+  };
+  const std::string all = " batch=20 vocabulary=10000 ",
+                    end = " learning-rate=1 unmerged-norm=false";
+  EXPECT_EQ(parameters("test"),
+            "ptb-lm size=test hidden=2 layers=1 steps=2" + all + "keep=1 clip=1" + end);
+  EXPECT_EQ(parameters("small"),
+            "ptb-lm size=small hidden=200 layers=2 steps=20" + all + "keep=1 clip=5" + end);
+  EXPECT_EQ(parameters("medium"),
+            "ptb-lm size=medium hidden=650 layers=2 steps=35" + all + "keep=0.5 clip=5" + end);
+  EXPECT_EQ(parameters("large"),
+            "ptb-lm size=large hidden=1500 layers=2 steps=35" + all + "keep=0.35 clip=10" + end);
+}
+
+TEST(PtbLm, EverySizeHasItsScaleAndItsSchedule) {
+  struct Size {
+    const char* name;
+    double scale;
+    int64_t constant, epochs;
+    double decay;
+  };
+  const TinyCorpus corpus;
+  for (const Size& size : {Size{"small", 0.1, 4, 13, 0.5}, Size{"medium", 0.05, 6, 39, 0.8},
+                           Size{"large", 0.04, 14, 55, 1 / 1.15}}) {
+    SCOPED_TRACE(size.name);
+    const auto program =
+        make_program("ptb-lm", {std::string("size=") + size.name, "hidden=3", "steps=2", "batch=2",
+                                "vocabulary=500", "layers=1"});
+    Session session(program->model(), reference());
+    for (const char* state : {"embedding", "lstm.0.w", "lstm.0.u", "softmax.w", "softmax.b"}) {
+      const Literal drawn = session.state(state);
+      double most = 0;
+      for (int64_t i = 0; i < drawn.elements(); ++i)
+        most = std::max(most, std::abs(drawn.element(i)));
+      EXPECT_LE(most, size.scale * (1 + 1e-6)) << state;
+      EXPECT_GT(most, size.scale * 0.75) << state;
+    }
+    EXPECT_EQ(session.state("lstm.0.b"), Literal({DType::f32, {12}}));
+    for (int64_t late : {0, 1, 2}) {
+      TrainEvent step;
+      TrainOptions options{.data = corpus.folder.path(), .max_steps = 1};
+      options.from.epoch = size.constant - 1 + late;
+      options.report = [&](const TrainEvent& event) {
+        if (event.event == "step") step = event;
+      };
+      program->train(session, options);
+      EXPECT_DOUBLE_EQ(*step.learning_rate, std::pow(size.decay, double(late)));
+      EXPECT_EQ(step.epochs, size.epochs);
+    }
+  }
+}
+
+/// A fresh mask on the embedding's output and on that of each layer; none inside of the loops.
+TEST(PtbLm, DropoutIsOnWhatGoesUpAndNowhereElse) {
+  const auto program = make_program("ptb-lm", {"size=medium", "hidden=3", "vocabulary=20"});
+  const GraphPtr graph = program->model().trace("train", program->extents("train")).graph;
+  const std::string text = print(*graph);
+  std::vector<std::string> masked;
+  for (size_t at = text.find(" = dropout "); at != text.npos; at = text.find(" = dropout ", at + 1))
+    masked.push_back(
+        text.substr(text.rfind('\n', at) + 1, text.find('\n', at) - text.rfind('\n', at) - 1));
+  ASSERT_EQ(masked.size(), 3u) << text;
+  for (const std::string& line : masked) {
+    EXPECT_THAT(line, ::testing::StartsWith("  %dropout")) << "inside of a loop";
+    EXPECT_THAT(line, HasSubstr("{keep = 0.5} : f32[35,20,3]"));
+  }
+  EXPECT_THAT(masked[0], HasSubstr("dropout %gather"));
 }
 
 TEST(PtbLm, StepsAreBounded) {

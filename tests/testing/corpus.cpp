@@ -16,5 +16,6 @@ std::optional<std::filesystem::path> find_corpus(std::string_view name) {
 }
 
 std::filesystem::path tiny_ptb() { return source_path("tests/models/data/tiny_ptb"); }
+std::filesystem::path tiny_wikitext2() { return source_path("tests/models/data/tiny_wikitext2"); }
 
 }  // namespace graphc::testing

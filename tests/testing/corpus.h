@@ -12,7 +12,8 @@ namespace graphc::testing {
 /// is not there, and then a test that needs it is skipped.
 std::optional<std::filesystem::path> find_corpus(std::string_view name);
 
-/// The corpus of a few lines that is part of the project.
+/// The corpora of a few lines that are part of the project.
 std::filesystem::path tiny_ptb();
+std::filesystem::path tiny_wikitext2();
 
 }  // namespace graphc::testing

@@ -24,7 +24,8 @@ std::span<const GoldenCell> golden_cells();
 
 /// The arrays of a file of tests/golden. Throws when it cannot be read.
 std::map<std::string, Literal> golden_arrays(const std::string& name);
-/// The losses in a file of tests/golden that tools/twins/ptb_lm.py wrote with --losses.
+/// The losses in a file of tests/golden that a twin wrote with --losses
+/// (tools/twins/ptb_lm.py, wikitext2_lm.py).
 std::vector<double> golden_losses(const std::string& name);
 /// The arguments of the layer: the arrays that have a derivative, by name.
 std::vector<std::string> golden_arguments(const std::map<std::string, Literal>& arrays);

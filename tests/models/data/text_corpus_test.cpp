@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/files/files.h"
 #include "tests/testing/corpus.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
@@ -32,6 +33,23 @@ TEST(SplitWords, AtSpacesAndNewlinesOnly) {
   EXPECT_THAT(split_words("\n"), ElementsAre("<eos>"));
   EXPECT_THAT(split_words(""), IsEmpty());
   EXPECT_THAT(split_words("  "), IsEmpty());
+}
+
+TEST(SplitWords, ALineWithoutWordsMayBeNone) {
+  EXPECT_THAT(split_words("\n a\n \n\nb c\n  ", BlankLines::dropped),
+              ElementsAre("a", "<eos>", "b", "c", "<eos>"));
+  EXPECT_THAT(split_words("\n a\n \n\nb c\n  "),
+              ElementsAre("<eos>", "a", "<eos>", "<eos>", "<eos>", "b", "c", "<eos>"));
+}
+
+TEST(Vocabulary, OfTheMostFrequentEndsInTheWordForAllOthers) {
+  const auto words = split_words("b a c b \xff\xff \xff\xff <unk> <unk> <unk> a b\n");
+  const Vocabulary all = Vocabulary::most_frequent(words, 100);
+  EXPECT_EQ(all.to_text(), "b a <eos> c <unk>");
+  const Vocabulary some = Vocabulary::most_frequent(words, 3);
+  EXPECT_EQ(some.to_text(), "b a <unk>");
+  EXPECT_THAT(some.ids(words, "f", ""), ElementsAre(0, 1, 2, 0, 2, 2, 2, 2, 2, 1, 0, 2));
+  EXPECT_EQ(Vocabulary::most_frequent({}, 3).to_text(), "<unk>");
 }
 
 TEST(Vocabulary, OrdersByFrequencyThenBytes) {
@@ -156,6 +174,71 @@ TEST(Windows, StreamsThatAreTooShort) {
   EXPECT_EQ(error_of(ErrorKind::input, [&] { Windows(stream, 0, 3); }),
             "batch and steps are at least 1: found 0 and 3");
   error_of(ErrorKind::input, [&] { Windows(stream, 3, 0); });
+}
+
+TEST(Wikitext2, ABlankLineEndsOrIsNone) {
+  const TextCorpus kept = read_wikitext2(testing::tiny_wikitext2(), BlankLines::kept);
+  const TextCorpus dropped = read_wikitext2(testing::tiny_wikitext2(), BlankLines::dropped);
+  EXPECT_EQ(kept.vocabulary.size(), 18);
+  EXPECT_EQ(dropped.vocabulary.size(), 18);
+  // Lines are blank before and behind each heading: 3 headings, 2 and 1.
+  EXPECT_EQ(kept.train.size(), dropped.train.size() + 6);
+  EXPECT_EQ(kept.valid.size(), dropped.valid.size() + 4);
+  EXPECT_EQ(kept.test.size(), dropped.test.size() + 2);
+  EXPECT_EQ(kept.vocabulary.word(kept.train[0]), kEndOfLine);
+  EXPECT_EQ(dropped.vocabulary.word(dropped.train[0]), "=");
+}
+
+TEST(Wikitext2, IsReadUnderTheNamesItIsDistributedWith) {
+  const TemporaryFolder folder;
+  folder.add("train.txt", "x\n");
+  folder.add("wiki.train.tokens", "a <unk>\n");
+  folder.add("wiki.valid.tokens", "b\n");
+  const auto read = [&] { return read_wikitext2(folder.path(), BlankLines::kept); };
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { read(); }), HasSubstr("wiki.test.tokens'"));
+  folder.add("wiki.test.tokens", "a\n");
+  EXPECT_EQ(read().vocabulary.to_text(), "<eos> <unk> a");
+  EXPECT_THAT(read().valid, ElementsAre(1, 0));
+}
+
+TEST(Wikitext2, AWordOutOfTheVocabularyHasTheLineOfTheFile) {
+  const TemporaryFolder folder;
+  folder.add("train.txt", "a\n");
+  const std::string valid = folder.add("valid.txt", " \n\na\n \n c\n").string();
+  folder.add("test.txt", "a\n");
+  for (BlankLines blank : {BlankLines::kept, BlankLines::dropped}) {
+    EXPECT_EQ(error_of(ErrorKind::input, [&] { read_wikitext2(folder.path(), blank); }),
+              "'" + valid + "' line 5: 'c' is not in the vocabulary, which has no <unk>");
+  }
+}
+
+TEST(Wikitext2, HasThePublishedCounts) {
+  const auto folder = testing::find_corpus("wikitext-2");
+  if (!folder) GTEST_SKIP() << "needs the corpus wikitext-2 (GRAPHC_DATA)";
+  const TextCorpus corpus = read_wikitext2(*folder, BlankLines::dropped);
+  EXPECT_EQ(corpus.vocabulary.size(), 33'278);
+  EXPECT_EQ(corpus.train.size(), 2'075'677u);
+  EXPECT_EQ(corpus.valid.size(), 216'347u);
+  EXPECT_EQ(corpus.test.size(), 244'102u);
+  const int32_t unknown = corpus.vocabulary.id(kUnknownWord).value();
+  EXPECT_EQ(std::count(corpus.train.begin(), corpus.train.end(), unknown), 54'625);
+  EXPECT_EQ(std::count(corpus.valid.begin(), corpus.valid.end(), unknown), 11'718);
+  EXPECT_EQ(std::count(corpus.test.begin(), corpus.test.end(), unknown), 15'218);
+  // Of 128 rows and 128 steps; what is left of the rows is dropped.
+  EXPECT_EQ(Windows(corpus.train, 128, 128).count(), 126);
+  EXPECT_EQ(Windows(corpus.valid, 128, 128).count(), 13);
+  EXPECT_EQ(Windows(corpus.test, 128, 128).count(), 14);
+}
+
+TEST(Wikitext2, EveryLineOfTheFilesMayEnd) {
+  const auto folder = testing::find_corpus("wikitext-2");
+  if (!folder) GTEST_SKIP() << "needs the corpus wikitext-2 (GRAPHC_DATA)";
+  const std::pair<const char*, size_t> splits[] = {
+      {"train.txt", 2'088'628}, {"valid.txt", 217'646}, {"test.txt", 245'569}};
+  for (const auto& [name, words] : splits) {
+    const std::string text = read_file(*folder / name, kMostOfText);
+    EXPECT_EQ(split_words(text, BlankLines::kept).size(), words) << name;
+  }
 }
 
 TEST(PennTreebank, HasThePublishedCounts) {

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/language_program.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/random_inputs.h"
+#include "models/training.h"
+
+namespace graphc {
+namespace {
+
+/// `ptb-lm` as a name in our text.
+std::string identifier(std::string_view name) {
+  std::string result(name);
+  std::ranges::replace(result, '-', '_');
+  return result;
+}
+
+}  // namespace
+
+LanguageCorpus::LanguageCorpus(TextCorpus corpus)
+    : vocabulary(corpus.vocabulary.to_text()),
+      size(corpus.vocabulary.size()),
+      train(std::move(corpus.train)),
+      valid(std::move(corpus.valid)),
+      test(std::move(corpus.test)) {}
+
+LanguageSizes::LanguageSizes(std::string_view model, const Parameters& parameters,
+                             int64_t least_vocabulary)
+    : hidden(parameters.integer("hidden")),
+      layers(parameters.layers()),
+      steps(parameters.integer("steps")),
+      batch(parameters.integer("batch")),
+      vocabulary(parameters.integer("vocabulary", least_vocabulary)),
+      keep(parameters.number("keep")) {
+  if (keep > 0 && keep <= 1) return;
+  throw Error(ErrorKind::usage, {},
+              fmt::format("{}: parameter 'keep' is in (0, 1]: found '{}'", model, keep));
+}
+
+double positive(std::string_view model, const Parameters& parameters, const char* name,
+                double below) {
+  const double value = parameters.number(name);
+  if (value > 0 && value < below) return value;
+  throw Error(ErrorKind::usage, {},
+              fmt::format("{}: parameter '{}' is above 0{}: found '{}'", model, name,
+                          below < HUGE_VAL ? fmt::format(" and below {}", below) : "", value));
+}
+
+LanguageProgram::LanguageProgram(Setup setup)
+    : setup_(std::move(setup)),
+      model_(identifier(setup_.name)),
+      network_(model_, sizes().vocabulary, sizes().hidden, sizes().layers, setup_.initializers,
+               setup_.weights) {
+  model_.graph("train", Mode::training, [this](Inputs& in) { return train_graph(in); });
+  model_.graph("forward", [this](Inputs& in) { return loss(in, "forward.", 1); });
+  if (setup_.tests_by_word)
+    model_.graph("test", [this](Inputs& in) { return loss(in, "test.", 1); });
+  model_.graph("generate", [this](Inputs& in) { return network_.generate(in); });
+}
+
+Value LanguageProgram::loss(Inputs& in, const std::string& prefix, double keep) const {
+  Value tokens = in("tokens", i32, {"steps", "batch"});
+  Value targets = in("targets", i32, {"steps", "batch"});
+  LanguageNetwork::Carried states = network_.carried(in, prefix, in.extent("batch"));
+  const Value logits = network_.logits(network_.embedded(tokens), states, keep);
+  return window_loss(logits, targets, setup_.summed);
+}
+
+Extents LanguageProgram::extents(std::string_view graph) const {
+  if (graph == "test") return {{"steps", 1}, {"batch", 1}};
+  return {{"steps", sizes().steps}, {"batch", sizes().batch}};
+}
+
+std::vector<Tensor> LanguageProgram::random_inputs(std::string_view graph, uint64_t seed) const {
+  if (graph == "generate") return network_.random_generate_inputs(sizes().steps, seed);
+  const Extents extents = this->extents(graph);
+  const Shape shape{extents.at("steps"), extents.at("batch")};
+  std::vector<Tensor> inputs{random_integers(shape, sizes().vocabulary, 2 * seed),
+                             random_integers(shape, sizes().vocabulary, 2 * seed + 1)};
+  if (graph == "train") inputs.push_back(Literal::of(float(rate({}, 0))));
+  return inputs;
+}
+
+Work LanguageProgram::work() const {
+  const double h = double(sizes().hidden), words = double(sizes().steps * sizes().batch);
+  const double forward =
+      words * (double(sizes().layers) * 2 * 2 * h * 4 * h + 2 * h * double(sizes().vocabulary));
+  return {.examples = sizes().batch,
+          .words = sizes().steps * sizes().batch,
+          .unit = setup_.unit,
+          .forward_flop = forward,
+          .train_flop = 3 * forward};
+}
+
+void LanguageProgram::check_size(int64_t size, std::string_view whose) const {
+  if (size <= sizes().vocabulary) return;
+  throw input_error({}, "{} has {} {}: the model's vocabulary has {}", whose, size, setup_.unit,
+                    sizes().vocabulary);
+}
+
+LanguageCorpus LanguageProgram::read(const std::optional<std::filesystem::path>& data,
+                                     const Notes& notes) const {
+  LanguageCorpus corpus = read(data);
+  check_size(corpus.size, "the corpus");
+  if (!notes.empty() && vocabulary_note(notes) != corpus.vocabulary) {
+    throw input_error({},
+                      "the data have another vocabulary than the checkpoint: wanted the data it "
+                      "was trained on");
+  }
+  return corpus;
+}
+
+Windows LanguageProgram::test_windows(const LanguageCorpus& corpus) const {
+  return setup_.tests_by_word ? Windows(corpus.test, 1, 1) : windows(corpus.test);
+}
+
+double LanguageProgram::mean_nats(Session& session, const std::string& graph,
+                                  const Windows& windows) const {
+  const Type type{DType::i32, {windows.steps(), windows.batch()}};
+  session.compile(graph, {type, type});
+  network_.reset(session, graph + ".");
+  double total = 0;
+  for (int64_t i = 0; i < windows.count(); ++i) {
+    const Window window = windows.window(i);
+    total += session(graph, window.tokens, window.targets).scalar();
+  }
+  return total / (double(windows.count()) * elements(windows));
+}
+
+/// The text to report after an epoch; empty where none is wanted.
+std::string LanguageProgram::sample(Session& session, const TrainOptions& options,
+                                    const Notes& notes) const {
+  if (options.sample <= 0) return {};
+  std::string text = options.sample_prompt;
+  generate(session, {.prompt = options.sample_prompt,
+                     .length = options.sample,
+                     .temperature = 0.7,
+                     .notes = notes,
+                     .write = [&](std::string_view more) { return text += more, true; }});
+  return text;
+}
+
+void LanguageProgram::train(Session& session, const TrainOptions& options) const {
+  const LanguageCorpus corpus = read(options.data, options.notes);
+  const Notes notes{{"vocabulary", corpus.vocabulary}};
+  const Windows train = windows(corpus.train), valid = windows(corpus.valid);
+  std::optional<Windows> held_back;
+  if (!corpus.test.empty()) held_back = test_windows(corpus);
+  const Type type{DType::i32, {train.steps(), train.batch()}};
+  session.compile("train", {type, type, {DType::f32, {}}});
+
+  Training training(options, setup_.epochs, notes, setup_.unit);
+  const double all_steps = double(training.epochs() * train.count());
+  bool ended_epoch = false;
+  while (training.goes_on()) {
+    training.begin_epoch(train.count());
+    if (training.position().window == 0) network_.reset(session, "");
+    while (training.in_epoch()) {
+      const TrainPosition& at = training.position();
+      const double rate_now = rate(at, double(at.epoch * train.count() + at.window) / all_steps);
+      const Window window = train.window(at.window);
+      const double found =
+          session("train", window.tokens, window.targets, Literal::of(float(rate_now))).scalar();
+      training.step(found / elements(train), train.steps() * train.batch(), rate_now);
+    }
+    // An epoch cut short has no perplexities: they would compare with nothing.
+    if (!training.epoch_is_done()) break;
+    const double mean = training.position().total / double(train.count());
+    const double validation = mean_nats(session, "forward", valid);
+    training.validated(validation);
+    ended_epoch = true;
+    training.end_epoch(std::exp(mean), std::exp(validation), sample(session, options, notes));
+  }
+  std::optional<double> test;
+  if (held_back && ended_epoch && training.is_done())
+    test = std::exp(mean_nats(session, test_graph(), *held_back));
+  training.end(test);
+}
+
+std::vector<Metric> LanguageProgram::evaluate(Session& session,
+                                              const EvaluateOptions& options) const {
+  const LanguageCorpus corpus = read(options.data, options.notes);
+  const bool tests = !corpus.test.empty();
+  if (options.split != "train" && options.split != "valid" && !(tests && options.split == "test")) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("{} has no split '{}': there are train, valid{}", setup_.name,
+                            options.split, tests ? ", test" : ""));
+  }
+  const bool test = options.split == "test";
+  const Windows windows =
+      test ? test_windows(corpus)
+           : this->windows(options.split == "train" ? corpus.train : corpus.valid);
+  const double loss = mean_nats(session, test ? test_graph() : "forward", windows);
+  const int64_t count = windows.count() * windows.steps() * windows.batch();
+  return {
+      {"perplexity", std::exp(loss)}, {"loss", loss}, {std::string(setup_.unit), double(count)}};
+}
+
+void LanguageProgram::generate_words(Session& session, const GenerateOptions& options,
+                                     int32_t without) const {
+  const Vocabulary words = Vocabulary::from_text(vocabulary_note(options.notes));
+  check_size(words.size(), "the vocabulary");
+  if (words.size() <= without)
+    throw input_error({}, "a vocabulary of {} words: wanted more than {}", words.size(), without);
+  // Without a prompt a line begins.
+  const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
+  const std::vector<std::string_view> split = split_words(prompt);
+  if (split.empty()) throw input_error({}, "a prompt without words: '{}'", prompt);
+  const auto write = [&](int32_t token) {
+    const std::string& word = words.word(token);
+    return options.write(word == kEndOfLine ? "\n" : fmt::format(" {}", word));
+  };
+  generate_tokens(session, network_, words.ids(split, "the prompt", prompt), words.size() - without,
+                  options, write);
+}
+
+}  // namespace graphc

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A language model as a program: from a network, a corpus and a schedule to training, evaluation
+// and text. What differs from model to model is below `protected`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/data/text_corpus.h"
+#include "models/language_model.h"
+#include "models/parameters.h"
+#include "models/program.h"
+
+namespace graphc {
+
+/// A corpus as a language model reads it: streams of ids, and what the ids stand for.
+struct LanguageCorpus {
+  std::string vocabulary;                   ///< as a checkpoint notes it
+  int64_t size = 0;                         ///< ids that there are
+  std::vector<int32_t> train, valid, test;  ///< `test` is empty where the corpus has none
+
+  LanguageCorpus() = default;
+  explicit LanguageCorpus(TextCorpus corpus);
+};
+
+/// The parameters that every language model has: hidden, layers, steps, batch, vocabulary, keep.
+struct LanguageSizes {
+  int64_t hidden, layers, steps, batch, vocabulary;
+  double keep;
+
+  /// Throws ErrorKind::usage for values that cannot be.
+  LanguageSizes(std::string_view model, const Parameters& parameters, int64_t least_vocabulary = 1);
+};
+
+/// A parameter that is above 0, and below `below`. Throws ErrorKind::usage.
+double positive(std::string_view model, const Parameters& parameters, const char* name,
+                double below = HUGE_VAL);
+
+/// Graph `train` takes tokens, targets and the rate, `forward` and `test` tokens and targets; each
+/// returns the loss of the window. `generate` is LanguageNetwork's.
+class LanguageProgram : public Program {
+ public:
+  Model& model() override { return model_; }
+  Extents extents(std::string_view graph) const override;
+  std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override;
+  Work work() const override;
+  void train(Session& session, const TrainOptions& options) const override;
+  /// Perplexity, loss (nats an element) and the number of elements predicted.
+  std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override;
+  /// Draws words of the vocabulary in the notes.
+  void generate(Session& session, const GenerateOptions& options) const override {
+    generate_words(session, options, 0);
+  }
+
+ protected:
+  struct Setup {
+    std::string_view name;  ///< of the model, as the registry has it
+    LanguageSizes sizes;
+    NetworkInitializers initializers;
+    SoftmaxWeights weights = SoftmaxWeights::own;
+    SummedOver summed = SummedOver::nothing;
+    int64_t epochs = 1;
+    bool tests_by_word = false;  ///< whether the test reads one word at a time, by graph `test`
+    std::string_view unit = "words";  ///< what the elements are called
+  };
+  explicit LanguageProgram(Setup setup);
+
+  /// Graph `train`: the loss, and an update of the parameters that lowers it.
+  virtual Value train_graph(Inputs& in) const = 0;
+  /// The rate of a step, from where training stands and the share of all steps that is done, in
+  /// [0, 1).
+  virtual double rate(const TrainPosition& at, double done) const = 0;
+  virtual LanguageCorpus read(const std::optional<std::filesystem::path>& data) const = 0;
+
+  /// The loss of a window whose tokens and targets are inputs, going on from the carried states
+  /// whose names begin with `prefix`.
+  Value loss(Inputs& in, const std::string& prefix, double keep) const;
+  /// generate(), without the last ids of the vocabulary, so many.
+  void generate_words(Session& session, const GenerateOptions& options, int32_t without) const;
+  /// Throws ErrorKind::input when the model's vocabulary is smaller than one of so many ids.
+  void check_size(int64_t size, std::string_view whose) const;
+
+  const LanguageSizes& sizes() const { return setup_.sizes; }
+  const LanguageNetwork& network() const { return network_; }
+  Params params() const { return model_.params(); }
+
+ private:
+  /// The corpus, which is the one the notes are of if there are any.
+  LanguageCorpus read(const std::optional<std::filesystem::path>& data, const Notes& notes) const;
+  Windows windows(const std::vector<int32_t>& stream) const {
+    return Windows(stream, sizes().batch, sizes().steps);
+  }
+  Windows test_windows(const LanguageCorpus& corpus) const;
+  const char* test_graph() const { return setup_.tests_by_word ? "test" : "forward"; }
+  double elements(const Windows& windows) const {
+    return elements_of(setup_.summed, windows.steps(), windows.batch());
+  }
+  /// The mean nats of an element over the windows, by an evaluation graph.
+  double mean_nats(Session& session, const std::string& graph, const Windows& windows) const;
+  std::string sample(Session& session, const TrainOptions& options, const Notes& notes) const;
+
+  Setup setup_;
+  Model model_;
+  LanguageNetwork network_;
+};
+
+}  // namespace graphc

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// word-lm: a language model of the words of any text.
+#pragma once
+
+#include "models/registry.h"
+
+namespace graphc {
+
+extern const ModelRecord word_lm_model;
+
+}  // namespace graphc
