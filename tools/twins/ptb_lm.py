@@ -19,14 +19,17 @@ import time
 
 import torch
 
+from arrays import load_arrays, save_arrays
 from drawn import language_model_weights
 from workloads import BATCH, SIZES, WORDS
 
 
-def read_words(path):
-    """The words of a split; each newline is the word <eos>."""
-    text = path.read_text(encoding="utf-8").replace("\n", " <eos> ")
-    return [word for word in text.split(" ") if word]
+def read_words(path, blank_lines=True):
+    """The words of a split; each newline, or each after a word of its line, is the word <eos>."""
+    text = path.read_text(encoding="utf-8")
+    if not blank_lines:
+        text = "".join(line + "\n" for line in text.split("\n") if line.strip(" "))
+    return [word for word in text.replace("\n", " <eos> ").split(" ") if word]
 
 
 def vocabulary_of(words):
@@ -45,9 +48,10 @@ def windows(ids, batch, steps):
 
 
 class Model(torch.nn.Module):
-    """Embedding, dropout, LSTM layers each with dropout, softmax."""
+    """Embedding, dropout, LSTM layers each with dropout, softmax; `tied` gives the softmax the
+    embedding's table for its weights."""
 
-    def __init__(self, size, vocabulary, dtype):
+    def __init__(self, size, vocabulary, dtype, tied=False):
         super().__init__()
         hidden = size.hidden
         self.embedding = torch.nn.Embedding(vocabulary, hidden, dtype=dtype)
@@ -58,6 +62,9 @@ class Model(torch.nn.Module):
             torch.nn.init.zeros_(layer.bias_hh_l0)
             layer.bias_hh_l0.requires_grad = False
         self.softmax = torch.nn.Linear(hidden, vocabulary, dtype=dtype)
+        self.tied = tied
+        if tied:
+            self.softmax.weight = self.embedding.weight
         self.dropout = torch.nn.Dropout(1 - size.keep)
 
     def named_weights(self):
@@ -67,7 +74,8 @@ class Model(torch.nn.Module):
             yield f"lstm.{index}.w", layer.weight_ih_l0, True
             yield f"lstm.{index}.u", layer.weight_hh_l0, True
             yield f"lstm.{index}.b", layer.bias_ih_l0, False
-        yield "softmax.w", self.softmax.weight, True
+        if not self.tied:
+            yield "softmax.w", self.softmax.weight, True
         yield "softmax.b", self.softmax.bias, False
 
     def load(self, weights):
@@ -147,6 +155,15 @@ def perplexity(model, ids, batch, steps, device):
     return math.exp(total / count)
 
 
+def write_losses(path, script, losses):
+    """The losses of all steps, with what made them."""
+    # Paths are the machine's affair: the command names files without their folders.
+    command = [script] + [pathlib.PurePath(word).name for word in sys.argv[1:]]
+    record = {"command": " ".join(command), "torch": torch.__version__.split("+")[0]}
+    text = json.dumps({**record, "losses": losses}, indent=1)
+    pathlib.Path(path).write_text(text + "\n", encoding="utf-8")
+
+
 class Trainer:
     """The training loop, its log, and where it stops."""
 
@@ -163,11 +180,7 @@ class Trainer:
 
     def write_losses(self):
         if self.options.losses:
-            # Paths are the machine's affair: the command names files without their folders.
-            command = ["ptb_lm.py"] + [pathlib.PurePath(word).name for word in sys.argv[1:]]
-            record = {"command": " ".join(command), "torch": torch.__version__.split("+")[0]}
-            text = json.dumps({**record, "losses": self.losses}, indent=1)
-            pathlib.Path(self.options.losses).write_text(text + "\n", encoding="utf-8")
+            write_losses(self.options.losses, "ptb_lm.py", self.losses)
 
     def finished(self):
         return self.options.steps is not None and self.step >= self.options.steps
@@ -214,6 +227,7 @@ def parse_options():
     parser.add_argument("--steps", type=int, help="stop after so many training steps")
     parser.add_argument("--epochs", type=int, help="all epochs of the recipe unless given")
     parser.add_argument("--learning-rate", type=float, default=1.0)
+    parser.add_argument("--keep", type=float, help="of dropout; the size's unless given")
     parser.add_argument("--unmerged-norm", action="store_true")
     parser.add_argument("--log", help="file of one JSON object a logged step or epoch")
     parser.add_argument("--losses", help="write the losses of all steps here, with the command")
@@ -227,10 +241,10 @@ def parse_options():
 def main():
     options = parse_options()
     size = SIZES[options.size]
+    if options.keep is not None:
+        size = size._replace(keep=options.keep)
     if options.save_init:
-        from safetensors.numpy import save_file  # not a need of those that import this module
-
-        save_file(language_model_weights(size, WORDS, options.seed), options.save_init)
+        save_arrays(options.save_init, language_model_weights(size, WORDS, options.seed))
         return
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -241,9 +255,7 @@ def main():
     dtype = torch.float64 if options.dtype == "f64" else torch.float32
     model = Model(size, len(ids_of), dtype)
     if options.init:
-        from safetensors.numpy import load_file
-
-        model.load(load_file(options.init))
+        model.load(load_arrays(options.init))
     else:
         model.load(language_model_weights(size, len(ids_of), options.seed))
     model.to(options.device)

@@ -16,6 +16,14 @@ BATCH = 20  # of ptb-lm
 WORDS = 10000
 LAYER_RATE = 0.01
 
+# What the parameters of wikitext2-lm are unless they are given, by `config`.
+WIKITEXT2 = {
+    "kawakami": {"hidden": 1024, "layers": 1, "steps": 128, "batch": 128, "vocabulary": 33279}
+    | {"keep": 0.5, "clip": None, "learning-rate": 2e-4},
+    "pytorch": {"hidden": 1500, "layers": 2, "steps": 35, "batch": 20, "vocabulary": 33278}
+    | {"keep": 0.35, "clip": 0.25, "learning-rate": 20.0},
+}
+
 LAYER = {"hidden": 512, "steps": 30, "batch": 128}
 QUICK = {
     "lstm-layer": {"hidden": 64, "steps": 5, "batch": 16},
@@ -37,6 +45,34 @@ def extent(model, name, text):
     if not text.isdecimal() or int(text) < 1:
         raise Refused(f"{name}: wanted a whole number above 0: found '{text}'")
     return int(text)
+
+
+def number(name, text):
+    """A number above 0 from the command line, or `none`."""
+    if name == "clip" and text == "none":
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise Refused(f"{name}: wanted a number above 0: found '{text}'")
+    return found
+
+
+def wikitext2(given):
+    """The parameters of wikitext2-lm, those given as text. Raises Refused."""
+    given = dict(given)
+    config, tied = given.pop("config", "kawakami"), given.pop("tied", "false")
+    if config not in WIKITEXT2 or tied not in ("true", "false"):
+        raise Refused("wanted config=kawakami or config=pytorch, tied=true or tied=false")
+    found = {"config": config, "tied": tied == "true", **WIKITEXT2[config]}
+    for name, text in given.items():
+        if name not in WIKITEXT2[config]:
+            raise Refused(f"'{name}' is no parameter: there are {', '.join(found)}")
+        whole = name in ("hidden", "layers", "steps", "batch", "vocabulary")
+        found[name] = extent("wikitext2-lm", name, text) if whole else number(name, text)
+    return found
 
 
 def workload(model, given, quick=False):
