@@ -39,9 +39,14 @@ def say(line):
 
 def keep_of(model, parameters):
     """What dropout keeps: the recipe's share unless it is given."""
-    if model == "ptb-lm":
-        return float(parameters.get("keep", SIZES[parameters.get("size", "small")].keep))
-    return float(parameters.get("keep", WIKITEXT2[parameters.get("config", "kawakami")]["keep"]))
+    name = "size" if model == "ptb-lm" else "config"
+    recipes = {each: size.keep for each, size in SIZES.items()}
+    if model == "wikitext2-lm":
+        recipes = {each: defaults["keep"] for each, defaults in WIKITEXT2.items()}
+    chosen = parameters.get(name, "small" if model == "ptb-lm" else "kawakami")
+    if chosen not in recipes:
+        raise ValueError(f"{model}: {name} is one of {', '.join(recipes)}: found '{chosen}'")
+    return float(parameters.get("keep", recipes[chosen]))
 
 
 def twin_command(model, parameters):
@@ -62,6 +67,7 @@ class Run:
         self.parameters = dict(word.split("=", 1) for word in words)
         if keep_of(model, self.parameters) != 1:
             raise ValueError(f"{model}: wanted keep=1, without dropout")
+        twin_command(model, self.parameters)  # refuses what the twin does not have
         self.data = options.data or pathlib.Path(os.environ["GRAPHC_DATA"]) / FOLDERS[model]
 
     def twin(self, python, *more):
@@ -144,11 +150,11 @@ def main():
     options = parse_options()
     try:
         runs = runs_of(options)
-    except (ValueError, KeyError) as error:
+    except ValueError as error:
         say(f"error: {error}")
         return USAGE
     try:
-        programs = find_programs(HERE.parent.parent, options.programs)
+        programs = find_programs(HERE.parent.parent, options.programs, ("graphc",))
         venv = pathlib.Path(options.venv) if options.venv else default_folder()
         python = environment(venv, "torch", PEERS["torch"].packages, say)
         within = [compare(options, run, limit, python, programs) for run, limit in runs]

@@ -20,15 +20,15 @@ class Missing(Exception):
     """There are no programs."""
 
 
-def find_programs(root, given):
+def find_programs(root, given, names=NAMES):
     """The folder of graphc and graphc-bench: the one given, or a build's. Raises Missing."""
     folders = [root / "build" / name / "bin" for name in ("release", "dev")]
     if given:
         folders = [pathlib.Path(given)]
     for folder in folders:
-        if all((folder / name).exists() for name in NAMES):
+        if all((folder / name).exists() for name in names):
             return folder.resolve()
-    raise Missing(f"no {' and '.join(NAMES)} in {' or '.join(map(str, folders))}")
+    raise Missing(f"no {' and '.join(names)} in {' or '.join(map(str, folders))}")
 
 
 def output_of(command):

@@ -130,12 +130,19 @@ def chunked_cost(hidden, projection, targets):
     return mean.float() * targets.shape[0]
 
 
-def update(parameters, counted, clip, rate):
+def exact_norm(gradients):
+    """The global norm, summed in f64: summed in f32 that of millions of elements has lost digits,
+    which losses show after a few steps."""
+    norms = [torch.linalg.vector_norm(gradient, dtype=torch.float64) for gradient in gradients]
+    return torch.linalg.vector_norm(torch.stack(norms))
+
+
+def update(parameters, counted, clip, rate, norm_of=torch.nn.utils.get_total_norm):
     """SGD. If `clip` is not None, on gradients scaled so that the norm of all that is `counted` is
     at most that."""
     with torch.no_grad():
         if clip is not None:
-            norm = float(torch.nn.utils.get_total_norm(counted))
+            norm = float(norm_of(counted))
             rate = rate * clip / max(norm, clip)
         for parameter in parameters:
             parameter.add_(parameter.grad, alpha=-rate)
@@ -201,7 +208,7 @@ class Trainer:
             if options.unmerged_norm:  # the embedding's rows count before duplicates are summed
                 counted = [g for g in counted if g is not model.embedding.weight.grad]
                 counted.append(embedded.grad)
-            update(parameters, counted, size.clip, rate)
+            update(parameters, counted, size.clip, rate, exact_norm)
             loss = cost.item() / size.steps
             total, count, self.step = total + loss, count + 1, self.step + 1
             self.losses.append(loss)

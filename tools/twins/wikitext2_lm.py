@@ -16,7 +16,7 @@ import numpy
 import torch
 
 from arrays import load_arrays, save_arrays
-from ptb_lm import Model, read_words, vocabulary_of, windows, write_losses
+from ptb_lm import Model, exact_norm, read_words, vocabulary_of, windows, write_losses
 from workloads import Refused, wikitext2
 
 
@@ -101,7 +101,7 @@ class Trainer:
         torch.nn.utils.clip_grad_norm_ adds to it."""
         if self.found["clip"] is not None:
             gradients = [parameter.grad for parameter in self.parameters]
-            norm = float(torch.nn.utils.get_total_norm(gradients))
+            norm = float(exact_norm(gradients))
             torch._foreach_mul_(gradients, self.found["clip"] / max(norm, self.found["clip"]))
 
     def evaluate(self, ids):
