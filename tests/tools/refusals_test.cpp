@@ -105,15 +105,16 @@ TEST(Refusals, OptionsThatWouldBeIgnored) {
 
 TEST(Refusals, WordsThatAreNeitherAModelNorAFile) {
   for (const char* verb : {"train", "dump"}) {
-    EXPECT_THAT(refusal(fmt::format("{} ./x", verb)),
-                AllOf(StartsWith("error: './x' is neither a model nor a file: the models are "
-                                 "lstm-layer, ptb-lm, "),
-                      HasSubstr(", char-lm")));
+    EXPECT_THAT(
+        refusal(fmt::format("{} ./x", verb)),
+        AllOf(::testing::StartsWith("error: './x' is neither a model nor a file: the models are "
+                                    "lstm-layer, ptb-lm, "),
+              HasSubstr(", char-lm")));
   }
   const graphc::testing::TemporaryFolder folder;
   const std::string file = folder.add("f.graph", "graph @f(%x: f32[2]) { return %x }").string();
   EXPECT_THAT(refusal("train " + file),
-              AllOf(StartsWith(fmt::format(
+              AllOf(::testing::StartsWith(fmt::format(
                         "error: '{}' is a file: wanted a model: lstm-layer, ptb-lm, ", file)),
                     HasSubstr(", char-lm")));
   const Ran ran = graphc::testing::run_tool(GRAPHC_BENCH, "cell.grph");
