@@ -27,6 +27,14 @@ constexpr int64_t kPiece = 256;
 /// all of them: a part of the second-level cache.
 constexpr int64_t kGroupBytes = 512 << 10;
 
+/// A tile of sums where code is emitted for it.
+struct Tile {
+  llvm::Value *row, *column, *count;  ///< first row, first column, number of rows
+  llvm::Value *sums, *sums_row;       ///< where they are, and bytes from one row to the next
+  llvm::Value* index;                 ///< how many tiles of this block come before
+  llvm::Value* later;                 ///< the column of the block whose panels come in its place
+};
+
 /// The fields of NestProductArguments, loaded.
 struct ProductValues {
   Value *a, *a_row, *a_k, *panels, *block, *k;
@@ -188,29 +196,35 @@ class NestEmitter : private LoopEmitter {
     llvm::AllocaInst* stack = b_.CreateAlloca(b_.getInt8Ty(), number(row_bytes * shape_.rows));
     stack->setAlignment(llvm::Align(64));
     Value* own = b_.CreateICmpEQ(partial_, llvm::ConstantPointerNull::get(b_.getPtrTy()));
-    Value* tile_row = b_.CreateSelect(own, number(row_bytes), partial_row_);
+    Value* sums_row = b_.CreateSelect(own, number(row_bytes), partial_row_);
     Value* rows = b_.CreateSub(row_end_, row_begin_);
     Value* tiles = b_.CreateSDiv(b_.CreateAdd(rows, number(shape_.rows - 1)), number(shape_.rows));
     const Heights heights = heights_of(rows, tiles);
-    const auto emit_tile = [&](I64 column, I64 tile) {
+    const auto emit_tile = [&](I64 column, I64 index, I64 later) {
       // Sums that wait for the rest of their terms lie beside those of the other blocks.
       Value* waiting = at(partial_, b_.CreateMul(b_.CreateSub(column, column_begin_),
                                                  number(row_bytes / shape_.width())));
-      const auto [offset, count] = heights(tile);
+      const auto [offset, count] = heights(index);
       Value* row = b_.CreateAdd(row_begin_, offset);
       Value* sums = b_.CreateSelect(own, stack, at(waiting, b_.CreateMul(offset, partial_row_)));
-      emit_products(row, column, count, sums, tile_row);
-      when(last_, [&] { finish_tile(row, column, count, sums, tile_row); });
+      const Tile tile{row, column, count, sums, sums_row, index, later};
+      emit_products(tile);
+      when(last_, [&] { finish_tile(tile); });
     };
     Value* group = b_.CreateMul(blocks_in_group(), number(shape_.width()));
     Value* columns = b_.CreateSub(column_end_, column_begin_);
     Value* groups = b_.CreateSDiv(b_.CreateSub(b_.CreateAdd(columns, group), number(1)), group);
     loop(number(0), groups, 1, "group", [&](I64 g) {
       Value* begin = b_.CreateAdd(column_begin_, b_.CreateMul(g, group));
-      Value* end =
-          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(begin, group), column_end_);
+      Value* behind = b_.CreateAdd(begin, group);
+      Value* end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, behind, column_end_);
+      // After the last group comes the first: of the next step, if this is in a loop.
+      Value* is_last = b_.CreateICmpSGE(behind, column_end_);
+      Value* next = b_.CreateSelect(is_last, column_begin_, behind);
       loop(number(0), tiles, 1, "tile", [&](I64 tile) {
-        loop(begin, end, shape_.width(), "block", [&](I64 column) { emit_tile(column, tile); });
+        loop(begin, end, shape_.width(), "block", [&](I64 column) {
+          emit_tile(column, tile, b_.CreateAdd(next, b_.CreateSub(column, begin)));
+        });
       });
     });
   }
@@ -247,22 +261,22 @@ class NestEmitter : private LoopEmitter {
     };
   }
 
-  void finish_tile(I64 first_row, I64 column, I64 count, Value* sums, I64 tile_row) {
-    loop(number(0), count, 1, "finish", [&](I64 m) {
-      Value* row = b_.CreateAdd(first_row, m);
-      Value* row_sums = at(sums, b_.CreateMul(m, tile_row));
+  void finish_tile(const Tile& tile) {
+    loop(number(0), tile.count, 1, "finish", [&](I64 m) {
+      Value* row = b_.CreateAdd(tile.row, m);
+      Value* row_sums = at(tile.sums, b_.CreateMul(m, tile.sums_row));
       body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
       Value* end = b_.CreateBinaryIntrinsic(
-          llvm::Intrinsic::smin, b_.CreateAdd(column, number(shape_.width())), column_end_);
-      loop(column, end, shape_.lanes, "vector", [&](I64 c) {
-        Value* tile = at(row_sums, b_.CreateMul(b_.CreateSub(c, column), number(4)));
-        body_.run_level(Level::element, row, c, body_.mask_at(c), tile);
+          llvm::Intrinsic::smin, b_.CreateAdd(tile.column, number(shape_.width())), column_end_);
+      loop(tile.column, end, shape_.lanes, "vector", [&](I64 c) {
+        Value* sums = at(row_sums, b_.CreateMul(b_.CreateSub(c, tile.column), number(4)));
+        body_.run_level(Level::element, row, c, body_.mask_at(c), sums);
       });
     });
   }
 
-  void emit_products(I64 row, I64 column, I64 count, Value* sums, I64 tile_row) {
-    if (by_matrix_tiles_) return emit_tile_products(row, column, count, sums, tile_row);
+  void emit_products(const Tile& tile) {
+    if (by_matrix_tiles_) return emit_tile_products(tile);
     const int most =
         shape_.accumulators / shape_.rows;  // accumulators of one row that fit the registers
     int offset = 0;
@@ -270,31 +284,30 @@ class NestEmitter : private LoopEmitter {
       const int parts = program_.products[p].parts;
       const int vectors = parts * shape_.vectors;
       for (int v = 0; v < vectors; v += most) {
-        emit_product(p, row, column, count, at(sums, int64_t(offset + v) * shape_.lanes * 4),
-                     tile_row, v, std::min(most, vectors - v), vectors);
+        emit_product(p, tile, at(tile.sums, int64_t(offset + v) * shape_.lanes * 4), v,
+                     std::min(most, vectors - v), vectors);
       }
       offset += vectors;
     }
   }
 
   /// Dispatches on the height of the tile: each has a product loop of its own.
-  void emit_product(size_t p, I64 row, I64 column, I64 count, Value* sums, I64 tile_row, int begin,
-                    int vectors, int all_vectors) {
+  void emit_product(size_t p, const Tile& tile, Value* sums, int begin, int vectors,
+                    int all_vectors) {
     const ProductValues& product = products_[p];
-    Value* a = at(product.a, b_.CreateMul(row, product.a_row));
-    Value* block_index = b_.CreateSDiv(column, number(shape_.width()));
-    Value* panel = at(at(product.panels, b_.CreateMul(block_index, product.block)),
-                      int64_t(begin) * shape_.lanes * 4);
+    Value* a = at(product.a, b_.CreateMul(tile.row, product.a_row));
+    Value* panel = at(panel_of(product, tile.column), int64_t(begin) * shape_.lanes * 4);
+    const auto [later, later_step] = fetched_later(product, tile);
     BasicBlock *done = block("done"), *impossible = block("impossible");
-    auto* choice = b_.CreateSwitch(count, impossible, unsigned(shape_.rows));
+    auto* choice = b_.CreateSwitch(tile.count, impossible, unsigned(shape_.rows));
     for (int height = 1; height <= shape_.rows; ++height) {
       BasicBlock* start = block("height");
       choice->addCase(llvm::cast<llvm::ConstantInt>(number(height)), start);
       b_.SetInsertPoint(start);
       llvm::Function* loop = define_product_loop(
           kernel_, {shape_.lanes, height, vectors, int64_t(all_vectors) * shape_.lanes * 4});
-      b_.CreateCall(loop,
-                    {a, product.a_row, product.a_k, panel, product.k, sums, tile_row, first_});
+      b_.CreateCall(loop, {a, product.a_row, product.a_k, panel, product.k, sums, tile.sums_row,
+                           first_, later, later_step});
       b_.CreateBr(done);
     }
     b_.SetInsertPoint(impossible);
@@ -302,21 +315,39 @@ class NestEmitter : private LoopEmitter {
     b_.SetInsertPoint(done);
   }
 
+  Value* panel_of(const ProductValues& product, I64 column) {
+    Value* index = b_.CreateSDiv(column, number(shape_.width()));
+    return at(product.panels, b_.CreateMul(index, product.block));
+  }
+
+  /// What a tile has brought to the second-level cache, a line with each step of k: of the panel
+  /// that comes in the place of its own the next part, so that by then all of it is there. A panel
+  /// that is made for this call is there: the same line again and again costs nothing.
+  std::pair<Value*, I64> fetched_later(const ProductValues& product, const Tile& tile) {
+    Value* part = b_.CreateMul(product.k, number(kLineBytes));
+    Value* offset = b_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, b_.CreateMul(tile.index, part), b_.CreateSub(product.block, part));
+    Value* kept = b_.CreateICmpSGT(product.block, number(0));
+    Value* panel = panel_of(product, tile.later);
+    return {b_.CreateSelect(kept, at(panel, offset), product.panels),
+            b_.CreateSelect(kept, number(kLineBytes), number(0))};
+  }
+
   /// Two tiles of columns at a time, whose panel stays in the first-level cache, by two tiles of
   /// rows, or one where there are no more.
-  void emit_tile_products(I64 first_row, I64 column, I64 count, Value* sums, I64 tile_row) {
+  void emit_tile_products(const Tile& of) {
     int64_t offset = 0;
     for (size_t p = 0; p < products_.size(); ++p) {
       const int tiles = program_.products[p].parts * shape_.width() / kTileColumns;
       for (int tile = 0; tile < tiles; tile += 2) {
-        loop(number(0), count, 2 * kTileRows, "rows", [&](I64 m) {
-          Value* row = b_.CreateAdd(first_row, m);
-          Value* to = at(at(sums, b_.CreateMul(m, tile_row)), offset + tile * kTileRowBytes);
+        loop(number(0), of.count, 2 * kTileRows, "rows", [&](I64 m) {
+          Value* row = b_.CreateAdd(of.row, m);
+          Value* to = at(at(of.sums, b_.CreateMul(m, of.sums_row)), offset + tile * kTileRowBytes);
           const auto product = [&](int row_tiles) {
             emit_tile_product(products_[p], {row_tiles, std::min(2, tiles - tile), tiles}, row,
-                              column, tile, to, tile_row);
+                              of.column, tile, to, of.sums_row);
           };
-          Value* has_two = b_.CreateICmpSGT(b_.CreateSub(count, m), number(kTileRows));
+          Value* has_two = b_.CreateICmpSGT(b_.CreateSub(of.count, m), number(kTileRows));
           when(has_two, [&] { product(2); });
           when(b_.CreateNot(has_two), [&] { product(1); });
         });
@@ -329,9 +360,7 @@ class NestEmitter : private LoopEmitter {
                          I64 column, int tile, Value* sums, I64 tile_row) {
     Value* left = at(product.a, b_.CreateMul(row, product.a_row));
     Value* left_tile = b_.CreateMul(product.a_row, number(kTileRows));
-    Value* block_index = b_.CreateSDiv(column, number(shape_.width()));
-    Value* panel = at(at(product.panels, b_.CreateMul(block_index, product.block)),
-                      int64_t(tile) * kTileBytes);
+    Value* panel = at(panel_of(product, column), int64_t(tile) * kTileBytes);
     b_.CreateCall(define_tile_product(kernel_, loop),
                   {left, left_tile, panel, product.k, sums, tile_row, first_});
   }

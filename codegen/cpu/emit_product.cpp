@@ -15,7 +15,6 @@ namespace {
 /// How many steps of k ahead of its use a panel is fetched: a panel is in the second-level cache,
 /// or for its first tile further away, and never in the first.
 constexpr int64_t kFetchAhead = 16;
-constexpr int64_t kLineBytes = 64;
 
 using llvm::BasicBlock;
 using llvm::PHINode;
@@ -65,11 +64,12 @@ class ProductEmitter {
   void store(size_t i, Value* sum) { b_.CreateAlignedStore(sum, sum_at(i), llvm::Align(4)); }
   Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
 
-  /// Brings the line of an address to the first-level cache.
-  void fetch(Value* address) {
-    constexpr uint32_t kRead = 0, kKeep = 3, kData = 1;
+  static constexpr uint32_t kFirstLevel = 3, kSecondLevel = 2;
+  /// Brings the line of an address to a cache.
+  void fetch(Value* address, uint32_t level) {
+    constexpr uint32_t kRead = 0, kData = 1;
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {address, b_.getInt32(kRead), b_.getInt32(kKeep), b_.getInt32(kData)});
+                       {address, b_.getInt32(kRead), b_.getInt32(level), b_.getInt32(kData)});
   }
 
   /// The sums of the terms of this call.
@@ -83,9 +83,11 @@ class ProductEmitter {
     PHINode* left = b_.CreatePHI(b_.getInt64Ty(), 2);
     PHINode* panel = b_.CreatePHI(b_.getPtrTy(), 2);
     PHINode* offset = b_.CreatePHI(b_.getInt64Ty(), 2);
+    PHINode* later = b_.CreatePHI(b_.getPtrTy(), 2);
     left->addIncoming(count, before);
     panel->addIncoming(function_->getArg(3), before);
     offset->addIncoming(b_.getInt64(0), before);
+    later->addIncoming(function_->getArg(8), before);
     std::vector<PHINode*> carried;
     for (Value* value : initial) {
       carried.push_back(b_.CreatePHI(vector_, 2));
@@ -93,7 +95,8 @@ class ProductEmitter {
     }
     // What is fetched behind the end is the next block's, or nothing: a fetch has no faults.
     for (int64_t line = 0; line < loop_.vectors * vector_bytes(); line += kLineBytes)
-      fetch(at(panel, kFetchAhead * loop_.k_bytes + line));
+      fetch(at(panel, kFetchAhead * loop_.k_bytes + line), kFirstLevel);
+    fetch(later, kSecondLevel);
     std::vector<Value*> right, next;
     for (int v = 0; v < loop_.vectors; ++v) right.push_back(load(at(panel, v * vector_bytes())));
     for (int m = 0; m < loop_.rows; ++m) {
@@ -108,6 +111,7 @@ class ProductEmitter {
     left->addIncoming(b_.CreateSub(left, b_.getInt64(1)), head);
     panel->addIncoming(at(panel, loop_.k_bytes), head);
     offset->addIncoming(b_.CreateAdd(offset, function_->getArg(2)), head);
+    later->addIncoming(at(later, function_->getArg(9)), head);
     for (size_t i = 0; i < next.size(); ++i) carried[i]->addIncoming(next[i], head);
     b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(1)), head, done);
     b_.SetInsertPoint(done);
@@ -139,7 +143,8 @@ llvm::Function* define_product_loop(CodeModule& kernel, const ProductLoop& loop)
              *number = llvm::Type::getInt64Ty(context);
   auto* type = llvm::FunctionType::get(
       llvm::Type::getVoidTy(context),
-      {pointer, number, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context)},
+      {pointer, number, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context),
+       pointer, number},
       false);
   llvm::Function* function = kernel.define(name, type, false);
   ProductEmitter(kernel, loop, function).emit();

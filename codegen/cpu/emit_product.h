@@ -10,6 +10,9 @@ class Function;
 
 namespace graphc::cpu {
 
+/// Bytes that a cache moves at a time, about: what is fetched ahead goes in such steps.
+inline constexpr int64_t kLineBytes = 64;
+
 /// What a product loop is specialised for.
 struct ProductLoop {
   int lanes = 16;
@@ -22,10 +25,11 @@ struct ProductLoop {
 /// body's constants the register allocator takes the loop over k for the colder code and spills
 /// inside it.
 ///
-///   void (ptr a, i64 a_row, i64 a_k, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first)
+///   void (ptr a, i64 a_row, i64 a_k, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first,
+///         ptr later, i64 later_step)
 ///
 /// sums[m][v] = (first ? 0 : sums[m][v]) + (sum over k ascending of a[m * a_row + k * a_k] *
-/// panel[k][v]).
+/// panel[k][v]). Meanwhile what is at later + k * later_step is brought to the second-level cache.
 llvm::Function* define_product_loop(CodeModule& kernel, const ProductLoop& loop);
 
 }  // namespace graphc::cpu
