@@ -7,20 +7,22 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "models/program.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc {
 
-/// The name of the file in a folder that keeps a checkpoint.
-inline constexpr const char* kCheckpointName = "checkpoint.safetensors";
-
-/// The name of the file there by which one training at a time has the folder.
-inline constexpr const char* kTrainingLock = "training.lock";
+/// A file that would have been read, and why it cannot be.
+struct PassedOver {
+  std::filesystem::path file;
+  std::string fault;  ///< names the file
+};
 
 struct Checkpoint {
-  std::filesystem::path file;  ///< where it was read
+  std::filesystem::path file;             ///< where it was read
+  std::vector<PassedOver> passed_over{};  ///< newer files of the folder, which cannot be read
   std::string model;  ///< its name and every parameter: make_program() takes the words of it
   uint64_t seed = 0;  ///< of the session
   TrainPosition position;
@@ -33,14 +35,17 @@ struct Checkpoint {
 void write_checkpoint(const std::filesystem::path& path, Program& program, Session& session,
                       const std::string& model, const TrainPosition& position, const Notes& notes);
 
-/// Reads the file, or the file `checkpoint.safetensors` of a folder. Throws ErrorKind::input when
-/// there is none, or what is found is no checkpoint.
+/// Reads the file, or of a folder the newest file that is whole (models/checkpoint_folder.h).
+/// Throws ErrorKind::input when there is none, or what is found is damaged or no checkpoint.
 Checkpoint read_checkpoint(const std::filesystem::path& path);
-/// The file that stands for a folder of checkpoints, or the path itself.
-std::filesystem::path checkpoint_file(const std::filesystem::path& path);
+
+/// Whether a file holds what was written, as far as its checksum tells.
+enum class Integrity : uint8_t { whole, damaged, unknown };
+/// `unknown` where the metadata have no checksum.
+Integrity integrity_of(const Safetensors& content);
 
 /// What the file has, and back: `file` is for errors. Throws ErrorKind::input when what is found is
-/// no checkpoint.
+/// damaged or no checkpoint.
 Safetensors to_safetensors(Checkpoint checkpoint);
 Checkpoint from_safetensors(Safetensors content, const std::string& file);
 

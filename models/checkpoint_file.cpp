@@ -11,10 +11,12 @@ namespace graphc {
 namespace {
 
 // The keys of the metadata; those of notes begin with kNote.
-constexpr const char *kFormat = "format", *kModel = "model", *kEpoch = "epoch", *kWindow = "window",
-                     *kStep = "step", *kTotal = "total", *kSeed = "seed", *kBest = "best",
-                     *kStalls = "stalls";
-constexpr std::string_view kThisFormat = "graphc checkpoint 1", kNote = "note.";
+constexpr const char *kFormat = "format", *kChecksum = "checksum", *kModel = "model",
+                     *kEpoch = "epoch", *kWindow = "window", *kStep = "step", *kTotal = "total",
+                     *kSeed = "seed", *kBest = "best", *kStalls = "stalls";
+constexpr std::string_view kThisFormat = "graphc checkpoint 2", kNote = "note.";
+/// The format before, without a checksum.
+constexpr std::string_view kUnchecked = "graphc checkpoint 1";
 
 /// Metadata of a checkpoint, read strictly.
 class Metadata {
@@ -77,15 +79,26 @@ Safetensors to_safetensors(Checkpoint checkpoint) {
   }
   for (const auto& [name, note] : checkpoint.notes)
     content.metadata.emplace(std::string(kNote) + name, note);
+  content.metadata.emplace(kChecksum, checksum(content));
   return content;
+}
+
+Integrity integrity_of(const Safetensors& content) {
+  const auto stated = content.metadata.find(kChecksum);
+  if (stated == content.metadata.end()) return Integrity::unknown;
+  return stated->second == checksum(content, kChecksum) ? Integrity::whole : Integrity::damaged;
 }
 
 Checkpoint from_safetensors(Safetensors content, const std::string& file) {
   const Metadata metadata(content.metadata, file);
-  if (metadata.text(kFormat) != kThisFormat) {
-    throw input_error({}, "{}: its format is '{}': wanted '{}'", file,
-                      printable(metadata.text(kFormat)), kThisFormat);
+  const std::string& format = metadata.text(kFormat);
+  if (format != kThisFormat && format != kUnchecked) {
+    throw input_error({}, "{}: its format is '{}': wanted '{}'", file, printable(format),
+                      kThisFormat);
   }
+  if (format == kThisFormat) metadata.text(kChecksum);
+  if (integrity_of(content) == Integrity::damaged)
+    throw input_error({}, "{}: it is damaged: its checksum is not that of what it holds", file);
   Checkpoint checkpoint{.file = file,
                         .model = metadata.text(kModel),
                         .seed = metadata.integer<uint64_t>(kSeed),
@@ -102,16 +115,6 @@ Checkpoint from_safetensors(Safetensors content, const std::string& file) {
     if (key.starts_with(kNote)) checkpoint.notes.emplace(key.substr(kNote.size()), note);
   }
   return checkpoint;
-}
-
-std::filesystem::path checkpoint_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? path / kCheckpointName : path;
-}
-
-Checkpoint read_checkpoint(const std::filesystem::path& path) {
-  const std::filesystem::path file = checkpoint_file(path);
-  return from_safetensors(read_safetensors(file), file.string());
 }
 
 }  // namespace graphc

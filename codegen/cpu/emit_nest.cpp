@@ -325,8 +325,8 @@ class NestEmitter : private LoopEmitter {
   /// that is made for this call is there: the same line again and again costs nothing.
   std::pair<Value*, I64> fetched_later(const ProductValues& product, const Tile& tile) {
     Value* part = b_.CreateMul(product.k, number(kLineBytes));
-    Value* offset = b_.CreateBinaryIntrinsic(
-        llvm::Intrinsic::smin, b_.CreateMul(tile.index, part), b_.CreateSub(product.block, part));
+    Value* offset = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateMul(tile.index, part),
+                                             b_.CreateSub(product.block, part));
     Value* kept = b_.CreateICmpSGT(product.block, number(0));
     Value* panel = panel_of(product, tile.later);
     return {b_.CreateSelect(kept, at(panel, offset), product.panels),

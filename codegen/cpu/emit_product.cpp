@@ -141,11 +141,10 @@ llvm::Function* define_product_loop(CodeModule& kernel, const ProductLoop& loop)
   llvm::LLVMContext& context = kernel.context();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context),
              *number = llvm::Type::getInt64Ty(context);
-  auto* type = llvm::FunctionType::get(
-      llvm::Type::getVoidTy(context),
-      {pointer, number, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context),
-       pointer, number},
-      false);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                       {pointer, number, number, pointer, number, pointer, number,
+                                        llvm::Type::getInt1Ty(context), pointer, number},
+                                       false);
   llvm::Function* function = kernel.define(name, type, false);
   ProductEmitter(kernel, loop, function).emit();
   return function;

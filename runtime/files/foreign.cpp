@@ -43,13 +43,14 @@ Format format_of(std::string_view content, std::string ending) {
     return format == Format::zip && (ending == ".pt" || ending == ".pth") ? Format::pytorch
                                                                           : format;
   }
+  // First of those that a header of some lengths begins like: 640 bytes are "\x80\x02".
+  if (content.size() > 9 && content[8] == '{' && content.substr(4, 4) == "\0\0\0\0"sv)
+    return Format::safetensors;
   // A pickle of protocol 2 to 5; the version of ONNX, then its field `producer_name`.
   if (content.size() > 2 && content[0] == '\x80' && content[1] >= 2 && content[1] <= 5)
     return Format::pytorch;
   if (content.size() > 3 && content[0] == '\x08' && content[1] < 32 && content[2] == '\x12')
     return Format::onnx;
-  if (content.size() > 9 && content[8] == '{' && content.substr(4, 4) == "\0\0\0\0"sv)
-    return Format::safetensors;
   if (ending == ".onnx") return Format::onnx;
   if (ending == ".pt" || ending == ".pth") return Format::pytorch;
   if (ending == ".h5" || ending == ".hdf5") return Format::hdf5;

@@ -28,6 +28,10 @@ Safetensors read_safetensors(const std::filesystem::path& path);
 /// The same from bytes; `file` is the name that errors give.
 Safetensors parse_safetensors(std::string_view bytes, std::string_view file);
 
+/// A hash of all names, types, shapes, bytes and texts, but the text of the key `without`: 32
+/// hexadecimal digits (XXH3, 128 bits). It finds damage; it is no protection from malice.
+std::string checksum(const Safetensors& content, std::string_view without = {});
+
 /// Writes the file in one piece or not at all. Equal content gives equal bytes: arrays lie in the
 /// order of their names. Throws ErrorKind::resource when it cannot be written, ErrorKind::input for
 /// an array named `__metadata__` and for a name or text that is not UTF-8.

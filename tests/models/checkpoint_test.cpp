@@ -116,7 +116,7 @@ TEST(Checkpoint, WhatIsNoneIsAnErrorAndChangesNothing) {
   metadata["total"] = std::string("1\0x", 3);
   EXPECT_THAT(message({.metadata = metadata}), HasSubstr("'total' is a number: found '1"));
   metadata["format"] = "graphc checkpoint 9";
-  EXPECT_THAT(message({.metadata = metadata}), HasSubstr("wanted 'graphc checkpoint 1'"));
+  EXPECT_THAT(message({.metadata = metadata}), HasSubstr("wanted 'graphc checkpoint 2'"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { read_checkpoint(folder.path()); }),
               HasSubstr("checkpoint.safetensors"));
 }

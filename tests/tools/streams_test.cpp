@@ -211,6 +211,7 @@ TEST_F(Streams, NoTextOfOthersSteersTheTerminal) {
   std::string vocabulary = "\xC2\x9B";
   for (char each = 1; each < ' '; ++each) vocabulary += each;
   checkpoint.metadata.at("note.vocabulary") = vocabulary;
+  checkpoint.metadata.at("checksum") = checksum(checkpoint, "checksum");
   write_safetensors(path, checkpoint);
   EXPECT_THAT(bash("graphc generate c --target=reference --temperature=9").out, HasSubstr("\x1b"));
   expect_harmless(on_a_terminal({"generate", path, "--target=reference", "--temperature=9"}));

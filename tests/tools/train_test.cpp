@@ -91,9 +91,10 @@ TEST(GraphcTrain, GoesOnFromItsCheckpointAndDrawsText) {
   EXPECT_EQ(train("pieces", "--resume --seed 6").code, 2);
   ran = train("pieces", "--max-steps 3");
   EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err,
-              HasSubstr("pieces/checkpoint.safetensors is a checkpoint of step 9: --resume "
-                        "goes on from it; remove it to begin anew"));
+  EXPECT_THAT(
+      ran.err,
+      HasSubstr("pieces/checkpoint.safetensors is a checkpoint of step 9: --resume "
+                "goes on from it; remove it and 1 more (checkpoint.8.safetensors) to begin anew"));
   EXPECT_TRUE(file("straight") == file("pieces"));
   EXPECT_EQ(graphc("generate " + text).code, 3);
   EXPECT_EQ(graphc("generate " + (folder.path() / "nowhere").string()).code, 3);
@@ -118,6 +119,7 @@ TEST(GraphcTrain, ACheckpointThatIsOfNoModelIsAnErrorOfTheFile) {
         {" ", "it names no model"}}) {
     Safetensors content = read_safetensors(made + "/checkpoint.safetensors");
     content.metadata["model"] = model;
+    content.metadata["checksum"] = checksum(content, "checksum");
     const std::string path = (folder.path() / "changed.safetensors").string();
     write_safetensors(path, content);
     const Ran ran = graphc("generate --target=reference " + path);

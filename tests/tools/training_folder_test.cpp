@@ -107,7 +107,7 @@ TEST_F(TrainingFolder, OnlyTheCheckpointIsLeftInIt) {
 TEST_F(TrainingFolder, OneTrainingAtATimeHasIt) {
   const Ran ran = run_bash(
       "endless='graphc train lstm-layer hidden=3 steps=2 batch=2 --target=reference "
-      "--epochs 1000000 --checkpoint c --checkpoint-every 1'\n"
+      "--epochs 1000000 --checkpoint c --checkpoint-every 1 --keep 1'\n"
       "$endless --log log 2> /dev/null & first=$!\n"
       "while ! [ -s c/checkpoint.safetensors ]; do sleep 0.05; done\n"
       "$endless 2> second; echo $?\n"

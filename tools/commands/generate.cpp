@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "models/checkpoint.h"
+#include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/signals.h"
@@ -22,6 +23,7 @@ struct GenerateCommand {
 int generate(GenerateCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
   const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
+  warn_of_damage(checkpoint);
   const auto program = program_of(checkpoint, /*parameters_only=*/true);
   // How its own loops are compiled is nothing to somebody who wants a text.
   options.session.announce = [](const std::string&) {};

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/utf8.h"
-#include "models/checkpoint.h"
+#include "models/checkpoint_folder.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "runtime/files/file_lock.h"
@@ -18,13 +18,16 @@
 namespace graphc::commands {
 namespace {
 
+/// The newest, and one in case that it gets damaged.
+constexpr int64_t kKeptCheckpoints = 2;
+
 struct TrainCommand {
   std::string model, data, init, log, checkpoint;
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
   GivenOptions given;
-  std::optional<int64_t> epochs;
+  std::optional<int64_t> epochs, keep;
   std::optional<uint64_t> seed;
   bool resume = false;
   int64_t max_steps = 0;
@@ -45,41 +48,42 @@ void check_compile_options(TrainCommand& options) {
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 
-/// Where the folder's checkpoint is or will be.
-std::filesystem::path file_in(const std::string& folder) {
-  return std::filesystem::path(folder) / kCheckpointName;
-}
-
 /// Training that begins anew would lose what the folder has.
 void check_nothing_is_replaced(const TrainCommand& options) {
   if (options.checkpoint.empty() || options.resume) return;
-  const std::filesystem::path file = file_in(options.checkpoint);
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return;
+  const std::vector<std::filesystem::path> files = checkpoint_files(options.checkpoint);
+  if (files.empty()) return;
   std::string what = "a file";
   try {
-    what = fmt::format("a checkpoint of step {}", read_checkpoint(file).position.step);
+    what = fmt::format("a checkpoint of step {}", read_checkpoint(files[0]).position.step);
   } catch (const Error&) {
     // Whatever it is, somebody may want it.
   }
-  throw usage_error("{} is {}: --resume goes on from it; remove it to begin anew", file.string(),
-                    what);
+  const std::string others = files.size() == 1 ? ""
+                                               : fmt::format(" and {} more ({})", files.size() - 1,
+                                                             files.back().filename().string());
+  throw usage_error("{} is {}: --resume goes on from it; remove it{} to begin anew",
+                    files[0].string(), what, others);
 }
 
 /// Goes on from the checkpoint in the folder, if there is one: its seed is the session's, its
 /// position where training begins. What it holds is given to the session later.
-std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, const std::string& model) {
+std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, CheckpointFolder& folder,
+                                               const std::string& model) {
   if (!options.resume) return {};
-  const std::filesystem::path file = file_in(options.checkpoint);
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) {
+  std::optional<Checkpoint> found = folder.resume();
+  if (!found) {
     write_message(fmt::format("nothing to resume in '{}': training starts anew",
                               printable_message(options.checkpoint)));
     return {};
   }
-  Checkpoint checkpoint = read_checkpoint(file);
+  const Checkpoint& checkpoint = *found;
+  for (const PassedOver& damaged : checkpoint.passed_over) {
+    write_message(printable_message(
+        fmt::format("{}; it is '{}' now", damaged.fault, damaged.file.filename().string())));
+  }
   if (checkpoint.model != model) {
-    throw input_error({}, "{}: a checkpoint of '{}': wanted '{}'", file.string(),
+    throw input_error({}, "{}: a checkpoint of '{}': wanted '{}'", checkpoint.file.string(),
                       printable(checkpoint.model), model);
   }
   if (options.seed && *options.seed != checkpoint.seed) {
@@ -90,7 +94,7 @@ std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, const std:
   options.train.notes = checkpoint.notes;
   write_message(fmt::format("resumed after step {}{}", checkpoint.position.step,
                             options.init.empty() ? "" : "; --init is not read"));
-  return checkpoint;
+  return found;
 }
 
 /// Options that mean nothing without another.
@@ -101,6 +105,7 @@ void check_companions(const TrainCommand& options) {
   if (options.resume) throw usage_error("--resume wants --checkpoint with the folder");
   if (options.train.save_every > 0)
     throw usage_error("--checkpoint-every wants --checkpoint with the folder");
+  if (options.keep) throw usage_error("--keep wants --checkpoint with the folder");
 }
 
 /// Makes the folder of the checkpoint, and keeps other trainings out of it: the last to save would
@@ -117,11 +122,11 @@ std::unique_ptr<FileLock> take_folder(const TrainCommand& options) {
 }
 
 /// Has training write its checkpoint to the folder.
-void save_to_folder(TrainCommand& options, Program& program, Session& session,
-                    const std::string& model) {
+void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& program,
+                    Session& session, const std::string& model) {
   if (options.checkpoint.empty()) return;
   options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
-    write_checkpoint(file_in(options.checkpoint), program, session, model, position, notes);
+    folder.save(program, session, model, position, notes);
   };
 }
 
@@ -131,14 +136,15 @@ int train(TrainCommand& options) {
   check_is_model(options.model);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
-  const std::unique_ptr<FileLock> folder = take_folder(options);
+  const std::unique_ptr<FileLock> lock = take_folder(options);
   check_nothing_is_replaced(options);
   options.session.seed = options.seed.value_or(0);
-  const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, model);
+  CheckpointFolder folder(options.checkpoint, options.keep.value_or(kKeptCheckpoints));
+  const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, folder, model);
   Session session(program->model(), options.session);
   if (checkpoint) restore(*checkpoint, *program, session);
   if (!options.init.empty() && !checkpoint) session.load(options.init);
-  save_to_folder(options, *program, session, model);
+  save_to_folder(options, folder, *program, session, model);
   // What an earlier run logged of this training stays.
   Log log(options.log, options.resume);
   Progress progress;
@@ -183,7 +189,10 @@ void add_train(CLI::App& app, Action& action) {
       "a folder to keep where training stands: after epochs, at the end, when stopped");
   verb->add_option("--checkpoint-every", options->train.save_every, "and every so many steps")
       ->check(whole_number(1));
-  verb->add_flag("--resume", options->resume, "go on from the checkpoint, if there is one");
+  verb->add_option("--keep", options->keep, "so many checkpoints, the newest; 2 if absent")
+      ->check(whole_number(1));
+  verb->add_flag("--resume", options->resume,
+                 "go on from the newest checkpoint that is whole, if there is one");
   verb->add_option("--sample", options->train.sample,
                    "draw so many characters, or words, after every epoch")
       ->check(whole_number(1));

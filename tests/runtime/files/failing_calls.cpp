@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +26,29 @@ struct Running {
 };
 Running running;
 
+/// The call at which the process is killed, and how many there were.
+struct Killing {
+  int index = -1;
+  bool after = false;
+  int seen = 0;
+};
+Killing killing;
+
+/// A call that may be the one, from its beginning to its end.
+class Deadly {
+ public:
+  Deadly() : is_it_(killing.index >= 0 && killing.seen++ == killing.index) {
+    if (is_it_ && !killing.after) raise(SIGKILL);
+  }
+  ~Deadly() {
+    if (is_it_) raise(SIGKILL);
+  }
+  bool is_it() const { return is_it_; }
+
+ private:
+  bool is_it_;
+};
+
 bool fails(Call call) {
   if (!running.on || call != running.script.failing) return false;
   if (running.seen++ != running.script.index) return false;
@@ -41,9 +65,12 @@ int __real_open(const char* path, int flags, ...);
 ssize_t __real_write(int file, const void* data, size_t size);
 int __real_close(int file);
 int __real_rename(const char* from, const char* to);
+int __real_link(const char* from, const char* to);
+int __real_unlink(const char* path);
 
 int __wrap_open(const char* path, int flags, ...) {
   using namespace graphc::testing;
+  const Deadly deadly;
   va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
@@ -53,17 +80,21 @@ int __wrap_open(const char* path, int flags, ...) {
 
 ssize_t __wrap_write(int file, const void* data, size_t size) {
   using namespace graphc::testing;
+  const Deadly deadly;
+  if (deadly.is_it()) size /= 2;
   if (fails(Call::write)) return running.script.error == 0 ? 0 : -1;
   return __real_write(file, data, running.on ? std::min(size, running.script.most) : size);
 }
 
 int __wrap_fsync(int) {
   using namespace graphc::testing;
+  const Deadly deadly;
   return fails(Call::fsync) ? -1 : 0;  // nothing here outlives the machine
 }
 
 int __wrap_close(int file) {
   using namespace graphc::testing;
+  const Deadly deadly;
   const bool failing = fails(Call::close);
   const int error = errno;
   const int result = __real_close(file);  // closed all the same, as Linux does
@@ -74,11 +105,28 @@ int __wrap_close(int file) {
 
 int __wrap_rename(const char* from, const char* to) {
   using namespace graphc::testing;
+  const Deadly deadly;
   return fails(Call::rename) ? -1 : __real_rename(from, to);
+}
+
+int __wrap_link(const char* from, const char* to) {
+  const graphc::testing::Deadly deadly;
+  return __real_link(from, to);
+}
+
+int __wrap_unlink(const char* path) {
+  const graphc::testing::Deadly deadly;
+  return __real_unlink(path);
 }
 }
 
 namespace graphc::testing {
+
+void killed_at_call(int index, bool after, const std::function<void()>& work) {
+  killing = {.index = index, .after = after};
+  work();
+  killing = {};
+}
 
 std::string save_under(const Saving& saving, const std::string& path, const Script& wanted) {
   std::string message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving while calls of the system fail. An executable with this source is linked with
-// --wrap=open,--wrap=write,--wrap=fsync,--wrap=close,--wrap=rename.
+// --wrap=open,--wrap=write,--wrap=fsync,--wrap=close,--wrap=rename,--wrap=link,--wrap=unlink.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,11 @@
 namespace graphc::testing {
 
 enum class Call { open, write, fsync, close, rename };
+
+/// Does `work` and is killed, as by SIGKILL, where it has made so many of these calls, of any kind:
+/// before that call does anything or, with `after`, when it has been done; a write then has taken
+/// half. Never returns if there are so many.
+void killed_at_call(int index, bool after, const std::function<void()>& work);
 
 /// What the calls do while something is saved.
 struct Script {

@@ -65,6 +65,21 @@ TEST(ForeignFiles, AreRecognisedAndAnsweredInOneLine) {
   }
 }
 
+/// The length of the header comes first: 640 is what a pickle begins with, 896 and others too.
+TEST(ForeignFiles, ArraysAreToldByMoreThanTheLengthOfTheirHeader) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "x.safetensors";
+  int pickles = 0;
+  for (size_t length = 400; length < 1600; length += 8) {
+    const Safetensors wanted{{{"x", Literal::filled({DType::f32, {2}}, 3)}},
+                             {{"note", std::string(length, 'n')}}};
+    write_safetensors(path, wanted);
+    pickles += read_file(path)[0] == '\x80';
+    EXPECT_TRUE(read_safetensors(path) == wanted) << length;
+  }
+  EXPECT_GE(pickles, 4);
+}
+
 TEST(ForeignFiles, OursAreLeftToTheirReaders) {
   const TemporaryFolder folder;
   const Literal x = Literal::filled({DType::f32, {2}}, 3);
