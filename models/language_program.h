@@ -3,7 +3,8 @@
 // and text. What differs from model to model is below `protected`.
 #pragma once
 
-#include <memory>
+#include <cmath>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>

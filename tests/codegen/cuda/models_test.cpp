@@ -78,8 +78,6 @@ std::vector<Small> small_models() {
         "unmerged-norm=true"}},
       {"wikitext2-lm",
        {"hidden=5", "steps=3", "batch=4", "vocabulary=19", "tied=true", "clip=0.25"}},
-      {"wikitext2-lm",
-       {"config=pytorch", "hidden=6", "layers=2", "steps=3", "batch=4", "vocabulary=17"}},
       {"word-lm", {"hidden=4", "steps=3", "batch=2", "vocabulary=11"}},
       {"char-lm", {"hidden=6", "layers=2", "steps=4", "batch=3", "vocabulary=17", "keep=0.5"}},
   };
