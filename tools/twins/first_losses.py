@@ -64,6 +64,9 @@ class Run:
 
     def __init__(self, options, model, words, steps):
         self.options, self.model, self.words, self.steps = options, model, words, steps
+        for word in words:
+            if "=" not in word:
+                raise ValueError(f"wanted NAME=VALUE: found '{word}'")
         self.parameters = dict(word.split("=", 1) for word in words)
         if keep_of(model, self.parameters) != 1:
             raise ValueError(f"{model}: wanted keep=1, without dropout")
@@ -96,23 +99,29 @@ class Run:
         return found, json.loads(theirs.read_text(encoding="utf-8"))["losses"]
 
 
+def verdict(ours, theirs, limit):
+    """The largest relative difference in words, and whether it is within the limit."""
+    apart = [abs(a / b - 1) for a, b in zip(ours, theirs)]
+    for step, difference in enumerate(apart, 1):
+        if difference != difference:
+            return f"one of the losses of step {step} is no number: FAILED", False
+    worst = max(apart)
+    within = worst <= limit
+    text = f"{len(apart)} losses agree to {worst:.2e} (step {apart.index(worst) + 1})"
+    return f"{text}, limit {limit:.0e}{'' if within else ': FAILED'}", within
+
+
 def compare(options, run, limit, python, programs):
-    """Prints the losses and their largest relative difference; whether that is within the limit."""
+    """Prints the losses and how far they are apart; whether that is within the limit."""
     with tempfile.TemporaryDirectory(prefix="graphc-losses.") as folder:
         ours, theirs = run.losses(python, programs, pathlib.Path(folder))
     if len(ours) != run.steps or len(theirs) != run.steps:
         raise Failed(f"{len(ours)} and {len(theirs)} losses of {run.steps} steps")
-    apart = [abs(a / b - 1) for a, b in zip(ours, theirs)]
     if options.verbose:
-        for step, (a, b, difference) in enumerate(zip(ours, theirs, apart), 1):
-            print(f"{step:5} {a:.7f} {b:.7f} {difference:.2e}")
-    worst = max(range(run.steps), key=lambda index: apart[index])
-    within = all(difference <= limit for difference in apart)  # NaN is not
-    print(
-        f"{run.model} {' '.join(run.words)}: {run.steps} losses agree to {apart[worst]:.2e}"
-        f" (step {worst + 1}), limit {limit:.0e}{'' if within else ': FAILED'}",
-        flush=True,
-    )
+        for step, (a, b) in enumerate(zip(ours, theirs), 1):
+            print(f"{step:5} {a:.7f} {b:.7f} {abs(a / b - 1):.2e}")
+    text, within = verdict(ours, theirs, limit)
+    print(f"{run.model} {' '.join(run.words)}: {text}", flush=True)
     return within
 
 
@@ -132,6 +141,8 @@ def parse_options():
         found.error("--data is wanted, or GRAPHC_DATA set to the folder of the corpora")
     if options.data is not None and options.model is None:
         found.error("--data wants a model")
+    if options.steps is not None and options.steps < 1:
+        found.error(f"--steps: wanted a number above 0: found {options.steps}")
     return options
 
 
