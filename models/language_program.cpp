@@ -112,8 +112,17 @@ LanguageCorpus LanguageProgram::read(const std::optional<std::filesystem::path>&
   return corpus;
 }
 
-Windows LanguageProgram::test_windows(const LanguageCorpus& corpus) const {
-  return setup_.tests_by_word ? Windows(corpus.test, 1, 1) : windows(corpus.test);
+Windows LanguageProgram::windows(const LanguageCorpus& corpus, std::string_view split) const {
+  if (split == "test" && setup_.tests_by_word) return Windows(corpus.test, 1, 1);
+  const std::vector<int32_t>& stream = split == "train"   ? corpus.train
+                                       : split == "valid" ? corpus.valid
+                                                          : corpus.test;
+  try {
+    return Windows(stream, sizes().batch, sizes().steps);
+  } catch (Error& error) {
+    error.note(fmt::format("split '{}': wanted more text, or less of batch or steps", split));
+    throw;
+  }
 }
 
 double LanguageProgram::mean_nats(Session& session, const std::string& graph,
@@ -145,9 +154,9 @@ std::string LanguageProgram::sample(Session& session, const TrainOptions& option
 void LanguageProgram::train(Session& session, const TrainOptions& options) const {
   const LanguageCorpus corpus = read(options.data, options.notes);
   const Notes notes{{"vocabulary", corpus.vocabulary}};
-  const Windows train = windows(corpus.train), valid = windows(corpus.valid);
+  const Windows train = windows(corpus, "train"), valid = windows(corpus, "valid");
   std::optional<Windows> held_back;
-  if (!corpus.test.empty()) held_back = test_windows(corpus);
+  if (!corpus.test.empty()) held_back = windows(corpus, "test");
   const Type type{DType::i32, {train.steps(), train.batch()}};
   session.compile("train", {type, type, {DType::f32, {}}});
 
@@ -188,11 +197,9 @@ std::vector<Metric> LanguageProgram::evaluate(Session& session,
                 fmt::format("{} has no split '{}': there are train, valid{}", setup_.name,
                             options.split, tests ? ", test" : ""));
   }
-  const bool test = options.split == "test";
-  const Windows windows =
-      test ? test_windows(corpus)
-           : this->windows(options.split == "train" ? corpus.train : corpus.valid);
-  const double loss = mean_nats(session, test ? test_graph() : "forward", windows);
+  const Windows windows = this->windows(corpus, options.split);
+  const double loss =
+      mean_nats(session, options.split == "test" ? test_graph() : "forward", windows);
   const int64_t count = windows.count() * windows.steps() * windows.batch();
   return {
       {"perplexity", std::exp(loss)}, {"loss", loss}, {std::string(setup_.unit), double(count)}};

@@ -91,10 +91,8 @@ class LanguageProgram : public Program {
  private:
   /// The corpus, which is the one the notes are of if there are any.
   LanguageCorpus read(const std::optional<std::filesystem::path>& data, const Notes& notes) const;
-  Windows windows(const std::vector<int32_t>& stream) const {
-    return Windows(stream, sizes().batch, sizes().steps);
-  }
-  Windows test_windows(const LanguageCorpus& corpus) const;
+  /// The windows of split train, valid or test.
+  Windows windows(const LanguageCorpus& corpus, std::string_view split) const;
   const char* test_graph() const { return setup_.tests_by_word ? "test" : "forward"; }
   double elements(const Windows& windows) const {
     return elements_of(setup_.summed, windows.steps(), windows.batch());
