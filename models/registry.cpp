@@ -5,6 +5,7 @@
 
 #include "ir/spelling.h"
 #include "models/char_lm.h"
+#include "models/char_lstm.h"
 #include "models/lstm_layer.h"
 #include "models/ptb_lm.h"
 #include "models/wikitext2_lm.h"
@@ -14,7 +15,8 @@ namespace graphc {
 namespace {
 
 constexpr std::array kModels{
-    &lstm_layer_model, &ptb_lm_model, &wikitext2_lm_model, &char_lm_model, &word_lm_model,
+    &lstm_layer_model, &ptb_lm_model,  &wikitext2_lm_model,
+    &char_lm_model,    &char_lstm_model, &word_lm_model,
 };
 
 }  // namespace

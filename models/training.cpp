@@ -31,10 +31,11 @@ void Training::begin_epoch(int64_t steps) {
   began_ = steady_seconds();
 }
 
-void Training::step(double loss, int64_t words, std::optional<double> learning_rate) {
+void Training::step(double loss, int64_t words, std::optional<double> learning_rate,
+                    double weight) {
   ++at_.step;
   ++at_.window;
-  at_.total += loss;
+  at_.total += weight * loss;
   learning_rate_ = learning_rate;
   words_ += words;
   if (words_ > 0) words_per_s_ = double(words_) / (steady_seconds() - began_);
@@ -72,6 +73,24 @@ void Training::end_epoch(std::optional<double> train_perplexity,
     evaluation.valid_perplexity = valid_perplexity;
     options_.report(evaluation);
   }
+  next_epoch(std::move(sample));
+}
+
+void Training::end_epoch_with(std::vector<Metric> train, std::vector<Metric> evaluation,
+                              std::string sample) {
+  TrainEvent now = event("epoch");
+  now.metrics = std::move(train);
+  if (options_.report) options_.report(now);
+  if (options_.report && !evaluation.empty()) {
+    now.event = "evaluation";
+    now.words_per_s.reset();
+    now.metrics = std::move(evaluation);
+    options_.report(now);
+  }
+  next_epoch(std::move(sample));
+}
+
+void Training::next_epoch(std::string sample) {
   if (options_.report && !sample.empty()) {
     TrainEvent drawn = event("sample");
     drawn.text = std::move(sample);
@@ -83,16 +102,27 @@ void Training::end_epoch(std::optional<double> train_perplexity,
   if (goes_on()) save();
 }
 
-void Training::end(std::optional<double> test_perplexity) {
-  save();
-  if (!options_.report) return;
+TrainEvent Training::last_event() const {
   TrainEvent now = event("end");
   // Past the last epoch there is none: the event is the last one's.
   now.epoch = std::max<int64_t>(0, std::min(at_.epoch, epochs_ - 1));
   now.words_per_s.reset();
   now.learning_rate.reset();
+  return now;
+}
+
+void Training::end(std::optional<double> test_perplexity) {
+  save();
+  TrainEvent now = last_event();
   now.test_perplexity = test_perplexity;
-  options_.report(now);
+  if (options_.report) options_.report(now);
+}
+
+void Training::end_with(std::vector<Metric> test) {
+  save();
+  TrainEvent now = last_event();
+  now.metrics = std::move(test);
+  if (options_.report) options_.report(now);
 }
 
 }  // namespace graphc

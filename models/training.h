@@ -40,19 +40,29 @@ class Training {
   /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
   void begin_epoch(int64_t steps);
   /// After a step that predicted `words` elements at `loss` nats each. Throws ErrorKind::check when
-  /// the loss is not finite.
-  void step(double loss, int64_t words, std::optional<double> learning_rate = {});
+  /// the loss is not finite. position().total counts the loss `weight` times: where steps predict
+  /// different numbers of elements, these.
+  void step(double loss, int64_t words, std::optional<double> learning_rate = {},
+            double weight = 1);
   /// Takes in a loss on validation data, before the end of its epoch: position().best and stalls.
   void validated(double loss);
   /// After the epoch's last step.
   void end_epoch(std::optional<double> train_perplexity, std::optional<double> valid_perplexity,
                  std::string sample = {});
+  /// The same for a model with other figures than perplexities.
+  void end_epoch_with(std::vector<Metric> train, std::vector<Metric> evaluation,
+                      std::string sample = {});
   /// After the last epoch.
   void end(std::optional<double> test_perplexity);
+  void end_with(std::vector<Metric> test);
 
  private:
   bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
+  /// Reports the sample, if there is one, and begins the next epoch.
+  void next_epoch(std::string sample);
+  /// The last event but what it tells.
+  TrainEvent last_event() const;
   void save();
 
   const TrainOptions& options_;
