@@ -8,6 +8,7 @@
 #include "models/char_lstm.h"
 #include "models/lstm_layer.h"
 #include "models/ptb_lm.h"
+#include "models/rnn_variants.h"
 #include "models/wikitext2_lm.h"
 #include "models/word_lm.h"
 
@@ -15,8 +16,8 @@ namespace graphc {
 namespace {
 
 constexpr std::array kModels{
-    &lstm_layer_model, &ptb_lm_model,  &wikitext2_lm_model,
-    &char_lm_model,    &char_lstm_model, &word_lm_model,
+    &lstm_layer_model, &ptb_lm_model,    &wikitext2_lm_model, &char_lm_model,
+    &word_lm_model,    &char_lstm_model, &rnn_variants_model,
 };
 
 }  // namespace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 12AX task: sequences with a memory in a memory (O'Reilly and Frank 2006), as RETURNN's
+// Task12AXDataset draws and labels them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor.h"
+
+namespace graphc {
+
+/// The inputs; a symbol is its place in this list.
+inline constexpr std::string_view k12AxSymbols = "123ABCXYZ";
+
+/// The label of every symbol, 0 for L and 1 for R: R for an X when the last digit (1 or 2) is 1 and
+/// the last letter since the last X or Y is A, and for a Y when they are 2 and B. 3, C and Z are
+/// ignored.
+std::vector<int32_t> labels_12ax(std::string_view symbols);
+
+/// A sequence of 10 to 100 symbols, every length as likely, in which some R come: AX and BY are
+/// frequent.
+std::string sequence_12ax(uint64_t seed);
+
+/// A part of a sequence, with its labels as in the whole.
+struct Chunk12Ax {
+  std::string symbols;
+  std::vector<int32_t> labels;
+};
+/// The chunks of `count` sequences: they begin every `step` symbols and have up to `size` of them;
+/// the last chunk of a sequence is the first that reaches its end.
+std::vector<Chunk12Ax> chunks_12ax(int64_t count, int64_t size, int64_t step, uint64_t seed);
+
+/// Chunks as inputs of a graph: one-hot symbols f32[steps, batch, 9], lengths i32[batch] and labels
+/// i32[steps, batch], with zeros behind the end of a row and rows of length 0 after the last chunk.
+std::vector<Tensor> batch_12ax(std::span<const Chunk12Ax> chunks, int64_t steps, int64_t batch);
+
+}  // namespace graphc

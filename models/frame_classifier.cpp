@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// rnn-variants task=returnn: a class for every frame of chunks of different lengths.
+#include <algorithm>
+#include <numeric>
+
+#include "frontend/graphc.h"
+#include "models/batch_training.h"
+#include "models/data/task_12ax.h"
+#include "models/random_inputs.h"
+#include "models/rnn_variants.h"
+
+namespace graphc {
+namespace {
+
+constexpr int64_t kSymbols = int64_t(k12AxSymbols.size()), kClasses = 2;
+constexpr int64_t kMostFrames = 2000;  ///< of a batch, padding included
+
+class FrameClassifier : public Program {
+ public:
+  explicit FrameClassifier(const Parameters& parameters)
+      : hidden_(parameters.integer("hidden")),
+        count_(parameters.layers()),
+        steps_(parameters.integer("steps")),
+        batch_(std::clamp<int64_t>(kMostFrames / steps_, 1, parameters.integer("batch"))),
+        sequences_(parameters.integer("sequences")),
+        rate_(parameters.number("learning-rate")),
+        model_("frame_classifier"),
+        layers_(model_, "lstm", int(count_), kSymbols, hidden_),
+        out_(model_, "out", 2 * hidden_, kClasses) {
+    model_.graph("train", Mode::training, [this](Inputs& in) {
+      Value loss = evaluation(in).values[0];
+      minimize(loss, model_.params(), Adam{.rate = rate_});
+      return loss;
+    });
+    model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
+  }
+
+  Model& model() override { return model_; }
+
+  Extents extents(std::string_view) const override {
+    return {{"steps", steps_}, {"batch", batch_}};
+  }
+
+  std::vector<Tensor> random_inputs(std::string_view, uint64_t seed) const override {
+    std::vector<Chunk12Ax> chunks = chunks_12ax(batch_, steps_, half(), seed);
+    chunks.resize(size_t(batch_));
+    return batch_12ax(chunks, steps_, batch_);
+  }
+
+  /// Frames of a batch without padding.
+  Work work() const override {
+    const double h = double(hidden_), frames = double(steps_ * batch_);
+    const double first = frames * 2 * 2 * double(kSymbols) * 4 * h;
+    const double others = frames * double(count_ - 1) * 2 * 2 * 2 * h * 4 * h;
+    const double recurrent = frames * double(count_) * 2 * 2 * h * 4 * h;
+    const double rest = others + recurrent + frames * 2 * 2 * h * double(kClasses);
+    return {.examples = batch_,
+            .words = steps_ * batch_,
+            .unit = "frames",
+            .forward_flop = first + rest,
+            .train_flop = 2 * first + 3 * rest};
+  }
+
+  void train(Session& session, const TrainOptions& options) const override {
+    refuse_data("rnn-variants", options.data);
+    if (options.sample > 0) generate(session, {});  // refuses: there is no text here
+    const uint64_t seed = session.options().seed;
+    const auto figures = [&] { return figures_of(session, "valid"); };
+    train_on_batches(
+        session, options,
+        {.epoch = [this, seed](int64_t epoch) { return drawn(SplitMix(seed)() + uint64_t(epoch)); },
+         .epochs = 10,
+         .unit = "frames",
+         .validate = [&] { return prefixed("valid_", figures()); }});
+  }
+
+  std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override {
+    refuse_data("rnn-variants", options.data);
+    return figures_of(session, options.split);
+  }
+
+ private:
+  /// Chunks begin every half chunk.
+  int64_t half() const { return std::max<int64_t>(1, steps_ / 2); }
+
+  /// The loss and the share of right frames, means over the frames that rows have.
+  Results evaluation(Inputs& in) const {
+    Value x = in("x", f32, {"steps", "batch", kSymbols});
+    Value lengths = in("lengths", i32, {"batch"}), labels = in("labels", i32, {"steps", "batch"});
+    Value logits = out_(layers_(x, {.lengths = lengths}));
+    Value right = cast(equal(argmax(logits, 2), labels), f32);
+    return {{"loss", mean_over_steps(cross_entropy(logits, labels), lengths)},
+            {"accuracy", mean_over_steps(right, lengths)}};
+  }
+
+  /// The batches of an epoch, all of one shape: the last one has rows without frames.
+  Batches drawn(uint64_t seed) const {
+    const auto chunks =
+        std::make_shared<std::vector<Chunk12Ax>>(chunks_12ax(sequences_, steps_, half(), seed));
+    Batches batches;
+    const auto part = [chunks, batch = size_t(batch_)](int64_t index) {
+      const std::span<const Chunk12Ax> rest = std::span(*chunks).subspan(size_t(index) * batch);
+      return rest.first(std::min(rest.size(), batch));
+    };
+    const int64_t count = (int64_t(chunks->size()) + batch_ - 1) / batch_;
+    for (int64_t i = 0; i < count; ++i) {
+      batches.elements.push_back(0);
+      for (const Chunk12Ax& chunk : part(i))
+        batches.elements.back() += int64_t(chunk.labels.size());
+    }
+    batches.inputs = [this, part](int64_t index) {
+      return batch_12ax(part(index), steps_, batch_);
+    };
+    return batches;
+  }
+
+  /// Of as many sequences as an epoch has, drawn for the part alone.
+  std::vector<Metric> figures_of(Session& session, const std::string& part) const {
+    const bool test = part == "test";
+    if (!test && part != "valid") {
+      throw Error(ErrorKind::usage, {},
+                  fmt::format("rnn-variants: there is no part '{}': wanted valid or test", part));
+    }
+    const uint64_t seed = SplitMix(session.options().seed)() - (test ? 2 : 1);
+    return mean_results(session, "forward", drawn(seed), {"loss", "accuracy"});
+  }
+
+  int64_t hidden_, count_, steps_, batch_, sequences_;
+  double rate_;
+  Model model_;
+  Stacked<Bidirectional<Lstm>> layers_;
+  Linear out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> make_frame_classifier(const Parameters& parameters) {
+  return std::make_unique<FrameClassifier>(parameters);
+}
+
+}  // namespace graphc
