@@ -23,7 +23,7 @@ class FrameClassifier : public Program {
         steps_(parameters.integer("steps")),
         batch_(std::clamp<int64_t>(kMostFrames / steps_, 1, parameters.integer("batch"))),
         sequences_(parameters.integer("sequences")),
-        rate_(parameters.number("learning-rate")),
+        rate_(positive_rate(parameters)),
         model_("frame_classifier"),
         layers_(model_, "lstm", int(count_), kSymbols, hidden_),
         out_(model_, "out", 2 * hidden_, kClasses) {

@@ -7,7 +7,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::array<ParameterRecord, 8> kRnnVariantsParameters{{
+constexpr std::array<ParameterRecord, 9> kRnnVariantsParameters{{
     {"task", "layer", "layer, returnn or classification; the others follow it"},
     {"cell", "", "of task=layer, as lstm-layer has them"},
     {"hidden", "", "units of a layer, and of each direction"},
@@ -15,17 +15,18 @@ constexpr std::array<ParameterRecord, 8> kRnnVariantsParameters{{
     {"steps", "", "time steps; of task=returnn those of a chunk"},
     {"batch", "", "sequences or chunks of a batch, at most"},
     {"sequences", "", "of task=returnn those of an epoch; of task=classification all"},
+    {"keep", "", "of task=classification: probability that dropout keeps what goes up a layer"},
     {"learning-rate", "", "of SGD for task=layer, always 0.01; of Adam for the others"},
 }};
 
 struct VariantTask {
   std::string_view name;
-  const char *cell, *hidden, *layers, *steps, *batch, *sequences, *rate;
+  const char *cell, *hidden, *layers, *steps, *batch, *sequences, *keep, *rate;
 };
 constexpr std::array<VariantTask, 3> kVariantTasks{{
-    {"layer", "lstm", "512", "1", "30", "128", "0", "0.01"},
-    {"returnn", "lstm", "500", "5", "50", "40", "500", "0.01"},
-    {"classification", "lstm", "64", "2", "10", "64", "10000", "0.001"},
+    {"layer", "lstm", "512", "1", "30", "128", "0", "1", "0.01"},
+    {"returnn", "lstm", "500", "5", "50", "40", "500", "1", "0.01"},
+    {"classification", "lstm", "64", "2", "10", "64", "10000", "0.8", "0.001"},
 }};
 
 /// Throws ErrorKind::usage unless the parameter, which the task has no use for, is its default.
@@ -48,13 +49,16 @@ std::unique_ptr<Program> make_variant(Parameters& parameters) {
   parameters.set_default("steps", task.steps);
   parameters.set_default("batch", task.batch);
   parameters.set_default("sequences", task.sequences);
+  parameters.set_default("keep", task.keep);
   parameters.set_default("learning-rate", task.rate);
   if (index > 0) {
     expect_default(parameters, task, "cell", task.cell);
+    if (index == 1) expect_default(parameters, task, "keep", task.keep);
     return index == 1 ? make_frame_classifier(parameters) : make_sequence_classifier(parameters);
   }
   for (const auto& [name, only] : {std::pair{"layers", task.layers},
                                    {"sequences", task.sequences},
+                                   {"keep", task.keep},
                                    {"learning-rate", task.rate}})
     expect_default(parameters, task, name, only);
   std::vector<std::string> assignments;
@@ -64,6 +68,13 @@ std::unique_ptr<Program> make_variant(Parameters& parameters) {
 }
 
 }  // namespace
+
+double positive_rate(const Parameters& parameters) {
+  const double rate = parameters.number("learning-rate");
+  if (rate > 0) return rate;
+  throw Error(ErrorKind::usage, {},
+              fmt::format("rnn-variants: parameter 'learning-rate' is above 0: found '{}'", rate));
+}
 
 constinit const ModelRecord rnn_variants_model{
     .name = "rnn-variants",

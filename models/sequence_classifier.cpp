@@ -22,9 +22,9 @@ class SequenceClassifier : public Program {
         steps_(parameters.integer("steps")),
         batch_(parameters.integer("batch")),
         sequences_(parameters.integer("sequences", 100)),
-        rate_(parameters.number("learning-rate")),
+        rate_(positive_rate(parameters)),
         model_("sequence_classifier"),
-        layers_(model_, "lstm", int(count_), 2, hidden_, {.rate = 0.2}),
+        layers_(model_, "lstm", int(count_), 2, hidden_, {.keep = keep_of(parameters)}),
         out_(model_, "out", hidden_, 1) {
     model_.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = evaluation(in).values[0];
@@ -87,6 +87,13 @@ class SequenceClassifier : public Program {
   }
 
  private:
+  static double keep_of(const Parameters& parameters) {
+    const double keep = parameters.number("keep");
+    if (keep > 0 && keep <= 1) return keep;
+    throw Error(ErrorKind::usage, {},
+                fmt::format("rnn-variants: parameter 'keep' is in (0, 1]: found '{}'", keep));
+  }
+
   /// The loss and the share of right classes.
   Results evaluation(Inputs& in) const {
     Value x = in("x", f32, {"steps", "batch", 2}), y = in("y", f32, {"batch", 1});

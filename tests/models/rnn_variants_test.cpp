@@ -152,7 +152,7 @@ TEST(RnnVariants, HasTheSizesOfTheWorkload) {
   const auto returnn = make_program("rnn-variants", {"task=returnn"}, &name);
   EXPECT_EQ(name,
             "rnn-variants task=returnn cell=lstm hidden=500 layers=5 steps=50 batch=40 "
-            "sequences=500 learning-rate=0.01");
+            "sequences=500 keep=1 learning-rate=0.01");
   EXPECT_EQ(returnn->model().params().size(), 5 * 2 * 3u + 2);
   EXPECT_EQ(returnn->extents("train"), (Extents{{"steps", 50}, {"batch", 40}}));
   // At most 2000 frames a batch.
@@ -170,6 +170,9 @@ TEST(RnnVariants, ErrorsSayWhatIsWanted) {
   EXPECT_EQ(message({"task=returnn", "cell=gru"}),
             "rnn-variants task=returnn: cell=lstm is all there is: found 'gru'");
   EXPECT_EQ(message({"layers=2"}), "rnn-variants task=layer: layers=1 is all there is: found '2'");
+  EXPECT_THAT(message({"task=returnn", "keep=0.5"}), HasSubstr("keep=1 is all there is"));
+  EXPECT_THAT(message({"task=classification", "keep=0"}), HasSubstr("is in (0, 1]"));
+  EXPECT_THAT(message({"task=returnn", "learning-rate=0"}), HasSubstr("is above 0"));
   TrainedVariant waves(kWaves, "reference");
   EXPECT_THAT(
       error_of(ErrorKind::usage, [&] { waves.program->evaluate(waves.session, {.split = "all"}); }),

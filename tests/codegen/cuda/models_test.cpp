@@ -81,10 +81,9 @@ std::vector<Small> small_models() {
       {"word-lm", {"hidden=4", "steps=3", "batch=2", "vocabulary=11"}},
       {"char-lm", {"hidden=6", "layers=2", "steps=4", "batch=3", "vocabulary=17", "keep=0.5"}},
       {"char-lstm",
-       {"corpus=nietzsche", "hidden=6", "steps=4", "batch=3", "vocabulary=11", "unroll=true"}},
-      {"char-lstm", {"hidden=5", "steps=3", "batch=4", "vocabulary=7"}},
-      {"rnn-variants", {"task=returnn", "hidden=5", "layers=2", "steps=4", "batch=3"}},
-      {"rnn-variants", {"task=classification", "hidden=5", "steps=4", "batch=3"}},
+       {"corpus=nietzsche", "hidden=4", "steps=2", "batch=3", "vocabulary=7", "unroll=true"}},
+      {"rnn-variants", {"task=returnn", "hidden=3", "layers=1", "steps=3", "batch=2"}},
+      {"rnn-variants", {"task=classification", "hidden=3", "layers=1", "steps=3", "batch=2"}},
   };
   for (const CellRecord& cell : all_cells())
     all.push_back(
