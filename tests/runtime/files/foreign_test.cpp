@@ -87,6 +87,9 @@ TEST(ForeignFiles, OursAreLeftToTheirReaders) {
   write_safetensors(arrays, {{{"x", x}}, {}});
   write_npy(array, x);
   refuse_foreign(read_file(arrays), arrays, Wanted::arrays);
+  // Headers of 640 and 1,184,264 bytes: their lengths begin as a pickle and an ONNX model do.
+  for (const std::string& length : {"\x80\x02\0"s, "\x08\x12\x12"s})
+    refuse_foreign(length + "\0\0\0\0\0{\"x\":"s, arrays, Wanted::arrays);
   refuse_foreign(read_file(array), array, Wanted::array);
   refuse_foreign("date,load\n1,2\n", "a.csv", Wanted::text);
   refuse_foreign("graph @f(%x: f32[2]) { return %x }", "f.graph", Wanted::graph);
