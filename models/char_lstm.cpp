@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "frontend/graphc.h"
 #include "models/batch_training.h"
 #include "models/data/character_windows.h"
+#include "models/data/random_bits.h"
 #include "models/data/text_corpus.h"
 #include "models/random_inputs.h"
 
@@ -81,9 +81,7 @@ class CharLstm : public Program {
               random_integers({1}, steps_, seed + 1), Literal::of(1.0f), Literal::of(int64_t(seed)),
               Literal::of(int64_t{0})};
     }
-    if (!is_text())
-      return {random_bits({steps_, batch_, vocabulary_}, 2 * seed),
-              random_bits({batch_, vocabulary_}, 2 * seed + 1)};
+    if (!is_text()) return random_bits(numbers(0, batch_), steps_, vocabulary_, seed);
     return {random_integers({steps_, batch_}, vocabulary_, 2 * seed),
             random_integers({batch_}, vocabulary_, 2 * seed + 1)};
   }
@@ -106,10 +104,6 @@ class CharLstm : public Program {
 
  private:
   bool is_text() const { return corpus_ != Corpus::synthetic; }
-
-  static Tensor random_bits(const Shape& shape, uint64_t seed) {
-    return random_integers(shape, 2, seed).literal().converted(DType::f32);
-  }
 
   /// What the inputs give the gates of every step: x w, of which one-hot text takes rows.
   Value projected(Value x) const { return is_text() ? gather(w_, x) : matmul(x, w_); }
@@ -159,7 +153,11 @@ class CharLstm : public Program {
   std::string text_of(const std::optional<std::filesystem::path>& data,
                       std::string_view part) const;
   Characters characters_of(std::string_view alphabet) const;
-  Batches synthetic(const std::vector<int64_t>& order, uint64_t seed) const;
+  Batches synthetic(std::vector<int64_t> order, uint64_t seed) const {
+    return batches_of(std::move(order), batch_, [this, seed](std::span<const int64_t> samples) {
+      return random_bits(samples, steps_, vocabulary_, seed);
+    });
+  }
   std::string samples_of(Session& session, const TrainOptions& options, const Notes& notes,
                          const CharacterWindows& windows, int64_t epoch) const;
 
@@ -186,26 +184,6 @@ Characters CharLstm::characters_of(std::string_view alphabet) const {
   if (characters.size() - 1 == vocabulary_) return characters;
   throw input_error({}, "the text has {} different characters: wanted {}, the model's vocabulary",
                     characters.size() - 1, vocabulary_);
-}
-
-/// The samples of a seed are drawn one by one, so that none is kept.
-Batches CharLstm::synthetic(const std::vector<int64_t>& order, uint64_t seed) const {
-  return batches_of(order, batch_, [this, seed](std::span<const int64_t> samples) {
-    const int64_t rows = int64_t(samples.size());
-    Tensor x(Type{DType::f32, {steps_, rows, vocabulary_}});
-    Tensor y(Type{DType::f32, {rows, vocabulary_}});
-    const std::span<float> xs = x.mutable_data<float>(), ys = y.mutable_data<float>();
-    for (int64_t row = 0; row < rows; ++row) {
-      SplitMix draw(SplitMix(seed)() + uint64_t(samples[size_t(row)]));
-      for (int64_t t = 0; t < steps_; ++t) {
-        for (int64_t bit = 0; bit < vocabulary_; ++bit)
-          xs[size_t((t * rows + row) * vocabulary_ + bit)] = float(draw.below(2));
-      }
-      for (int64_t bit = 0; bit < vocabulary_; ++bit)
-        ys[size_t(row * vocabulary_ + bit)] = float(draw.below(2));
-    }
-    return std::vector<Tensor>{x, y};
-  });
 }
 
 void CharLstm::train(Session& session, const TrainOptions& options) const {
@@ -272,9 +250,8 @@ std::vector<Metric> CharLstm::evaluate(Session& session, const EvaluateOptions& 
   }
   if (!is_text()) {
     refuse_data("char-lstm corpus=synthetic", options.data);
-    std::vector<int64_t> order(static_cast<size_t>(samples_));
-    std::iota(order.begin(), order.end(), 0);
-    return mean_results(session, "forward", synthetic(order, session.options().seed), {"loss"});
+    return mean_results(session, "forward", synthetic(numbers(0, samples_), session.options().seed),
+                        {"loss"});
   }
   const std::string text = text_of(options.data, options.split);
   const auto note = options.notes.find("vocabulary");
@@ -284,10 +261,8 @@ std::vector<Metric> CharLstm::evaluate(Session& session, const EvaluateOptions& 
   if (std::ranges::find(ids, characters.size() - 1) != ids.end())
     throw input_error({}, "the text has characters that the checkpoint's text had not");
   const CharacterWindows windows(std::move(ids), steps_, kStride);
-  std::vector<int64_t> order(static_cast<size_t>(windows.count()));
-  std::iota(order.begin(), order.end(), 0);
   const auto inputs = [&](std::span<const int64_t> samples) { return windows.batch(samples); };
-  return mean_results(session, "forward", batches_of(std::move(order), batch_, inputs),
+  return mean_results(session, "forward", batches_of(numbers(0, windows.count()), batch_, inputs),
                       {"loss", "accuracy"});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnn-variants task=returnn: a class for every frame of chunks of different lengths.
 #include <algorithm>
-#include <numeric>
+#include <memory>
 
 #include "frontend/graphc.h"
 #include "models/batch_training.h"

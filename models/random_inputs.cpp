@@ -5,9 +5,14 @@
 #include <utility>
 
 namespace graphc {
+std::vector<int64_t> numbers(int64_t begin, int64_t end) {
+  std::vector<int64_t> result(static_cast<size_t>(end - begin));
+  std::iota(result.begin(), result.end(), begin);
+  return result;
+}
+
 std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int64_t> order = numbers(0, count);
   // The seed is drawn from first: consecutive ones must not give orders that resemble each other.
   SplitMix draw(SplitMix(seed)() + uint64_t(epoch));
   for (int64_t i = count - 1; i > 0; --i)

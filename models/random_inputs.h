@@ -27,6 +27,9 @@ class SplitMix {
   uint64_t state_;
 };
 
+/// begin, begin + 1, ... below `end`.
+std::vector<int64_t> numbers(int64_t begin, int64_t end);
+
 /// The numbers below `count` in an order drawn from seed and epoch (Fisher and Yates).
 std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
 

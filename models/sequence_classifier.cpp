@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // rnn-variants task=classification: one of two classes for a sequence.
-#include <numeric>
-
 #include "frontend/graphc.h"
 #include "models/batch_training.h"
 #include "models/data/wave_classes.h"
@@ -43,9 +41,7 @@ class SequenceClassifier : public Program {
   }
 
   std::vector<Tensor> random_inputs(std::string_view, uint64_t seed) const override {
-    std::vector<int64_t> all(static_cast<size_t>(batch_));
-    std::iota(all.begin(), all.end(), 0);
-    return WaveClasses(batch_, steps_, seed).batch(all);
+    return WaveClasses(batch_, steps_, seed).batch(numbers(0, batch_));
   }
 
   Work work() const override {
@@ -113,19 +109,17 @@ class SequenceClassifier : public Program {
           ErrorKind::usage, {},
           fmt::format("rnn-variants: there is no part '{}': wanted train, valid or test", name));
     }
-    std::vector<int64_t> numbers(static_cast<size_t>(end - begin));
-    std::iota(numbers.begin(), numbers.end(), begin);
-    return numbers;
+    return numbers(begin, end);
   }
 
   /// Loss and accuracy, and beside it the share of the more frequent class.
   std::vector<Metric> figures(Session& session, const WaveClasses& data,
                               std::string_view name) const {
-    const std::vector<int64_t> numbers = part(data, name);
+    const std::vector<int64_t> sequences = part(data, name);
     const auto inputs = [&](std::span<const int64_t> samples) { return data.batch(samples); };
-    std::vector<Metric> found =
-        mean_results(session, "forward", batches_of(numbers, batch_, inputs), {"loss", "accuracy"});
-    found.push_back({"majority", data.majority(numbers)});
+    std::vector<Metric> found = mean_results(
+        session, "forward", batches_of(sequences, batch_, inputs), {"loss", "accuracy"});
+    found.push_back({"majority", data.majority(sequences)});
     return found;
   }
 
