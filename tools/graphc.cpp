@@ -20,6 +20,7 @@ int run(int argc, char** argv) {
   commands::add_check(app, action);
   commands::add_documents(app, action);
   commands::add_dump(app, action);
+  commands::add_eval(app, action);
   commands::add_generate(app, action);
   commands::add_inspect(app, action);
   commands::add_lists(app, action);
@@ -28,6 +29,7 @@ int run(int argc, char** argv) {
   commands::add_summary(app, action);
   commands::add_train(app, action);
   app.get_subcommand("train")->footer("graphc train ptb-lm size=small --data ptb --epochs 1");
+  app.get_subcommand("eval")->footer("graphc eval checkpoint --data ptb --split valid");
   app.get_subcommand("inspect")->footer("graphc inspect checkpoint");
   app.get_subcommand("generate")->footer("graphc generate checkpoint --prompt 'A pass is '");
   app.footer("graphc dump lstm-layer hidden=512 --stage=kernels");

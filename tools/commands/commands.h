@@ -21,6 +21,7 @@ using Action = std::function<int()>;
 void add_check(CLI::App& app, Action& action);
 void add_documents(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_lists(CLI::App& app, Action& action);

@@ -68,6 +68,10 @@ void Log::write(const TrainEvent& event) {
   add("train_perplexity", event.train_perplexity);
   add("valid_perplexity", event.valid_perplexity);
   add("test_perplexity", event.test_perplexity);
+  for (const Metric& metric : event.metrics) {
+    GRAPHC_CHECK(!line.contains(metric.name), "an event has '{}' twice", metric.name);
+    line[metric.name] = metric.value;
+  }
   if (!event.text.empty()) line["text"] = event.text;
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

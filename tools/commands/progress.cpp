@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -19,14 +20,20 @@ constexpr int kBarWidth = 24;
 
 std::string measured(const TrainEvent& event) {
   std::string line;
-  const auto add = [&](const char* name, const std::optional<double>& value) {
+  const auto add = [&](std::string_view name, const std::optional<double>& value) {
     if (value) line += fmt::format("   {} {:.6g}", name, *value);
   };
   add("loss", event.loss);
-  if (event.loss && event.words_per_s) add("perplexity", std::exp(*event.loss));
+  const bool of_text = event.unit == "words" || event.unit == "characters";
+  if (event.loss && event.words_per_s && of_text) add("perplexity", std::exp(*event.loss));
   add("train perplexity", event.train_perplexity);
   add("valid perplexity", event.valid_perplexity);
   add("test perplexity", event.test_perplexity);
+  for (const Metric& metric : event.metrics) {
+    std::string words = metric.name;
+    std::ranges::replace(words, '_', ' ');
+    add(words, metric.value);
+  }
   if (event.words_per_s) line += fmt::format("   {:.0f} {}/s", *event.words_per_s, event.unit);
   return line;
 }

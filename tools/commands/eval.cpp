@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc eval: how well a trained model does on a part of its corpus.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/commands/checkpoints.h"
+#include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
+
+namespace graphc::commands {
+namespace {
+
+struct EvalCommand {
+  std::string checkpoint, data;
+  SessionOptions session;
+  EvaluateOptions evaluate;
+  GivenOptions given;
+  bool json = false;
+};
+
+void show(const std::vector<Metric>& metrics) {
+  size_t width = 0;
+  for (const Metric& metric : metrics) width = std::max(width, metric.name.size());
+  for (const Metric& metric : metrics)
+    write_stdout(fmt::format("{:<{}}  {:.6g}\n", metric.name, width, metric.value));
+}
+
+void show_json(const EvalCommand& options, const Checkpoint& checkpoint,
+               const std::vector<Metric>& metrics) {
+  nlohmann::ordered_json found{{"checkpoint", checkpoint.file.string()},
+                               {"model", checkpoint.model},
+                               {"step", checkpoint.position.step},
+                               {"split", options.evaluate.split}};
+  for (const Metric& metric : metrics) found[metric.name] = metric.value;
+  write_stdout(found.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+int eval(EvalCommand& options) {
+  chosen_target(options.session.target, options.session.compile, options.given);
+  const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
+  warn_of_damage(checkpoint);
+  const auto program = program_of(checkpoint, /*parameters_only=*/true);
+  options.session.announce = [](const std::string&) {};
+  options.session.seed = checkpoint.seed;
+  Session session(program->model(), options.session);
+  restore(checkpoint, *program, session, /*parameters_only=*/true);
+  if (!options.data.empty()) options.evaluate.data = options.data;
+  options.evaluate.notes = checkpoint.notes;
+  const std::vector<Metric> metrics = program->evaluate(session, options.evaluate);
+  if (options.json) {
+    show_json(options, checkpoint, metrics);
+  } else {
+    show(metrics);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Action& action) {
+  CLI::App* verb =
+      app.add_subcommand("eval", "How well a trained model does on a part of its corpus");
+  auto options = std::make_shared<EvalCommand>();
+  verb->add_option("CHECKPOINT", options->checkpoint,
+                   "what `graphc train --checkpoint` wrote: the folder or a file")
+      ->required();
+  verb->add_option("--data", options->data,
+                   "the corpus it was trained on, as `graphc train` has it");
+  verb->add_option("--split", options->evaluate.split, "the part: train, valid or test")
+      ->capture_default_str();
+  verb->add_flag("--json", options->json, "as JSON, with model, step and split");
+  verb->add_option("--target", options->session.target, "what to compile for");
+  add_compile_options(*verb, options->session.compile, options->given,
+                      {"threads", "variant", "unroll", "placement", "cpu"});
+  verb->callback([=, &action] { action = [=] { return eval(*options); }; });
+}
+
+}  // namespace graphc::commands
