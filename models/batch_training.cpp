@@ -44,8 +44,11 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     const auto all = std::accumulate(batches.elements.begin(), batches.elements.end(), int64_t{0});
     const double loss = training.position().total / double(all);
     ended_epoch = true;
-    training.end_epoch_with({{"train_loss", loss}},
-                            task.validate ? task.validate() : std::vector<Metric>{},
+    const std::vector<Metric> validation = task.validate ? task.validate() : std::vector<Metric>{};
+    for (const Metric& metric : validation) {
+      if (metric.name == "valid_loss") training.validated(metric.value);
+    }
+    training.end_epoch_with({{"train_loss", loss}}, validation,
                             task.sample ? task.sample(epoch) : std::string());
   }
   const bool tests = task.test && ended_epoch && training.is_done();

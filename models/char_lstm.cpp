@@ -9,6 +9,7 @@
 #include "models/data/character_windows.h"
 #include "models/data/random_bits.h"
 #include "models/data/text_corpus.h"
+#include "models/likeliest.h"
 #include "models/random_inputs.h"
 
 namespace graphc {
@@ -71,15 +72,18 @@ class CharLstm : public Program {
   Model& model() override { return model_; }
 
   Extents extents(std::string_view graph) const override {
-    if (graph == "generate") return {{"steps", steps_}};
+    if (graph == "generate") return {{"steps", steps_}, {"ranks", 0}};
     return {{"steps", steps_}, {"batch", batch_}};
   }
 
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override {
     if (graph == "generate") {
       return {random_integers({steps_, 1}, vocabulary_, seed),
-              random_integers({1}, steps_, seed + 1), Literal::of(1.0f), Literal::of(int64_t(seed)),
-              Literal::of(int64_t{0})};
+              random_integers({1}, steps_, seed + 1),
+              Literal::of(1.0f),
+              Literal::of(int64_t(seed)),
+              Literal::of(int64_t{0}),
+              ranks_of(0)};
     }
     if (!is_text()) return random_bits(numbers(0, batch_), steps_, vocabulary_, seed);
     return {random_integers({steps_, batch_}, vocabulary_, 2 * seed),
@@ -145,9 +149,11 @@ class CharLstm : public Program {
     Value x = in("x", i32, {"steps", 1}), length = in("length", i32, {1});
     Value temperature = in("temperature", f32, {});
     Value key = in("key", i64, {}), index = in("index", i64, {});
+    Value ranks = in("ranks", i32, {"ranks"});
     Value logits = this->logits(projected(x), {.lengths = length});
     // No temperature is too low: a quotient of this size leaves the noise no say.
-    return categorical(fold_in(key, index), logits / maximum(temperature, 1e-6));
+    return categorical(fold_in(key, index),
+                       keep_likeliest(logits / maximum(temperature, 1e-6), ranks));
   }
 
   std::string text_of(const std::optional<std::filesystem::path>& data,
@@ -282,12 +288,13 @@ void CharLstm::generate(Session& session, const GenerateOptions& options) const 
   }
   const Tensor temperature = Literal::of(float(options.temperature));
   const Tensor key = Literal::of(initial_key(session.options().seed, "generate"));
+  const Tensor ranks = ranks_of(options.top_k);
   for (int64_t drawn = 0; drawn < options.length; ++drawn) {
     const size_t length = std::min(ids.size(), size_t(steps_));
     Literal x(Type{DType::i32, {steps_, 1}}), known(Type{DType::i32, {1}});
     std::copy(ids.end() - long(length), ids.end(), x.mutable_data<int32_t>().begin());
     known.mutable_data<int32_t>()[0] = int32_t(length);
-    const Tensor next = session("generate", x, known, temperature, key, Literal::of(drawn));
+    const Tensor next = session("generate", x, known, temperature, key, Literal::of(drawn), ranks);
     ids.push_back(next.item<int32_t>());
     if (!options.write(characters.text(ids.back()))) return;
   }

@@ -13,7 +13,7 @@ namespace {
 // The keys of the metadata; those of notes begin with kNote.
 constexpr const char *kFormat = "format", *kChecksum = "checksum", *kModel = "model",
                      *kEpoch = "epoch", *kWindow = "window", *kStep = "step", *kTotal = "total",
-                     *kSeed = "seed", *kBest = "best", *kStalls = "stalls";
+                     *kSeed = "seed", *kBest = "best", *kStalls = "stalls", *kWaited = "waited";
 constexpr std::string_view kThisFormat = "graphc checkpoint 2", kNote = "note.";
 /// The format before, without a checksum.
 constexpr std::string_view kUnchecked = "graphc checkpoint 1";
@@ -76,6 +76,7 @@ Safetensors to_safetensors(Checkpoint checkpoint) {
   if (checkpoint.position.best < HUGE_VAL || checkpoint.position.stalls > 0) {
     content.metadata.emplace(kBest, fmt::format("{:a}", checkpoint.position.best));
     content.metadata.emplace(kStalls, std::to_string(checkpoint.position.stalls));
+    content.metadata.emplace(kWaited, std::to_string(checkpoint.position.waited));
   }
   for (const auto& [name, note] : checkpoint.notes)
     content.metadata.emplace(std::string(kNote) + name, note);
@@ -110,6 +111,7 @@ Checkpoint from_safetensors(Safetensors content, const std::string& file) {
   if (metadata.has(kBest)) {
     checkpoint.position.best = metadata.number(kBest);
     checkpoint.position.stalls = metadata.integer<int64_t>(kStalls);
+    if (metadata.has(kWaited)) checkpoint.position.waited = metadata.integer<int64_t>(kWaited);
   }
   for (const auto& [key, note] : content.metadata) {
     if (key.starts_with(kNote)) checkpoint.notes.emplace(key.substr(kNote.size()), note);

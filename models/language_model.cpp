@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/likeliest.h"
 #include "models/random_inputs.h"
 
 namespace graphc {
@@ -80,6 +81,7 @@ Value LanguageNetwork::generate(Inputs& in) const {
   Value temperature = in("temperature", f32, {});
   // A key of its own: drawing text while training changes nothing that training draws.
   Value key = in("key", i64, {});
+  Value ranks = in("ranks", i32, {"ranks"});
   Carried states = carried(in, kGenerate, 1);
   State token = in.state(kGenerate + "token", Type{DType::i32, {1}});
   // No temperature is too low: a quotient of this size leaves the noise no say.
@@ -92,7 +94,8 @@ Value LanguageNetwork::generate(Inputs& in) const {
       x = states.h[l];
     }
     Value logits = select(allowed, softmax(x) / divisor, -HUGE_VAL);
-    Value drawn = categorical(fold_in(key, cast(step_index(), DType::i64)), logits);
+    Value drawn =
+        categorical(fold_in(key, cast(step_index(), DType::i64)), keep_likeliest(logits, ranks));
     token = select(greater_equal(known, 0), reshape(known, {1}), drawn);
     return at(token, 0);
   });
@@ -100,7 +103,7 @@ Value LanguageNetwork::generate(Inputs& in) const {
 
 std::vector<Tensor> LanguageNetwork::random_generate_inputs(int64_t steps, uint64_t seed) const {
   return {random_integers({steps}, vocabulary_, seed), Literal::of(int32_t(vocabulary_)),
-          Literal::of(1.0f), Literal::of(int64_t(seed))};
+          Literal::of(1.0f), Literal::of(int64_t(seed)), ranks_of(0)};
 }
 
 Value window_loss(Value logits, Value targets, SummedOver summed) {
@@ -132,9 +135,12 @@ void generate_tokens(Session& session, const LanguageNetwork& network,
                      const std::vector<int32_t>& prompt, int32_t limit,
                      const GenerateOptions& options, const std::function<bool(int32_t)>& write) {
   GRAPHC_CHECK(!prompt.empty(), "a prompt without tokens");
-  session.compile(
-      "generate",
-      {{DType::i32, {kTokensPerCall}}, {DType::i32, {}}, {DType::f32, {}}, {DType::i64, {}}});
+  const Literal ranks = ranks_of(options.top_k);
+  session.compile("generate", {{DType::i32, {kTokensPerCall}},
+                               {DType::i32, {}},
+                               {DType::f32, {}},
+                               {DType::i64, {}},
+                               ranks.type()});
   network.reset(session, kGenerate);
   Literal first(Type{DType::i32, {1}});
   first.mutable_data<int32_t>()[0] = prompt[0];
@@ -151,7 +157,7 @@ void generate_tokens(Session& session, const LanguageNetwork& network,
     known += forced;
     const int64_t key = initial_key(session.options().seed, fmt::format("generate.{}", call));
     const Tensor result =
-        session("generate", given, Literal::of(limit), temperature, Literal::of(key));
+        session("generate", given, Literal::of(limit), temperature, Literal::of(key), ranks);
     const Literal out = result.literal();
     for (size_t i = forced; i < tokens.size() && drawn < options.length; ++i, ++drawn) {
       if (!write(out.data<int32_t>()[i])) return;

@@ -50,9 +50,10 @@ class LanguageNetwork {
 
   /// The graph that draws tokens, one after another: inputs `given` i32[steps], the token of a step
   /// where it is known and -1 where it is to be drawn, `limit` i32[], below which drawn tokens are,
-  /// `temperature` f32[], by which logits are divided (at 0 the likeliest token is taken), and
-  /// `key` i64[] of what is drawn; result i32[steps], the tokens. It goes on from the states of the
-  /// call before, whose names begin with "generate.".
+  /// `temperature` f32[], by which logits are divided (at 0 the likeliest token is taken), `key`
+  /// i64[] of what is drawn, and `ranks` i32[k], whose extent is how many of the likeliest tokens
+  /// are drawn from, or 0 (models/likeliest.h); result i32[steps], the tokens. It goes on from the
+  /// states of the call before, whose names begin with "generate.".
   Value generate(Inputs& in) const;
   /// Inputs of that graph.
   std::vector<Tensor> random_generate_inputs(int64_t steps, uint64_t seed) const;

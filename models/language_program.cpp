@@ -70,6 +70,7 @@ Value LanguageProgram::loss(Inputs& in, const std::string& prefix, double keep) 
 
 Extents LanguageProgram::extents(std::string_view graph) const {
   if (graph == "test") return {{"steps", 1}, {"batch", 1}};
+  if (graph == "generate") return {{"steps", sizes().steps}, {"ranks", 0}};
   return {{"steps", sizes().steps}, {"batch", sizes().batch}};
 }
 

@@ -48,6 +48,7 @@ class LanguageProgram : public Program {
   Extents extents(std::string_view graph) const override;
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override;
   Work work() const override;
+  bool validates() const override { return true; }
   void train(Session& session, const TrainOptions& options) const override;
   /// Perplexity, loss (nats an element) and the number of elements predicted.
   std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override;

@@ -38,6 +38,7 @@ struct TrainPosition {
   /// The lowest loss on validation data so far; infinity before there is one.
   double best = std::numeric_limits<double>::infinity();
   int64_t stalls = 0;  ///< validations whose loss was not lower than the best before
+  int64_t waited = 0;  ///< those of them since the best
 
   bool operator==(const TrainPosition&) const = default;
 };
@@ -64,13 +65,14 @@ struct TrainEvent {
   std::string_view unit = "words";    ///< what is predicted, one by one
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
   std::vector<Metric> metrics;  ///< what else is known: "train_accuracy", "valid_loss", ...
-  std::string text;             ///< of a sample
+  std::string text;             ///< of a sample; why training ended early
 };
 
 struct TrainOptions {
   std::optional<std::filesystem::path> data;  ///< the folder of the corpus, where there is one
   std::optional<int64_t> epochs;              ///< the recipe's when absent
   int64_t max_steps = std::numeric_limits<int64_t>::max();
+  int64_t patience = 0;  ///< end after so many validations without a better loss; 0: never
   std::function<void(const TrainEvent&)> report;  ///< told of every event
   std::function<bool()> stop;  ///< asked after every step; true ends the training
   TrainPosition from;          ///< where to go on: a position `save` was given
@@ -93,6 +95,7 @@ struct GenerateOptions {
   std::string prompt;
   int64_t length = 500;    ///< elements to draw after the prompt
   double temperature = 1;  ///< of the softmax they are drawn from; 0 takes the likeliest
+  int64_t top_k = 0;       ///< how many of the likeliest are drawn from; 0: all
   Notes notes;             ///< of the checkpoint the parameters come from
   /// Is told of text as it is drawn; returns false to end early.
   std::function<bool(std::string_view text)> write;
@@ -109,6 +112,8 @@ class Program {
   virtual std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const = 0;
   /// The work of one call of `train` (train_flop) and of `forward` (forward_flop).
   virtual Work work() const = 0;
+  /// Whether training validates after every epoch.
+  virtual bool validates() const { return false; }
   /// Trains. Throws ErrorKind::check when a loss is not finite.
   virtual void train(Session& session, const TrainOptions& options) const = 0;
   /// How well the model does on a part of its corpus; the first figure is the one that trainings

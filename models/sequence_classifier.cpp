@@ -55,6 +55,8 @@ class SequenceClassifier : public Program {
             .train_flop = 2 * first + 3 * rest};
   }
 
+  bool validates() const override { return true; }
+
   void train(Session& session, const TrainOptions& options) const override {
     refuse_data("rnn-variants", options.data);
     if (options.sample > 0) generate(session, {});  // refuses: there is no text here

@@ -57,8 +57,10 @@ void Training::step(double loss, int64_t words, std::optional<double> learning_r
 void Training::validated(double loss) {
   if (loss < at_.best) {
     at_.best = loss;
+    at_.waited = 0;
   } else {
     ++at_.stalls;
+    ++at_.waited;
   }
 }
 
@@ -108,6 +110,8 @@ TrainEvent Training::last_event() const {
   now.epoch = std::max<int64_t>(0, std::min(at_.epoch, epochs_ - 1));
   now.words_per_s.reset();
   now.learning_rate.reset();
+  if (gave_up() && at_.window == 0)
+    now.text = fmt::format("{} validations were no better than the best before", at_.waited);
   return now;
 }
 

@@ -30,12 +30,14 @@ class Training {
   const TrainPosition& position() const { return at_; }
   /// Whether there is another step: false once epochs or steps are used up, or the caller wants an
   /// end.
-  bool goes_on() const { return may_step() && at_.epoch < epochs_; }
+  bool goes_on() const { return may_step() && at_.epoch < epochs_ && !gave_up(); }
   /// Whether the epoch has another step that may be done.
   bool in_epoch() const { return may_step() && at_.window < epoch_steps_; }
   bool epoch_is_done() const { return at_.window >= epoch_steps_; }
-  /// Whether every epoch was done to its end.
-  bool is_done() const { return at_.epoch >= epochs_; }
+  /// Whether validations were no better for as long as the caller has patience.
+  bool gave_up() const { return options_.patience > 0 && at_.waited >= options_.patience; }
+  /// Whether every epoch was done to its end, or no more are wanted.
+  bool is_done() const { return at_.epoch >= epochs_ || gave_up(); }
 
   /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
   void begin_epoch(int64_t steps);
@@ -44,7 +46,8 @@ class Training {
   /// different numbers of elements, these.
   void step(double loss, int64_t words, std::optional<double> learning_rate = {},
             double weight = 1);
-  /// Takes in a loss on validation data, before the end of its epoch: position().best and stalls.
+  /// Takes in a loss on validation data, before the end of its epoch: position().best, stalls and
+  /// waited.
   void validated(double loss);
   /// After the epoch's last step.
   void end_epoch(std::optional<double> train_perplexity, std::optional<double> valid_perplexity,

@@ -2,6 +2,7 @@
 // graphc train and generate: signals, checkpoints, text drawn from them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runtime/files/safetensors.h"
@@ -83,6 +84,10 @@ TEST(GraphcTrain, GoesOnFromItsCheckpointAndDrawsText) {
   EXPECT_EQ(ran.out.size(), 4u + 30u + 1u);
   EXPECT_EQ(graphc(draw).out, ran.out);
   EXPECT_NE(graphc(draw + " --seed 9").out, ran.out);
+  // From the likeliest one alone the likeliest is drawn, however bold.
+  EXPECT_EQ(graphc(draw + " --top-k 1 --temperature 9").out, graphc(draw + " --temperature 0").out);
+  EXPECT_NE(graphc(draw + " --top-k 4 --temperature 9").out, graphc(draw + " --temperature 9").out);
+  EXPECT_EQ(graphc(draw + " --top-k 0").code, 2);
 
   ran = graphc(fmt::format("train char-lm hidden=9 --data {} --checkpoint {} --resume", text,
                            (folder.path() / "pieces").string()));
@@ -98,6 +103,45 @@ TEST(GraphcTrain, GoesOnFromItsCheckpointAndDrawsText) {
   EXPECT_TRUE(file("straight") == file("pieces"));
   EXPECT_EQ(graphc("generate " + text).code, 3);
   EXPECT_EQ(graphc("generate " + (folder.path() / "nowhere").string()).code, 3);
+}
+
+TEST(GraphcTrain, EndsWhenValidationIsNoBetterForLong) {
+  const TemporaryFolder folder;
+  // What is learned is not what it is validated with.
+  std::string backwards = lines_of_text();
+  std::ranges::reverse(backwards);
+  const std::string text = folder.add("text", lines_of_text() + backwards).string();
+  const auto train = [&](const std::string& checkpoint, const std::string& options) {
+    return graphc(
+        fmt::format("train char-lm hidden=4 steps=8 batch=4 learning-rate=0.02 validation=0.5 "
+                    "--target=reference --data {} --log - --checkpoint {} --epochs 30 {}",
+                    text, (folder.path() / checkpoint).string(), options));
+  };
+  const Ran whole = train("whole", "--patience 2");
+  EXPECT_EQ(whole.code, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("\n2 validations were no better than the best before\nend "));
+  const nlohmann::json end = last_event(whole.out);
+  EXPECT_EQ(end["event"], "end");
+  EXPECT_EQ(end["text"], "2 validations were no better than the best before");
+  EXPECT_LT(end["epoch"], 30);
+  // The last two validations were not the best, the one before them was.
+  std::vector<double> losses;
+  for (size_t at = 0; (at = whole.out.find("\"valid_perplexity\":", at)) != std::string::npos; ++at)
+    losses.push_back(std::stod(whole.out.substr(at + 19)));
+  ASSERT_GE(losses.size(), 3u);
+  EXPECT_EQ(std::ranges::min_element(losses) - losses.begin(), int64_t(losses.size()) - 3);
+  // Stopped between the two and gone on with it ends in the same place; going on changes nothing.
+  EXPECT_EQ(
+      train("pieces", fmt::format("--patience 2 --max-steps {}", int64_t(end["step"]) - 3)).code,
+      0);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(train("pieces", "--patience 2 --resume").code, 0);
+  EXPECT_TRUE(content((folder.path() / "whole/checkpoint.safetensors").string()) ==
+              content((folder.path() / "pieces/checkpoint.safetensors").string()));
+  const Ran none = graphc("train lstm-layer hidden=2 --patience 1 --checkpoint " +
+                          (folder.path() / "none").string());
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--patience: 'lstm-layer' has no validation to wait for"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "none"));
 }
 
 TEST(GraphcTrain, ACheckpointThatIsOfNoModelIsAnErrorOfTheFile) {

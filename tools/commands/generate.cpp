@@ -61,6 +61,9 @@ void add_generate(CLI::App& app, Action& action) {
       ->check(number_from_zero())
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  verb->add_option("--top-k", options->generate.top_k,
+                   "draw from so many of the likeliest only, and from those that equal the last")
+      ->check(whole_number(1));
   verb->add_option("--seed", options->session.seed, "another draws another text")
       ->check(seed_number())
       ->capture_default_str();

@@ -71,6 +71,7 @@ void Progress::show(const TrainEvent& event) {
   if (event.event == "sample") {
     write_message(event.text);
   } else if (event.event == "end") {
+    if (!event.text.empty()) write_message(event.text);
     write_message(fmt::format("end       {} steps{}", event.step, measured(event)));
   } else {
     write_message(

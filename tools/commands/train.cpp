@@ -10,6 +10,7 @@
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
+#include "tools/commands/event_file.h"
 #include "tools/commands/log.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/signals.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr int64_t kKeptCheckpoints = 2;
 
 struct TrainCommand {
-  std::string model, data, init, log, checkpoint;
+  std::string model, data, init, log, checkpoint, tensorboard;
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
@@ -136,6 +137,8 @@ int train(TrainCommand& options) {
   check_is_model(options.model);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
+  if (options.train.patience > 0 && !program->validates())
+    throw usage_error("--patience: '{}' has no validation to wait for", options.model);
   const std::unique_ptr<FileLock> lock = take_folder(options);
   check_nothing_is_replaced(options);
   options.session.seed = options.seed.value_or(0);
@@ -147,6 +150,7 @@ int train(TrainCommand& options) {
   save_to_folder(options, folder, *program, session, model);
   // What an earlier run logged of this training stays.
   Log log(options.log, options.resume);
+  EventFile events(options.tensorboard);
   Progress progress;
   write_message(fmt::format("{}: {} parameters, target {}", options.model,
                             program->model().parameter_count(), session.target().name));
@@ -155,6 +159,7 @@ int train(TrainCommand& options) {
   if (!options.data.empty()) options.train.data = options.data;
   options.train.report = [&](const TrainEvent& event) {
     log.write(event);
+    events.write(event);
     progress.show(event);
   };
   options.train.stop = [] { return stopped_by() != 0; };
@@ -179,6 +184,9 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--epochs", options->epochs,
                    "passes over the data; the model's recipe if absent")
       ->check(whole_number(0));
+  verb->add_option("--patience", options->train.patience,
+                   "end after so many epochs in a row without a better validation")
+      ->check(whole_number(1));
   verb->add_option("--max-steps", options->max_steps, "end after so many steps")
       ->check(whole_number(1));
   verb->add_option("--seed", options->seed, "of initial values and random draws; 0 if absent")
@@ -199,6 +207,8 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
   verb->add_option("--log", options->log,
                    "write events as JSON lines, after those of before with --resume; - is stdout");
+  verb->add_option("--tensorboard", options->tensorboard,
+                   "a folder to write the figures of events to as TensorBoard reads them");
   verb->add_flag_callback(
       "--quiet", [options] { options->session.announce = [](const std::string&) {}; },
       "do not say which loops are not one kernel, and why");

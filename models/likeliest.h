@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing from the likeliest tokens alone.
+#pragma once
+
+#include "frontend/graphc.h"
+
+namespace graphc {
+
+/// Logits [1, n] of which all but the k largest are -inf: k is the extent of `ranks` [k], whose
+/// elements say nothing. Those that equal the k-th largest all stay. Where k is 0 nothing changes.
+Value keep_likeliest(Value logits, Value ranks);
+
+/// A value for `ranks`.
+Literal ranks_of(int64_t k);
+
+}  // namespace graphc

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands/event_file.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "ir/error.h"
+#include "tools/commands/event_file.pb.h"
+
+namespace graphc::commands {
+namespace {
+
+/// What a byte does to the checksum: the polynomial's bits in reverse order, as RFC 3720 has them.
+constexpr std::array<uint32_t, 256> kCastagnoli = [] {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t rest = byte;
+    for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ ((rest & 1) != 0 ? 0x82f63b78 : 0);
+    table[byte] = rest;
+  }
+  return table;
+}();
+
+double wall_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+void append_little_endian(std::string& to, uint64_t number, int bytes) {
+  for (int i = 0; i < bytes; ++i) to += char(number >> (8 * i) & 0xff);
+}
+
+uint32_t masked(uint32_t checksum) { return std::rotr(checksum, 15) + 0xa282ead8; }
+
+}  // namespace
+
+uint32_t crc32c(std::string_view bytes) {
+  uint32_t rest = ~uint32_t{0};
+  for (const char byte : bytes) rest = rest >> 8 ^ kCastagnoli[(rest ^ uint8_t(byte)) & 0xff];
+  return ~rest;
+}
+
+std::string framed(std::string_view record) {
+  std::string all;
+  append_little_endian(all, record.size(), 8);
+  append_little_endian(all, masked(crc32c(all)), 4);
+  all += record;
+  append_little_endian(all, masked(crc32c(record)), 4);
+  return all;
+}
+
+EventFile::EventFile(const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw resource_error("cannot make the folder '{}': {}", folder, error.message());
+  // The name that the reader looks for; the process keeps two of a second apart.
+  path_ = (std::filesystem::path(folder) /
+           fmt::format("events.out.tfevents.{}.graphc.{}", int64_t(wall_seconds()), getpid()))
+              .string();
+  file_ = std::fopen(path_.c_str(), "wxe");
+  if (file_ == nullptr) throw resource_error("{}: {}", path_, std::strerror(errno));
+  event_file::Event first;
+  first.set_wall_time(wall_seconds());
+  first.set_file_version("brain.Event:2");
+  write_record(first.SerializeAsString());
+}
+
+EventFile::~EventFile() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+void EventFile::write(const TrainEvent& event) {
+  if (file_ == nullptr) return;
+  event_file::Event record;
+  record.set_wall_time(wall_seconds());
+  record.set_step(event.step);
+  const auto add = [&](const std::string& tag, const std::optional<double>& value) {
+    if (!value) return;
+    event_file::Summary::Value* figure = record.mutable_summary()->add_value();
+    figure->set_tag(tag);
+    figure->set_simple_value(float(*value));
+  };
+  add("loss", event.loss);
+  add("learning_rate", event.learning_rate);
+  add(fmt::format("{}_per_s", event.unit), event.words_per_s);
+  add("train_perplexity", event.train_perplexity);
+  add("valid_perplexity", event.valid_perplexity);
+  add("test_perplexity", event.test_perplexity);
+  for (const Metric& metric : event.metrics) add(metric.name, metric.value);
+  if (record.has_summary()) write_record(record.SerializeAsString());
+}
+
+void EventFile::write_record(std::string_view record) {
+  const std::string bytes = framed(record);
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size() || std::fflush(file_) != 0)
+    throw resource_error("{}: {}", path_, std::strerror(errno));
+}
+
+}  // namespace graphc::commands
