@@ -4,15 +4,19 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-# graphc_test(name SOURCES file... [LABELS text|cpu|cuda|slow] [LIBRARIES target...]):
+# graphc_test(name SOURCES file... [LABELS text|cpu|cuda|slow] [LIBRARIES target...] [COST n]):
 # executable graphc_<name>_tests. A label says what a test needs: `text` nothing, `cpu` to run
 # compiled code, `cuda` a GPU, `slow` minutes. LABELS, `text` unless given, holds for all cases but
 # those of suites whose name ends in Cpu, Cuda or Slow: these carry the label of their name alone,
-# so that one executable can hold several kinds.
+# so that one executable can hold several kinds. Those with a higher COST, about the seconds that
+# the longest of them takes, begin first: where none is known yet, all are 0.
 function(graphc_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "COST" "SOURCES;LABELS;LIBRARIES" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_SOURCES)
     message(FATAL_ERROR "graphc_test(${name}): wanted SOURCES ... [LABELS ...] [LIBRARIES ...]")
+  endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
   endif()
   if(NOT ARG_LABELS)
     set(ARG_LABELS text)
@@ -30,13 +34,13 @@ function(graphc_test name)
   graphc_precompile(tests ${target} <gmock/gmock.h> <gtest/gtest.h>)
   graphc_compile_quickly(${target})
 
-  graphc_discover_(${target} "-*Cpu.*:*Cuda.*:*Slow.*" "${ARG_LABELS}")
-  graphc_discover_(${target} "*Cpu.*" cpu)
-  graphc_discover_(${target} "*Cuda.*" cuda)
-  graphc_discover_(${target} "*Slow.*" slow)
+  graphc_discover_(${target} "-*Cpu.*:*Cuda.*:*Slow.*" "${ARG_LABELS}" ${ARG_COST})
+  graphc_discover_(${target} "*Cpu.*" cpu ${ARG_COST})
+  graphc_discover_(${target} "*Cuda.*" cuda ${ARG_COST})
+  graphc_discover_(${target} "*Slow.*" slow ${ARG_COST})
 endfunction()
 
-function(graphc_discover_ target filter labels)
+function(graphc_discover_ target filter labels cost)
   set(timeout 300)
   if("slow" IN_LIST labels)
     set(timeout 3600)
@@ -47,7 +51,7 @@ function(graphc_discover_ target filter labels)
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     # The user's kept kernels are not the tests'.
-    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} ENVIRONMENT GRAPHC_CACHE=none)
+    PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${cost} ENVIRONMENT GRAPHC_CACHE=none)
 endfunction()
 
 # graphc_use_mocks(target): a test that sets GRAPHC_CUDA_LIBRARIES to GRAPHC_MOCK_FOLDER, and so has
