@@ -106,12 +106,13 @@ void Training::next_epoch(std::string sample) {
 
 TrainEvent Training::last_event() const {
   TrainEvent now = event("end");
-  // Past the last epoch there is none: the event is the last one's.
-  now.epoch = std::max<int64_t>(0, std::min(at_.epoch, epochs_ - 1));
   now.words_per_s.reset();
   now.learning_rate.reset();
-  if (gave_up() && at_.window == 0)
+  if (gave_up())
     now.text = fmt::format("{} validations were no better than the best before", at_.waited);
+  // Past the last epoch there is none: the event is the last one's.
+  const int64_t last = gave_up() && at_.window == 0 ? at_.epoch - 1 : epochs_ - 1;
+  now.epoch = std::max<int64_t>(0, std::min(at_.epoch, last));
   return now;
 }
 
