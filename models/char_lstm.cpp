@@ -83,7 +83,7 @@ class CharLstm : public Program {
               Literal::of(1.0f),
               Literal::of(int64_t(seed)),
               Literal::of(int64_t{0}),
-              ranks_of(0)};
+              ranks_of(0, vocabulary_)};
     }
     if (!is_text()) return random_bits(numbers(0, batch_), steps_, vocabulary_, seed);
     return {random_integers({steps_, batch_}, vocabulary_, 2 * seed),
@@ -288,7 +288,7 @@ void CharLstm::generate(Session& session, const GenerateOptions& options) const 
   }
   const Tensor temperature = Literal::of(float(options.temperature));
   const Tensor key = Literal::of(initial_key(session.options().seed, "generate"));
-  const Tensor ranks = ranks_of(options.top_k);
+  const Tensor ranks = ranks_of(options.top_k, vocabulary_);
   for (int64_t drawn = 0; drawn < options.length; ++drawn) {
     const size_t length = std::min(ids.size(), size_t(steps_));
     Literal x(Type{DType::i32, {steps_, 1}}), known(Type{DType::i32, {1}});

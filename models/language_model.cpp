@@ -103,7 +103,7 @@ Value LanguageNetwork::generate(Inputs& in) const {
 
 std::vector<Tensor> LanguageNetwork::random_generate_inputs(int64_t steps, uint64_t seed) const {
   return {random_integers({steps}, vocabulary_, seed), Literal::of(int32_t(vocabulary_)),
-          Literal::of(1.0f), Literal::of(int64_t(seed)), ranks_of(0)};
+          Literal::of(1.0f), Literal::of(int64_t(seed)), ranks_of(0, vocabulary_)};
 }
 
 Value window_loss(Value logits, Value targets, SummedOver summed) {
@@ -135,7 +135,7 @@ void generate_tokens(Session& session, const LanguageNetwork& network,
                      const std::vector<int32_t>& prompt, int32_t limit,
                      const GenerateOptions& options, const std::function<bool(int32_t)>& write) {
   GRAPHC_CHECK(!prompt.empty(), "a prompt without tokens");
-  const Literal ranks = ranks_of(options.top_k);
+  const Literal ranks = ranks_of(options.top_k, limit);
   session.compile("generate", {{DType::i32, {kTokensPerCall}},
                                {DType::i32, {}},
                                {DType::f32, {}},

@@ -18,6 +18,6 @@ Value keep_likeliest(Value logits, Value ranks) {
   return select(greater_equal(logits, bar), logits, -HUGE_VAL);
 }
 
-Literal ranks_of(int64_t k) { return Literal(Type{DType::i32, {k}}); }
+Literal ranks_of(int64_t k, int64_t n) { return Literal(Type{DType::i32, {k < n ? k : 0}}); }
 
 }  // namespace graphc

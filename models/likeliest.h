@@ -10,7 +10,7 @@ namespace graphc {
 /// elements say nothing. Those that equal the k-th largest all stay. Where k is 0 nothing changes.
 Value keep_likeliest(Value logits, Value ranks);
 
-/// A value for `ranks`.
-Literal ranks_of(int64_t k);
+/// A value for `ranks` where there are `n` logits: empty where k is 0 or leaves none of them out.
+Literal ranks_of(int64_t k, int64_t n);
 
 }  // namespace graphc

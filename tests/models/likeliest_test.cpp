@@ -32,14 +32,15 @@ TEST(LikeliestCpu, AreThoseThatASortPutsFirst) {
   std::mt19937 numbers(3);
   for (const char* target : {"reference", "cpu"}) {
     Session session(model, {.target = target, .announce = [](const std::string&) {}});
-    for (int64_t k : {0, 1, 2, 5, 19, 20, 23}) {
+    for (int64_t k : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{5}, int64_t{19}, int64_t{20},
+                      int64_t{23}, int64_t{1} << 40}) {
       for (int draw = 0; draw < 6; ++draw) {
         // Of few different numbers, so that many are equal; some are barred from the start.
         std::vector<float> logits(20);
         for (float& logit : logits)
           logit = numbers() % 7 == 0 ? -INFINITY : float(numbers() % (draw + 3)) - 2;
         const Literal given{std::span<const float>(logits), Shape{1, 20}};
-        const Literal found = Tensor(session("f", given, ranks_of(k))).literal();
+        const Literal found = Tensor(session("f", given, ranks_of(k, 20))).literal();
         const std::span<const float> values = found.data<float>();
         EXPECT_EQ(std::vector<float>(values.begin(), values.end()), kept(logits, k))
             << target << " k " << k << " draw " << draw;

@@ -88,6 +88,8 @@ TEST(GraphcTrain, GoesOnFromItsCheckpointAndDrawsText) {
   EXPECT_EQ(graphc(draw + " --top-k 1 --temperature 9").out, graphc(draw + " --temperature 0").out);
   EXPECT_NE(graphc(draw + " --top-k 4 --temperature 9").out, graphc(draw + " --temperature 9").out);
   EXPECT_EQ(graphc(draw + " --top-k 0").code, 2);
+  // More than there are leaves none out.
+  EXPECT_EQ(graphc(draw + " --top-k 1000000000000").out, ran.out);
 
   ran = graphc(fmt::format("train char-lm hidden=9 --data {} --checkpoint {} --resume", text,
                            (folder.path() / "pieces").string()));
