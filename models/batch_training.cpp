@@ -48,11 +48,11 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     for (const Metric& metric : validation) {
       if (metric.name == "valid_loss") training.validated(metric.value);
     }
-    training.end_epoch_with({{"train_loss", loss}}, validation,
-                            task.sample ? task.sample(epoch) : std::string());
+    training.end_epoch({{"train_loss", loss}}, validation,
+                       task.sample ? task.sample(epoch) : std::string());
   }
   const bool tests = task.test && ended_epoch && training.is_done();
-  training.end_with(tests ? task.test() : std::vector<Metric>{});
+  training.end(tests ? task.test() : std::vector<Metric>{});
 }
 
 std::vector<Metric> mean_results(Session& session, const std::string& graph, const Batches& batches,

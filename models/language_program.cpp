@@ -181,11 +181,13 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
     const double validation = mean_nats(session, "forward", valid);
     training.validated(validation);
     ended_epoch = true;
-    training.end_epoch(std::exp(mean), std::exp(validation), sample(session, options, notes));
+    training.end_epoch({{"train_perplexity", std::exp(mean)}},
+                       {{"valid_perplexity", std::exp(validation)}},
+                       sample(session, options, notes));
   }
-  std::optional<double> test;
+  std::vector<Metric> test;
   if (held_back && ended_epoch && training.is_done())
-    test = std::exp(mean_nats(session, test_graph(), *held_back));
+    test = {{"test_perplexity", std::exp(mean_nats(session, test_graph(), *held_back))}};
   training.end(test);
 }
 

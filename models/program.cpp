@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/program.h"
 
+#include <algorithm>
+
 namespace graphc {
+
+std::optional<double> TrainEvent::metric(std::string_view name) const {
+  const auto found = std::ranges::find(metrics, name, &Metric::name);
+  return found == metrics.end() ? std::nullopt : std::optional(found->value);
+}
+
+std::vector<Metric> TrainEvent::figures() const {
+  std::vector<Metric> all;
+  if (loss) all.push_back({"loss", *loss});
+  if (learning_rate) all.push_back({"learning_rate", *learning_rate});
+  if (words_per_s) all.push_back({fmt::format("{}_per_s", unit), *words_per_s});
+  all.insert(all.end(), metrics.begin(), metrics.end());
+  return all;
+}
 
 std::vector<Metric> Program::evaluate(Session&, const EvaluateOptions&) const {
   throw Error(ErrorKind::usage, {},

@@ -63,9 +63,13 @@ struct TrainEvent {
   std::optional<double> learning_rate;
   std::optional<double> words_per_s;  ///< since the epoch began, what `unit` names
   std::string_view unit = "words";    ///< what is predicted, one by one
-  std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
-  std::vector<Metric> metrics;  ///< what else is known: "train_accuracy", "valid_loss", ...
-  std::string text;             ///< of a sample; why training ended early
+  std::vector<Metric> metrics;        ///< of data: "train_perplexity", "valid_loss", ...
+  std::string text;                   ///< of a sample; why training ended early
+
+  /// The metric of that name, if it is there.
+  std::optional<double> metric(std::string_view name) const;
+  /// All its figures under the names that logs have for them: "loss", "words_per_s", metrics, ...
+  std::vector<Metric> figures() const;
 };
 
 struct TrainOptions {

@@ -64,35 +64,17 @@ void Training::validated(double loss) {
   }
 }
 
-void Training::end_epoch(std::optional<double> train_perplexity,
-                         std::optional<double> valid_perplexity, std::string sample) {
-  TrainEvent now = event("epoch");
-  now.train_perplexity = train_perplexity;
-  if (options_.report) options_.report(now);
-  if (options_.report && valid_perplexity) {
-    TrainEvent evaluation = event("evaluation");
-    evaluation.words_per_s.reset();
-    evaluation.valid_perplexity = valid_perplexity;
-    options_.report(evaluation);
-  }
-  next_epoch(std::move(sample));
-}
-
-void Training::end_epoch_with(std::vector<Metric> train, std::vector<Metric> evaluation,
-                              std::string sample) {
+void Training::end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
+                         std::string sample) {
   TrainEvent now = event("epoch");
   now.metrics = std::move(train);
   if (options_.report) options_.report(now);
-  if (options_.report && !evaluation.empty()) {
+  if (options_.report && !validation.empty()) {
     now.event = "evaluation";
     now.words_per_s.reset();
-    now.metrics = std::move(evaluation);
+    now.metrics = std::move(validation);
     options_.report(now);
   }
-  next_epoch(std::move(sample));
-}
-
-void Training::next_epoch(std::string sample) {
   if (options_.report && !sample.empty()) {
     TrainEvent drawn = event("sample");
     drawn.text = std::move(sample);
@@ -104,7 +86,9 @@ void Training::next_epoch(std::string sample) {
   if (goes_on()) save();
 }
 
-TrainEvent Training::last_event() const {
+void Training::end(std::vector<Metric> test) {
+  save();
+  if (!options_.report) return;
   TrainEvent now = event("end");
   now.words_per_s.reset();
   now.learning_rate.reset();
@@ -113,21 +97,8 @@ TrainEvent Training::last_event() const {
   // Past the last epoch there is none: the event is the last one's.
   const int64_t last = gave_up() && at_.window == 0 ? at_.epoch - 1 : epochs_ - 1;
   now.epoch = std::max<int64_t>(0, std::min(at_.epoch, last));
-  return now;
-}
-
-void Training::end(std::optional<double> test_perplexity) {
-  save();
-  TrainEvent now = last_event();
-  now.test_perplexity = test_perplexity;
-  if (options_.report) options_.report(now);
-}
-
-void Training::end_with(std::vector<Metric> test) {
-  save();
-  TrainEvent now = last_event();
   now.metrics = std::move(test);
-  if (options_.report) options_.report(now);
+  options_.report(now);
 }
 
 }  // namespace graphc

@@ -49,23 +49,16 @@ class Training {
   /// Takes in a loss on validation data, before the end of its epoch: position().best, stalls and
   /// waited.
   void validated(double loss);
-  /// After the epoch's last step.
-  void end_epoch(std::optional<double> train_perplexity, std::optional<double> valid_perplexity,
+  /// After the epoch's last step, with figures of it ("train_perplexity"), of validation
+  /// ("valid_perplexity") and a text that was drawn, as far as there are any.
+  void end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
                  std::string sample = {});
-  /// The same for a model with other figures than perplexities.
-  void end_epoch_with(std::vector<Metric> train, std::vector<Metric> evaluation,
-                      std::string sample = {});
-  /// After the last epoch.
-  void end(std::optional<double> test_perplexity);
-  void end_with(std::vector<Metric> test);
+  /// After the last epoch, with figures of a test ("test_perplexity"), if there was one.
+  void end(std::vector<Metric> test);
 
  private:
   bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
-  /// Reports the sample, if there is one, and begins the next epoch.
-  void next_epoch(std::string sample);
-  /// The last event but what it tells.
-  TrainEvent last_event() const;
   void save();
 
   const TrainOptions& options_;

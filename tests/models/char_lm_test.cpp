@@ -63,7 +63,8 @@ struct TrainedModel {
 TEST(CharLmCpu, LearnsARhymeAndSaysIt) {
   TrainedModel trained("cpu", 12);
   double last = 0;
-  for (const TrainEvent& event : trained.events) last = event.valid_perplexity.value_or(last);
+  for (const TrainEvent& event : trained.events)
+    last = event.metric("valid_perplexity").value_or(last);
   EXPECT_LT(last, 1.2);
   // A prompt longer than a call, and more characters than one.
   const std::string prompt = rhyme(3) + "the c";

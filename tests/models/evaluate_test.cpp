@@ -33,8 +33,8 @@ struct EvaluatedModel {
         session(program->model(), {.target = "reference", .announce = [](const std::string&) {}}) {
     TrainOptions options{.data = data, .epochs = 1};
     options.report = [&](const TrainEvent& event) {
-      valid = event.valid_perplexity.value_or(valid);
-      test = event.test_perplexity.value_or(test);
+      valid = event.metric("valid_perplexity").value_or(valid);
+      test = event.metric("test_perplexity").value_or(test);
     };
     options.save = [&](const TrainPosition&, const Notes& saved) { notes = saved; };
     program->train(session, options);

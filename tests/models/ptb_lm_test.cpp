@@ -105,11 +105,12 @@ TEST(PtbLm, AnEpochHasItsStepsAndEvaluationsAndTheEndATest) {
   wanted.push_back("end");
   EXPECT_EQ(names, wanted);
   EXPECT_EQ(tiny.events.back().step, 3 * steps);
-  EXPECT_GT(*tiny.events.back().test_perplexity, 1);
+  EXPECT_GT(*tiny.events.back().metric("test_perplexity"), 1);
   // Perplexity is exp of the mean loss of the epoch's steps.
   double total = 0;
   for (int64_t i = 0; i < steps; ++i) total += *tiny.events[size_t(i)].loss;
-  EXPECT_NEAR(*tiny.events[size_t(steps)].train_perplexity, std::exp(total / double(steps)), 1e-4);
+  EXPECT_NEAR(*tiny.events[size_t(steps)].metric("train_perplexity"),
+              std::exp(total / double(steps)), 1e-4);
   EXPECT_GT(*tiny.events[0].words_per_s, 0);
 }
 
@@ -206,7 +207,7 @@ TEST(PtbLm, StepsAreBounded) {
   ASSERT_EQ(tiny.events.size(), 2u);
   EXPECT_EQ(tiny.events[1].event, "end");
   EXPECT_EQ(tiny.events[1].step, 1);
-  EXPECT_FALSE(tiny.events[1].test_perplexity);
+  EXPECT_FALSE(tiny.events[1].metric("test_perplexity"));
 }
 
 TEST(PtbLm, EqualSeedsGiveEqualBitsWithDropoutToo) {

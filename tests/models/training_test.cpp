@@ -62,7 +62,8 @@ Outcome train_tiny_ptb(const SessionOptions& options) {
   std::vector<double> losses;
   TrainOptions train{.data = testing::tiny_ptb(), .epochs = 3};
   train.report = [&](const TrainEvent& event) {
-    for (const auto& value : {event.loss, event.valid_perplexity, event.test_perplexity})
+    for (const auto& value :
+         {event.loss, event.metric("valid_perplexity"), event.metric("test_perplexity")})
       if (value) losses.push_back(*value);
   };
   program->train(session, train);

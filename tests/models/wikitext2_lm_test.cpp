@@ -152,10 +152,10 @@ TEST(Wikitext2Lm, TheRateIsAQuarterAfterEveryValidationThatIsNoBetter) {
     if (event.event == "step") {
       EXPECT_EQ(*event.learning_rate, rate) << event.step;
     }
-    if (!event.valid_perplexity) continue;
+    if (!event.metric("valid_perplexity")) continue;
     ++epochs;
-    if (*event.valid_perplexity < best) {
-      best = *event.valid_perplexity;
+    if (*event.metric("valid_perplexity") < best) {
+      best = *event.metric("valid_perplexity");
     } else {
       rate /= 4;
       ++stalls;

@@ -38,7 +38,7 @@ struct WordModel {
                 {.target = target, .seed = 3, .announce = [](const std::string&) {}}) {
     TrainOptions options{.data = folder.add("text", text), .epochs = epochs};
     options.report = [&](const TrainEvent& event) {
-      valid = event.valid_perplexity.value_or(valid);
+      valid = event.metric("valid_perplexity").value_or(valid);
     };
     options.save = [&](const TrainPosition&, const Notes& saved) { notes = saved; };
     program->train(session, options);

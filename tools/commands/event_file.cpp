@@ -81,19 +81,11 @@ void EventFile::write(const TrainEvent& event) {
   event_file::Event record;
   record.set_wall_time(wall_seconds());
   record.set_step(event.step);
-  const auto add = [&](const std::string& tag, const std::optional<double>& value) {
-    if (!value) return;
-    event_file::Summary::Value* figure = record.mutable_summary()->add_value();
-    figure->set_tag(tag);
-    figure->set_simple_value(float(*value));
-  };
-  add("loss", event.loss);
-  add("learning_rate", event.learning_rate);
-  add(fmt::format("{}_per_s", event.unit), event.words_per_s);
-  add("train_perplexity", event.train_perplexity);
-  add("valid_perplexity", event.valid_perplexity);
-  add("test_perplexity", event.test_perplexity);
-  for (const Metric& metric : event.metrics) add(metric.name, metric.value);
+  for (const Metric& figure : event.figures()) {
+    event_file::Summary::Value* value = record.mutable_summary()->add_value();
+    value->set_tag(figure.name);
+    value->set_simple_value(float(figure.value));
+  }
   if (record.has_summary()) write_record(record.SerializeAsString());
 }
 

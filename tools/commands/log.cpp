@@ -59,16 +59,7 @@ void Log::write(const TrainEvent& event) {
   if (path_.empty()) return;
   nlohmann::ordered_json line{
       {"event", event.event}, {"epoch", event.epoch + 1}, {"step", event.step}};
-  const auto add = [&](const std::string& name, const std::optional<double>& value) {
-    if (value) line[name] = *value;
-  };
-  add("loss", event.loss);
-  add("learning_rate", event.learning_rate);
-  add(fmt::format("{}_per_s", event.unit), event.words_per_s);
-  add("train_perplexity", event.train_perplexity);
-  add("valid_perplexity", event.valid_perplexity);
-  add("test_perplexity", event.test_perplexity);
-  for (const Metric& metric : event.metrics) {
+  for (const Metric& metric : event.figures()) {
     GRAPHC_CHECK(!line.contains(metric.name), "an event has '{}' twice", metric.name);
     line[metric.name] = metric.value;
   }

@@ -26,9 +26,6 @@ std::string measured(const TrainEvent& event) {
   add("loss", event.loss);
   const bool of_text = event.unit == "words" || event.unit == "characters";
   if (event.loss && event.words_per_s && of_text) add("perplexity", std::exp(*event.loss));
-  add("train perplexity", event.train_perplexity);
-  add("valid perplexity", event.valid_perplexity);
-  add("test perplexity", event.test_perplexity);
   for (const Metric& metric : event.metrics) {
     std::string words = metric.name;
     std::ranges::replace(words, '_', ' ');

@@ -61,8 +61,9 @@ TrainedStates train_on(const char* target, const std::vector<std::string>& param
   TrainOptions options{.data = folder.path(), .epochs = 1};
   options.report = [&](const TrainEvent& event) {
     if (event.loss) trained.losses.push_back(*event.loss);
-    for (const auto& perplexity : {event.valid_perplexity, event.test_perplexity})
-      if (perplexity) trained.evaluated.push_back(std::log(*perplexity));
+    for (const char* name : {"valid_perplexity", "test_perplexity"})
+      if (const auto perplexity = event.metric(name))
+        trained.evaluated.push_back(std::log(*perplexity));
   };
   program->train(session, options);
   trained.last = all_states(session, folder);
