@@ -28,7 +28,7 @@ class CharLm : public LanguageProgram {
  public:
   explicit CharLm(const Parameters& parameters)
       : LanguageProgram({.name = "char-lm",
-                         .sizes = LanguageSizes("char-lm", parameters, 2),
+                         .sizes = LanguageSizes(parameters, 2),
                          .initializers = {.embedding = normal(0.1),
                                           .lstm = glorot_uniform(),
                                           .softmax = glorot_uniform(),
@@ -36,9 +36,9 @@ class CharLm : public LanguageProgram {
                                           .forget_bias = 1},
                          .epochs = 4,
                          .unit = "characters"}),
-        clip_(positive("char-lm", parameters, "clip")),
-        learning_rate_(positive("char-lm", parameters, "learning-rate")),
-        validation_(positive("char-lm", parameters, "validation", 1)) {}
+        clip_(parameters.positive("clip")),
+        learning_rate_(parameters.positive("learning-rate")),
+        validation_(parameters.positive("validation", 1)) {}
 
   void generate(Session& session, const GenerateOptions& options) const override {
     const Characters characters = Characters::from_text(vocabulary_note(options.notes));

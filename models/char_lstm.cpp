@@ -9,6 +9,7 @@
 #include "models/data/character_windows.h"
 #include "models/data/random_bits.h"
 #include "models/data/text_corpus.h"
+#include "models/language_model.h"
 #include "models/likeliest.h"
 #include "models/random_inputs.h"
 
@@ -48,17 +49,12 @@ class CharLstm : public Program {
         vocabulary_(parameters.integer("vocabulary", 2)),
         samples_(parameters.integer("samples")),
         unroll_(parameters.flag("unroll")),
-        rate_(parameters.number("learning-rate")),
+        rate_(parameters.positive("learning-rate")),
         model_("char_lstm"),
         w_(model_.param("lstm.w", {vocabulary_, 4 * hidden_}, glorot_uniform())),
         u_(model_.param("lstm.u", {hidden_, 4 * hidden_}, orthogonal())),
         b_(model_.param("lstm.b", {4 * hidden_}, parts({zeros(), constant(1), zeros(), zeros()}))),
         dense_(model_, "dense", hidden_, vocabulary_) {
-    if (!(rate_ > 0)) {
-      throw Error(
-          ErrorKind::usage, {},
-          fmt::format("char-lstm: parameter 'learning-rate' is above 0: found '{}'", rate_));
-    }
     model_.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = evaluation(in).values[0];
       minimize(loss, model_.params(), Rmsprop{.rate = rate_, .decay = 0.9, .epsilon = 1e-7});
@@ -246,13 +242,13 @@ std::string CharLstm::samples_of(Session& session, const TrainOptions& options, 
 }
 
 std::vector<Metric> CharLstm::evaluate(Session& session, const EvaluateOptions& options) const {
-  const bool parts = corpus_ == Corpus::wikitext2;
+  const bool splits = corpus_ == Corpus::wikitext2;
   if (options.split != "train" &&
-      !(parts && (options.split == "valid" || options.split == "test"))) {
+      !(splits && (options.split == "valid" || options.split == "test"))) {
     throw Error(ErrorKind::usage, {},
-                fmt::format("char-lstm corpus={}: there is no part '{}': wanted {}",
+                fmt::format("char-lstm corpus={}: there is no split '{}': wanted {}",
                             kCorpora[size_t(corpus_)], options.split,
-                            parts ? "train, valid or test" : "train, all it has"));
+                            splits ? "train, valid or test" : "train, all it has"));
   }
   if (!is_text()) {
     refuse_data("char-lstm corpus=synthetic", options.data);
@@ -274,10 +270,7 @@ std::vector<Metric> CharLstm::evaluate(Session& session, const EvaluateOptions& 
 
 void CharLstm::generate(Session& session, const GenerateOptions& options) const {
   if (!is_text()) Program::generate(session, options);
-  const auto note = options.notes.find("vocabulary");
-  if (note == options.notes.end())
-    throw input_error({}, "no vocabulary: wanted a checkpoint that `graphc train` wrote");
-  const Characters characters = characters_of(note->second);
+  const Characters characters = characters_of(vocabulary_note(options.notes));
   // Without a prompt the first of all characters begins: a newline, or a space.
   std::vector<int32_t> ids =
       options.prompt.empty() ? std::vector<int32_t>{0} : characters.ids(lower_case(options.prompt));

@@ -43,6 +43,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& path);
 enum class Integrity : uint8_t { whole, damaged, unknown };
 /// `unknown` where the metadata have no checksum.
 Integrity integrity_of(const Safetensors& content);
+/// The error of ErrorKind::input that says that a file is damaged.
+Error damaged_error(const std::string& file);
 
 /// What the file has, and back: `file` is for errors. Throws ErrorKind::input when what is found is
 /// damaged or no checkpoint.

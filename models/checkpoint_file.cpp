@@ -90,6 +90,10 @@ Integrity integrity_of(const Safetensors& content) {
   return stated->second == checksum(content, kChecksum) ? Integrity::whole : Integrity::damaged;
 }
 
+Error damaged_error(const std::string& file) {
+  return input_error({}, "{}: it is damaged: its checksum is not that of what it holds", file);
+}
+
 Checkpoint from_safetensors(Safetensors content, const std::string& file) {
   const Metadata metadata(content.metadata, file);
   const std::string& format = metadata.text(kFormat);
@@ -98,8 +102,7 @@ Checkpoint from_safetensors(Safetensors content, const std::string& file) {
                       kThisFormat);
   }
   if (format == kThisFormat) metadata.text(kChecksum);
-  if (integrity_of(content) == Integrity::damaged)
-    throw input_error({}, "{}: it is damaged: its checksum is not that of what it holds", file);
+  if (integrity_of(content) == Integrity::damaged) throw damaged_error(file);
   Checkpoint checkpoint{.file = file,
                         .model = metadata.text(kModel),
                         .seed = metadata.integer<uint64_t>(kSeed),

@@ -23,7 +23,7 @@ class FrameClassifier : public Program {
         steps_(parameters.integer("steps")),
         batch_(std::clamp<int64_t>(kMostFrames / steps_, 1, parameters.integer("batch"))),
         sequences_(parameters.integer("sequences")),
-        rate_(positive_rate(parameters)),
+        rate_(parameters.positive("learning-rate")),
         model_("frame_classifier"),
         layers_(model_, "lstm", int(count_), kSymbols, hidden_),
         out_(model_, "out", 2 * hidden_, kClasses) {
@@ -116,13 +116,14 @@ class FrameClassifier : public Program {
     return batches;
   }
 
-  /// Of as many sequences as an epoch has, drawn for the part alone.
-  std::vector<Metric> figures_of(Session& session, const std::string& part) const {
-    const bool test = part == "test";
-    if (!test && part != "valid") {
+  /// Of as many sequences as an epoch has, drawn for the split alone.
+  std::vector<Metric> figures_of(Session& session, const std::string& split) const {
+    const bool test = split == "test";
+    if (!test && split != "valid") {
       throw Error(ErrorKind::usage, {},
-                  fmt::format("rnn-variants: there is no part '{}': wanted valid or test", part));
+                  fmt::format("rnn-variants: there is no split '{}': wanted valid or test", split));
     }
+    // Epochs count up from the same number: what is below it is in none of them.
     const uint64_t seed = SplitMix(session.options().seed)() - (test ? 2 : 1);
     return mean_results(session, "forward", drawn(seed), {"loss", "accuracy"});
   }

@@ -26,27 +26,13 @@ LanguageCorpus::LanguageCorpus(TextCorpus corpus)
       valid(std::move(corpus.valid)),
       test(std::move(corpus.test)) {}
 
-LanguageSizes::LanguageSizes(std::string_view model, const Parameters& parameters,
-                             int64_t least_vocabulary)
+LanguageSizes::LanguageSizes(const Parameters& parameters, int64_t least_vocabulary)
     : hidden(parameters.integer("hidden")),
       layers(parameters.layers()),
       steps(parameters.integer("steps")),
       batch(parameters.integer("batch")),
       vocabulary(parameters.integer("vocabulary", least_vocabulary)),
-      keep(parameters.number("keep")) {
-  if (keep > 0 && keep <= 1) return;
-  throw Error(ErrorKind::usage, {},
-              fmt::format("{}: parameter 'keep' is in (0, 1]: found '{}'", model, keep));
-}
-
-double positive(std::string_view model, const Parameters& parameters, const char* name,
-                double below) {
-  const double value = parameters.number(name);
-  if (value > 0 && value < below) return value;
-  throw Error(ErrorKind::usage, {},
-              fmt::format("{}: parameter '{}' is above 0{}: found '{}'", model, name,
-                          below < HUGE_VAL ? fmt::format(" and below {}", below) : "", value));
-}
+      keep(parameters.keep()) {}
 
 LanguageProgram::LanguageProgram(Setup setup)
     : setup_(std::move(setup)),

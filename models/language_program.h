@@ -33,12 +33,8 @@ struct LanguageSizes {
   double keep;
 
   /// Throws ErrorKind::usage for values that cannot be.
-  LanguageSizes(std::string_view model, const Parameters& parameters, int64_t least_vocabulary = 1);
+  explicit LanguageSizes(const Parameters& parameters, int64_t least_vocabulary = 1);
 };
-
-/// A parameter that is above 0, and below `below`. Throws ErrorKind::usage.
-double positive(std::string_view model, const Parameters& parameters, const char* name,
-                double below = HUGE_VAL);
 
 /// Graph `train` takes tokens, targets and the rate, `forward` and `test` tokens and targets; each
 /// returns the loss of the window. `generate` is LanguageNetwork's.

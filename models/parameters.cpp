@@ -79,6 +79,19 @@ double Parameters::number(std::string_view name) const {
   throw usage_error("{}: parameter '{}' is a number: found '{}'", model_, name, value);
 }
 
+double Parameters::positive(std::string_view name, double below) const {
+  const double value = number(name);
+  if (value > 0 && value < below) return value;
+  throw usage_error("{}: parameter '{}' is above 0{}: found '{}'", model_, name,
+                    below < HUGE_VAL ? fmt::format(" and below {}", below) : "", text(name));
+}
+
+double Parameters::keep() const {
+  const double value = number("keep");
+  if (value > 0 && value <= 1) return value;
+  throw usage_error("{}: parameter 'keep' is in (0, 1]: found '{}'", model_, text("keep"));
+}
+
 bool Parameters::flag(std::string_view name) const {
   const std::string value = text(name);
   if (value == "true") return true;

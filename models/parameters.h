@@ -2,6 +2,7 @@
 // The parameters a model is named with: `lstm-layer hidden=512 steps=30`.
 #pragma once
 
+#include <cmath>
 #include <map>
 #include <span>
 #include <string>
@@ -39,6 +40,10 @@ class Parameters {
   /// The parameter `layers`: a graph is as long as they are many, so that there is a limit.
   int64_t layers() const;
   double number(std::string_view name) const;
+  /// A number above 0 and below `below`.
+  double positive(std::string_view name, double below = HUGE_VAL) const;
+  /// The parameter `keep`: the probability that dropout keeps an element, in (0, 1].
+  double keep() const;
   bool flag(std::string_view name) const;
   /// The position of the value in `choices`.
   size_t choice(std::string_view name, std::span<const std::string_view> choices) const;

@@ -62,14 +62,14 @@ class PtbLm : public LanguageProgram {
  public:
   PtbLm(const Recipe& recipe, const Parameters& parameters)
       : LanguageProgram({.name = "ptb-lm",
-                         .sizes = LanguageSizes("ptb-lm", parameters),
+                         .sizes = LanguageSizes(parameters),
                          .initializers = initializers(recipe),
                          .summed = SummedOver::steps,
                          .epochs = recipe.epochs,
                          .tests_by_word = true}),
         recipe_(recipe),
-        clip_(positive("ptb-lm", parameters, "clip")),
-        learning_rate_(positive("ptb-lm", parameters, "learning-rate")),
+        clip_(parameters.positive("clip")),
+        learning_rate_(parameters.positive("learning-rate")),
         unmerged_norm_(parameters.flag("unmerged-norm")) {}
 
  private:

@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace graphc {
+
 std::vector<int64_t> numbers(int64_t begin, int64_t end) {
   std::vector<int64_t> result(static_cast<size_t>(end - begin));
   std::iota(result.begin(), result.end(), begin);

@@ -69,13 +69,6 @@ std::unique_ptr<Program> make_variant(Parameters& parameters) {
 
 }  // namespace
 
-double positive_rate(const Parameters& parameters) {
-  const double rate = parameters.number("learning-rate");
-  if (rate > 0) return rate;
-  throw Error(ErrorKind::usage, {},
-              fmt::format("rnn-variants: parameter 'learning-rate' is above 0: found '{}'", rate));
-}
-
 constinit const ModelRecord rnn_variants_model{
     .name = "rnn-variants",
     .summary = "any cell in a layer, rows of different lengths, a classifier of sequences",

@@ -11,9 +11,6 @@ namespace graphc {
 
 extern const ModelRecord rnn_variants_model;
 
-/// The parameter `learning-rate`. Throws ErrorKind::usage when it is not above 0.
-double positive_rate(const Parameters& parameters);
-
 /// Frames of 12AX sequences to two classes, by bidirectional layers.
 std::unique_ptr<Program> make_frame_classifier(const Parameters& parameters);
 /// Sequences of two numbers to two classes, by layers with dropout between them.

@@ -20,9 +20,9 @@ class SequenceClassifier : public Program {
         steps_(parameters.integer("steps")),
         batch_(parameters.integer("batch")),
         sequences_(parameters.integer("sequences", 100)),
-        rate_(positive_rate(parameters)),
+        rate_(parameters.positive("learning-rate")),
         model_("sequence_classifier"),
-        layers_(model_, "lstm", int(count_), 2, hidden_, {.keep = keep_of(parameters)}),
+        layers_(model_, "lstm", int(count_), 2, hidden_, {.keep = parameters.keep()}),
         out_(model_, "out", hidden_, 1) {
     model_.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = evaluation(in).values[0];
@@ -85,13 +85,6 @@ class SequenceClassifier : public Program {
   }
 
  private:
-  static double keep_of(const Parameters& parameters) {
-    const double keep = parameters.number("keep");
-    if (keep > 0 && keep <= 1) return keep;
-    throw Error(ErrorKind::usage, {},
-                fmt::format("rnn-variants: parameter 'keep' is in (0, 1]: found '{}'", keep));
-  }
-
   /// The loss and the share of right classes.
   Results evaluation(Inputs& in) const {
     Value x = in("x", f32, {"steps", "batch", 2}), y = in("y", f32, {"batch", 1});
@@ -109,7 +102,7 @@ class SequenceClassifier : public Program {
     if (name != "train" && name != "valid" && name != "test") {
       throw Error(
           ErrorKind::usage, {},
-          fmt::format("rnn-variants: there is no part '{}': wanted train, valid or test", name));
+          fmt::format("rnn-variants: there is no split '{}': wanted train, valid or test", name));
     }
     return numbers(begin, end);
   }

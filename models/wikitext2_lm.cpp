@@ -66,15 +66,15 @@ class Wikitext2Lm : public LanguageProgram {
   Wikitext2Lm(Config config, const Parameters& parameters)
       : LanguageProgram(
             {.name = kWikitext2,
-             .sizes = LanguageSizes(kWikitext2, parameters),
+             .sizes = LanguageSizes(parameters),
              .initializers = initializers(config, parameters.integer("hidden")),
              .weights = parameters.flag("tied") ? SoftmaxWeights::tied : SoftmaxWeights::own,
              .summed =
                  config == Config::pytorch ? SummedOver::nothing : SummedOver::steps_and_batch,
              .epochs = 10}),
         config_(config),
-        learning_rate_(positive(kWikitext2, parameters, "learning-rate")) {
-    if (parameters.text("clip") != kNoClip) clip_ = positive(kWikitext2, parameters, "clip");
+        learning_rate_(parameters.positive("learning-rate")) {
+    if (parameters.text("clip") != kNoClip) clip_ = parameters.positive("clip");
   }
 
  private:

@@ -31,7 +31,7 @@ class WordLm : public LanguageProgram {
   explicit WordLm(const Parameters& parameters)
       : LanguageProgram(
             {.name = "word-lm",
-             .sizes = LanguageSizes("word-lm", parameters, 2),
+             .sizes = LanguageSizes(parameters, 2),
              .initializers = {.embedding = normal(0.1),
                               .lstm = glorot_uniform(),
                               .softmax = glorot_uniform(),
@@ -39,9 +39,9 @@ class WordLm : public LanguageProgram {
                               .forget_bias = 1},
              .weights = parameters.flag("tied") ? SoftmaxWeights::tied : SoftmaxWeights::own,
              .epochs = 4}),
-        clip_(positive("word-lm", parameters, "clip")),
-        learning_rate_(positive("word-lm", parameters, "learning-rate")),
-        validation_(positive("word-lm", parameters, "validation", 1)) {}
+        clip_(parameters.positive("clip")),
+        learning_rate_(parameters.positive("learning-rate")),
+        validation_(parameters.positive("validation", 1)) {}
 
   void generate(Session& session, const GenerateOptions& options) const override {
     generate_words(session, options, 1);  // the last stands for words that nobody could read

@@ -225,7 +225,7 @@ TEST(CharLstm, ErrorsSayWhatDoesNotFit) {
               HasSubstr("has a character"));
   EXPECT_THAT(error_of(ErrorKind::usage,
                        [&] { cats.program->evaluate(cats.session, {.data = cats.options.data}); }),
-              HasSubstr("there is no part 'test': wanted train"));
+              HasSubstr("there is no split 'test': wanted train"));
   cats.options.notes = {{"vocabulary", "xyz"}};
   EXPECT_THAT(error_of(ErrorKind::input, [&] { cats.train(1); }),
               HasSubstr("other characters than the checkpoint's"));

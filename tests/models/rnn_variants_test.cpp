@@ -176,7 +176,7 @@ TEST(RnnVariants, ErrorsSayWhatIsWanted) {
   TrainedVariant waves(kWaves, "reference");
   EXPECT_THAT(
       error_of(ErrorKind::usage, [&] { waves.program->evaluate(waves.session, {.split = "all"}); }),
-      HasSubstr("no part 'all': wanted train, valid or test"));
+      HasSubstr("no split 'all': wanted train, valid or test"));
   waves.options.data = "somewhere";
   EXPECT_THAT(error_of(ErrorKind::usage, [&] { waves.train(1); }),
               HasSubstr("no use for --data somewhere"));

@@ -124,6 +124,7 @@ TEST(Inspect, CountsWhatIsNotFiniteAndRefusesOtherFiles) {
   folder.add("x.npy", npy_bytes(Literal(std::span<const float>(values), Shape{2, 3})));
   folder.add("none", "");
   folder.add("text", "one two\n");
+  folder.add("table", "1,2\n3,4\n");
   Ran ran = run_bash("graphc inspect x.npy", folder);
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("format: npy\n"), HasSubstr("f32[2,3]"),
@@ -131,7 +132,8 @@ TEST(Inspect, CountsWhatIsNotFiniteAndRefusesOtherFiles) {
   for (const auto& [file, says] :
        {std::pair{"none", "the file is empty"},
         std::pair{"text", "is not a valid safetensors file"},
-        std::pair{".", "a folder without a checkpoint"}, std::pair{"missing", "No such file"}}) {
+        std::pair{"table", "is a table of text"}, std::pair{".", "a folder without a checkpoint"},
+        std::pair{"missing", "No such file"}}) {
     ran = run_bash(fmt::format("graphc inspect {}", file), folder);
     EXPECT_EQ(ran.code, 3) << file;
     EXPECT_EQ(ran.out, "");

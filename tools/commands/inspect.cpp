@@ -7,6 +7,7 @@
 #include "ir/utf8.h"
 #include "models/checkpoint_folder.h"
 #include "runtime/files/files.h"
+#include "runtime/files/foreign.h"
 #include "runtime/files/npy.h"
 #include "tools/commands/commands.h"
 
@@ -144,8 +145,10 @@ int inspect(const InspectCommand& options) {
   const filesystem::path file = file_of(options.file);
   const std::string bytes = read_file(file);
   if (bytes.empty()) throw input_error({}, "{}: the file is empty", file.string());
-  const Json content = bytes.starts_with(kNpyMagic) ? inspect_npy(bytes, file.string())
-                                                    : inspect_safetensors(bytes, file.string());
+  const bool npy = bytes.starts_with(kNpyMagic);
+  if (!npy) refuse_foreign(bytes, file, Wanted::arrays);
+  const Json content =
+      npy ? inspect_npy(bytes, file.string()) : inspect_safetensors(bytes, file.string());
   Json found{{"file", file.string()}, {"bytes", int64_t(bytes.size())}};
   found.update(content);
   if (options.json) {
@@ -154,8 +157,7 @@ int inspect(const InspectCommand& options) {
     show(found);
   }
   if (found.value("checksum", "") == name_of(Integrity::damaged)) {
-    throw input_error({}, "{}: it is damaged: its checksum is not that of what it holds",
-                      file.string());
+    throw damaged_error(file.string());
   }
   return 0;
 }
