@@ -36,6 +36,9 @@ __attribute__((target("amx-tile"))) void configure() {
   _tile_loadconfig(&configuration);
 }
 
+/// The scopes of this thread: shares of a step that take turns on it have one each.
+thread_local int scopes = 0;
+
 __attribute__((target("amx-tile"))) void release() { _tile_release(); }
 
 using Tile = std::array<std::array<char, kTileRowBytes>, kTileRows>;
@@ -72,11 +75,11 @@ std::string matrix_tiles_refused() {
 }
 
 MatrixTileScope::MatrixTileScope(MatrixTiles tiles) : tiles_(tiles) {
-  if (tiles_ == MatrixTiles::hardware) configure();
+  if (tiles_ == MatrixTiles::hardware && scopes++ == 0) configure();
 }
 
 MatrixTileScope::~MatrixTileScope() {
-  if (tiles_ == MatrixTiles::hardware) release();
+  if (tiles_ == MatrixTiles::hardware && --scopes == 0) release();
 }
 
 void graphc_tilezero(int64_t tile) { tiles[size_t(tile)] = {}; }

@@ -35,6 +35,10 @@ constexpr std::chrono::microseconds kNap{50};
 /// How long a worker looks out for the next run before it sleeps.
 constexpr double kSecondsBeforeSleep = 100e-6;
 
+/// Teams of more threads never take turns: one thread in the place of many would be slower than
+/// many that are disturbed.
+constexpr int kMostInTurns = 4;
+
 /// The team whose run the calling thread is in.
 thread_local const ThreadTeam* current_team = nullptr;
 
@@ -108,13 +112,15 @@ int checked_size(int threads) {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int threads)
+ThreadTeam::ThreadTeam(int threads, TeamThreads where)
     : size_(checked_size(threads)),
+      where_(where),
       rounds_(std::bit_width(unsigned(size_) - 1)),
       slots_(std::make_unique<Slot[]>(size_t(rounds_) * size_t(size_))),
       members_(std::make_unique<Member[]>(size_t(size_))) {
   if (size_ == 1) return;
   cpus_ = allowed_cpus();
+  if (where_ == TeamThreads::adaptive && cpus_.size() == 1) where_ = TeamThreads::in_turns;
   if (cpus_.size() < size_t(size_)) cpus_.clear();
   try {
     start_workers();
@@ -166,9 +172,36 @@ void ThreadTeam::run_call(Call call, void* target) {
     return;
   }
   std::lock_guard lock(running_);
-  if (pinned()) move_to(cpus_[0]);
   call_ = call;
   target_ = target;
+  if (!wants_turns() || !run_in_turns()) run_together();
+  if (aborted_.load(std::memory_order_relaxed)) rethrow();
+}
+
+bool ThreadTeam::wants_turns() const {
+  return where_ == TeamThreads::in_turns || (where_ == TeamThreads::adaptive && crowding_.alone());
+}
+
+bool ThreadTeam::run_in_turns() {
+  try {
+    if (!fibers_) fibers_ = std::make_unique<Fibers>(size_);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  in_turns_ = true;
+  {
+    const Inside inside(this);
+    fibers_->run([](void* team, int thread) { static_cast<ThreadTeam*>(team)->execute(thread); },
+                 this);
+  }
+  in_turns_ = false;
+  crowding_.ran_alone(steady_seconds());
+  return true;
+}
+
+void ThreadTeam::run_together() {
+  const double begin = steady_seconds();
+  if (pinned()) move_to(cpus_[0]);
   remaining_.store(size_ - 1, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
@@ -176,8 +209,17 @@ void ThreadTeam::run_call(Call call, void* target) {
     const Inside inside(this);
     execute(0);
   }
-  spin_until([&] { return remaining_.load(std::memory_order_acquire) == 0; });
-  if (!aborted_.load(std::memory_order_relaxed)) return;
+  spin_until(0, [&] { return remaining_.load(std::memory_order_acquire) == 0; });
+  double lost = 0;
+  for (int thread = 0; thread < size_; ++thread)
+    lost += std::exchange(members_[size_t(thread)].lost, 0);
+  // What unpinned threads give away by yields they may give to each other.
+  if (!pinned() || size_ > kMostInTurns) return;
+  const double now = steady_seconds();
+  crowding_.ran_together(now, now - begin, lost);
+}
+
+void ThreadTeam::rethrow() {
   std::exception_ptr failure;
   for (int thread = size_ - 1; thread >= 0; --thread) {
     const auto exception = std::exchange(members_[size_t(thread)].exception, nullptr);
@@ -221,29 +263,37 @@ uint32_t ThreadTeam::wait_for_run(uint32_t seen) {
 }
 
 template <typename Ready>
-void ThreadTeam::spin_until(Ready ready) const {
+void ThreadTeam::spin_until(int thread, Ready ready) {
   for (int i = pinned() ? kPausesPinned : kPausesShared; i > 0; --i) {
     if (ready()) return;
     pause_briefly();
   }
-  const double deadline = steady_seconds() + kSecondsOffered;
+  double now = steady_seconds();
+  const double deadline = now + kSecondsOffered;
   while (!ready()) {
-    if (steady_seconds() < deadline) {
-      sched_yield();
-    } else {
+    if (now >= deadline) {
       std::this_thread::sleep_for(kNap);
+      continue;
     }
+    sched_yield();
+    const double before = std::exchange(now, steady_seconds());
+    if (now - before > Crowding::kSlice) members_[size_t(thread)].lost += now - before;
   }
 }
 
 bool ThreadTeam::meet(int thread) {
   if (size_ == 1) return true;
+  if (in_turns_) {
+    // The others come to this barrier before this one's turn comes again.
+    if (!aborted_.load(std::memory_order_relaxed)) fibers_->pass();
+    return !aborted_.load(std::memory_order_relaxed);
+  }
   const uint64_t generation = ++members_[size_t(thread)].generation;
   for (int round = 0, distance = 1; round < rounds_; ++round, distance *= 2) {
     Slot* slots = &slots_[size_t(round) * size_t(size_)];
     slots[(thread + distance) % size_].generation.store(generation, std::memory_order_release);
     const std::atomic<uint64_t>& mine = slots[thread].generation;
-    spin_until([&] {
+    spin_until(thread, [&] {
       return mine.load(std::memory_order_acquire) >= generation ||
              aborted_.load(std::memory_order_relaxed);
     });

@@ -3,7 +3,8 @@
 //
 // A compiled step has a meeting every few microseconds, and waking a sleeping thread costs fifty:
 // so threads are pinned, wait for each other by spinning, and sleep between runs alone, or when one
-// keeps the others waiting for a millisecond.
+// keeps the others waiting for a millisecond. Where other programs use their CPUs, a small team's
+// threads take turns on the caller's: every function still is called with the same numbers.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "runtime/crowding.h"
+#include "runtime/fibers.h"
+
 namespace graphc {
+
+/// Where the functions of a team are called: each on a thread of its own; all on the caller's, in
+/// turns; or `adaptive`, in turns while there is one CPU, or while other programs use those of a
+/// team of up to four (runtime/crowding.h).
+enum class TeamThreads : uint8_t { adaptive, own, in_turns };
 
 /// A barrier as compiled code calls it: the team, and the calling thread's index.
 using BarrierFunction = void (*)(void* team, int thread);
@@ -26,7 +35,7 @@ class ThreadTeam {
   /// gets a CPU of its own when the constructing thread may use that many; otherwise none is
   /// pinned. Throws ErrorKind::input for a count outside 1..4096, ErrorKind::resource when no
   /// thread can be made.
-  explicit ThreadTeam(int threads);
+  explicit ThreadTeam(int threads, TeamThreads where = TeamThreads::adaptive);
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
   ~ThreadTeam();
@@ -36,10 +45,11 @@ class ThreadTeam {
   bool pinned() const { return !cpus_.empty(); }
 
   /// Calls `function(thread)` on every thread, 0 on the caller's, and returns when all have
-  /// returned. The caller is moved to the CPU that no worker has; its affinity stays its own. If
-  /// calls throw, the others are released from barriers, and the exception of the lowest thread is
-  /// thrown here. Calls from several threads take turns, those on a team of one do not; a call from
-  /// inside a run is a defect.
+  /// returned; or all on the caller's, where the next goes on when one comes to a barrier. The
+  /// caller is moved to the CPU that no worker has; its affinity stays its own. If calls throw, the
+  /// others are released from barriers, and the exception of the lowest thread is thrown here.
+  /// Calls from several threads take turns, those on a team of one do not; a call from inside a run
+  /// is a defect.
   template <typename Function>
   void run(Function&& function) {
     using Callee = std::remove_reference_t<Function>;
@@ -65,22 +75,30 @@ class ThreadTeam {
     std::atomic<uint64_t> generation{0};
   };
   struct alignas(128) Member {
-    uint64_t generation = 0;  ///< barriers passed; only its own thread touches it during a run
+    // Only its own thread touches these during a run.
+    uint64_t generation = 0;  ///< barriers passed
+    double lost = 0;          ///< seconds that other programs had of its yields
     std::exception_ptr exception;
   };
 
   void run_call(Call call, void* target);
+  void run_together();
+  /// False when there is no memory for the stacks that it takes.
+  bool run_in_turns();
+  bool wants_turns() const;
+  void rethrow();
   void execute(int thread) noexcept;
   void work(int thread) noexcept;
   uint32_t wait_for_run(uint32_t seen);
   bool meet(int thread);
   template <typename Ready>
-  void spin_until(Ready ready) const;
+  void spin_until(int thread, Ready ready);
   void start_workers();
   void stop_workers();
   void reset_barriers();
 
   const int size_;
+  TeamThreads where_;
   int rounds_ = 0;  ///< of the barrier: log2 of the size, rounded up
   std::vector<int> cpus_;
   std::unique_ptr<Slot[]> slots_;  ///< [round][thread]
@@ -91,6 +109,9 @@ class ThreadTeam {
   Call call_ = nullptr;
   void* target_ = nullptr;
   bool stopping_ = false;
+  Crowding crowding_;
+  std::unique_ptr<Fibers> fibers_;               ///< made when they are first wanted
+  bool in_turns_ = false;                        ///< the run that is going on
   alignas(128) std::atomic<uint32_t> epoch_{0};  ///< runs begun; workers wait for it to change
   alignas(128) std::atomic<int> remaining_{0};   ///< workers that have not finished this run
   alignas(128) std::atomic<bool> aborted_{false};

@@ -28,10 +28,10 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-constexpr std::string_view kMagic = "graphc cache 1\n";
+constexpr std::string_view kCacheMagic = "graphc cache 1\n";
 constexpr std::string_view kFileEnding = ".kernel";
 constexpr size_t kHashBytes = sizeof(XXH128_canonical_t);
-constexpr size_t kHeaderBytes = kMagic.size() + 2 * sizeof(uint64_t);
+constexpr size_t kHeaderBytes = kCacheMagic.size() + 2 * sizeof(uint64_t);
 /// Files lie in folders of the first digits of their names, as no folder should be long to read.
 constexpr size_t kFolderDigits = 2;
 constexpr size_t kDigits = 2 * kHashBytes;
@@ -56,12 +56,13 @@ uint64_t number_at(std::string_view bytes) {
 
 /// The content in the bytes of a file, if they are such a file of the key.
 std::optional<std::string> content_of(std::string_view bytes, std::string_view key) {
-  if (bytes.size() < kHeaderBytes + kHashBytes || !bytes.starts_with(kMagic)) return std::nullopt;
+  if (bytes.size() < kHeaderBytes + kHashBytes || !bytes.starts_with(kCacheMagic))
+    return std::nullopt;
   const std::string_view hash = bytes.substr(bytes.size() - kHashBytes);
   bytes.remove_suffix(kHashBytes);
   if (hash_of(bytes) != hash) return std::nullopt;
-  const uint64_t key_bytes = number_at(bytes.substr(kMagic.size()));
-  const uint64_t content_bytes = number_at(bytes.substr(kMagic.size() + sizeof(uint64_t)));
+  const uint64_t key_bytes = number_at(bytes.substr(kCacheMagic.size()));
+  const uint64_t content_bytes = number_at(bytes.substr(kCacheMagic.size() + sizeof(uint64_t)));
   bytes.remove_prefix(kHeaderBytes);
   if (key_bytes != key.size() || !bytes.starts_with(key)) return std::nullopt;
   bytes.remove_prefix(key.size());
@@ -159,7 +160,7 @@ std::string FileCache::keep(std::string_view key, std::string_view content) cons
   if (folder_.empty()) return "";
   const filesystem::path path = path_of(key);
   if (std::string reason = make_folders(path.parent_path()); !reason.empty()) return reason;
-  std::string bytes(kMagic);
+  std::string bytes(kCacheMagic);
   bytes += number_bytes(key.size()) + number_bytes(content.size());
   bytes += key;
   bytes += content;

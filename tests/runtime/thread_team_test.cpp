@@ -7,10 +7,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "runtime/cores.h"
@@ -21,12 +24,19 @@ namespace {
 
 using testing::error_of;
 
-class ThreadTeamOfSize : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamOfSize, ::testing::Values(1, 2, 3, 4, 7));
+class ThreadTeamOfSize : public ::testing::TestWithParam<std::tuple<int, TeamThreads>> {
+ protected:
+  TeamThreads where() const { return std::get<1>(GetParam()); }
+  ThreadTeam team{std::get<0>(GetParam()), where()};
+};
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadTeamOfSize,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 7),
+                                            ::testing::Values(TeamThreads::adaptive,
+                                                              TeamThreads::own,
+                                                              TeamThreads::in_turns)));
 
 TEST_P(ThreadTeamOfSize, RunsEveryThreadOnce) {
-  ThreadTeam team(GetParam());
-  EXPECT_EQ(team.size(), GetParam());
+  EXPECT_EQ(team.size(), std::get<0>(GetParam()));
   std::vector<int> runs(size_t(team.size()), 0);
   std::vector<std::thread::id> ids(size_t(team.size()));
   for (int repeat = 1; repeat <= 200; ++repeat) {
@@ -37,7 +47,9 @@ TEST_P(ThreadTeamOfSize, RunsEveryThreadOnce) {
     for (int count : runs) ASSERT_EQ(count, repeat);
   }
   EXPECT_EQ(ids[0], std::this_thread::get_id());
-  EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), ids.size());
+  const size_t distinct = std::set<std::thread::id>(ids.begin(), ids.end()).size();
+  if (where() == TeamThreads::adaptive) return;
+  EXPECT_EQ(distinct, where() == TeamThreads::own ? ids.size() : 1u);
 }
 
 /// Each thread writes its own element, meets, and adds what its neighbours wrote: two barriers a
@@ -61,20 +73,17 @@ int64_t exchange(ThreadTeam& team, int steps, Barrier barrier) {
 }
 
 TEST_P(ThreadTeamOfSize, NoThreadPassesABarrierEarly) {
-  ThreadTeam team(GetParam());
   for (int repeat = 0; repeat < 5; ++repeat) {
     EXPECT_EQ(exchange(team, 300, [&](int thread) { team.barrier(thread); }), 0);
   }
 }
 
 TEST_P(ThreadTeamOfSize, CompiledBarrier) {
-  ThreadTeam team(GetParam());
   const BarrierFunction barrier = &ThreadTeam::compiled_barrier;
   EXPECT_EQ(exchange(team, 300, [&](int thread) { barrier(&team, thread); }), 0);
 }
 
 TEST_P(ThreadTeamOfSize, AThrowReleasesTheOthersAndTheTeamGoesOn) {
-  ThreadTeam team(GetParam());
   for (int thrower = 0; thrower < team.size(); ++thrower) {
     const std::string message = error_of(ErrorKind::input, [&] {
       team.run([&](int thread) {
@@ -91,7 +100,6 @@ TEST_P(ThreadTeamOfSize, AThrowReleasesTheOthersAndTheTeamGoesOn) {
 }
 
 TEST_P(ThreadTeamOfSize, TheLowestThreadsExceptionIsReported) {
-  ThreadTeam team(GetParam());
   try {
     team.run([](int thread) { throw std::runtime_error(std::to_string(thread)); });
     ADD_FAILURE() << "nothing was thrown";
@@ -101,20 +109,22 @@ TEST_P(ThreadTeamOfSize, TheLowestThreadsExceptionIsReported) {
 }
 
 TEST(ThreadTeam, CompiledBarrierReturnsAfterAThrow) {
-  ThreadTeam team(2);
-  bool returned = false;
-  const std::string message = error_of(ErrorKind::resource, [&] {
-    team.run([&](int thread) {
-      if (thread == 1) throw resource_error("gone");
-      ThreadTeam::compiled_barrier(&team, thread);
-      ThreadTeam::compiled_barrier(&team, thread);
-      returned = true;
-      team.barrier(thread);
-      ADD_FAILURE() << "barrier() lets a thread of an aborted run go on";
+  for (const TeamThreads where : {TeamThreads::own, TeamThreads::in_turns}) {
+    ThreadTeam team(2, where);
+    bool returned = false;
+    const std::string message = error_of(ErrorKind::resource, [&] {
+      team.run([&](int thread) {
+        if (thread == 1) throw resource_error("gone");
+        ThreadTeam::compiled_barrier(&team, thread);
+        ThreadTeam::compiled_barrier(&team, thread);
+        returned = true;
+        team.barrier(thread);
+        ADD_FAILURE() << "barrier() lets a thread of an aborted run go on";
+      });
     });
-  });
-  EXPECT_EQ(message, "gone");
-  EXPECT_TRUE(returned);
+    EXPECT_EQ(message, "gone");
+    EXPECT_TRUE(returned);
+  }
 }
 
 TEST(ThreadTeam, RunsFromSeveralThreadsTakeTurns) {
@@ -158,8 +168,9 @@ TEST(ThreadTeam, CallersOfATeamOfOneRunSideBySide) {
 }
 
 TEST(ThreadTeam, ARunInsideARunIsADefect) {
-  for (int size : {1, 2}) {
-    ThreadTeam team(size);
+  for (int trial = 0; trial < 3; ++trial) {
+    const int size = trial == 0 ? 1 : 2;
+    ThreadTeam team(size, trial == 2 ? TeamThreads::in_turns : TeamThreads::own);
     for (int thread_that_runs = 0; thread_that_runs < size; ++thread_that_runs) {
       error_of(ErrorKind::internal, [&] {
         team.run([&](int thread) {
@@ -185,6 +196,14 @@ TEST(ThreadTeam, SizesOutOfRange) {
   error_of(ErrorKind::input, [] { ThreadTeam(1 << 20); });
 }
 
+/// Binds the calling thread, and those it makes, to a CPU.
+void bind_to(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
 std::set<int> affinity_of_this_thread() {
   const std::vector<int> cpus = allowed_cpus();
   return {cpus.begin(), cpus.end()};
@@ -194,7 +213,7 @@ TEST(ThreadTeam, WorkersHaveCpusOfTheirOwnAndTheCallerKeepsIts) {
   const std::set<int> before = affinity_of_this_thread();
   const int size = int(before.size());
   {
-    ThreadTeam team(size);
+    ThreadTeam team(size, TeamThreads::own);
     EXPECT_EQ(team.pinned(), size > 1);
     std::vector<std::set<int>> masks(static_cast<size_t>(size));
     team.run([&](int thread) { masks[size_t(thread)] = affinity_of_this_thread(); });
@@ -210,6 +229,45 @@ TEST(ThreadTeam, WorkersHaveCpusOfTheirOwnAndTheCallerKeepsIts) {
   EXPECT_EQ(affinity_of_this_thread(), before);
 }
 
+/// Whether the two functions of a run with many meetings were called on one thread.
+bool takes_turns(ThreadTeam& team) {
+  std::array<std::thread::id, 2> ids;
+  EXPECT_EQ(exchange(team, 50,
+                     [&](int thread) {
+                       ids[size_t(thread)] = std::this_thread::get_id();
+                       team.barrier(thread);
+                     }),
+            0);
+  return ids[0] == ids[1];
+}
+
+TEST(ThreadTeam, WhereOthersUseItsCpusTheThreadsComeToTakeTurns) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> others;
+  for (const int cpu : allowed_cpus()) {
+    others.emplace_back([&done, cpu] {
+      bind_to(cpu);
+      while (!done) {
+      }
+    });
+  }
+  ThreadTeam team(2);
+  // However slow the machine: a team that never comes to it stays here until the time limit.
+  while (!takes_turns(team)) {
+  }
+  done = true;
+  for (std::thread& other : others) other.join();
+}
+
+TEST(ThreadTeam, OnOneCpuTheThreadsTakeTurnsFromTheBeginning) {
+  std::thread([] {
+    bind_to(allowed_cpus()[0]);
+    ThreadTeam team(2), own(2, TeamThreads::own);
+    EXPECT_TRUE(takes_turns(team));
+    EXPECT_FALSE(takes_turns(own));
+  }).join();
+}
+
 TEST(ThreadTeam, TooFewCpusPinNobody) {
   const std::set<int> cpus = affinity_of_this_thread();
   ThreadTeam team(int(cpus.size()) + 1);
@@ -218,7 +276,7 @@ TEST(ThreadTeam, TooFewCpusPinNobody) {
 }
 
 TEST(ThreadTeam, SignalsGoToTheProgramsOwnThreads) {
-  ThreadTeam team(2);
+  ThreadTeam team(2, TeamThreads::own);
   team.run([](int thread) {
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
