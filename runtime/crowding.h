@@ -6,11 +6,10 @@
 // times as long as on one thread. What the yields took tells.
 #pragma once
 
-#include <cstdint>
-
 namespace graphc {
 
-/// Decides it from the runs so far. Times are in seconds.
+/// Decides from the steps of a team so far whether the next is to be in turns. Times are in
+/// seconds.
 class Crowding {
  public:
   /// A yield that takes longer gave the CPU to another program.

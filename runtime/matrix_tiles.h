@@ -32,7 +32,7 @@ bool has_matrix_tiles();
 /// does, or where there are none.
 std::string matrix_tiles_refused();
 
-/// While one exists its thread may run code with matrix tiles.
+/// While one exists its thread may run code with matrix tiles. Several of a thread may overlap.
 class MatrixTileScope {
  public:
   explicit MatrixTileScope(MatrixTiles tiles);

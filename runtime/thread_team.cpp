@@ -35,8 +35,8 @@ constexpr std::chrono::microseconds kNap{50};
 /// How long a worker looks out for the next run before it sleeps.
 constexpr double kSecondsBeforeSleep = 100e-6;
 
-/// Teams of more threads never take turns: one thread in the place of many would be slower than
-/// many that are disturbed.
+/// Larger teams do not take turns for the sake of other programs: one thread in the place of many
+/// would be slower than many that are disturbed.
 constexpr int kMostInTurns = 4;
 
 /// The team whose run the calling thread is in.
@@ -163,7 +163,7 @@ void ThreadTeam::reset_barriers() {
   aborted_.store(false, std::memory_order_relaxed);
 }
 
-void ThreadTeam::run_call(Call call, void* target) {
+void ThreadTeam::run_call(Call call, void* target, Meetings meetings) {
   GRAPHC_CHECK(current_team != this, "a run inside a run of the same team");
   if (size_ == 1) {
     // Nobody to wait for or to wake, and nothing shared: callers of one team run side by side.
@@ -174,7 +174,15 @@ void ThreadTeam::run_call(Call call, void* target) {
   std::lock_guard lock(running_);
   call_ = call;
   target_ = target;
-  if (!wants_turns() || !run_in_turns()) run_together();
+  if (meetings == Meetings::few) {
+    run_together();
+  } else if (!wants_turns() || !run_in_turns()) {
+    const double begin = steady_seconds();
+    const double lost = run_together();
+    const double end = steady_seconds();
+    // What unpinned threads give away by yields they may give to each other.
+    if (pinned() && size_ <= kMostInTurns) crowding_.ran_together(end, end - begin, lost);
+  }
   if (aborted_.load(std::memory_order_relaxed)) rethrow();
 }
 
@@ -199,8 +207,7 @@ bool ThreadTeam::run_in_turns() {
   return true;
 }
 
-void ThreadTeam::run_together() {
-  const double begin = steady_seconds();
+double ThreadTeam::run_together() {
   if (pinned()) move_to(cpus_[0]);
   remaining_.store(size_ - 1, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
@@ -213,10 +220,7 @@ void ThreadTeam::run_together() {
   double lost = 0;
   for (int thread = 0; thread < size_; ++thread)
     lost += std::exchange(members_[size_t(thread)].lost, 0);
-  // What unpinned threads give away by yields they may give to each other.
-  if (!pinned() || size_ > kMostInTurns) return;
-  const double now = steady_seconds();
-  crowding_.ran_together(now, now - begin, lost);
+  return lost;
 }
 
 void ThreadTeam::rethrow() {

@@ -21,8 +21,8 @@
 
 namespace graphc {
 
-/// Where the functions of a team are called: each on a thread of its own; all on the caller's, in
-/// turns; or `adaptive`, in turns while there is one CPU, or while other programs use those of a
+/// Where the functions of a step are called: each on a thread of its own; all on the caller's, in
+/// turns; or `adaptive`, in turns where there is one CPU, and while other programs use those of a
 /// team of up to four (runtime/crowding.h).
 enum class TeamThreads : uint8_t { adaptive, own, in_turns };
 
@@ -45,16 +45,21 @@ class ThreadTeam {
   bool pinned() const { return !cpus_.empty(); }
 
   /// Calls `function(thread)` on every thread, 0 on the caller's, and returns when all have
-  /// returned; or all on the caller's, where the next goes on when one comes to a barrier. The
-  /// caller is moved to the CPU that no worker has; its affinity stays its own. If calls throw, the
-  /// others are released from barriers, and the exception of the lowest thread is thrown here.
-  /// Calls from several threads take turns, those on a team of one do not; a call from inside a run
-  /// is a defect.
+  /// returned. The caller is moved to the CPU that no worker has; its affinity stays its own. If
+  /// calls throw, the others are released from barriers, and the exception of the lowest thread is
+  /// thrown here. Calls from several threads take turns, those on a team of one do not; a call from
+  /// inside a run is a defect.
   template <typename Function>
   void run(Function&& function) {
-    using Callee = std::remove_reference_t<Function>;
-    run_call([](void* target, int thread) { (*static_cast<Callee*>(target))(thread); },
-             const_cast<void*>(static_cast<const void*>(std::addressof(function))));
+    run_call(function, Meetings::few);
+  }
+
+  /// The same for functions that meet every few microseconds, need little stack (Fibers) and hold
+  /// no lock at a barrier: they may all be called on the caller's thread, each from barrier to
+  /// barrier in turn (TeamThreads).
+  template <typename Function>
+  void run_step(Function&& function) {
+    run_call(function, Meetings::many);
   }
 
   /// Waits, inside a run, until every thread has called barrier() as often as this one. What a
@@ -68,6 +73,7 @@ class ThreadTeam {
 
  private:
   using Call = void (*)(void* target, int thread);
+  enum class Meetings : uint8_t { few, many };
   struct Aborted {};
 
   /// A counter alone on its cache lines (two: the hardware fetches pairs).
@@ -81,8 +87,14 @@ class ThreadTeam {
     std::exception_ptr exception;
   };
 
-  void run_call(Call call, void* target);
-  void run_together();
+  template <typename Function>
+  void run_call(Function& function, Meetings meetings) {
+    run_call([](void* target, int thread) { (*static_cast<Function*>(target))(thread); },
+             const_cast<void*>(static_cast<const void*>(std::addressof(function))), meetings);
+  }
+  void run_call(Call call, void* target, Meetings meetings);
+  /// On threads of their own. Returns the seconds that other programs had of their yields.
+  double run_together();
   /// False when there is no memory for the stacks that it takes.
   bool run_in_turns();
   bool wants_turns() const;

@@ -257,11 +257,11 @@ Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& te
 Walker::~Walker() = default;
 
 void Walker::make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms) {
-  team_.run([&](int thread) { threads_[size_t(thread)]->make_forms(bases, forms); });
+  team_.run_step([&](int thread) { threads_[size_t(thread)]->make_forms(bases, forms); });
 }
 
 void Walker::run(const std::vector<char*>& bases) {
-  team_.run([&](int thread) { threads_[size_t(thread)]->run(bases); });
+  team_.run_step([&](int thread) { threads_[size_t(thread)]->run(bases); });
   if (profile_ != nullptr) profile_->end();
 }
 

@@ -9,7 +9,6 @@
 #include <cfenv>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 namespace graphc {

@@ -39,17 +39,23 @@ TEST_P(ThreadTeamOfSize, RunsEveryThreadOnce) {
   EXPECT_EQ(team.size(), std::get<0>(GetParam()));
   std::vector<int> runs(size_t(team.size()), 0);
   std::vector<std::thread::id> ids(size_t(team.size()));
+  const auto call = [&](int thread) {
+    ++runs[size_t(thread)];
+    ids[size_t(thread)] = std::this_thread::get_id();
+  };
+  const auto threads = [&] { return std::set<std::thread::id>(ids.begin(), ids.end()).size(); };
   for (int repeat = 1; repeat <= 200; ++repeat) {
-    team.run([&](int thread) {
-      ++runs[size_t(thread)];
-      ids[size_t(thread)] = std::this_thread::get_id();
-    });
-    for (int count : runs) ASSERT_EQ(count, repeat);
+    team.run_step(call);
+    for (int count : runs) ASSERT_EQ(count, 2 * repeat - 1);
+    EXPECT_EQ(ids[0], std::this_thread::get_id());
+    if (where() != TeamThreads::adaptive) {
+      EXPECT_EQ(threads(), where() == TeamThreads::own ? ids.size() : 1u);
+    }
+    // Only steps take turns.
+    team.run(call);
+    for (int count : runs) ASSERT_EQ(count, 2 * repeat);
+    EXPECT_EQ(threads(), ids.size());
   }
-  EXPECT_EQ(ids[0], std::this_thread::get_id());
-  const size_t distinct = std::set<std::thread::id>(ids.begin(), ids.end()).size();
-  if (where() == TeamThreads::adaptive) return;
-  EXPECT_EQ(distinct, where() == TeamThreads::own ? ids.size() : 1u);
 }
 
 /// Each thread writes its own element, meets, and adds what its neighbours wrote: two barriers a
@@ -59,7 +65,7 @@ int64_t exchange(ThreadTeam& team, int steps, Barrier barrier) {
   const int size = team.size();
   std::vector<int> written(static_cast<size_t>(size), -1);
   std::vector<int64_t> wrong(static_cast<size_t>(size), 0);
-  team.run([&](int thread) {
+  team.run_step([&](int thread) {
     for (int step = 0; step < steps; ++step) {
       written[size_t(thread)] = step;
       barrier(thread);
@@ -86,7 +92,7 @@ TEST_P(ThreadTeamOfSize, CompiledBarrier) {
 TEST_P(ThreadTeamOfSize, AThrowReleasesTheOthersAndTheTeamGoesOn) {
   for (int thrower = 0; thrower < team.size(); ++thrower) {
     const std::string message = error_of(ErrorKind::input, [&] {
-      team.run([&](int thread) {
+      team.run_step([&](int thread) {
         for (int step = 0; step < 20; ++step) {
           if (thread == thrower && step == 10) throw input_error({}, "thread {}", thread);
           team.barrier(thread);
@@ -101,7 +107,7 @@ TEST_P(ThreadTeamOfSize, AThrowReleasesTheOthersAndTheTeamGoesOn) {
 
 TEST_P(ThreadTeamOfSize, TheLowestThreadsExceptionIsReported) {
   try {
-    team.run([](int thread) { throw std::runtime_error(std::to_string(thread)); });
+    team.run_step([](int thread) { throw std::runtime_error(std::to_string(thread)); });
     ADD_FAILURE() << "nothing was thrown";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "0");
@@ -113,7 +119,7 @@ TEST(ThreadTeam, CompiledBarrierReturnsAfterAThrow) {
     ThreadTeam team(2, where);
     bool returned = false;
     const std::string message = error_of(ErrorKind::resource, [&] {
-      team.run([&](int thread) {
+      team.run_step([&](int thread) {
         if (thread == 1) throw resource_error("gone");
         ThreadTeam::compiled_barrier(&team, thread);
         ThreadTeam::compiled_barrier(&team, thread);
@@ -173,12 +179,12 @@ TEST(ThreadTeam, ARunInsideARunIsADefect) {
     ThreadTeam team(size, trial == 2 ? TeamThreads::in_turns : TeamThreads::own);
     for (int thread_that_runs = 0; thread_that_runs < size; ++thread_that_runs) {
       error_of(ErrorKind::internal, [&] {
-        team.run([&](int thread) {
+        team.run_step([&](int thread) {
           if (thread == thread_that_runs) team.run([](int) {});
         });
       });
     }
-    team.run([](int) {});
+    team.run_step([](int) {});
   }
 }
 
@@ -213,7 +219,7 @@ TEST(ThreadTeam, WorkersHaveCpusOfTheirOwnAndTheCallerKeepsIts) {
   const std::set<int> before = affinity_of_this_thread();
   const int size = int(before.size());
   {
-    ThreadTeam team(size, TeamThreads::own);
+    ThreadTeam team(size);
     EXPECT_EQ(team.pinned(), size > 1);
     std::vector<std::set<int>> masks(static_cast<size_t>(size));
     team.run([&](int thread) { masks[size_t(thread)] = affinity_of_this_thread(); });
@@ -276,7 +282,7 @@ TEST(ThreadTeam, TooFewCpusPinNobody) {
 }
 
 TEST(ThreadTeam, SignalsGoToTheProgramsOwnThreads) {
-  ThreadTeam team(2, TeamThreads::own);
+  ThreadTeam team(2);
   team.run([](int thread) {
     sigset_t blocked;
     pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
