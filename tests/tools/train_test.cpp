@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/cores.h"
 #include "runtime/files/safetensors.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
@@ -183,6 +184,21 @@ TEST(GraphcTrain, PeopleAndTheLogCountEpochsFromOne) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("\nepoch 1   step 1 "));
   EXPECT_EQ(nlohmann::json::parse(ran.out.substr(0, ran.out.find('\n')))["epoch"], 1);
+}
+
+/// On one CPU the threads take turns, and meet in every step of these loops.
+TEST(GraphcTrainCpu, ThreadsThatTakeTurnsGiveTheSameBytes) {
+  const TemporaryFolder folder;
+  for (const char* threads : {"2", "3"}) {
+    const Ran ran = testing::run_bash(
+        fmt::format("train='graphc train lstm-layer hidden=64 steps=20 batch=32 --variant basic "
+                    "--max-steps 3 --quiet --threads {}'\n"
+                    "$train --checkpoint apart && taskset -c {} $train --checkpoint in_turns && "
+                    "cmp */checkpoint.safetensors && rm -r apart in_turns",
+                    threads, allowed_cpus()[0]),
+        folder);
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  }
 }
 
 }  // namespace
