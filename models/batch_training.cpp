@@ -36,8 +36,11 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     while (training.in_epoch()) {
       const int64_t index = training.position().window;
       const int64_t elements = batches.elements[size_t(index)];
-      const double loss = session.run("train", batches.inputs(index)).scalar();
-      training.step(loss, elements, {}, double(elements));
+      const Outputs results = session.run("train", batches.inputs(index));
+      training.step({.loss = results["loss"].scalar(),
+                     .words = elements,
+                     .weight = double(elements),
+                     .gradient_norm = results["gradient_norm"].scalar()});
     }
     // An epoch cut short has no mean: it would compare with nothing.
     if (!training.epoch_is_done()) break;

@@ -36,7 +36,7 @@ struct BatchTask {
   std::function<std::string(int64_t epoch)> sample = {};  ///< a text to report after an epoch
 };
 
-/// Trains by graph `train`, whose only result is the loss, and reports `train_loss`, the mean over
+/// Trains by graph `train`, which gives train_results(), and reports `train_loss`, the mean over
 /// the elements of an epoch.
 void train_on_batches(Session& session, const TrainOptions& options, const BatchTask& task);
 

@@ -57,8 +57,8 @@ class CharLstm : public Program {
         dense_(model_, "dense", hidden_, vocabulary_) {
     model_.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = evaluation(in).values[0];
-      minimize(loss, model_.params(), Rmsprop{.rate = rate_, .decay = 0.9, .epsilon = 1e-7});
-      return loss;
+      const Rmsprop optimizer{.rate = rate_, .decay = 0.9, .epsilon = 1e-7};
+      return train_results(loss, minimize(loss, model_.params(), optimizer));
     });
     model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
     if (!is_text()) return;

@@ -29,8 +29,7 @@ class FrameClassifier : public Program {
         out_(model_, "out", 2 * hidden_, kClasses) {
     model_.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = evaluation(in).values[0];
-      minimize(loss, model_.params(), Adam{.rate = rate_});
-      return loss;
+      return train_results(loss, minimize(loss, model_.params(), Adam{.rate = rate_}));
     });
     model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
   }

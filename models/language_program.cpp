@@ -157,9 +157,12 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
       const TrainPosition& at = training.position();
       const double rate_now = rate(at, double(at.epoch * train.count() + at.window) / all_steps);
       const Window window = train.window(at.window);
-      const double found =
-          session("train", window.tokens, window.targets, Literal::of(float(rate_now))).scalar();
-      training.step(found / elements(train), train.steps() * train.batch(), rate_now);
+      const Outputs results =
+          session("train", window.tokens, window.targets, Literal::of(float(rate_now)));
+      training.step({.loss = results["loss"].scalar() / elements(train),
+                     .words = train.steps() * train.batch(),
+                     .learning_rate = rate_now,
+                     .gradient_norm = results["gradient_norm"].scalar()});
     }
     // An epoch cut short has no perplexities: they would compare with nothing.
     if (!training.epoch_is_done()) break;

@@ -37,7 +37,8 @@ struct LanguageSizes {
 };
 
 /// Graph `train` takes tokens, targets and the rate, `forward` and `test` tokens and targets; each
-/// returns the loss of the window. `generate` is LanguageNetwork's.
+/// returns the loss of the window, `train` the norm of its gradients too. `generate` is
+/// LanguageNetwork's.
 class LanguageProgram : public Program {
  public:
   Model& model() override { return model_; }
@@ -66,8 +67,8 @@ class LanguageProgram : public Program {
   };
   explicit LanguageProgram(Setup setup);
 
-  /// Graph `train`: the loss, and an update of the parameters that lowers it.
-  virtual Value train_graph(Inputs& in) const = 0;
+  /// Graph `train`: an update of the parameters that lowers the loss; gives train_results().
+  virtual Results train_graph(Inputs& in) const = 0;
   /// The rate of a step, from where training stands and the share of all steps that is done, in
   /// [0, 1).
   virtual double rate(const TrainPosition& at, double done) const = 0;

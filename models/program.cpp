@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "frontend/optimizer.h"
+
 namespace graphc {
 
 std::optional<double> TrainEvent::metric(std::string_view name) const {
@@ -14,9 +16,14 @@ std::vector<Metric> TrainEvent::figures() const {
   std::vector<Metric> all;
   if (loss) all.push_back({"loss", *loss});
   if (learning_rate) all.push_back({"learning_rate", *learning_rate});
+  if (gradient_norm) all.push_back({"gradient_norm", *gradient_norm});
   if (words_per_s) all.push_back({fmt::format("{}_per_s", unit), *words_per_s});
   all.insert(all.end(), metrics.begin(), metrics.end());
   return all;
+}
+
+Results train_results(Value loss, const Values& gradients) {
+  return {{"loss", loss}, {"gradient_norm", global_norm(gradients)}};
 }
 
 std::vector<Metric> Program::evaluate(Session&, const EvaluateOptions&) const {

@@ -61,6 +61,8 @@ struct TrainEvent {
   int64_t epoch_steps = 0;     ///< all steps of an epoch; 0 outside epochs
   std::optional<double> loss;  ///< nats per predicted element, or the loss where none is predicted
   std::optional<double> learning_rate;
+  /// Of a step: the global norm of the loss's gradients, before they are clipped.
+  std::optional<double> gradient_norm;
   std::optional<double> words_per_s;  ///< since the epoch began, what `unit` names
   std::string_view unit = "words";    ///< what is predicted, one by one
   std::vector<Metric> metrics;        ///< of data: "train_perplexity", "valid_loss", ...
@@ -104,6 +106,10 @@ struct GenerateOptions {
   /// Is told of text as it is drawn; returns false to end early.
   std::function<bool(std::string_view text)> write;
 };
+
+/// What graph `train` of a model gives: `loss`, and `gradient_norm`, the global norm of these
+/// gradients, which are those of the loss before anything is done to them.
+Results train_results(Value loss, const Values& gradients);
 
 class Program {
  public:

@@ -73,7 +73,7 @@ class PtbLm : public LanguageProgram {
         unmerged_norm_(parameters.flag("unmerged-norm")) {}
 
  private:
-  Value train_graph(Inputs& in) const override {
+  Results train_graph(Inputs& in) const override {
     Value tokens = in("tokens", i32, {"steps", "batch"});
     Value targets = in("targets", i32, {"steps", "batch"});
     Value rate = in("rate", f32, {});
@@ -93,7 +93,7 @@ class PtbLm : public LanguageProgram {
       norm = global_norm(counted);
     }
     Sgd{.rate = rate}.update(params(), clip_by_global_norm(d, clip_, norm));
-    return loss;
+    return train_results(loss, d);
   }
 
   double rate(const TrainPosition& at, double) const override {

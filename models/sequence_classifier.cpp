@@ -27,9 +27,9 @@ class SequenceClassifier : public Program {
     model_.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = evaluation(in).values[0];
       const Params params = model_.params();
-      Adam{.rate = rate_}.update(params,
-                                 clip_by_norm(clip_by_value(gradients(loss, params), 5), 100));
-      return loss;
+      const Values d = gradients(loss, params);
+      Adam{.rate = rate_}.update(params, clip_by_norm(clip_by_value(d, 5), 100));
+      return train_results(loss, d);
     });
     model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
   }

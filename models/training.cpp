@@ -31,13 +31,13 @@ void Training::begin_epoch(int64_t steps) {
   began_ = steady_seconds();
 }
 
-void Training::step(double loss, int64_t words, std::optional<double> learning_rate,
-                    double weight) {
+void Training::step(const TrainStep& step) {
+  const double loss = step.loss;
   ++at_.step;
   ++at_.window;
-  at_.total += weight * loss;
-  learning_rate_ = learning_rate;
-  words_ += words;
+  at_.total += step.weight * loss;
+  learning_rate_ = step.learning_rate;
+  words_ += step.words;
   if (words_ > 0) words_per_s_ = double(words_) / (steady_seconds() - began_);
   if (!std::isfinite(loss)) {
     throw Error(ErrorKind::check, {},
@@ -47,6 +47,7 @@ void Training::step(double loss, int64_t words, std::optional<double> learning_r
   if (options_.report) {
     TrainEvent now = event("step");
     now.loss = loss;
+    now.gradient_norm = step.gradient_norm;
     options_.report(now);
   }
   if (options_.stop && options_.stop()) stopped_ = true;

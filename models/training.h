@@ -4,7 +4,7 @@
 //
 //   while (training.goes_on()) {
 //     training.begin_epoch(steps);
-//     while (training.in_epoch()) training.step(loss of step training.position().window, words);
+//     while (training.in_epoch()) training.step({.loss = of step training.position().window});
 //     if (!training.epoch_is_done()) break;
 //     training.end_epoch(...);
 //   }
@@ -14,6 +14,16 @@
 #include "models/program.h"
 
 namespace graphc {
+
+/// One step of a training.
+struct TrainStep {
+  double loss = 0;    ///< nats an element
+  int64_t words = 0;  ///< elements that were predicted
+  /// How often position().total counts the loss: where steps predict different numbers of
+  /// elements, these.
+  double weight = 1;
+  std::optional<double> learning_rate = {}, gradient_norm = {};
+};
 
 class Training {
  public:
@@ -41,11 +51,8 @@ class Training {
 
   /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
   void begin_epoch(int64_t steps);
-  /// After a step that predicted `words` elements at `loss` nats each. Throws ErrorKind::check when
-  /// the loss is not finite. position().total counts the loss `weight` times: where steps predict
-  /// different numbers of elements, these.
-  void step(double loss, int64_t words, std::optional<double> learning_rate = {},
-            double weight = 1);
+  /// After a step. Throws ErrorKind::check when its loss is not finite.
+  void step(const TrainStep& step);
   /// Takes in a loss on validation data, before the end of its epoch: position().best, stalls and
   /// waited.
   void validated(double loss);

@@ -78,15 +78,13 @@ class Wikitext2Lm : public LanguageProgram {
   }
 
  private:
-  Value train_graph(Inputs& in) const override {
+  Results train_graph(Inputs& in) const override {
     Value loss = this->loss(in, "", sizes().keep);
     Value rate = in("rate", f32, {});
-    if (config_ == Config::pytorch) {
-      minimize(loss, params(), Sgd{.rate = rate, .clip_norm = clip_});
-    } else {
-      minimize(loss, params(), Adam{.rate = rate, .clip_norm = clip_});
-    }
-    return loss;
+    const Values d = config_ == Config::pytorch
+                         ? minimize(loss, params(), Sgd{.rate = rate, .clip_norm = clip_})
+                         : minimize(loss, params(), Adam{.rate = rate, .clip_norm = clip_});
+    return train_results(loss, d);
   }
 
   /// Of `pytorch`: a quarter after each epoch whose validation loss was not the lowest so far.

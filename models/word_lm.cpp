@@ -48,11 +48,10 @@ class WordLm : public LanguageProgram {
   }
 
  private:
-  Value train_graph(Inputs& in) const override {
+  Results train_graph(Inputs& in) const override {
     Value loss = this->loss(in, "", sizes().keep);
     Value rate = in("rate", f32, {});
-    minimize(loss, params(), Adam{.rate = rate, .clip_norm = clip_});
-    return loss;
+    return train_results(loss, minimize(loss, params(), Adam{.rate = rate, .clip_norm = clip_}));
   }
 
   double rate(const TrainPosition&, double done) const override {

@@ -51,7 +51,7 @@ Outcome train_steps(const std::string& model, const std::vector<std::string>& pa
   Session session(program->model(), options);
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step)
-    losses.push_back(session.run("train", program->random_inputs("train", step)).scalar());
+    losses.push_back(session.run("train", program->random_inputs("train", step))["loss"].scalar());
   return trained(session, std::move(losses));
 }
 
@@ -162,12 +162,34 @@ TEST(TrainingCpu, ANotANumberReachesTheLossOfEveryCellAndStops) {
   }
 }
 
+TEST(TrainingCpu, TheNormOfTheGradientsIsThatOfAStepOfGradientDescentOverItsRate) {
+  // Where nothing is clipped and p - rate g is what becomes of p.
+  const auto program =
+      make_program("ptb-lm", {"size=test", "batch=2", "vocabulary=20", "clip=1000"});
+  Session session(program->model(), on_cpu(2));
+  std::vector<Tensor> inputs = program->random_inputs("train", 1);
+  const float rate = 64;
+  inputs.back() = Literal::of(rate);
+  std::vector<Literal> before;
+  for (const Param& param : program->model().params())
+    before.push_back(session.state(param.name()));
+  const double norm = session.run("train", inputs)["gradient_norm"].scalar();
+  double squares = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Literal after = session.state(program->model().params()[i].name());
+    for (int64_t e = 0; e < after.elements(); ++e)
+      squares += std::pow((after.element(e) - before[i].element(e)) / rate, 2);
+  }
+  EXPECT_GT(norm, 0.01);
+  EXPECT_NEAR(norm, std::sqrt(squares), 1e-5 * norm);
+}
+
 TEST(TrainingCpu, ATokenOutsideTheVocabularyIsAnErrorThatNamesItAndTheSessionGoesOn) {
   const std::vector<std::string> parameters{"size=test", "vocabulary=50"};
   const auto program = make_program("ptb-lm", parameters);
   const std::vector<Tensor> right = program->random_inputs("train", 1);
   Session fresh(program->model(), on_cpu(1));
-  const double wanted = fresh.run("train", right).scalar();
+  const double wanted = fresh.run("train", right)["loss"].scalar();
   for (int threads : {1, 2}) {
     for (int32_t token : {50, -1, 1 << 30}) {
       SCOPED_TRACE(fmt::format("token {}, {} threads", token, threads));
@@ -180,7 +202,7 @@ TEST(TrainingCpu, ATokenOutsideTheVocabularyIsAnErrorThatNamesItAndTheSessionGoe
                   HasSubstr(fmt::format("index {} at position 7", token)));
       for (const char* state : {"h.0", "c.0"}) session.reset(state);
       for (const Param& param : program->model().params()) session.reset(param.name());
-      EXPECT_EQ(session.run("train", right).scalar(), wanted);
+      EXPECT_EQ(session.run("train", right)["loss"].scalar(), wanted);
     }
   }
 }
