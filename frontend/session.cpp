@@ -5,6 +5,7 @@
 
 #include "frontend/initializers.h"
 #include "frontend/remarks.h"
+#include "frontend/timeline.h"
 #include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
@@ -30,6 +31,7 @@ struct Session::Compiled {
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
   CompileReport report;
   std::vector<DType> declared;  ///< of the inputs that the caller brings
+  int64_t traced = 0;           ///< runs whose kernels are in the trace
 
   /// Whether these inputs are those of the graph, or become them.
   bool takes(const GivenTypes& given) const {
@@ -108,13 +110,32 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
   for (size_t i = 0; i < found.outputs.size(); ++i) {
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
-  found.executable->run(tensors, found.states, found.outputs);
+  execute(found, tensors);
   enqueue_s_ = found.executable->enqueue_s();
   if (call == nullptr) return Outputs(found.outputs, &found.result_names);
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < found.outputs.size(); ++i)
     outputs.push_back(fitted(found.outputs[i], call->results[i].shape));
   return Outputs(std::move(outputs), &found.result_names);
+}
+
+void Session::execute(Compiled& graph, const std::vector<Tensor>& inputs) {
+  Executable& executable = *graph.executable;
+  TraceFile* const trace = options_.trace.get();
+  const bool by_kernel = trace != nullptr && !profiling_ && executable.has_profile() &&
+                         graph.traced < options_.traced_runs;
+  if (by_kernel) executable.begin_profile(Profiled::spans);
+  const double begun = steady_seconds();
+  executable.run(inputs, graph.states, graph.outputs);
+  if (trace == nullptr) return;
+  trace->span(TraceTrack::runs, graph.graph, begun, steady_seconds());
+  if (!by_kernel) return;
+  ++graph.traced;
+  const RunProfile profile = executable.end_profile();
+  trace_run(*trace, profile);
+  if (profile.dropped > 0)
+    options_.announce(
+        fmt::format("trace: no room for {} spans of a run of {}", profile.dropped, graph.graph));
 }
 
 const RoundedCall& Session::rounded(std::string_view graph, const GivenTypes& called) {
@@ -145,9 +166,12 @@ std::vector<KernelTime> Session::profile_run(std::string_view graph,
   for (const Data& input : inputs) types.emplace_back(input);
   const GivenTypes& run = options_.round_up.empty() ? types : rounded(graph, types).inputs;
   Executable& executable = *compiled(graph, run).executable;
-  executable.begin_profile();
+  executable.begin_profile(Profiled::kernels);
+  const auto profiled = [](bool* flag) { *flag = false; };
+  profiling_ = true;
+  const std::unique_ptr<bool, decltype(profiled)> until_end(&profiling_, profiled);
   run_here(graph, inputs);
-  return executable.end_profile();
+  return executable.end_profile().kernels;
 }
 
 GivenTypes Session::traced_types(GivenTypes types) const {
@@ -187,6 +211,13 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   for (const Argument& state : signature.states) now.states.push_back(&stored(state.name));
   for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
   now.report.lap(&CompileReport::allocate_s);
+  if (options_.trace) {
+    trace_compilation(*options_.trace, now.graph, now.report);
+    if (graphs_.size() == 1 && kept.empty() && !now.executable->has_profile()) {
+      options_.announce(fmt::format(
+          "trace: the target {} does not say what its kernels take: it has none", target_->name));
+    }
+  }
   if (kept.empty()) {
     announce_loops(now.report);
   } else {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "frontend/model.h"
 #include "frontend/one_thread.h"
 #include "frontend/round_up.h"
+#include "runtime/files/trace_file.h"
 #include "runtime/state_store.h"
 
 namespace graphc {
@@ -27,6 +29,11 @@ struct SessionOptions {
   int kept = 8;       ///< compiled shapes of a graph; the least recently used goes
   /// The dims whose extents are rounded up, so that few are compiled for: frontend/round_up.h.
   RoundUps round_up;
+  /// Where it writes what happens when: compilations with their phases, every run of a graph, and
+  /// of the first `traced_runs` runs of each compiled graph what each worker did, kernel by kernel,
+  /// where the target knows. Null: nothing is written.
+  std::shared_ptr<TraceFile> trace;
+  int64_t traced_runs = 10;
   /// Is told in one line when a graph is compiled for further shapes, and of each loop that is not
   /// one recurrent kernel, and why; by default it is written to stderr.
   std::function<void(const std::string& line)> announce;
@@ -140,6 +147,8 @@ class Session {
   Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
   /// The graph compiled as the options say, in the arena of the session.
   std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report) const;
+  /// Runs the executable; what it took goes to the trace, if there is one.
+  void execute(Compiled& graph, const std::vector<Tensor>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
   void announce_loops(const CompileReport& report) const;
   /// The state; drawn when it is first asked for.
@@ -159,6 +168,7 @@ class Session {
   std::map<std::string, std::pair<Literal, std::string>, std::less<>> kept_;
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;
+  bool profiling_ = false;
   std::map<std::string, std::list<Compiled>, std::less<>> graphs_;    ///< most recently used first
   std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up
 };

@@ -66,11 +66,11 @@ class Lent {
 
 }  // namespace
 
-void Executable::begin_profile() {
+void Executable::begin_profile(Profiled) {
   throw Error(ErrorKind::usage, {}, "this target does not say what its kernels take: cpu does");
 }
 
-std::vector<KernelTime> Executable::end_profile() { return {}; }
+RunProfile Executable::end_profile() { return {}; }
 
 Signature signature_of(const Graph& graph) {
   Signature signature{graph.name(), arguments_of(graph.inputs()), arguments_of(graph.states()),

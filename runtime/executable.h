@@ -37,6 +37,24 @@ struct KernelTime {
   double flop = 0;     ///< of its products, all threads; 0 where it has none
 };
 
+/// A stretch of a worker's time: its share of a kernel, and then waiting for the other workers.
+struct WorkerSpan {
+  int worker = 0;
+  size_t kernel = 0;  ///< its place in RunProfile::kernels
+  int64_t step = -1;  ///< of the innermost loop around the kernel; -1 where there is none
+  double begin = 0, done = 0, met = 0;  ///< steady_seconds(); `met` when all had done theirs
+};
+
+/// What was measured of runs.
+struct RunProfile {
+  std::vector<KernelTime> kernels;
+  std::vector<WorkerSpan> spans;  ///< by worker, in the order of time
+  int64_t dropped = 0;            ///< spans that there was no room for
+};
+
+/// What is measured: a sum for each kernel, or every span of it too.
+enum class Profiled : uint8_t { kernels, spans };
+
 /// The signature of a graph as it stands.
 Signature signature_of(const Graph& graph);
 
@@ -70,10 +88,11 @@ class Executable {
   std::optional<double> enqueue_s() const { return enqueue_s_; }
 
   /// Measures each kernel of the next runs, which then take longer; forgets what was measured.
-  /// Throws ErrorKind::usage where a target does not know.
-  virtual void begin_profile();
-  /// What they took, in the order in which they began; stops measuring.
-  virtual std::vector<KernelTime> end_profile();
+  /// Throws ErrorKind::usage where a target does not know: one without has_profile().
+  virtual void begin_profile(Profiled what);
+  /// What they took, the kernels in the order in which they began; stops measuring.
+  virtual RunProfile end_profile();
+  virtual bool has_profile() const { return false; }
 
  protected:
   explicit Executable(Signature signature) : signature_(std::move(signature)) {}

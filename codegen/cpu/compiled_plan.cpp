@@ -83,14 +83,16 @@ void CompiledPlan::run(const std::vector<void*>& inputs, std::span<StoredState* 
   code_->walker->run(bases_);
 }
 
-void CompiledPlan::begin_profile() { code_->walker->measure(&profile_.emplace()); }
+void CompiledPlan::begin_profile(Profiled what) {
+  code_->walker->measure(&profile_.emplace(what == Profiled::spans ? plan_.workers : 0));
+}
 
-std::vector<KernelTime> CompiledPlan::end_profile() {
+RunProfile CompiledPlan::end_profile() {
   code_->walker->measure(nullptr);
-  std::vector<KernelTime> times;
-  if (profile_) times = profile_->times(plan_, lines_);
+  RunProfile measured;
+  if (profile_) measured = profile_->result(plan_, lines_);
   profile_.reset();
-  return times;
+  return measured;
 }
 
 void CompiledPlan::refresh_forms(std::span<StoredState* const> states) {

@@ -50,8 +50,8 @@ class CompiledPlan {
            const std::vector<void*>& outputs);
 
   /// As Executable's.
-  void begin_profile();
-  std::vector<KernelTime> end_profile();
+  void begin_profile(Profiled what);
+  RunProfile end_profile();
 
   const Plan& plan() const { return plan_; }
   const CompiledPlanTimes& times() const { return times_; }

@@ -8,6 +8,9 @@
 namespace graphc::cpu {
 namespace {
 
+/// Of a worker: 5 MB.
+constexpr size_t kMostEntries = 100'000;
+
 double flop_of(const Record& record);
 
 double flop_of(const std::vector<Record>& records) {
@@ -77,10 +80,33 @@ Lines lines_of(const Graph& graph) {
   return lines;
 }
 
-void PlanProfile::begin(const Record& record) {
-  end();
-  open_ = &sums_[&record];
-  ++open_->calls;
+void PlanProfile::begin(int worker, const Record& record, int64_t step) {
+  if (worker == 0) {
+    end();
+    open_ = &sums_[&record];
+    ++open_->calls;
+  }
+  if (logs_.empty()) return;
+  Log& log = logs_[size_t(worker)];
+  log.open = log.entries.size() < kMostEntries;
+  if (log.open) {
+    log.entries.push_back({.record = &record, .step = step, .begin = steady_seconds()});
+  } else {
+    ++log.dropped;
+  }
+}
+
+void PlanProfile::done(int worker) {
+  if (logs_.empty()) return;
+  Log& log = logs_[size_t(worker)];
+  if (log.open) log.entries.back().done = steady_seconds();
+}
+
+void PlanProfile::met(int worker) {
+  if (logs_.empty()) return;
+  Log& log = logs_[size_t(worker)];
+  if (log.open) log.entries.back().met = steady_seconds();
+  log.open = false;
 }
 
 void PlanProfile::end() {
@@ -90,21 +116,32 @@ void PlanProfile::end() {
   begun_ = now;
 }
 
-std::vector<KernelTime> PlanProfile::times(const Plan& plan, const Lines& lines) const {
-  std::vector<KernelTime> all;
+RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
+  RunProfile result;
+  std::map<const Record*, size_t> places;
   visit_phases(plan.records, [&](const Record& record, int, int) {
     const auto sum = sums_.find(&record);
     if (sum == sums_.end()) return;
     const std::string name = name_of(record);
     const auto line = lines.find(name);
-    all.push_back({.name = name,
-                   .what = kind_of(record),
-                   .where = line == lines.end() ? Where{} : line->second,
-                   .calls = sum->second.calls,
-                   .seconds = sum->second.seconds,
-                   .flop = double(sum->second.calls) * flop_of(record)});
+    places.emplace(&record, result.kernels.size());
+    result.kernels.push_back({.name = name,
+                              .what = kind_of(record),
+                              .where = line == lines.end() ? Where{} : line->second,
+                              .calls = sum->second.calls,
+                              .seconds = sum->second.seconds,
+                              .flop = double(sum->second.calls) * flop_of(record)});
   });
-  return all;
+  for (size_t worker = 0; worker < logs_.size(); ++worker) {
+    result.dropped += logs_[worker].dropped;
+    for (const Entry& entry : logs_[worker].entries) {
+      // An error left the last ones open.
+      if (entry.met == 0) continue;
+      result.spans.push_back(
+          {int(worker), places.at(entry.record), entry.step, entry.begin, entry.done, entry.met});
+    }
+  }
+  return result;
 }
 
 }  // namespace graphc::cpu

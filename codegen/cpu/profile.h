@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each phase of a plan takes, measured by one of the threads that walk it.
+// What each phase of a plan takes, measured by the threads that walk it.
 #pragma once
 
 #include <map>
@@ -18,21 +18,41 @@ Lines lines_of(const Graph& graph);
 /// For each program of the plan the kernel that calls it first: "gemm %y".
 std::vector<std::string> callers_of(const Plan& plan);
 
-/// Times from the beginning of a phase to that of the next: all threads' waiting is in it.
+/// Sums for each phase, from its beginning to that of the next: all threads' waiting is in it. And
+/// what each worker did when. A worker writes to its own log alone.
 class PlanProfile {
  public:
-  void begin(const Record& record);
+  /// With a log for each of so many workers.
+  explicit PlanProfile(int logged_workers) : logs_(size_t(logged_workers)) {}
+
+  /// A worker begins a phase, in this iteration of the loop around it; has done its share of it;
+  /// has met the others.
+  void begin(int worker, const Record& record, int64_t step);
+  void done(int worker);
+  void met(int worker);
   /// Ends the last phase of a run.
   void end();
 
   /// The phases of the plan that ran, in its order.
-  std::vector<KernelTime> times(const Plan& plan, const Lines& lines) const;
+  RunProfile result(const Plan& plan, const Lines& lines) const;
 
  private:
+  struct Entry {
+    const Record* record = nullptr;
+    int64_t step = -1;
+    double begin = 0, done = 0, met = 0;
+  };
+  /// Of one worker, on cache lines of its own.
+  struct alignas(64) Log {
+    std::vector<Entry> entries;
+    bool open = false;  ///< whether the last entry is to be ended
+    int64_t dropped = 0;
+  };
   struct Sum {
     int64_t calls = 0;
     double seconds = 0;
   };
+  std::vector<Log> logs_;
   std::map<const Record*, Sum> sums_;
   Sum* open_ = nullptr;
   double begun_ = 0;

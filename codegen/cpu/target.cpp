@@ -33,8 +33,9 @@ class CpuExecutable : public Executable {
   CpuExecutable(Signature signature, std::unique_ptr<cpu::CompiledPlan> program)
       : Executable(std::move(signature)), program_(std::move(program)) {}
 
-  void begin_profile() override { program_->begin_profile(); }
-  std::vector<KernelTime> end_profile() override { return program_->end_profile(); }
+  void begin_profile(Profiled what) override { program_->begin_profile(what); }
+  RunProfile end_profile() override { return program_->end_profile(); }
+  bool has_profile() const override { return true; }
 
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,

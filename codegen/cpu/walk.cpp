@@ -38,10 +38,18 @@ class Walker::Thread {
 
   // --- the work of plan/walk.h ---
 
-  void meet() { walker_.team_.barrier(index_); }
+  void meet() {
+    PlanProfile* const profile = walker_.profile_;
+    if (profile != nullptr) profile->done(index_);
+    walker_.team_.barrier(index_);
+    if (profile != nullptr) profile->met(index_);
+  }
 
   void begin(const Record& record) {
-    if (index_ == 0 && walker_.profile_ != nullptr) walker_.profile_->begin(record);
+    if (walker_.profile_ == nullptr) return;
+    const int depth = walk_.depth();
+    const int64_t step = depth > 0 ? walk_.position()[size_t(depth - 1)].step : -1;
+    walker_.profile_->begin(index_, record, step);
   }
 
   void nest(const NestCall& call, const Range& rows, const Range& columns) {

@@ -8,6 +8,7 @@
 #include "frontend/shared_graph.h"
 #include "models/random_inputs.h"
 #include "runtime/arena.h"
+#include "runtime/files/files.h"
 #include "runtime/files/safetensors.h"
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
@@ -108,6 +109,45 @@ TEST(SessionCpu, AProfileHasEveryKernelAndItsLine) {
   Session other(model, options);
   EXPECT_THAT(error_of(ErrorKind::usage, [&] { other.profile("f", random_uniform({5, 4, 3}, 1)); }),
               HasSubstr("does not say"));
+}
+
+TEST(SessionCpu, ATraceHasEveryStepOfALoopInPiecesOnEveryWorker) {
+  Model model("pieces");
+  model.graph("f", in_pieces);
+  std::vector<std::string> lines;
+  SessionOptions options = telling(lines);
+  options.target = "cpu";
+  options.compile.threads = 2;
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "trace.json").string();
+  options.trace = std::make_shared<TraceFile>(path);
+  options.traced_runs = 1;
+  std::optional<Session> session(std::in_place, model, options);
+  const Tensor x = random_uniform({5, 4, 3}, 1);
+  (*session)("f", x);
+  session->profile("f", x);  // a measurement of its own, which the trace is not to take away
+  (*session)("f", x);
+  session.reset();
+  options.trace.reset();
+  const std::string text = read_file(path);
+  const auto count = [&](const std::string& part) {
+    int64_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_TRUE(text.ends_with("}\n]\n"));
+  EXPECT_EQ(count(R"("name":"f")"), 4);
+  EXPECT_EQ(count(R"("name":"compile f")"), 1);
+  // The kernels of the loop, in each of its five steps, for each of two workers.
+  const int64_t once = count(R"("step":0})") + count(R"("step":0,)");
+  EXPECT_GE(once, 2);
+  EXPECT_EQ(once % 2, 0);
+  for (const char* step : {"1", "2", "3", "4"}) {
+    const std::string fact = fmt::format(R"("step":{})", step);
+    EXPECT_EQ(count(fact + "}") + count(fact + ","), once) << step;
+  }
+  EXPECT_EQ(count(R"("step":5)"), 0);
 }
 
 TEST(Session, KeepsABoundedNumberOfShapes) {

@@ -76,9 +76,9 @@ class FileSubject : public Subject {
 
   std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) override {
     run(call, inputs);
-    executable_->begin_profile();
+    executable_->begin_profile(Profiled::kernels);
     run(call, inputs);
-    return executable_->end_profile();
+    return executable_->end_profile().kernels;
   }
 
   std::optional<double> enqueue_s() const override { return executable_->enqueue_s(); }

@@ -14,6 +14,7 @@
 #include "tools/commands/log.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/signals.h"
+#include "tools/commands/timeline.h"
 #include "tools/commands/validators.h"
 
 namespace graphc::commands {
@@ -23,7 +24,7 @@ namespace {
 constexpr int64_t kKeptCheckpoints = 2;
 
 struct TrainCommand {
-  std::string model, data, init, log, checkpoint, tensorboard;
+  std::string model, data, init, log, checkpoint, tensorboard, trace;
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
@@ -102,6 +103,8 @@ std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, Checkpoint
 void check_companions(const TrainCommand& options) {
   if (!options.train.sample_prompt.empty() && options.train.sample == 0)
     throw usage_error("--sample-prompt wants --sample with a length");
+  if (options.trace.empty() && options.session.traced_runs != SessionOptions{}.traced_runs)
+    throw usage_error("--trace-runs wants --trace with a file");
   if (!options.checkpoint.empty()) return;
   if (options.resume) throw usage_error("--resume wants --checkpoint with the folder");
   if (options.train.save_every > 0)
@@ -144,6 +147,7 @@ int train(TrainCommand& options) {
   options.session.seed = options.seed.value_or(0);
   CheckpointFolder folder(options.checkpoint, options.keep.value_or(kKeptCheckpoints));
   const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, folder, model);
+  if (!options.trace.empty()) options.session.trace = std::make_shared<TraceFile>(options.trace);
   Session session(program->model(), options.session);
   if (checkpoint) restore(*checkpoint, *program, session);
   if (!options.init.empty() && !checkpoint) session.load(options.init);
@@ -152,6 +156,8 @@ int train(TrainCommand& options) {
   Log log(options.log, options.resume);
   EventFile events(options.tensorboard);
   Progress progress;
+  Timeline timeline(options.session.trace.get());
+  timeline.watch(options.train.save);
   write_message(fmt::format("{}: {} parameters, target {}", options.model,
                             program->model().parameter_count(), session.target().name));
   options.train.epochs = options.epochs;
@@ -160,6 +166,7 @@ int train(TrainCommand& options) {
   options.train.report = [&](const TrainEvent& event) {
     log.write(event);
     events.write(event);
+    timeline.write(event);
     progress.show(event);
   };
   options.train.stop = [] { return stopped_by() != 0; };
@@ -209,6 +216,14 @@ void add_train(CLI::App& app, Action& action) {
                    "write events as JSON lines, after those of before with --resume; - is stdout");
   verb->add_option("--tensorboard", options->tensorboard,
                    "a folder to write the figures of events to as TensorBoard reads them");
+  verb->add_option("--trace", options->trace,
+                   "a file to write what happens when to, for ui.perfetto.dev: compilation, steps, "
+                   "and what each thread does in the first of them")
+      ->option_text("FILE");
+  verb->add_option("--trace-runs", options->session.traced_runs,
+                   "of each compiled graph, so many runs with every kernel of every thread")
+      ->check(whole_number(0))
+      ->capture_default_str();
   verb->add_flag_callback(
       "--quiet", [options] { options->session.announce = [](const std::string&) {}; },
       "do not say which loops are not one kernel, and why");

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of trainings: what is in them, beside the log and the compile report.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "runtime/files/files.h"
+#include "tests/testing/temporary_folder.h"
+#include "tests/testing/transcript.h"
+#include "tests/tools/shell.h"
+
+namespace graphc {
+namespace {
+
+using graphc::testing::lines_of;
+using graphc::testing::Ran;
+using graphc::testing::run_bash;
+using graphc::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+struct Span {
+  std::string name;
+  double begin = 0, end = 0;
+  nlohmann::json facts;
+};
+
+/// The spans of a trace by the name of their track.
+std::map<std::string, std::vector<Span>> spans_of(const std::string& text) {
+  std::map<std::string, std::vector<Span>> spans;
+  std::map<int, std::string> tracks;
+  for (const nlohmann::json& event : nlohmann::json::parse(text)) {
+    if (event["name"] == "thread_name") tracks[event["tid"]] = event["args"]["name"];
+    if (event["ph"] != "X") continue;
+    const double begin = event["ts"], length = event["dur"];
+    EXPECT_GE(length, 0);
+    spans[tracks.at(event["tid"])].push_back({event["name"], begin, begin + length, event["args"]});
+  }
+  return spans;
+}
+
+/// Every two spans of a track are apart, or one is inside the other.
+void expect_nested(std::vector<Span> spans) {
+  constexpr double kRounding = 0.002;  // microseconds, of begin and length
+  std::ranges::sort(spans, [](const Span& a, const Span& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+  std::vector<Span> around;
+  for (const Span& span : spans) {
+    while (!around.empty() && around.back().end <= span.begin + kRounding) around.pop_back();
+    if (!around.empty()) {
+      EXPECT_LE(span.end, around.back().end + kRounding) << span.name;
+    }
+    around.push_back(span);
+  }
+}
+
+std::vector<Span> named(const std::vector<Span>& spans, std::string_view name) {
+  std::vector<Span> found;
+  std::ranges::copy_if(spans, std::back_inserter(found),
+                       [&](const Span& span) { return span.name == name; });
+  return found;
+}
+
+std::string train(const std::string& more) {
+  return "graphc train char-lm hidden=8 steps=6 batch=4 --threads 2 --data text --log log " + more;
+}
+
+/// A text of a few batches an epoch.
+void add_text(const TemporaryFolder& folder) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "one two three four five\n";
+  folder.add("text", text);
+}
+
+TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
+  const TemporaryFolder folder;
+  add_text(folder);
+  const Ran ran =
+      run_bash(train("--epochs 2 --trace t.json --trace-runs 3 --checkpoint c"), folder);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  auto spans = spans_of(read_file(folder.path() / "t.json"));
+  for (const auto& [track, all] : spans) expect_nested(all);
+
+  std::vector<nlohmann::json> logged;
+  for (const std::string& line : lines_of(read_file(folder.path() / "log"))) {
+    const auto event = nlohmann::json::parse(line);
+    if (event["event"] == "step") logged.push_back(event);
+  }
+  const std::vector<Span> steps = named(spans["training"], "step");
+  ASSERT_EQ(steps.size(), logged.size());
+  ASSERT_GT(steps.size(), 6u);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    for (const char* fact : {"epoch", "step", "loss"})
+      EXPECT_EQ(steps[i].facts[fact], logged[i][fact]);
+  }
+  EXPECT_EQ(named(spans["training"], "evaluation").size(), 2u);
+  EXPECT_EQ(named(spans["training"], "checkpoint").size(), 2u);
+  EXPECT_EQ(named(spans["graphs run"], "train").size(), steps.size());
+
+  const std::vector<Span> compiled = named(spans["compilation"], "compile train");
+  ASSERT_EQ(compiled.size(), 1u);
+  for (const char* phase : {"trace", "passes", "plan", "fuse", "codegen", "allocate"}) {
+    const std::vector<Span> found = named(spans["compilation"], phase);
+    ASSERT_FALSE(found.empty()) << phase;
+    EXPECT_GE(found[0].begin, compiled[0].begin - 0.002) << phase;
+    EXPECT_LE(found[0].end, compiled[0].end + 0.002) << phase;
+  }
+
+  // Both workers go through the same phases, three times in each of the two graphs.
+  std::vector<std::string> phases[2];
+  for (const int worker : {0, 1}) {
+    for (const Span& span : spans[fmt::format("worker {}", worker)]) {
+      phases[worker].push_back(span.name);
+      if (span.name.starts_with("recurrent")) {
+        EXPECT_THAT(std::string(span.facts["line"]), HasSubstr("language_model.cpp:"));
+        EXPECT_GT(span.facts["flop of all workers"], 0.0);
+      }
+    }
+  }
+  EXPECT_EQ(phases[0], phases[1]);
+  EXPECT_EQ(std::ranges::count(phases[0], "wait"), std::ranges::ssize(phases[0]) / 2);
+  const auto loops = std::ranges::count_if(
+      phases[0], [](const std::string& name) { return name.starts_with("recurrent"); });
+  // One layer forward, one backward; evaluation has the first alone.
+  EXPECT_EQ(loops, 3 * 2 + 3);
+}
+
+TEST(TraceCpu, IsWholeAfterAnErrorAndChangesNoLoss) {
+  const TemporaryFolder folder;
+  add_text(folder);
+  const std::string losses = "sed 's/,\"characters_per_s.*//' log > ";
+  const Ran ran = run_bash(train("--max-steps 5 && ") + losses + "alone && " +
+                               train("--max-steps 5 --trace t.json && ") + losses +
+                               "traced && diff alone traced && " +
+                               train("learning-rate=1e38 --trace stopped.json"),
+                           folder);
+  EXPECT_EQ(ran.code, 4) << ran.err;
+  auto spans = spans_of(read_file(folder.path() / "stopped.json"));
+  EXPECT_FALSE(spans["graphs run"].empty());
+}
+
+TEST(Trace, HasStepsAloneWhereTheTargetKnowsNoKernels) {
+  const TemporaryFolder folder;
+  add_text(folder);
+  const Ran ran = run_bash(
+      "graphc train char-lm hidden=3 steps=6 batch=4 --target=reference --data text --max-steps 2 "
+      "--trace t.json",
+      folder);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("the target reference does not say what its kernels take"));
+  std::set<std::string> tracks;
+  for (const auto& [track, all] : spans_of(read_file(folder.path() / "t.json")))
+    tracks.insert(track);
+  EXPECT_THAT(tracks, UnorderedElementsAre("training", "graphs run", "compilation"));
+}
+
+TEST(Trace, ThatCannotBeWrittenIsAnErrorBeforeTraining) {
+  const TemporaryFolder folder;
+  const Ran nowhere = run_bash("graphc train lstm-layer hidden=2 --trace no/t.json", folder);
+  EXPECT_EQ(nowhere.code, 5);
+  EXPECT_THAT(nowhere.err, HasSubstr("no/t.json: No such file or directory"));
+  const Ran full =
+      run_bash("graphc train lstm-layer hidden=2 steps=2 --max-steps 9 --trace /dev/full", folder);
+  EXPECT_EQ(full.code, 5);
+  EXPECT_THAT(full.err, HasSubstr("/dev/full: No space left on device"));
+  const Ran alone = run_bash("graphc train lstm-layer hidden=2 --trace-runs 3", folder);
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--trace-runs wants --trace with a file"));
+}
+
+}  // namespace
+}  // namespace graphc

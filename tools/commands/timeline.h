@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a training, and what is between them, in a trace.
+#pragma once
+
+#include <functional>
+
+#include "models/program.h"
+#include "runtime/files/trace_file.h"
+
+namespace graphc::commands {
+
+class Timeline {
+ public:
+  /// Writes nothing where there is no trace.
+  explicit Timeline(TraceFile* trace);
+
+  /// A step, "read" before it (from the end of what was before to its run), and what an epoch ends
+  /// with, as "evaluation".
+  void write(const TrainEvent& event);
+  /// Has the saving of checkpoints in the trace, if there is any.
+  void watch(std::function<void(const TrainPosition&, const Notes&)>& save);
+
+ private:
+  /// From the end of what was before.
+  void span(std::string_view name, double end, const TraceFacts& facts = {});
+
+  TraceFile* trace_;
+  double ended_ = 0;  ///< what was before
+};
+
+}  // namespace graphc::commands
