@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "ir/composite.h"
-#include "ir/evaluate_ops.h"
+#include "ir/evaluate_watch.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
@@ -69,7 +69,8 @@ std::unique_ptr<Plan> make_plan(const Graph& graph) {
 
 class Evaluator {
  public:
-  explicit Evaluator(Precision precision) : precision_(precision) {}
+  explicit Evaluator(Precision precision, Watch* watch = nullptr)
+      : precision_(precision), watch_(watch) {}
 
   /// The values of `wanted` from the arguments, which stand for the graph's inputs, then its
   /// states.
@@ -85,7 +86,12 @@ class Evaluator {
     Arrays operands;
     for (const Plan::Step& step : plan.steps) {
       for (Value operand : step.node->operands) operands.push_back(slot(operand));
+      if (watch_ != nullptr) watch_->begin(*step.node);
       Arrays results = run_node(step, operands);
+      if (watch_ != nullptr) {
+        watch_->end(*step.node, operands, results,
+                    [&](const Arrays& others) { return run_node(step, others); });
+      }
       operands.clear();
       for (size_t i = 0; i < results.size(); ++i) slot(step.node->result(int(i))) = results[i];
       for (size_t freed : step.last_used) slots[freed] = Array();
@@ -166,9 +172,11 @@ class Evaluator {
     const size_t streams = scan.streams().size(), carries = scan.initial().size();
     Arrays emits;
     for (size_t i = 0; i < scan.emits().size(); ++i) emits.emplace_back(scan.emitted(i).type());
+    std::vector<std::shared_ptr<std::vector<int>>> origins(emits.size());
     Arrays carry(operands.begin() + long(streams), operands.begin() + long(streams + carries));
     for (int64_t step = 0; step < scan.steps(); ++step) {
       const int64_t t = scan.reverse() ? scan.steps() - 1 - step : step;
+      if (watch_ != nullptr) watch_->step(t);
       Arrays arguments;
       for (size_t i = 0; i < streams; ++i) {
         const Type& type = body.inputs()[i].type();
@@ -181,23 +189,27 @@ class Evaluator {
         const Array& emit = results[carries + i];
         const int64_t bytes = emit.elements() * kElementBytes;
         std::copy_n(emit.bytes(), bytes, emits[i].bytes() + t * bytes);
+        if (emit.origins == nullptr) continue;
+        if (origins[i] == nullptr)
+          origins[i] = std::make_shared<std::vector<int>>(size_t(emits[i].elements()), 0);
+        std::ranges::copy(*emit.origins, origins[i]->begin() + t * emit.elements());
       }
       carry.assign(std::make_move_iterator(results.begin()),
                    std::make_move_iterator(results.begin() + long(carries)));
     }
+    for (size_t i = 0; i < emits.size(); ++i) emits[i].origins = std::move(origins[i]);
     Arrays results = std::move(emits);
     std::move(carry.begin(), carry.end(), std::back_inserter(results));
     return results;
   }
 
   Precision precision_;
+  Watch* watch_;
   std::unordered_map<const Graph*, std::unique_ptr<Plan>> plans_;
 };
 
-}  // namespace
-
-Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
-                    const std::map<std::string, Literal>& states, Precision precision) {
+Arrays run_graph(const Graph& graph, const std::vector<Literal>& inputs,
+                 const std::map<std::string, Literal>& states, Precision precision, Watch* watch) {
   const Values& wanted = graph.inputs();
   if (inputs.size() != wanted.size()) {
     throw input_error({}, "graph @{} takes {} inputs: found {}", graph.name(), wanted.size(),
@@ -207,6 +219,7 @@ Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
   for (size_t i = 0; i < inputs.size(); ++i) {
     arguments.push_back(from_literal(inputs[i], wanted[i].type(), precision, wanted[i].node->where,
                                      fmt::format("input %{}", wanted[i].name())));
+    if (watch != nullptr) watch->argument(wanted[i], arguments.back());
   }
   for (Value state : graph.states()) {
     const auto found = states.find(state.name());
@@ -215,8 +228,23 @@ Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
     }
     arguments.push_back(from_literal(found->second, state.type(), precision, state.node->where,
                                      fmt::format("state %{}", state.name())));
+    if (watch != nullptr) watch->argument(state, arguments.back());
   }
-  const Arrays roots = Evaluator(precision).run(graph, std::move(arguments), graph.roots());
+  return Evaluator(precision, watch).run(graph, std::move(arguments), graph.roots());
+}
+
+}  // namespace
+
+evaluation::Arrays evaluation::evaluate_watched(const Graph& graph,
+                                                const std::vector<Literal>& inputs,
+                                                const std::map<std::string, Literal>& states,
+                                                Precision precision, Watch& watch) {
+  return run_graph(graph, inputs, states, precision, &watch);
+}
+
+Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
+                    const std::map<std::string, Literal>& states, Precision precision) {
+  const Arrays roots = run_graph(graph, inputs, states, precision, nullptr);
   Evaluation evaluation;
   const size_t results = graph.results().size();
   for (size_t i = 0; i < results; ++i) {

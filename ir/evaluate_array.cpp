@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/evaluate_array.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -38,6 +39,12 @@ Array Array::view(const Type& type, int64_t offset) const {
   Array result;
   result.type_ = type;
   result.elements_ = {elements_, elements_.get() + offset * kElementBytes};
+  if (origins != nullptr) {
+    const auto first = origins->begin() + offset;
+    std::vector<int> part(first, first + type.shape.elements());
+    if (std::ranges::any_of(part, [](int origin) { return origin != 0; }))
+      result.origins = std::make_shared<const std::vector<int>>(std::move(part));
+  }
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "ir/evaluate.h"
 
@@ -34,6 +35,10 @@ class Array {
 
   /// The elements from `offset` on as another type of the same representation.
   Array view(const Type& type, int64_t offset = 0) const;
+
+  /// For each element a number that ir/not_finite.cpp gives to where it began to be no finite
+  /// number, 0 for the others; null where all are 0, and where nobody watches.
+  std::shared_ptr<const std::vector<int>> origins;
 
  private:
   Type type_;
