@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/finite.h"
 #include "frontend/initializers.h"
 #include "frontend/remarks.h"
 #include "frontend/timeline.h"
@@ -31,7 +32,8 @@ struct Session::Compiled {
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
   CompileReport report;
   std::vector<DType> declared;  ///< of the inputs that the caller brings
-  int64_t traced = 0;           ///< runs whose kernels are in the trace
+  int64_t traced_runs = 0;          ///< runs whose kernels are in the trace
+  GraphPtr traced;              ///< with SessionOptions::check_finite
 
   /// Whether these inputs are those of the graph, or become them.
   bool takes(const GivenTypes& given) const {
@@ -110,8 +112,7 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
   for (size_t i = 0; i < found.outputs.size(); ++i) {
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
-  execute(found, tensors);
-  enqueue_s_ = found.executable->enqueue_s();
+  execute(found, tensors, call == nullptr ? std::vector<Type>{} : call->results);
   if (call == nullptr) return Outputs(found.outputs, &found.result_names);
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < found.outputs.size(); ++i)
@@ -119,23 +120,42 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
   return Outputs(std::move(outputs), &found.result_names);
 }
 
-void Session::execute(Compiled& graph, const std::vector<Tensor>& inputs) {
+void Session::run_traced(Compiled& graph, const std::vector<Tensor>& inputs) {
   Executable& executable = *graph.executable;
   TraceFile* const trace = options_.trace.get();
   const bool by_kernel = trace != nullptr && !profiling_ && executable.has_profile() &&
-                         graph.traced < options_.traced_runs;
+                         graph.traced_runs < options_.traced_runs;
   if (by_kernel) executable.begin_profile(Profiled::spans);
   const double begun = steady_seconds();
   executable.run(inputs, graph.states, graph.outputs);
+  enqueue_s_ = executable.enqueue_s();
   if (trace == nullptr) return;
   trace->span(TraceTrack::runs, graph.graph, begun, steady_seconds());
   if (!by_kernel) return;
-  ++graph.traced;
+  ++graph.traced_runs;
   const RunProfile profile = executable.end_profile();
   trace_run(*trace, profile);
   if (profile.dropped > 0)
     options_.announce(
         fmt::format("trace: no room for {} spans of a run of {}", profile.dropped, graph.graph));
+}
+
+void Session::execute(Compiled& found, const std::vector<Tensor>& inputs,
+                      const std::vector<Type>& shown) {
+  if (!options_.check_finite) return run_traced(found, inputs);
+  FiniteCheck check(found.executable->signature(), found.states);
+  try {
+    run_traced(found, inputs);
+    const std::string fault = check.fault(found.outputs, shown);
+    if (fault.empty()) return;
+    options_.announce(
+        fmt::format("{}: {}: evaluating it again to find where that begins", found.graph, fault));
+    check.restore();
+    throw check.error(found.traced, inputs, shown, fault, options_.compile.precision);
+  } catch (...) {
+    check.restore();
+    throw;
+  }
 }
 
 const RoundedCall& Session::rounded(std::string_view graph, const GivenTypes& called) {
@@ -206,6 +226,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   }
   now.result_names = std::move(traced.result_names);
   now.report.lap(&CompileReport::trace_s);
+  if (options_.check_finite) now.traced = traced.graph;
   now.executable = made(traced.graph, now.report);
   const Signature& signature = now.executable->signature();
   for (const Argument& state : signature.states) now.states.push_back(&stored(state.name));

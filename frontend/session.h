@@ -34,6 +34,14 @@ struct SessionOptions {
   /// where the target knows. Null: nothing is written.
   std::shared_ptr<TraceFile> trace;
   int64_t traced_runs = 10;
+  /// Checks, after every run, that no result and no state that the graph has written has a NaN or
+  /// an infinity. Where one has, the states are put back as they were before the run, the run is
+  /// evaluated once more on the host (ir/not_finite.h: much slower than the run), and the session
+  /// throws ErrorKind::check at the user's line of the op where it began, with the steps of the
+  /// loops around it and the range of its operands. An input or a state that was not finite is
+  /// named as such. The session can be used on. After any other error of a run, too, the states are
+  /// as before it. Costs a copy of the written states, and reading them, each run.
+  bool check_finite = false;
   /// Is told in one line when a graph is compiled for further shapes, and of each loop that is not
   /// one recurrent kernel, and why; by default it is written to stderr.
   std::function<void(const std::string& line)> announce;
@@ -141,6 +149,8 @@ class Session {
 
  private:
   struct Compiled;
+  /// Runs what is compiled; results of which only a part is shown have these types.
+  void execute(Compiled& found, const std::vector<Tensor>& inputs, const std::vector<Type>& shown);
   Outputs run_here(std::string_view graph, const std::vector<Data>& inputs);
   const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);
   GivenTypes traced_types(GivenTypes types) const;
@@ -148,7 +158,7 @@ class Session {
   /// The graph compiled as the options say, in the arena of the session.
   std::unique_ptr<Executable> made(const GraphPtr& graph, CompileReport& report) const;
   /// Runs the executable; what it took goes to the trace, if there is one.
-  void execute(Compiled& graph, const std::vector<Tensor>& inputs);
+  void run_traced(Compiled& graph, const std::vector<Tensor>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
   void announce_loops(const CompileReport& report) const;
   /// The state; drawn when it is first asked for.
