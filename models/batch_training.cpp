@@ -36,7 +36,8 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     while (training.in_epoch()) {
       const int64_t index = training.position().window;
       const int64_t elements = batches.elements[size_t(index)];
-      const Outputs results = session.run("train", batches.inputs(index));
+      const Outputs results =
+          training.checked([&] { return session.run("train", batches.inputs(index)); });
       training.step({.loss = results["loss"].scalar(),
                      .words = elements,
                      .weight = double(elements),

@@ -157,8 +157,9 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
       const TrainPosition& at = training.position();
       const double rate_now = rate(at, double(at.epoch * train.count() + at.window) / all_steps);
       const Window window = train.window(at.window);
-      const Outputs results =
-          session("train", window.tokens, window.targets, Literal::of(float(rate_now)));
+      const Outputs results = training.checked([&] {
+        return session("train", window.tokens, window.targets, Literal::of(float(rate_now)));
+      });
       training.step({.loss = results["loss"].scalar() / elements(train),
                      .words = train.steps() * train.batch(),
                      .learning_rate = rate_now,

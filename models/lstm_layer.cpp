@@ -84,7 +84,8 @@ class LstmLayer : public Program {
       training.begin_epoch(kBatches);
       while (training.in_epoch()) {
         const uint64_t draw = seed + uint64_t(training.position().step) + 1;
-        const Outputs results = session.run("train", random_inputs("train", draw));
+        const Outputs results =
+            training.checked([&] { return session.run("train", random_inputs("train", draw)); });
         training.step({.loss = results["loss"].scalar()});
       }
       if (!training.epoch_is_done()) break;

@@ -40,9 +40,10 @@ void Training::step(const TrainStep& step) {
   words_ += step.words;
   if (words_ > 0) words_per_s_ = double(words_) / (steady_seconds() - began_);
   if (!std::isfinite(loss)) {
-    throw Error(ErrorKind::check, {},
-                fmt::format("the loss is {} at step {} of epoch {}: training stops", loss, at_.step,
-                            at_.epoch + 1));
+    throw Error(
+        ErrorKind::check, {},
+        fmt::format("the loss is {} at step {} of epoch {}: training stops",
+                    std::isnan(loss) ? "nan" : fmt::to_string(loss), at_.step, at_.epoch + 1));
   }
   if (options_.report) {
     TrainEvent now = event("step");
@@ -53,6 +54,11 @@ void Training::step(const TrainStep& step) {
   if (options_.stop && options_.stop()) stopped_ = true;
   // The end of the epoch and the end of training save too, each after its evaluation.
   if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
+}
+
+void Training::failed(Error& error) {
+  error.note(fmt::format("in step {} of epoch {}: training stops", at_.step + 1, at_.epoch + 1));
+  if (at_.step > options_.from.step) save();
 }
 
 void Training::validated(double loss) {

@@ -51,6 +51,19 @@ class Training {
 
   /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
   void begin_epoch(int64_t steps);
+  /// Runs a step and returns what it gives. An ErrorKind::check of it, of a session that checks
+  /// what it computes, is thrown on with a note of the step and the epoch, after options.save() has
+  /// been given the position before the step, if a step was done since the training began: such a
+  /// session has its states as they were then.
+  template <typename Run>
+  auto checked(Run run) {
+    try {
+      return run();
+    } catch (Error& error) {
+      if (error.kind() == ErrorKind::check) failed(error);
+      throw;
+    }
+  }
   /// After a step. Throws ErrorKind::check when its loss is not finite.
   void step(const TrainStep& step);
   /// Takes in a loss on validation data, before the end of its epoch: position().best, stalls and
@@ -64,6 +77,7 @@ class Training {
   void end(std::vector<Metric> test);
 
  private:
+  void failed(Error& error);
   bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
   void save();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "runtime/cores.h"
 #include "runtime/files/safetensors.h"
@@ -184,6 +185,50 @@ TEST(GraphcTrain, PeopleAndTheLogCountEpochsFromOne) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("\nepoch 1   step 1 "));
   EXPECT_EQ(nlohmann::json::parse(ran.out.substr(0, ran.out.find('\n')))["epoch"], 1);
+}
+
+TEST(GraphcTrain, CheckNanNamesTheOpAndKeepsTheLastGoodStep) {
+  const TemporaryFolder folder;
+  const std::string text = folder.add("text", lines_of_text()).string();
+  const std::string checkpoint = (folder.path() / "c").string();
+  const std::string train = fmt::format(
+      "train char-lm hidden=8 steps=8 batch=4 --target=reference --data {} --checkpoint {} ", text,
+      checkpoint);
+  Ran ran = graphc(train + "learning-rate=3e38 --check-nan=op");
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("models/language_model.cpp:"), HasSubstr(" = matmul %h"),
+                             HasSubstr("is the first value that is not finite: "),
+                             HasSubstr(" of the loop %"), HasSubstr("in step 2 of epoch 1")));
+  // The folder has the step before, without a NaN or an infinity.
+  ran = graphc("inspect " + checkpoint + "/checkpoint.safetensors");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  std::istringstream lines(ran.out);
+  int arrays = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" f32[") == std::string::npos) continue;
+    ++arrays;
+    EXPECT_TRUE(line.ends_with(" 0        0")) << line;
+  }
+  EXPECT_GT(arrays, 10) << ran.out;
+  ran = graphc(train + "learning-rate=3e38 --resume --check-nan=op");
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("resumed after step 1\n"), HasSubstr("in step 2 of epoch")));
+}
+
+TEST(GraphcTrain, CheckNanLooksAtTheLossAlonePerDefault) {
+  const TemporaryFolder folder;
+  const std::string text = folder.add("text", lines_of_text()).string();
+  const std::string train = fmt::format(
+      "train char-lm hidden=8 steps=8 batch=4 learning-rate=3e38 --target=reference --data {} ",
+      text);
+  const Ran ran = graphc(train);
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_THAT(ran.err, HasSubstr("error: the loss is nan at step 2 of epoch 1: training stops\n"));
+  EXPECT_THAT(graphc(train + "--check-nan=loss").err,
+              HasSubstr("error: the loss is nan at step 2"));
+  const Ran refused = graphc(train + "--check-nan=all");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--check-nan is loss or op: found 'all'"));
 }
 
 /// On one CPU the threads take turns, and meet in every step of these loops.

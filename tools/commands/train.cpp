@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kKeptCheckpoints = 2;
 
 struct TrainCommand {
-  std::string model, data, init, log, checkpoint, tensorboard, trace;
+  std::string model, data, init, log, checkpoint, tensorboard, trace, check_nan = "loss";
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
@@ -99,6 +99,13 @@ std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, Checkpoint
   return found;
 }
 
+/// What is looked at for a NaN or an infinity.
+void set_check_nan(TrainCommand& options) {
+  if (options.check_nan != "loss" && options.check_nan != "op")
+    throw usage_error("--check-nan is loss or op: found '{}'", options.check_nan);
+  options.session.check_finite = options.check_nan == "op";
+}
+
 /// Options that mean nothing without another.
 void check_companions(const TrainCommand& options) {
   if (!options.train.sample_prompt.empty() && options.train.sample == 0)
@@ -137,6 +144,7 @@ void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& pr
 int train(TrainCommand& options) {
   check_compile_options(options);
   check_companions(options);
+  set_check_nan(options);
   check_is_model(options.model);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
@@ -223,6 +231,10 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--trace-runs", options->session.traced_runs,
                    "of each compiled graph, so many runs with every kernel of every thread")
       ->check(whole_number(0))
+      ->capture_default_str();
+  verb->add_option("--check-nan", options->check_nan,
+                   "loss: stop when the loss is not finite; op: when a result or a state is not, "
+                   "and name the op where it began (slower)")
       ->capture_default_str();
   verb->add_flag_callback(
       "--quiet", [options] { options->session.announce = [](const std::string&) {}; },
