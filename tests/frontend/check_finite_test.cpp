@@ -165,6 +165,23 @@ TEST(CheckFinite, PaddingMayBeNaNAndIsNotBlamed) {
               AllOf(HasSubstr("= log %y"), HasSubstr("1 NaN of 2 elements")));
 }
 
+TEST(CheckFinite, WhatTheEvaluatorFindsFiniteHasNoOpToName) {
+  // Steps take what is below the smallest normal number for 0; the evaluator does not.
+  Model model("tiny");
+  model.graph("run", [](Inputs& in) {
+    const Value x = in("x", f32, {2});
+    return x / x;
+  });
+  Session session(model, checked());
+  try {
+    session("run", Pair{1, 1e-40F});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("is not finite: 1 NaN of 2 elements"));
+    EXPECT_THAT(error.what(), HasSubstr("no op can be named"));
+  }
+}
+
 TEST(CheckFinite, WhatIsRoundedUpIsNotChecked) {
   Model model("rounded");
   model.graph("run", [](Inputs& in) { return 1 / in("x", f32, {"steps"}); });
