@@ -32,7 +32,7 @@ struct Session::Compiled {
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
   CompileReport report;
   std::vector<DType> declared;  ///< of the inputs that the caller brings
-  int64_t traced_runs = 0;          ///< runs whose kernels are in the trace
+  int64_t traced_runs = 0;      ///< runs whose kernels are in the trace
   GraphPtr traced;              ///< with SessionOptions::check_finite
 
   /// Whether these inputs are those of the graph, or become them.
