@@ -93,7 +93,7 @@ class RandomGraphsCpu : public ::testing::TestWithParam<int64_t> {
 };
 
 TEST_P(RandomGraphsCpu, AgreeWithTheEvaluator) {
-  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 160})), ways_each(2));
+  check_real(part_of(asked_for("GRAPHC_RANDOM_GRAPHS", {1, 120})), ways_each(2));
 }
 
 TEST_P(RandomGraphsCpu, OfWholeNumbersAreExact) {

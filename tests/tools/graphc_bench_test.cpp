@@ -28,7 +28,8 @@ Ran bench(const std::string& arguments) {
   return graphc::testing::run_tool(GRAPHC_BENCH, arguments);
 }
 
-constexpr const char* kTiny = "lstm-layer hidden=16 steps=3 batch=4 --repeat=3 --threads=1 ";
+constexpr const char* kTiny =
+    "lstm-layer hidden=16 steps=3 batch=4 --repeat=3 --compilations=2 --threads=1 ";
 
 /// The results of a benchmark written to stdout.
 json results(const std::string& arguments) {
@@ -47,7 +48,8 @@ void expect_summary(const json& row, const std::string& name) {
 
 TEST(GraphcBenchCpu, TheTableHasARowForEachConfigurationInOrder) {
   const Ran ran = bench(
-      "lstm-layer hidden=16,8 steps=3 batch=4,2 --variant=basic,fused --repeat=1 --threads=1");
+      "lstm-layer hidden=16,8 steps=3 batch=4,2 --variant=basic,fused --repeat=1 --compilations=1 "
+      "--threads=1");
   ASSERT_EQ(ran.code, 0) << ran.err;
   std::istringstream lines(ran.out);
   std::string line;
@@ -76,7 +78,7 @@ TEST(GraphcBenchCpu, TakesEveryFormOfAGraph) {
         testing::run_tool(GRAPHC_TOOL, fmt::format("dump {} --stage=proto --form={}", graph, form));
     ASSERT_EQ(written.code, 0) << written.err;
     const std::string file = folder.add(fmt::format("f.{}", ending), written.out).string();
-    const Ran ran = bench(file + " --repeat=1 --threads=1");
+    const Ran ran = bench(file + " --repeat=1 --compilations=1 --threads=1");
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_THAT(ran.out, HasSubstr("graph=f"));
   }
@@ -135,7 +137,7 @@ TEST(GraphcBenchCpu, ThePhasesAddUpToTheCompileTime) {
   // A larger model, so that the phases are milliseconds and a lost interval would be seen.
   for (const json& row :
        results("lstm-layer hidden=64 steps=20 batch=16 cell=lstm,gru --variant=fused,basic "
-               "--threads=1 --repeat=1")) {
+               "--threads=1 --repeat=1 --compilations=1")) {
     double sum = 0;
     for (const char* phase : {"trace_s", "passes_s", "plan_s", "emit_s", "codegen_s", "link_s",
                               "allocate_s", "first_step_s"}) {
@@ -189,7 +191,9 @@ TEST(GraphcBenchCpu, KernelsOnDiskAreFoundByEveryCompilation) {
 }
 
 TEST(GraphcBenchCpu, LanguageModelsNeedNoCorpusAndCountWords) {
-  const json row = results("ptb-lm size=test vocabulary=50 batch=5 --threads=1 --repeat=2")[0];
+  const json row = results(
+      "ptb-lm size=test vocabulary=50 batch=5 --threads=1 --repeat=2 "
+      "--compilations=2")[0];
   expect_summary(row, "words_per_s");
   // Two steps of five rows; the parameters that follow the size are there.
   EXPECT_NEAR(row["words_per_s"].get<double>(), 10 / row["train_step_ms"].get<double>() * 1e3,
@@ -201,7 +205,8 @@ TEST(GraphcBenchCpu, LanguageModelsNeedNoCorpusAndCountWords) {
 }
 
 TEST(GraphcBenchCpu, ARandomGraphIsMeasuredForEachSize) {
-  const json rows = results("random-graph nodes=40,80 seed=2 --repeat=1 --threads=1");
+  const json rows =
+      results("random-graph nodes=40,80 seed=2 --repeat=1 --compilations=2 --threads=1");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["workload"], "random-graph");
   EXPECT_EQ(rows[1]["parameters"]["nodes"], 80);
@@ -221,7 +226,7 @@ graph @look(%x: f32[8]) {
   %y = tanh %x
   return %y
 })");
-  const json rows = results(file.string() + " --threads=1 --repeat=2");
+  const json rows = results(file.string() + " --threads=1 --repeat=2 --compilations=2");
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["parameters"]["graph"], "step");
   expect_summary(rows[0], "train_step_ms");

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurements: commands, and what becomes of what they print."""
+import dataclasses
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+import facts
+
+
+@dataclasses.dataclass
+class Task:
+    """One measurement: a name, commands of one kind, and in words what it is."""
+    name: str
+    what: str
+    kind: str  # "bench": rows of graphc-bench; "train": the log of graphc train
+    commands: list
+    corpus: str = ""  # the folder of the data it needs
+
+
+def tasks(options):
+    """All measurements, the shortest first, at the sizes that are wanted."""
+    quick, smoke = options.sizes != "full", options.sizes == "smoke"
+    threads = f"--threads={options.threads}"
+    def bench(*arguments):
+        return ["graphc-bench", *arguments]
+    def train(corpus, *arguments):
+        data = ["--data", str(options.data / corpus)] if corpus else []
+        return ["graphc", "train", *arguments, *data, "--seed", "1", "--quiet"]
+    few = ["--repeat=2", "--compilations=1"] if smoke else []
+    sizes = "8" if smoke else "512" if quick else "512,1024"
+    # Written out, the graph grows with T, and compiling with it: as far as one waits for it.
+    lengths = {"loop": "10,100" if smoke else "10,30,100,300,1000",
+               "full": "10" if smoke else "10,30,100"}
+    small = ["hidden=4", "steps=4"] if smoke else []
+    suffix = "-quick" if quick else ""
+    end = ["--max-steps", "3"] if smoke else []
+    def epochs(full):
+        return [] if smoke else ["--epochs", "1" if quick else str(full)]
+    each_thread = sorted({1, options.threads})
+    return [
+        Task("w1" + suffix, "an LSTM layer on random data", "bench",
+             [bench("lstm-layer", f"hidden={sizes}", "steps=4" if smoke else "steps=30,100",
+                    "batch=8" if smoke else "batch=128", "--variant=basic,fused", threads, *few)]),
+        Task("w1-lengths" + suffix, "compile time against the length of the sequence", "bench",
+             [bench("lstm-layer", "hidden=8" if smoke else "hidden=128", f"steps={steps}",
+                    "batch=8", f"--unroll={unroll}", threads, "--repeat=3", *few[1:])
+              for unroll, steps in lengths.items()]),
+        Task("w2-threads" + suffix, "words a second of ptb-lm small against threads", "bench",
+             [bench("ptb-lm", "size=small", *small, f"--threads={count}", *few)
+              for count in each_thread]),
+        Task("w4-unroll" + suffix, "char-lstm as a loop and unrolled", "bench",
+             [bench("char-lstm", "corpus=nietzsche", *small, f"unroll={unroll}", threads, *few)
+              for unroll in ("false", "true")]),
+        Task("w4-nietzsche" + suffix, "char-lstm trained on Nietzsche", "train",
+             [train("nietzsche", "char-lstm", "corpus=nietzsche", *small, *epochs(20), *end,
+                    threads)], "nietzsche"),
+        Task("w2-small" + suffix, "ptb-lm small trained by its recipe", "train",
+             [train("ptb", "ptb-lm", "size=small", *small, *epochs(13), *end, threads)], "ptb"),
+        Task("w3-steps" + suffix, "20 steps of wikitext2-lm", "train",
+             [train("wikitext-2", "wikitext2-lm", *(["hidden=4", "steps=4", "batch=2"] if smoke
+                                                    else []),
+                    "--max-steps", "3" if smoke else "20", threads)], "wikitext-2"),
+    ]
+
+
+class Failed(Exception):
+    """A command did not do its work; the text says which, and how it ended."""
+
+
+def ran(command, programs):
+    done = subprocess.run([str(programs / command[0]), *command[1:]], capture_output=True,
+                          text=True, check=False)
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
+        raise Failed(f"{shlex.join(command)}: exit code {done.returncode}: {last[0]}")
+
+
+def fact_of(task, options):
+    """Runs the commands of a task; the fact without its head, and the machine it is of."""
+    fact, environment = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "out"
+        for command in task.commands:
+            if task.kind == "bench":
+                ran([*command, f"--json={file}"], options.programs)
+                report = json.loads(file.read_text(encoding="utf-8"))
+                environment = report["environment"]
+                rows = facts.bench_of(report)["results"]
+                for unroll in [word for word in command if word.startswith("--unroll=")]:
+                    rows = [{**row, "unroll": unroll.removeprefix("--unroll=")} for row in rows]
+                fact.setdefault("results", []).extend(rows)
+            else:
+                ran([*command, "--log", str(file)], options.programs)
+                events = [json.loads(line) for line in
+                          file.read_text(encoding="utf-8").splitlines()]
+                fact.update(facts.training_of(events))
+    return fact, environment
+
+
+def shown(command, options):
+    """The command as a reader repeats it."""
+    return shlex.join(command).replace(str(options.data), "DIR")
+
+
+def machine(options):
+    """What graphc-bench says of the machine, for facts of commands that do not say it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "out"
+        ran(["graphc-bench", "lstm-layer", "hidden=2", "steps=2", "batch=2", "--repeat=1",
+             "--compilations=1", f"--json={file}"], options.programs)
+        return json.loads(file.read_text(encoding="utf-8"))["environment"]
+
+
+def measure(root, options, names, kept):
+    """Runs the tasks of these names and keeps each fact as it comes; says what failed, and goes on.
+    Returns how many failed."""
+    failed = 0
+    for task in tasks(options):
+        if task.name not in names:
+            continue
+        if task.corpus and not (options.data / task.corpus).is_dir():
+            print(f"tools/results: {task.name}: left out: no folder {options.data / task.corpus}",
+                  file=sys.stderr)
+            continue
+        begun = time.monotonic()
+        try:
+            fact, environment = fact_of(task, options)
+            environment = environment or machine(options)
+        except (Failed, OSError) as error:
+            print(f"tools/results: {task.name}: {error}", file=sys.stderr)
+            failed += 1
+            continue
+        seconds = time.monotonic() - begun
+        print(f"tools/results: {task.name}: {task.what}: {seconds:.0f} s", file=sys.stderr)
+        if not options.smoke:
+            command = "; ".join(shown(command, options) for command in task.commands)
+            kept.keep(task.name, {**facts.head(root, command, environment, seconds), **fact})
+    return failed

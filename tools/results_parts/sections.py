@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of docs/results.md: each gives its text and its plots, as far as there are facts."""
+import plots
+from published import W1, W2, W3, W4
+from tables import command, kept_table, number, source, table
+
+
+def best(kept, name):
+    """The fact of the full measurement, else that of --quick; and its name."""
+    for found in (name, name + "-quick"):
+        if found in kept:
+            return kept[found], found
+    return None, ""
+
+
+def setting(row):
+    parameters = row["parameters"]
+    return f"T {parameters['steps']}, H {parameters['hidden']}"
+
+
+def layer(kept):
+    """W1: the published table, graphc's rows, peers, compile time against T."""
+    text = ("## W1 `lstm-layer`: an LSTM layer on random data\n\n"
+            "Batch 128; compile in seconds, training and forward in ms an example. Published "
+            "(NVIDIA Tesla "
+            "M40, 2017), compile / train / forward:\n\n")
+    text += table(["T", "H", *W1["libraries"]], W1["rows"], 2)
+    pictures = {}
+    fact, _ = best(kept, "w1")
+    if fact:
+        rows = [[setting(row), row["variant"], number(row["compile_s"]), number(row["train_ms"]),
+                 number(row["forward_ms"]), f"{100 * row['train_fraction_of_peak']:.0f} %",
+                 f"{row['peak_bytes'] / 2**20:.0f}"] for row in fact["results"]]
+        text += (f"\ngraphc, f32, {fact['results'][0]['threads']} threads ({source(fact)}):\n\n" +
+                 table(["setting", "variant", "compile (s)", "train (ms)", "forward (ms)",
+                        "of the peak, training", "MiB of a step"], rows, 2) +
+                 f"\n{command(fact)}\n")
+        mine = [row for row in fact["results"] if row["variant"] == "fused" and
+                setting(row) == "T 30, H 512"]
+        bars = [("graphc, this CPU", row["train_ms"]) for row in mine]
+        peers = kept.get("w1-peers", {}).get("bars", [])
+        if bars:
+            pictures["w1_train"] = plots.bars("Training, T 30, H 512, B 128, f32", "ms an example",
+                                              bars + [tuple(bar) for bar in peers] + W1["bars"])
+            text += "\n![Training time an example](results/w1_train.svg)\n"
+    if "w1-peers" in kept:
+        peers = kept["w1-peers"]
+        text += (f"\nBeside other frameworks in turns in one run ({source(peers)}; "
+                 f"{command(peers)}):\n\n" +
+                 kept_table(peers))
+    fact, _ = best(kept, "w1-lengths")
+    if fact:
+        series = {}
+        for row in fact["results"]:
+            name = "unroll=" + row.get("unroll", "loop")
+            series.setdefault(name, []).append((row["parameters"]["steps"], 1e3 * row["compile_s"]))
+        pictures["w1_compile"] = plots.lines(
+            "Compile time against the length of the sequence", "T", "ms, first step included",
+            series, log_x=True, log_y=True)
+        steps = sorted({row["parameters"]["steps"] for row in fact["results"]})
+        text += (f"\nCompile time from T {steps[0]} to T {steps[-1]}, H 128, B 8, ms, the first "
+                 f"step "
+                 f"included, which grows with T ({source(fact)}):\n\n" +
+                 table(["", *[f"T {T}" for T in steps]],
+                       [[name, *[number(dict(points).get(T), 3) for T in steps]]
+                        for name, points in series.items()]) +
+                 "\n![Compile time against T](results/w1_compile.svg)\n")
+    return text, pictures
+
+
+def perplexity_rows(fact, twin):
+    rows = []
+    for epoch in fact["epochs"]:
+        other = twin[epoch["epoch"] - 1] if epoch["epoch"] <= len(twin) else None
+        rows.append([str(epoch["epoch"]), number(epoch.get("learning_rate"), 6),
+                     f"{epoch['train_perplexity']:.2f}", f"{epoch['valid_perplexity']:.2f}",
+                     f"{other:.1f}" if other else "-"])
+    return table(["epoch", "rate", "train", "validation", "twin's validation"], rows, 0)
+
+
+def penn_treebank(kept):
+    """W2: perplexities beside the twin's and the published ones; words a second."""
+    text = "## W2 `ptb-lm`: words of the Penn Treebank\n"
+    pictures = {}
+    fact = kept.get("w2-small")
+    if fact:
+        ours = [fact["epochs"][-1]["train_perplexity"], fact["epochs"][-1]["valid_perplexity"],
+                fact["end"]["test_perplexity"]]
+        rows = [[name, *[f"{value:.2f}" for value in values]]
+                for name, values in (("graphc", ours), *W2["small"])]
+        text += (f"\nSize small, {len(fact['epochs'])} epochs ({source(fact)}). The twin is "
+                 "`tools/twins/ptb_lm.py`, PyTorch with a seed of its own. Perplexities:\n\n" +
+                 table(["", "train", "validation", "test"], rows) +
+                 "\n**The published figure of training cannot be right**: it does not follow "
+                 "from the recipe. "
+                 "The twin does not reach it either.\n\n" + perplexity_rows(fact, W2["twin"]) +
+                 f"\n{command(fact)}\n")
+    quick = kept.get("w2-small-quick")
+    if quick:
+        text += (f"\nOne epoch again ({source(quick)}): training "
+                 f"{quick['epochs'][0]['train_perplexity']:.2f}, "
+                 f"validation {quick['epochs'][0]['valid_perplexity']:.2f}, "
+                 f"test {quick['end']['test_perplexity']:.2f}, "
+                 f"{number(quick['epochs'][0]['words_per_s'])} words a second; the twin's "
+                 f"validation after it "
+                 f"is {W2['twin'][0]}.\n")
+        pictures["w2_loss"] = plots.lines("ptb-lm small, the first epoch", "step", "nats a word",
+                                          {"training": quick["curve"]})
+        text += "\n![Loss of the first epoch](results/w2_loss.svg)\n"
+    speed, _ = best(kept, "w2-threads")
+    if speed:
+        rows = [[str(row["threads"]), number(row["words_per_s"]),
+                 f"{100 * row['train_fraction_of_peak']:.0f} %", number(row["compile_s"]),
+                 f"{row['peak_bytes'] / 2**20:.0f}"] for row in speed["results"]]
+        text += (f"\nSpeed of size small ({source(speed)}). Published: 52,000 words a second on "
+                 f"a GTX 1080.\n\n" +
+                 table(["threads", "words a second", "of the peak", "compile (s)", "MiB of a step"],
+                       rows, 0) + f"\n{command(speed)}\n")
+        points = [(row["threads"], row["words_per_s"]) for row in speed["results"]]
+        if len(points) > 1:
+            pictures["w2_threads"] = plots.lines("ptb-lm small: speed against threads", "threads",
+                                                 "words a second", {"graphc": points})
+            text += "\n![Words a second against threads](results/w2_threads.svg)\n"
+    if "first-losses" in kept:
+        first = kept["first-losses"]
+        text += (f"\n### The first losses beside PyTorch, W2 and "
+                 f"W3\n\n{first['introduction']}\n\n" +
+                 kept_table(first) + "\n" + "\n\n".join(first["notes"]) + "\n")
+    return text, pictures
+
+
+def wikitext(kept):
+    """W3: 20 steps; why the published words a second are none."""
+    text = ("## W3 `wikitext2-lm`: words of WikiText-2\n\nPublished, words a second: " +
+            W3["published"] +
+            ". **These cannot be right**: the clock was read without waiting for the device. A "
+            "word is 254.8 "
+            "MFLOP to train, so 547,106 a second are 139 TFLOP/s on a card of 10.6. What was "
+            "measured is how "
+            "fast the host queues launches.\n")
+    fact, _ = best(kept, "w3-steps")
+    if not fact:
+        return text + "\nNot measured on this machine.\n", {}
+    name, speed = next(iter(fact["speed"].items()))
+    points = fact["curve"]
+    text += (f"\n{fact['steps']} steps of 128 x 128 words ({source(fact)}): {number(speed)} "
+             f"{name.removesuffix('_per_s')} a second, {254.8e-3 * speed:.0f} GFLOP/s; loss "
+             f"{points[0][1]:.4f} at step {points[0][0]}, {points[-1][1]:.4f} at step "
+             f"{points[-1][0]}.\n"
+             f"\n{command(fact)}\n")
+    return text, {}
+
+
+def characters(kept):
+    """W4: Nietzsche; a loop and unrolled; which published count cannot be right."""
+    text = ("## W4 `char-lstm`: characters\n\nPublished, seconds an epoch at batch 128 "
+            "(Keras-MXNet / "
+            "Keras-TensorFlow):\n\n" + table(["", *W4["corpora"]], W4["rows"]) +
+            "\n**The published sample count of WikiText-2 cannot be right**: it is off by a "
+            "factor of 2.16 from "
+            "the 3.381 million that the published times a sample and an epoch imply. We count "
+            "3,300,367 "
+            "windows. So we compare times a sample.\n")
+    pictures = {}
+    speed, _ = best(kept, "w4-unroll")
+    if speed:
+        rows = [[str(row["parameters"]["unroll"]).lower(), number(row["compile_s"]),
+                 number(1e3 * row["train_ms"]), number(row["train_ms"] * 200.285),
+                 f"{row['peak_bytes'] / 2**20:.1f}"] for row in speed["results"]]
+        text += (f"\ngraphc, Nietzsche, a loop and 40 copies of the cell ({source(speed)}):\n\n" +
+                 table(["unroll", "compile (s)", "us a sample", "s an epoch", "MiB of a "
+                    "step"], rows) +
+                 f"\n{command(speed)}\n")
+    fact = kept.get("w4-nietzsche")
+    if fact and "columns" in fact:
+        text += f"\n### Nietzsche, trained\n\n{fact['introduction']}\n\n" + kept_table(fact)
+        text += "\n" + "\n\n".join(fact["notes"]) + "\n"
+    elif fact:
+        rows = [[str(epoch["epoch"]), f"{epoch['train_loss']:.3f}"] for epoch in fact["epochs"]]
+        text += (f"\n### Nietzsche, trained\n\nMean loss of each epoch, nats a character "
+                 f"({source(fact)}):\n\n" +
+                 table(["epoch", "loss"], rows, 0) + f"\n{command(fact)}\n")
+    quick = kept.get("w4-nietzsche-quick")
+    if quick:
+        name, rate = next(iter(quick["speed"].items()))
+        text += (f"\nOne epoch again ({source(quick)}): mean loss "
+                 f"{quick['epochs'][0]['train_loss']:.3f}; "
+                 f"{1e6 / rate:.1f} us a {name.removesuffix('s_per_s')}, {200285 / rate:.1f} s "
+                 f"an epoch.\n")
+        pictures["w4_loss"] = plots.lines("char-lstm on Nietzsche, the first epoch", "step",
+                                          "nats a character", {"training": quick["curve"]})
+        text += "\n![Loss of the first epoch](results/w4_loss.svg)\n"
+    return text, pictures
+
+
+def variants(kept):
+    """W5: the classification task beside its twin."""
+    text = "## W5 `rnn-variants`\n"
+    fact = kept.get("w5-classification")
+    if fact:
+        text += (f"\n{fact['introduction']}\n\n" + kept_table(fact) + "\n" +
+                 "\n\n".join(fact["notes"]) + "\n")
+    return text, {}
+
+
+def left_out(kept):
+    """What has not been measured, and why."""
+    del kept
+    return ("## Left out\n\n"
+            "- GPUs: none of this has run on one; the CUDA target has run in an emulator alone.\n"
+            "- ptb-lm medium and large, and whole epochs of wikitext2-lm: 39 and 55 epochs of 74 "
+            "and 285 TFLOP, "
+            "and ten of 526, take days on two cores. Their first losses are compared above.\n"
+            "- The five bidirectional layers of 500 units of `rnn-variants`, for the same reason.\n"
+            "- Several devices: there is no data-parallel training.\n"), {}
+
+
+ALL = (layer, penn_treebank, wikitext, characters, variants, left_out)

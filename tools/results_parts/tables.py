@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the page, and where a row comes from."""
+
+
+def table(columns, rows, numbers_from=1):
+    """Markdown; the columns from that one on are numbers."""
+    marks = ["---" if i < numbers_from else "---:" for i in range(len(columns))]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [columns, marks, *rows]) + "\n"
+
+
+def number(value, digits=4):
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+
+
+def kept_table(fact):
+    """The table of a fact that is a table itself."""
+    return table(fact["columns"], fact["rows"], fact.get("numbers_from", 1))
+
+
+def source(fact):
+    """In a sentence: what was run, on what, when."""
+    environment = fact.get("environment", {})
+    where = environment.get("cpu", "")
+    if environment.get("cores"):
+        where += f", {environment['cores']} cores"
+    return f"{where + '; ' if where else ''}commit {fact['commit']}, {fact['date']}"
+
+
+def command(fact):
+    return f"`{fact['command']}`"
