@@ -122,7 +122,7 @@ endfunction()
 # includes what it uses. -DCMAKE_UNITY_BUILD=OFF does so here, for who changes one source at a time.
 function(graphc_compile_together target)
   if(GRAPHC_SANITIZE STREQUAL "address" AND NOT DEFINED CMAKE_UNITY_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       # It takes the sources of a unit for headers, whose unnamed namespaces would be a mistake.
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

@@ -40,8 +40,8 @@ std::string message(const Shape& shape, const std::function<Results(Value)>& fun
 
 TEST(Habits, AxesCountFromTheEnd) {
   // Each as it is written from the end and from the front.
-  using Pair = std::pair<std::function<Value(Value)>, std::function<Value(Value)>>;
-  const std::vector<Pair> pairs = {
+  using ForthAndBack = std::pair<std::function<Value(Value)>, std::function<Value(Value)>>;
+  const std::vector<ForthAndBack> pairs = {
       {[](Value x) { return sum(x, -1); }, [](Value x) { return sum(x, {2}); }},
       {[](Value x) { return mean(x, {-1, 0}); }, [](Value x) { return mean(x, {0, 2}); }},
       {[](Value x) { return max(x, -2, true); }, [](Value x) { return max(x, {1}, true); }},

@@ -13,8 +13,8 @@ namespace {
 using testing::f32;
 using ::testing::HasSubstr;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// What is said of a graph, behind the line it names.
 std::string origin_in(const std::string& text, const std::vector<Literal>& inputs,
@@ -38,9 +38,9 @@ TEST(NotFinite, NamesTheOpWithItsCountsAndTheRangeOfItsOperands) {
 TEST(NotFinite, NamesWhatWasNotFiniteToBeginWith) {
   const std::string text =
       "graph @g(%x: f32[3]) state (%w: f32[3]) {\n  %y = mul(%x, %w)\n  return %y\n}";
-  EXPECT_EQ(origin_in(text, {f32({3}, {1, kNan, kInfinity})}, {{"w", f32({3}, {1, 1, 1})}}),
+  EXPECT_EQ(origin_in(text, {f32({3}, {1, kUndefined, kInfinite})}, {{"w", f32({3}, {1, 1, 1})}}),
             "1: input %x is not finite: 2 of 3 elements (1 NaN, 1 inf)");
-  EXPECT_EQ(origin_in(text, {f32({3}, {1, 2, 3})}, {{"w", f32({3}, {1, kNan, 1})}}),
+  EXPECT_EQ(origin_in(text, {f32({3}, {1, 2, 3})}, {{"w", f32({3}, {1, kUndefined, 1})}}),
             "1: state 'w' was not finite before the step: 1 NaN of 3 elements");
 }
 
@@ -126,7 +126,7 @@ TEST(NotFinite, PaddingIsNotBlamedWhereverElementsGo) {
   %first = slice(%all) {axis = 0, start = 0, limit = 1}
   return %first, %all
 })";
-  const Literal x = f32({2, 2}, {1, 2, kNan, kNan}), w = f32({2, 2}, {1, 0, 0, 1});
+  const Literal x = f32({2, 2}, {1, 2, kUndefined, kUndefined}), w = f32({2, 2}, {1, 0, 0, 1});
   const std::vector<Shape> shown{{1}, {1}};
   EXPECT_EQ(origin_in(text, {x, w, f32({2, 2}, {1, 1, 1, 1})}, {}, Precision::f32, shown),
             "finite");

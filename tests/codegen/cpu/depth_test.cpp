@@ -21,7 +21,7 @@ using graphc::testing::TestTarget;
 
 // Frames are several times as large under the sanitizers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr size_t kStack = size_t{1} << 20;
+constexpr size_t kStack = size_t{640} << 10;
 #else
 constexpr size_t kStack = size_t{256} << 10;
 #endif
@@ -70,23 +70,23 @@ void go_through(const std::string& text, const std::string& variant, const std::
 }
 
 TEST(DepthCpu, AChainIsAsDeepAsItIsLong) {
-  on_a_small_stack([] { go_through(growing_graph("chain", 4000), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("chain", 2500), "fused", "auto"); });
 }
 
 TEST(DepthCpu, AChainInALoopIsToo) {
-  on_a_small_stack([] { go_through(growing_graph("body", 800), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("body", 500), "fused", "auto"); });
 }
 
 TEST(DepthCpu, AGradientIsAsDeepAsItsChain) {
-  on_a_small_stack([] { go_through(growing_graph("chain-gradient", 800), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("chain-gradient", 500), "fused", "auto"); });
 }
 
 TEST(DepthCpu, ALoopWrittenOutIsAChain) {
-  on_a_small_stack([] { go_through(growing_graph("steps", 800), "fused", "full"); });
+  on_a_small_stack([] { go_through(growing_graph("steps", 500), "fused", "full"); });
 }
 
 TEST(DepthCpu, CarriesThatHandAValueOnAreAChain) {
-  on_a_small_stack([] { go_through(growing_graph("delays", 300), "fused", "auto"); });
+  on_a_small_stack([] { go_through(growing_graph("delays", 200), "fused", "auto"); });
 }
 
 TEST(DepthCpu, LoopsInOneAnotherAreAllowedAsDeepAsThatStackTakes) {
