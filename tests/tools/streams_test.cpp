@@ -141,7 +141,8 @@ TEST_F(Streams, NoDataGoesWhereAStreamWasClosed) {
 
 TEST_F(Streams, WhatHasNoEndIsRefused) {
   for (const char* command :
-       {"graphc opt - < /dev/zero", "graphc check <(yes '# nothing')", "graphc-bench /dev/zero"}) {
+       {"graphc opt /dev/zero", "graphc opt - < /dev/zero", "graphc check <(yes '# nothing')",
+        "yes '# nothing' | graphc dump -", "graphc-bench /dev/zero"}) {
     const Ran ran = bash(command);
     EXPECT_EQ(ran.code, 3) << command;
     EXPECT_THAT(ran.err, AllOf(HasSubstr("error: cannot read '"),
