@@ -19,6 +19,17 @@ namespace {
 /// Of the sizes that a graph was called with, those that are remembered with what they round to.
 constexpr size_t kCallsKept = 256;
 
+/// For its time the trace leaves the profile of executables alone.
+class Profiling {
+ public:
+  explicit Profiling(bool& profiling) : profiling_(profiling) { profiling_ = true; }
+  Profiling(const Profiling&) = delete;
+  ~Profiling() { profiling_ = false; }
+
+ private:
+  bool& profiling_;
+};
+
 }  // namespace
 
 /// A graph compiled for inputs of certain types.
@@ -130,10 +141,13 @@ void Session::run_traced(Compiled& graph, const std::vector<Tensor>& inputs) {
   executable.run(inputs, graph.states, graph.outputs);
   enqueue_s_ = executable.enqueue_s();
   if (trace == nullptr) return;
-  trace->span(TraceTrack::runs, graph.graph, begun, steady_seconds());
-  if (!by_kernel) return;
+  const double ended = steady_seconds();
+  if (!by_kernel) return trace->span(TraceTrack::runs, graph.graph, begun, ended);
   ++graph.traced_runs;
   const RunProfile profile = executable.end_profile();
+  trace->span(
+      TraceTrack::runs, graph.graph, begun, ended,
+      profile.dropped > 0 ? TraceFacts{{"spans without room", profile.dropped}} : TraceFacts{});
   trace_run(*trace, profile);
   if (profile.dropped > 0)
     options_.announce(
@@ -187,9 +201,7 @@ std::vector<KernelTime> Session::profile_run(std::string_view graph,
   const GivenTypes& run = options_.round_up.empty() ? types : rounded(graph, types).inputs;
   Executable& executable = *compiled(graph, run).executable;
   executable.begin_profile(Profiled::kernels);
-  const auto profiled = [](bool* flag) { *flag = false; };
-  profiling_ = true;
-  const std::unique_ptr<bool, decltype(profiled)> until_end(&profiling_, profiled);
+  const Profiling until_end(profiling_);
   run_here(graph, inputs);
   return executable.end_profile().kernels;
 }

@@ -178,7 +178,7 @@ class Session {
   std::map<std::string, std::pair<Literal, std::string>, std::less<>> kept_;
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;
-  bool profiling_ = false;
+  bool profiling_ = false;  ///< whether profile_run() measures
   std::map<std::string, std::list<Compiled>, std::less<>> graphs_;    ///< most recently used first
   std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up
 };

@@ -36,8 +36,8 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     while (training.in_epoch()) {
       const int64_t index = training.position().window;
       const int64_t elements = batches.elements[size_t(index)];
-      const Outputs results =
-          training.checked([&] { return session.run("train", batches.inputs(index)); });
+      const std::vector<Tensor> inputs = batches.inputs(index);
+      const Outputs results = training.checked([&] { return session.run("train", inputs); });
       training.step({.loss = results["loss"].scalar(),
                      .words = elements,
                      .weight = double(elements),
@@ -53,7 +53,7 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
       if (metric.name == "valid_loss") training.validated(metric.value);
     }
     training.end_epoch({{"train_loss", loss}}, validation,
-                       task.sample ? task.sample(epoch) : std::string());
+                       [&] { return task.sample ? task.sample(epoch) : std::string(); });
   }
   const bool tests = task.test && ended_epoch && training.is_done();
   training.end(tests ? task.test() : std::vector<Metric>{});

@@ -173,7 +173,7 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
     ended_epoch = true;
     training.end_epoch({{"train_perplexity", std::exp(mean)}},
                        {{"valid_perplexity", std::exp(validation)}},
-                       sample(session, options, notes));
+                       [&] { return sample(session, options, notes); });
   }
   std::vector<Metric> test;
   if (held_back && ended_epoch && training.is_done())

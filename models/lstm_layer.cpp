@@ -84,8 +84,8 @@ class LstmLayer : public Program {
       training.begin_epoch(kBatches);
       while (training.in_epoch()) {
         const uint64_t draw = seed + uint64_t(training.position().step) + 1;
-        const Outputs results =
-            training.checked([&] { return session.run("train", random_inputs("train", draw)); });
+        const std::vector<Tensor> inputs = random_inputs("train", draw);
+        const Outputs results = training.checked([&] { return session.run("train", inputs); });
         training.step({.loss = results["loss"].scalar()});
       }
       if (!training.epoch_is_done()) break;

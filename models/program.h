@@ -63,6 +63,8 @@ struct TrainEvent {
   std::optional<double> learning_rate;
   /// Of a step: the global norm of the loss's gradients, before they are clipped.
   std::optional<double> gradient_norm;
+  /// Of a step: steady_seconds() when its inputs began to be made, and when it began to run.
+  double read_at = 0, run_at = 0;
   std::optional<double> words_per_s;  ///< since the epoch began, what `unit` names
   std::string_view unit = "words";    ///< what is predicted, one by one
   std::vector<Metric> metrics;        ///< of data: "train_perplexity", "valid_loss", ...

@@ -29,6 +29,7 @@ void Training::begin_epoch(int64_t steps) {
   learning_rate_.reset();
   words_per_s_.reset();
   began_ = steady_seconds();
+  read_at_ = began_;
 }
 
 void Training::step(const TrainStep& step) {
@@ -49,11 +50,14 @@ void Training::step(const TrainStep& step) {
     TrainEvent now = event("step");
     now.loss = loss;
     now.gradient_norm = step.gradient_norm;
+    now.read_at = read_at_;
+    now.run_at = run_at_;
     options_.report(now);
   }
   if (options_.stop && options_.stop()) stopped_ = true;
   // The end of the epoch and the end of training save too, each after its evaluation.
   if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
+  read_at_ = steady_seconds();
 }
 
 void Training::failed(Error& error) {
@@ -72,7 +76,7 @@ void Training::validated(double loss) {
 }
 
 void Training::end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
-                         std::string sample) {
+                         const std::function<std::string()>& sample) {
   TrainEvent now = event("epoch");
   now.metrics = std::move(train);
   if (options_.report) options_.report(now);
@@ -82,10 +86,10 @@ void Training::end_epoch(std::vector<Metric> train, std::vector<Metric> validati
     now.metrics = std::move(validation);
     options_.report(now);
   }
-  if (options_.report && !sample.empty()) {
+  if (options_.report && sample) {
     TrainEvent drawn = event("sample");
-    drawn.text = std::move(sample);
-    options_.report(drawn);
+    drawn.text = sample();
+    if (!drawn.text.empty()) options_.report(drawn);
   }
   ++at_.epoch;
   at_.window = 0;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "models/program.h"
+#include "runtime/clock.h"
 
 namespace graphc {
 
@@ -51,12 +52,13 @@ class Training {
 
   /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
   void begin_epoch(int64_t steps);
-  /// Runs a step and returns what it gives. An ErrorKind::check of it, of a session that checks
-  /// what it computes, is thrown on with a note of the step and the epoch, after options.save() has
-  /// been given the position before the step, if a step was done since the training began: such a
-  /// session has its states as they were then.
+  /// Runs a step, whose inputs are made, and returns what it gives. An ErrorKind::check of it, of a
+  /// session that checks what it computes, is thrown on with a note of the step and the epoch,
+  /// after options.save() has been given the position before the step, if a step was done since the
+  /// training began: such a session has its states as they were then.
   template <typename Run>
   auto checked(Run run) {
+    run_at_ = steady_seconds();
     try {
       return run();
     } catch (Error& error) {
@@ -69,10 +71,11 @@ class Training {
   /// Takes in a loss on validation data, before the end of its epoch: position().best, stalls and
   /// waited.
   void validated(double loss);
-  /// After the epoch's last step, with figures of it ("train_perplexity"), of validation
-  /// ("valid_perplexity") and a text that was drawn, as far as there are any.
+  /// After the epoch's last step, with figures of it ("train_perplexity") and of validation
+  /// ("valid_perplexity"), as far as there are any. `sample` draws a text, which may be empty, once
+  /// they are told.
   void end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
-                 std::string sample = {});
+                 const std::function<std::string()>& sample = {});
   /// After the last epoch, with figures of a test ("test_perplexity"), if there was one.
   void end(std::vector<Metric> test);
 
@@ -89,6 +92,7 @@ class Training {
   TrainPosition at_;
   int64_t epoch_steps_ = 0, words_ = 0;
   double began_ = 0;
+  double read_at_ = 0, run_at_ = 0;  ///< of the present step, as TrainEvent has them
   std::optional<double> learning_rate_, words_per_s_;
   bool stopped_ = false;
 };

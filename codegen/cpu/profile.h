@@ -25,8 +25,8 @@ class PlanProfile {
   /// With a log for each of so many workers.
   explicit PlanProfile(int logged_workers) : logs_(size_t(logged_workers)) {}
 
-  /// A worker begins a phase, in this iteration of the loop around it; has done its share of it;
-  /// has met the others.
+  /// A worker begins a phase, in this step of the innermost loop around it (-1: there is none); has
+  /// done its share of it; has met the others.
   void begin(int worker, const Record& record, int64_t step);
   void done(int worker);
   void met(int worker);

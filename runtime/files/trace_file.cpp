@@ -9,6 +9,7 @@
 
 #include "ir/error.h"
 #include "runtime/clock.h"
+#include "runtime/streams.h"
 
 namespace graphc {
 namespace {
@@ -34,8 +35,9 @@ TraceFile::TraceFile(std::string path) : path_(std::move(path)), zero_(steady_se
 }
 
 TraceFile::~TraceFile() {
-  std::fputs("\n]\n", file_);
-  std::fclose(file_);
+  const bool ended = std::fputs("\n]\n", file_) >= 0;
+  if (std::fclose(file_) != 0 || !ended)
+    write_message(fmt::format("{}: {}: the trace has no end", path_, std::strerror(errno)));
 }
 
 void TraceFile::name_track(int track, std::string_view name) {
@@ -54,7 +56,6 @@ void TraceFile::name_track(int track, std::string_view name) {
 
 void TraceFile::span(TraceTrack track, std::string_view name, double begin, double end,
                      const TraceFacts& facts, int worker) {
-  if (track == TraceTrack::runs) last_run_ = begin;
   if (track == TraceTrack::worker) {
     for (; named_workers_ <= worker; ++named_workers_)
       name_track(int(track) + named_workers_, fmt::format("worker {}", named_workers_));

@@ -32,7 +32,7 @@ class TraceFile {
   /// Begins the file anew; time 0 is now.
   explicit TraceFile(std::string path);
   TraceFile(const TraceFile&) = delete;
-  /// Ends the array.
+  /// Ends the array; says on stderr if it cannot.
   ~TraceFile();
 
   /// What took place from `begin` to `end`, both of steady_seconds().
@@ -41,16 +41,13 @@ class TraceFile {
   /// Hands what is written so far to the system.
   void flush();
 
-  /// When the last span on TraceTrack::runs began; 0 before there is one.
-  double last_run() const { return last_run_; }
-
  private:
   void name_track(int track, std::string_view name);
   void write(const std::string& event);
 
   std::string path_;
   std::FILE* file_ = nullptr;
-  double zero_, last_run_ = 0;
+  double zero_;  ///< what time stamps count from
   bool empty_ = true;
   int named_workers_ = 0;  ///< that have been given a name
 };

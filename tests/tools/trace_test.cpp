@@ -80,7 +80,7 @@ TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
   const TemporaryFolder folder;
   add_text(folder);
   const Ran ran =
-      run_bash(train("--epochs 2 --trace t.json --trace-runs 3 --checkpoint c"), folder);
+      run_bash(train("--epochs 2 --trace t.json --trace-runs 3 --checkpoint c --sample 5"), folder);
   ASSERT_EQ(ran.code, 0) << ran.err;
   auto spans = spans_of(read_file(folder.path() / "t.json"));
   for (const auto& [track, all] : spans) expect_nested(all);
@@ -108,6 +108,28 @@ TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
     ASSERT_FALSE(found.empty()) << phase;
     EXPECT_GE(found[0].begin, compiled[0].begin - 0.002) << phase;
     EXPECT_LE(found[0].end, compiled[0].end + 0.002) << phase;
+  }
+  // The phases are disjoint, and all of the time.
+  double phases_of_all = 0, compiling = 0;
+  for (const Span& span : spans["compilation"]) {
+    const double length = span.end - span.begin;
+    if (span.name.starts_with("compile ")) compiling += length;
+    for (const char* phase :
+         {"trace", "driver", "library", "passes", "plan", "emit", "codegen", "link", "allocate"})
+      if (span.name == phase) phases_of_all += length;
+  }
+  EXPECT_NEAR(phases_of_all, compiling, 0.1);
+  // Reading is making inputs alone, and evaluation draws no text.
+  for (const Span& read : named(spans["training"], "read")) {
+    for (const char* track : {"graphs run", "compilation"}) {
+      for (const Span& other : spans[track])
+        EXPECT_TRUE(other.end <= read.begin + 0.002 || other.begin >= read.end - 0.002);
+    }
+  }
+  EXPECT_EQ(named(spans["training"], "sample").size(), 2u);
+  for (const Span& evaluation : named(spans["training"], "evaluation")) {
+    for (const Span& drawn : named(spans["graphs run"], "generate"))
+      EXPECT_TRUE(drawn.end < evaluation.begin || drawn.begin > evaluation.end);
   }
 
   // Both workers go through the same phases, three times in each of the two graphs.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/commands/timeline.h"
 
-#include <algorithm>
-
 #include "runtime/clock.h"
 
 namespace graphc::commands {
@@ -18,13 +16,16 @@ void Timeline::write(const TrainEvent& event) {
   if (trace_ == nullptr) return;
   const double now = steady_seconds();
   if (event.event == "step") {
-    span("read", std::clamp(trace_->last_run(), ended_, now));
+    ended_ = event.read_at;
+    span("read", event.run_at);
     TraceFacts facts{{"epoch", event.epoch + 1}, {"step", event.step}};
     if (event.loss) facts.push_back({"loss", *event.loss});
     span("step", now, facts);
   } else if (event.event == "epoch") {
     // It is told after the evaluation.
     span("evaluation", now, {{"epoch", event.epoch + 1}});
+  } else if (event.event == "sample") {
+    span("sample", now, {{"epoch", event.epoch + 1}});
   } else {
     ended_ = now;
   }

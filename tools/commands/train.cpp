@@ -226,7 +226,7 @@ void add_train(CLI::App& app, Action& action) {
                    "a folder to write the figures of events to as TensorBoard reads them");
   verb->add_option("--trace", options->trace,
                    "a file to write what happens when to, for ui.perfetto.dev: compilation, steps, "
-                   "and what each thread does in the first of them")
+                   "and what each thread does in the first of them; begun anew, with --resume too")
       ->option_text("FILE");
   verb->add_option("--trace-runs", options->session.traced_runs,
                    "of each compiled graph, so many runs with every kernel of every thread")
