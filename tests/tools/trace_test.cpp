@@ -22,6 +22,9 @@ using graphc::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
+/// Microseconds, of begin and length.
+constexpr double kRounding = 0.002;
+
 struct Span {
   std::string name;
   double begin = 0, end = 0;
@@ -44,7 +47,6 @@ std::map<std::string, std::vector<Span>> spans_of(const std::string& text) {
 
 /// Every two spans of a track are apart, or one is inside the other.
 void expect_nested(std::vector<Span> spans) {
-  constexpr double kRounding = 0.002;  // microseconds, of begin and length
   std::ranges::sort(spans, [](const Span& a, const Span& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
@@ -76,17 +78,12 @@ void add_text(const TemporaryFolder& folder) {
   folder.add("text", text);
 }
 
-TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
-  const TemporaryFolder folder;
-  add_text(folder);
-  const Ran ran =
-      run_bash(train("--epochs 2 --trace t.json --trace-runs 3 --checkpoint c --sample 5"), folder);
-  ASSERT_EQ(ran.code, 0) << ran.err;
-  auto spans = spans_of(read_file(folder.path() / "t.json"));
-  for (const auto& [track, all] : spans) expect_nested(all);
+using Tracks = std::map<std::string, std::vector<Span>>;
 
+/// The steps, their numbers and losses are those of the log.
+void expect_steps_of(const std::string& log, Tracks& spans) {
   std::vector<nlohmann::json> logged;
-  for (const std::string& line : lines_of(read_file(folder.path() / "log"))) {
+  for (const std::string& line : lines_of(log)) {
     const auto event = nlohmann::json::parse(line);
     if (event["event"] == "step") logged.push_back(event);
   }
@@ -97,42 +94,45 @@ TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
     for (const char* fact : {"epoch", "step", "loss"})
       EXPECT_EQ(steps[i].facts[fact], logged[i][fact]);
   }
-  EXPECT_EQ(named(spans["training"], "evaluation").size(), 2u);
-  EXPECT_EQ(named(spans["training"], "checkpoint").size(), 2u);
   EXPECT_EQ(named(spans["graphs run"], "train").size(), steps.size());
+}
 
+/// Compilations have their phases in them, which are disjoint and all of the time.
+void expect_phases(Tracks& spans) {
   const std::vector<Span> compiled = named(spans["compilation"], "compile train");
   ASSERT_EQ(compiled.size(), 1u);
   for (const char* phase : {"trace", "passes", "plan", "fuse", "codegen", "allocate"}) {
     const std::vector<Span> found = named(spans["compilation"], phase);
     ASSERT_FALSE(found.empty()) << phase;
-    EXPECT_GE(found[0].begin, compiled[0].begin - 0.002) << phase;
-    EXPECT_LE(found[0].end, compiled[0].end + 0.002) << phase;
+    EXPECT_GE(found[0].begin, compiled[0].begin - kRounding) << phase;
+    EXPECT_LE(found[0].end, compiled[0].end + kRounding) << phase;
   }
-  // The phases are disjoint, and all of the time.
-  double phases_of_all = 0, compiling = 0;
+  double phases = 0, compiling = 0;
   for (const Span& span : spans["compilation"]) {
     const double length = span.end - span.begin;
     if (span.name.starts_with("compile ")) compiling += length;
     for (const char* phase :
-         {"trace", "driver", "library", "passes", "plan", "emit", "codegen", "link", "allocate"})
-      if (span.name == phase) phases_of_all += length;
-  }
-  EXPECT_NEAR(phases_of_all, compiling, 0.1);
-  // Reading is making inputs alone, and evaluation draws no text.
-  for (const Span& read : named(spans["training"], "read")) {
-    for (const char* track : {"graphs run", "compilation"}) {
-      for (const Span& other : spans[track])
-        EXPECT_TRUE(other.end <= read.begin + 0.002 || other.begin >= read.end - 0.002);
+         {"trace", "driver", "library", "passes", "plan", "emit", "codegen", "link", "allocate"}) {
+      if (span.name == phase) phases += length;
     }
   }
-  EXPECT_EQ(named(spans["training"], "sample").size(), 2u);
-  for (const Span& evaluation : named(spans["training"], "evaluation")) {
-    for (const Span& drawn : named(spans["graphs run"], "generate"))
-      EXPECT_TRUE(drawn.end < evaluation.begin || drawn.begin > evaluation.end);
-  }
+  EXPECT_NEAR(phases, compiling, 0.1);
+}
 
-  // Both workers go through the same phases, three times in each of the two graphs.
+/// Nothing of `others` takes place while one of `spans` does.
+void expect_apart(const std::vector<Span>& spans, const std::vector<Span>& others) {
+  EXPECT_FALSE(spans.empty());
+  EXPECT_FALSE(others.empty());
+  for (const Span& span : spans) {
+    for (const Span& other : others) {
+      EXPECT_TRUE(other.end <= span.begin + kRounding || other.begin >= span.end - kRounding)
+          << span.name << " and " << other.name;
+    }
+  }
+}
+
+/// Both workers go through the same phases, `runs` times in each of graphs train and forward.
+void expect_workers(Tracks& spans, int64_t runs) {
   std::vector<std::string> phases[2];
   for (const int worker : {0, 1}) {
     for (const Span& span : spans[fmt::format("worker {}", worker)]) {
@@ -148,7 +148,27 @@ TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
   const auto loops = std::ranges::count_if(
       phases[0], [](const std::string& name) { return name.starts_with("recurrent"); });
   // One layer forward, one backward; evaluation has the first alone.
-  EXPECT_EQ(loops, 3 * 2 + 3);
+  EXPECT_EQ(loops, runs * 2 + runs);
+}
+
+TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
+  const TemporaryFolder folder;
+  add_text(folder);
+  const Ran ran =
+      run_bash(train("--epochs 2 --trace t.json --trace-runs 3 --checkpoint c --sample 5"), folder);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  Tracks spans = spans_of(read_file(folder.path() / "t.json"));
+  for (const auto& [track, all] : spans) expect_nested(all);
+  expect_steps_of(read_file(folder.path() / "log"), spans);
+  for (const char* name : {"evaluation", "sample", "checkpoint"})
+    EXPECT_EQ(named(spans["training"], name).size(), 2u) << name;
+  // Reading is the making of inputs alone, and no text is drawn while a model is evaluated.
+  const std::vector<Span> read = named(spans["training"], "read");
+  expect_apart(read, spans["graphs run"]);
+  expect_apart(read, named(spans["compilation"], "compile train"));
+  expect_apart(named(spans["training"], "evaluation"), named(spans["graphs run"], "generate"));
+  expect_phases(spans);
+  expect_workers(spans, 3);
 }
 
 TEST(TraceCpu, IsWholeAfterAnErrorAndChangesNoLoss) {

@@ -25,6 +25,7 @@ W3 = {  # k-kawakami/rnn_benchmark
     "published": "547,106 (P100 SXM2), 497,944 (P100 PCIe), 354,534 (Titan X) in training",
 }
 W4 = {  # awslabs/keras-apache-mxnet
+    "samples": 200285,  # windows of Nietzsche
     "corpora": ["synthetic", "Nietzsche", "WikiText-2"],
     "rows": [["C5.18xlarge, 72 vCPU", "24 / 14", "78 / 55", "1,345 / 875"],
              ["C5.xlarge, 4 vCPU", "93 / 26", "360 / 101", "6,417 / 1,571"],

@@ -22,8 +22,7 @@ def layer(kept):
     """W1: the published table, graphc's rows, peers, compile time against T."""
     text = ("## W1 `lstm-layer`: an LSTM layer on random data\n\n"
             "Batch 128; compile in seconds, training and forward in ms an example. Published "
-            "(NVIDIA Tesla "
-            "M40, 2017), compile / train / forward:\n\n")
+            "(NVIDIA Tesla M40, 2017), compile / train / forward:\n\n")
     text += table(["T", "H", *W1["libraries"]], W1["rows"], 2)
     pictures = {}
     fact, _ = best(kept, "w1")
@@ -59,8 +58,7 @@ def layer(kept):
             series, log_x=True, log_y=True)
         steps = sorted({row["parameters"]["steps"] for row in fact["results"]})
         text += (f"\nCompile time from T {steps[0]} to T {steps[-1]}, H 128, B 8, ms, the first "
-                 f"step "
-                 f"included, which grows with T ({source(fact)}):\n\n" +
+                 f"step included, which grows with T ({source(fact)}):\n\n" +
                  table(["", *[f"T {T}" for T in steps]],
                        [[name, *[number(dict(points).get(T), 3) for T in steps]]
                         for name, points in series.items()]) +
@@ -92,8 +90,8 @@ def penn_treebank(kept):
                  "`tools/twins/ptb_lm.py`, PyTorch with a seed of its own. Perplexities:\n\n" +
                  table(["", "train", "validation", "test"], rows) +
                  "\n**The published figure of training cannot be right**: it does not follow "
-                 "from the recipe. "
-                 "The twin does not reach it either.\n\n" + perplexity_rows(fact, W2["twin"]) +
+                 "from the recipe. The twin does not reach it either.\n\n" +
+                 perplexity_rows(fact, W2["twin"]) +
                  f"\n{command(fact)}\n")
     quick = kept.get("w2-small-quick")
     if quick:
@@ -102,8 +100,7 @@ def penn_treebank(kept):
                  f"validation {quick['epochs'][0]['valid_perplexity']:.2f}, "
                  f"test {quick['end']['test_perplexity']:.2f}, "
                  f"{number(quick['epochs'][0]['words_per_s'])} words a second; the twin's "
-                 f"validation after it "
-                 f"is {W2['twin'][0]}.\n")
+                 f"validation after it is {W2['twin'][0]}.\n")
         pictures["w2_loss"] = plots.lines("ptb-lm small, the first epoch", "step", "nats a word",
                                           {"training": quick["curve"]})
         text += "\n![Loss of the first epoch](results/w2_loss.svg)\n"
@@ -123,8 +120,8 @@ def penn_treebank(kept):
             text += "\n![Words a second against threads](results/w2_threads.svg)\n"
     if "first-losses" in kept:
         first = kept["first-losses"]
-        text += (f"\n### The first losses beside PyTorch, W2 and "
-                 f"W3\n\n{first['introduction']}\n\n" +
+        text += (f"\n### The first losses beside PyTorch, W2 and W3\n\n"
+                 f"{first['introduction']}\n\n" +
                  kept_table(first) + "\n" + "\n\n".join(first["notes"]) + "\n")
     return text, pictures
 
@@ -134,10 +131,8 @@ def wikitext(kept):
     text = ("## W3 `wikitext2-lm`: words of WikiText-2\n\nPublished, words a second: " +
             W3["published"] +
             ". **These cannot be right**: the clock was read without waiting for the device. A "
-            "word is 254.8 "
-            "MFLOP to train, so 547,106 a second are 139 TFLOP/s on a card of 10.6. What was "
-            "measured is how "
-            "fast the host queues launches.\n")
+            "word is 254.8 MFLOP to train, so 547,106 a second are 139 TFLOP/s on a card of 10.6. "
+            "What was measured is how fast the host queues launches.\n")
     fact, _ = best(kept, "w3-steps")
     if not fact:
         return text + "\nNot measured on this machine.\n", {}
@@ -154,39 +149,36 @@ def wikitext(kept):
 def characters(kept):
     """W4: Nietzsche; a loop and unrolled; which published count cannot be right."""
     text = ("## W4 `char-lstm`: characters\n\nPublished, seconds an epoch at batch 128 "
-            "(Keras-MXNet / "
-            "Keras-TensorFlow):\n\n" + table(["", *W4["corpora"]], W4["rows"]) +
+            "(Keras-MXNet / Keras-TensorFlow):\n\n" + table(["", *W4["corpora"]], W4["rows"]) +
             "\n**The published sample count of WikiText-2 cannot be right**: it is off by a "
-            "factor of 2.16 from "
-            "the 3.381 million that the published times a sample and an epoch imply. We count "
-            "3,300,367 "
-            "windows. So we compare times a sample.\n")
+            "factor of 2.16 from the 3.381 million that the published times a sample and an "
+            "epoch imply. We count 3,300,367 windows. So we compare times a sample.\n")
     pictures = {}
     speed, _ = best(kept, "w4-unroll")
     if speed:
         rows = [[str(row["parameters"]["unroll"]).lower(), number(row["compile_s"]),
-                 number(1e3 * row["train_ms"]), number(row["train_ms"] * 200.285),
+                 number(1e3 * row["train_ms"]), number(1e-3 * row["train_ms"] * W4["samples"]),
                  f"{row['peak_bytes'] / 2**20:.1f}"] for row in speed["results"]]
         text += (f"\ngraphc, Nietzsche, a loop and 40 copies of the cell ({source(speed)}):\n\n" +
-                 table(["unroll", "compile (s)", "us a sample", "s an epoch", "MiB of a "
-                    "step"], rows) +
+                 table(["unroll", "compile (s)", "us a sample", "s an epoch", "MiB of a step"],
+                       rows) +
                  f"\n{command(speed)}\n")
+    if "w4-drawn" in kept:
+        drawn = kept["w4-drawn"]
+        text += (f"\n### Nietzsche, trained\n\n{drawn['introduction']}\n\n" + kept_table(drawn) +
+                 "\n" + "\n\n".join(drawn["notes"]) + "\n")
     fact = kept.get("w4-nietzsche")
-    if fact and "columns" in fact:
-        text += f"\n### Nietzsche, trained\n\n{fact['introduction']}\n\n" + kept_table(fact)
-        text += "\n" + "\n\n".join(fact["notes"]) + "\n"
-    elif fact:
+    if fact:
         rows = [[str(epoch["epoch"]), f"{epoch['train_loss']:.3f}"] for epoch in fact["epochs"]]
-        text += (f"\n### Nietzsche, trained\n\nMean loss of each epoch, nats a character "
-                 f"({source(fact)}):\n\n" +
+        text += (f"\nMean loss of each epoch, nats a character ({source(fact)}):\n\n" +
                  table(["epoch", "loss"], rows, 0) + f"\n{command(fact)}\n")
     quick = kept.get("w4-nietzsche-quick")
     if quick:
         name, rate = next(iter(quick["speed"].items()))
         text += (f"\nOne epoch again ({source(quick)}): mean loss "
                  f"{quick['epochs'][0]['train_loss']:.3f}; "
-                 f"{1e6 / rate:.1f} us a {name.removesuffix('s_per_s')}, {200285 / rate:.1f} s "
-                 f"an epoch.\n")
+                 f"{1e6 / rate:.1f} us a {name.removesuffix('s_per_s')}, "
+                 f"{W4['samples'] / rate:.1f} s an epoch.\n")
         pictures["w4_loss"] = plots.lines("char-lstm on Nietzsche, the first epoch", "step",
                                           "nats a character", {"training": quick["curve"]})
         text += "\n![Loss of the first epoch](results/w4_loss.svg)\n"
@@ -209,8 +201,8 @@ def left_out(kept):
     return ("## Left out\n\n"
             "- GPUs: none of this has run on one; the CUDA target has run in an emulator alone.\n"
             "- ptb-lm medium and large, and whole epochs of wikitext2-lm: 39 and 55 epochs of 74 "
-            "and 285 TFLOP, "
-            "and ten of 526, take days on two cores. Their first losses are compared above.\n"
+            "and 285 TFLOP, and ten of 526, take days on two cores. Their first losses are "
+            "compared above.\n"
             "- The five bidirectional layers of 500 units of `rnn-variants`, for the same reason.\n"
             "- Several devices: there is no data-parallel training.\n"), {}
 
