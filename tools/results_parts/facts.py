@@ -28,13 +28,15 @@ class Folder:
 
 
 def commit_of(root):
-    """The commit of the sources, and whether they have been changed since."""
+    """The commit of the sources, and whether they have been changed since; what this
+    writes itself is none of them."""
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True,
                               check=False)
         return done.stdout.strip() if done.returncode == 0 else ""
     commit = git("rev-parse", "--short", "HEAD") or "unknown"
-    return commit + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/results*")
+    return commit + ("+" if changed else "")
 
 
 def head(root, command, environment, seconds):
