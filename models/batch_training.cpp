@@ -5,9 +5,60 @@
 #include <memory>
 #include <numeric>
 
+#include "models/read_ahead.h"
 #include "models/training.h"
 
 namespace graphc {
+namespace {
+
+/// A batch, read ahead.
+struct ReadBatch {
+  std::vector<Tensor> inputs;
+  int64_t elements = 0;
+  int64_t batches = 0, all_elements = 0;  ///< of its epoch
+};
+
+/// The batches of all epochs from a position on, one by one.
+class BatchReader {
+ public:
+  BatchReader(const BatchTask& task, int64_t epochs, const TrainPosition& from)
+      : task_(task), epochs_(epochs), epoch_(from.epoch), index_(from.window) {}
+
+  std::optional<ReadBatch> operator()() {
+    while (epoch_ < epochs_) {
+      if (!batches_) {
+        batches_ = task_.epoch(epoch_);
+        const std::vector<int64_t>& elements = batches_->elements;
+        all_elements_ = std::accumulate(elements.begin(), elements.end(), int64_t{0});
+      }
+      if (index_ < batches_->count()) {
+        const int64_t index = index_++;
+        return ReadBatch{.inputs = batches_->inputs(index),
+                         .elements = batches_->elements[size_t(index)],
+                         .batches = batches_->count(),
+                         .all_elements = all_elements_};
+      }
+      batches_.reset();
+      ++epoch_;
+      index_ = 0;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const BatchTask& task_;
+  int64_t epochs_, epoch_, index_, all_elements_ = 0;
+  std::optional<Batches> batches_;
+};
+
+/// Compiles the graph for inputs of these types, where it has not been.
+void compile_for(Session& session, const std::vector<Tensor>& inputs) {
+  std::vector<Type> types;
+  for (const Tensor& input : inputs) types.push_back(input.type());
+  session.compile("train", types);
+}
+
+}  // namespace
 
 Batches batches_of(std::vector<int64_t> order, int64_t batch,
                    std::function<std::vector<Tensor>(std::span<const int64_t> samples)> inputs) {
@@ -25,28 +76,25 @@ Batches batches_of(std::vector<int64_t> order, int64_t batch,
 
 void train_on_batches(Session& session, const TrainOptions& options, const BatchTask& task) {
   Training training(options, task.epochs, task.notes, task.unit);
+  ReadAhead<ReadBatch> reader(BatchReader(task, training.epochs(), training.position()));
   bool ended_epoch = false;
   while (training.goes_on()) {
     const int64_t epoch = training.position().epoch;
-    const Batches batches = task.epoch(epoch);
-    std::vector<Type> types;
-    for (const Tensor& input : batches.inputs(0)) types.push_back(input.type());
-    session.compile("train", types);
-    training.begin_epoch(batches.count());
+    const int64_t elements = reader.front()->all_elements;
+    compile_for(session, reader.front()->inputs);
+    training.begin_epoch(reader.front()->batches);
     while (training.in_epoch()) {
-      const int64_t index = training.position().window;
-      const int64_t elements = batches.elements[size_t(index)];
-      const std::vector<Tensor> inputs = batches.inputs(index);
-      const Outputs results = training.checked([&] { return session.run("train", inputs); });
+      const auto [batch, made] = reader.next();
+      const Outputs results = training.checked([&] { return session.run("train", batch.inputs); });
       training.step({.loss = results["loss"].scalar(),
-                     .words = elements,
-                     .weight = double(elements),
-                     .gradient_norm = results["gradient_norm"].scalar()});
+                     .words = batch.elements,
+                     .weight = double(batch.elements),
+                     .gradient_norm = results["gradient_norm"].scalar(),
+                     .read = made});
     }
     // An epoch cut short has no mean: it would compare with nothing.
     if (!training.epoch_is_done()) break;
-    const auto all = std::accumulate(batches.elements.begin(), batches.elements.end(), int64_t{0});
-    const double loss = training.position().total / double(all);
+    const double loss = training.position().total / double(elements);
     ended_epoch = true;
     const std::vector<Metric> validation = task.validate ? task.validate() : std::vector<Metric>{};
     for (const Metric& metric : validation) {

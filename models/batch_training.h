@@ -27,10 +27,11 @@ Batches batches_of(std::vector<int64_t> order, int64_t batch,
                    std::function<std::vector<Tensor>(std::span<const int64_t> samples)> inputs);
 
 struct BatchTask {
-  std::function<Batches(int64_t epoch)> epoch;  ///< equal epochs, equal batches
-  int64_t epochs = 1;                           ///< of the recipe
-  Notes notes;                                  ///< what a checkpoint tells beside arrays
-  std::string_view unit = "samples";            ///< what the elements are called
+  /// Equal epochs, equal batches. It is called, and makes inputs, in a thread of its own.
+  std::function<Batches(int64_t epoch)> epoch;
+  int64_t epochs = 1;                 ///< of the recipe
+  Notes notes;                        ///< what a checkpoint tells beside arrays
+  std::string_view unit = "samples";  ///< what the elements are called
   /// Figures after each epoch and after the last one; none where absent.
   std::function<std::vector<Metric>()> validate = {}, test = {};
   std::function<std::string(int64_t epoch)> sample = {};  ///< a text to report after an epoch

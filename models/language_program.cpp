@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/random_inputs.h"
+#include "models/read_ahead.h"
 #include "models/training.h"
 
 namespace graphc {
@@ -148,22 +149,28 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
   session.compile("train", {type, type, {DType::f32, {}}});
 
   Training training(options, setup_.epochs, notes, setup_.unit);
-  const double all_steps = double(training.epochs() * train.count());
+  const int64_t all_steps = training.epochs() * train.count();
+  ReadAhead<Window> reader([&, next = training.position().epoch * train.count() +
+                                      training.position().window]() mutable {
+    return next < all_steps ? std::optional(train.window(next++ % train.count())) : std::nullopt;
+  });
   bool ended_epoch = false;
   while (training.goes_on()) {
     training.begin_epoch(train.count());
     if (training.position().window == 0) network_.reset(session, "");
     while (training.in_epoch()) {
       const TrainPosition& at = training.position();
-      const double rate_now = rate(at, double(at.epoch * train.count() + at.window) / all_steps);
-      const Window window = train.window(at.window);
+      const double done = double(at.epoch * train.count() + at.window);
+      const double rate_now = rate(at, done / double(all_steps));
+      const auto [window, made] = reader.next();
       const Outputs results = training.checked([&] {
         return session("train", window.tokens, window.targets, Literal::of(float(rate_now)));
       });
       training.step({.loss = results["loss"].scalar() / elements(train),
                      .words = train.steps() * train.batch(),
                      .learning_rate = rate_now,
-                     .gradient_norm = results["gradient_norm"].scalar()});
+                     .gradient_norm = results["gradient_norm"].scalar(),
+                     .read = made});
     }
     // An epoch cut short has no perplexities: they would compare with nothing.
     if (!training.epoch_is_done()) break;

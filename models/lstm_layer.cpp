@@ -6,6 +6,7 @@
 #include "frontend/graphc.h"
 #include "models/cells.h"
 #include "models/random_inputs.h"
+#include "models/read_ahead.h"
 #include "models/training.h"
 
 namespace graphc {
@@ -80,13 +81,16 @@ class LstmLayer : public Program {
     if (options.sample > 0) generate(session, {});  // refuses: there is no text here
     Training training(options, 1);
     const uint64_t seed = session.options().seed << 32;
+    ReadAhead<std::vector<Tensor>> reader(
+        [&, draw = seed + uint64_t(training.position().step)]() mutable {
+          return std::optional(random_inputs("train", ++draw));
+        });
     while (training.goes_on()) {
       training.begin_epoch(kBatches);
       while (training.in_epoch()) {
-        const uint64_t draw = seed + uint64_t(training.position().step) + 1;
-        const std::vector<Tensor> inputs = random_inputs("train", draw);
+        const auto [inputs, made] = reader.next();
         const Outputs results = training.checked([&] { return session.run("train", inputs); });
-        training.step({.loss = results["loss"].scalar()});
+        training.step({.loss = results["loss"].scalar(), .read = made});
       }
       if (!training.epoch_is_done()) break;
       training.end_epoch({}, {});

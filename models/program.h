@@ -51,6 +51,11 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
+/// From when to when, both of steady_seconds().
+struct TimeSpan {
+  double began = 0, ended = 0;
+};
+
 /// What happened in training; fields that do not apply are absent.
 struct TrainEvent {
   std::string event;           ///< step, epoch, evaluation, sample, end
@@ -63,8 +68,8 @@ struct TrainEvent {
   std::optional<double> learning_rate;
   /// Of a step: the global norm of the loss's gradients, before they are clipped.
   std::optional<double> gradient_norm;
-  /// Of a step: steady_seconds() when its inputs began to be made, and when it began to run.
-  double read_at = 0, run_at = 0;
+  TimeSpan read;                      ///< of a step: when its inputs were made
+  TimeSpan waited;                    ///< of a step: between the one before and its run
   std::optional<double> words_per_s;  ///< since the epoch began, what `unit` names
   std::string_view unit = "words";    ///< what is predicted, one by one
   std::vector<Metric> metrics;        ///< of data: "train_perplexity", "valid_loss", ...

@@ -29,7 +29,7 @@ void Training::begin_epoch(int64_t steps) {
   learning_rate_.reset();
   words_per_s_.reset();
   began_ = steady_seconds();
-  read_at_ = began_;
+  waited_.began = began_;
 }
 
 void Training::step(const TrainStep& step) {
@@ -50,14 +50,14 @@ void Training::step(const TrainStep& step) {
     TrainEvent now = event("step");
     now.loss = loss;
     now.gradient_norm = step.gradient_norm;
-    now.read_at = read_at_;
-    now.run_at = run_at_;
+    now.read = step.read;
+    now.waited = waited_;
     options_.report(now);
   }
   if (options_.stop && options_.stop()) stopped_ = true;
   // The end of the epoch and the end of training save too, each after its evaluation.
   if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
-  read_at_ = steady_seconds();
+  waited_.began = steady_seconds();
 }
 
 void Training::failed(Error& error) {

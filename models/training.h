@@ -24,6 +24,7 @@ struct TrainStep {
   /// elements, these.
   double weight = 1;
   std::optional<double> learning_rate = {}, gradient_norm = {};
+  TimeSpan read = {};  ///< when its inputs were made
 };
 
 class Training {
@@ -58,7 +59,7 @@ class Training {
   /// training began: such a session has its states as they were then.
   template <typename Run>
   auto checked(Run run) {
-    run_at_ = steady_seconds();
+    waited_.ended = steady_seconds();
     try {
       return run();
     } catch (Error& error) {
@@ -92,7 +93,7 @@ class Training {
   TrainPosition at_;
   int64_t epoch_steps_ = 0, words_ = 0;
   double began_ = 0;
-  double read_at_ = 0, run_at_ = 0;  ///< of the present step, as TrainEvent has them
+  TimeSpan waited_;  ///< of the present step, as TrainEvent has it
   std::optional<double> learning_rate_, words_per_s_;
   bool stopped_ = false;
 };

@@ -29,6 +29,7 @@ TraceFile::TraceFile(std::string path) : path_(std::move(path)), zero_(steady_se
   write(text_of(
       {{"name", "process_name"}, {"ph", "M"}, {"pid", kProcess}, {"args", {{"name", "graphc"}}}}));
   name_track(int(TraceTrack::training), "training");
+  name_track(int(TraceTrack::reading), "reading");
   name_track(int(TraceTrack::runs), "graphs run");
   name_track(int(TraceTrack::compilation), "compilation");
   flush();

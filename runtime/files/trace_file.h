@@ -17,6 +17,7 @@ namespace graphc {
 /// What a span belongs to: a line of the picture.
 enum class TraceTrack : uint8_t {
   training,     ///< steps, and what is between them
+  reading,      ///< inputs of coming steps, made while steps run
   runs,         ///< graphs that were run
   compilation,  ///< graphs that were compiled, and the phases of it
   worker,       ///< and those behind it, by the worker's number

@@ -151,6 +151,23 @@ void expect_workers(Tracks& spans, int64_t runs) {
   EXPECT_EQ(loops, runs * 2 + runs);
 }
 
+/// Inputs are made before the step that they are for begins; waiting for them is all that is
+/// between a run and what was before it.
+void expect_reading(Tracks& spans) {
+  const std::vector<Span> read = spans["reading"], wait = named(spans["training"], "wait"),
+                          steps = named(spans["training"], "step");
+  ASSERT_EQ(read.size(), steps.size());
+  ASSERT_EQ(wait.size(), steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(read[i].name, "read");
+    EXPECT_EQ(read[i].facts["step"], steps[i].facts["step"]);
+    EXPECT_LE(read[i].end, wait[i].end + kRounding) << i;
+    EXPECT_LE(wait[i].end, steps[i].begin + kRounding) << i;
+  }
+  expect_apart(wait, spans["graphs run"]);
+  expect_apart(wait, named(spans["compilation"], "compile train"));
+}
+
 TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
   const TemporaryFolder folder;
   add_text(folder);
@@ -162,10 +179,8 @@ TEST(TraceCpu, HasTheStepsOfTheLogTheCompilationsAndWhatEachWorkerDid) {
   expect_steps_of(read_file(folder.path() / "log"), spans);
   for (const char* name : {"evaluation", "sample", "checkpoint"})
     EXPECT_EQ(named(spans["training"], name).size(), 2u) << name;
-  // Reading is the making of inputs alone, and no text is drawn while a model is evaluated.
-  const std::vector<Span> read = named(spans["training"], "read");
-  expect_apart(read, spans["graphs run"]);
-  expect_apart(read, named(spans["compilation"], "compile train"));
+  expect_reading(spans);
+  // No text is drawn while a model is evaluated.
   expect_apart(named(spans["training"], "evaluation"), named(spans["graphs run"], "generate"));
   expect_phases(spans);
   expect_workers(spans, 3);
@@ -197,7 +212,7 @@ TEST(Trace, HasStepsAloneWhereTheTargetKnowsNoKernels) {
   std::set<std::string> tracks;
   for (const auto& [track, all] : spans_of(read_file(folder.path() / "t.json")))
     tracks.insert(track);
-  EXPECT_THAT(tracks, UnorderedElementsAre("training", "graphs run", "compilation"));
+  EXPECT_THAT(tracks, UnorderedElementsAre("training", "reading", "graphs run", "compilation"));
 }
 
 TEST(Trace, ThatCannotBeWrittenIsAnErrorBeforeTraining) {

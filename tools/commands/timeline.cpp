@@ -16,9 +16,10 @@ void Timeline::write(const TrainEvent& event) {
   if (trace_ == nullptr) return;
   const double now = steady_seconds();
   if (event.event == "step") {
-    ended_ = event.read_at;
-    span("read", event.run_at);
     TraceFacts facts{{"epoch", event.epoch + 1}, {"step", event.step}};
+    trace_->span(TraceTrack::reading, "read", event.read.began, event.read.ended, facts);
+    ended_ = event.waited.began;
+    span("wait", event.waited.ended);
     if (event.loss) facts.push_back({"loss", *event.loss});
     span("step", now, facts);
   } else if (event.event == "epoch") {

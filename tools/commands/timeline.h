@@ -14,8 +14,9 @@ class Timeline {
   /// Writes nothing where there is no trace.
   explicit Timeline(TraceFile* trace);
 
-  /// A step, and the making of its inputs as "read"; what an epoch ends with, as "evaluation", and
-  /// the drawing of a text, as "sample". Each has in it what it had compiled.
+  /// A step; the making of its inputs, as "read", on a line of its own, and the waiting for them,
+  /// as "wait"; what an epoch ends with, as "evaluation", and the drawing of a text, as "sample".
+  /// Each has in it what it had compiled.
   void write(const TrainEvent& event);
   /// Has the saving of checkpoints in the trace, if there is any.
   void watch(std::function<void(const TrainPosition&, const Notes&)>& save);

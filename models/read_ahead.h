@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading ahead: what the next steps train on is made by a thread of its own while the present step
+// runs.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "models/training.h"
+#include "runtime/clock.h"
+
+namespace graphc {
+
+/// Calls a function again and again in a thread of its own, and hands out what it returned, in that
+/// order, a few calls behind.
+template <typename Item>
+class ReadAhead {
+ public:
+  struct Read {
+    Item item;
+    TimeSpan made;  ///< when
+  };
+
+  /// Begins at once. `make` returns nothing when there is no more; what it writes is nobody
+  /// else's. At most `ahead` items wait to be taken.
+  explicit ReadAhead(std::function<std::optional<Item>()> make, int64_t ahead = 2)
+      : make_(std::move(make)), ahead_(ahead), thread_([this] { work(); }) {}
+  ReadAhead(const ReadAhead&) = delete;
+  /// Waits for the call of `make` that runs.
+  ~ReadAhead() {
+    {
+      const std::lock_guard lock(mutex_);
+      wanted_ = false;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  /// The item that next() will return, or nothing where there is no more; waits until it is made.
+  /// Throws what `make` threw in its place.
+  const Item* front() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !queue_.empty() || ended_; });
+    if (!queue_.empty()) return &queue_.front().item;
+    if (error_) std::rethrow_exception(error_);
+    return nullptr;
+  }
+  /// Takes it out. There must be one.
+  Read next() {
+    front();
+    const std::lock_guard lock(mutex_);
+    Read read = std::move(queue_.front());
+    queue_.pop_front();
+    changed_.notify_all();
+    return read;
+  }
+
+ private:
+  void work() {
+    try {
+      while (has_room()) {
+        const double began = steady_seconds();
+        std::optional<Item> item = make_();
+        if (!item) break;
+        const std::lock_guard lock(mutex_);
+        queue_.push_back({std::move(*item), {began, steady_seconds()}});
+        changed_.notify_all();
+      }
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  /// Waits for room; false when no more is wanted.
+  bool has_room() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !wanted_ || int64_t(queue_.size()) < ahead_; });
+    return wanted_;
+  }
+
+  const std::function<std::optional<Item>()> make_;
+  const int64_t ahead_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Read> queue_;
+  bool wanted_ = true, ended_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;  ///< last: it uses the others
+};
+
+}  // namespace graphc
