@@ -15,6 +15,7 @@
 #pragma once
 
 #include "codegen/target.h"
+#include "frontend/buckets.h"
 #include "frontend/curve.h"
 #include "frontend/data.h"
 #include "frontend/files.h"

@@ -2,6 +2,7 @@
 // rnn-variants task=returnn: a class for every frame of chunks of different lengths.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "frontend/graphc.h"
 #include "models/batch_training.h"
@@ -23,6 +24,9 @@ class FrameClassifier : public Program {
         steps_(parameters.integer("steps")),
         batch_(std::clamp<int64_t>(kMostFrames / steps_, 1, parameters.integer("batch"))),
         sequences_(parameters.integer("sequences")),
+        lengths_{.shortest = parameters.integer("shortest"),
+                 .longest = parameters.integer("longest", lengths_.shortest)},
+        bucket_(parameters.integer("bucket", 0, steps_)),
         rate_(parameters.positive("learning-rate")),
         model_("frame_classifier"),
         layers_(model_, "lstm", int(count_), kSymbols, hidden_),
@@ -41,7 +45,7 @@ class FrameClassifier : public Program {
   }
 
   std::vector<Tensor> random_inputs(std::string_view, uint64_t seed) const override {
-    std::vector<Chunk12Ax> chunks = chunks_12ax(batch_, steps_, half(), seed);
+    std::vector<Chunk12Ax> chunks = chunks_12ax(batch_, steps_, half(), seed, lengths_);
     chunks.resize(size_t(batch_));
     return batch_12ax(chunks, steps_, batch_);
   }
@@ -94,23 +98,42 @@ class FrameClassifier : public Program {
             {"accuracy", mean_over_steps(right, lengths)}};
   }
 
-  /// The batches of an epoch, all of one shape: the last one has rows without frames.
-  Batches drawn(uint64_t seed) const {
-    const auto chunks =
-        std::make_shared<std::vector<Chunk12Ax>>(chunks_12ax(sequences_, steps_, half(), seed));
-    Batches batches;
-    const auto part = [chunks, batch = size_t(batch_)](int64_t index) {
-      const std::span<const Chunk12Ax> rest = std::span(*chunks).subspan(size_t(index) * batch);
-      return rest.first(std::min(rest.size(), batch));
-    };
-    const int64_t count = (int64_t(chunks->size()) + batch_ - 1) / batch_;
-    for (int64_t i = 0; i < count; ++i) {
-      batches.elements.push_back(0);
-      for (const Chunk12Ax& chunk : part(i))
-        batches.elements.back() += int64_t(chunk.labels.size());
+  /// The chunks of an epoch in batches: as they are drawn, or those of like length together.
+  std::vector<std::vector<Chunk12Ax>> batches_of_chunks(uint64_t seed) const {
+    std::vector<Chunk12Ax> chunks = chunks_12ax(sequences_, steps_, half(), seed, lengths_);
+    const auto count = int64_t(chunks.size());
+    std::vector<int64_t> order = numbers(0, count), like(size_t(count), 0);
+    if (bucket_ > 0) {
+      order = shuffled(count, seed, 0);
+      for (int64_t i = 0; i < count; ++i) like[size_t(i)] = chunks[size_t(i)].length();
     }
-    batches.inputs = [this, part](int64_t index) {
-      return batch_12ax(part(index), steps_, batch_);
+    std::vector<std::vector<Chunk12Ax>> batches;
+    for (const std::vector<int64_t>& rows : batches_by_length(order, like, batch_)) {
+      batches.emplace_back();
+      for (const int64_t row : rows) batches.back().push_back(std::move(chunks[size_t(row)]));
+    }
+    return batches;
+  }
+
+  /// The steps that a batch is padded to.
+  int64_t padded(const std::vector<Chunk12Ax>& batch) const {
+    if (bucket_ == 0) return steps_;
+    const int64_t longest = std::ranges::max(batch, {}, &Chunk12Ax::length).length();
+    return std::min(steps_, (longest + bucket_ - 1) / bucket_ * bucket_);
+  }
+
+  /// The batches of an epoch, all with as many rows: the last one has some without frames.
+  Batches drawn(uint64_t seed) const {
+    const auto all =
+        std::make_shared<const std::vector<std::vector<Chunk12Ax>>>(batches_of_chunks(seed));
+    Batches batches;
+    for (const std::vector<Chunk12Ax>& chunks : *all) {
+      batches.elements.push_back(0);
+      for (const Chunk12Ax& chunk : chunks) batches.elements.back() += chunk.length();
+    }
+    batches.inputs = [this, all](int64_t index) {
+      const std::vector<Chunk12Ax>& chunks = all->at(size_t(index));
+      return batch_12ax(chunks, padded(chunks), batch_);
     };
     return batches;
   }
@@ -128,6 +151,8 @@ class FrameClassifier : public Program {
   }
 
   int64_t hidden_, count_, steps_, batch_, sequences_;
+  Lengths12Ax lengths_;
+  int64_t bucket_;
   double rate_;
   Model model_;
   Stacked<Bidirectional<Lstm>> layers_;

@@ -7,7 +7,7 @@
 namespace graphc {
 namespace {
 
-constexpr std::array<ParameterRecord, 9> kRnnVariantsParameters{{
+constexpr std::array<ParameterRecord, 12> kRnnVariantsParameters{{
     {"task", "layer", "layer, returnn or classification; the others follow it"},
     {"cell", "", "of task=layer, as lstm-layer has them"},
     {"hidden", "", "units of a layer, and of each direction"},
@@ -15,6 +15,11 @@ constexpr std::array<ParameterRecord, 9> kRnnVariantsParameters{{
     {"steps", "", "time steps; of task=returnn those of a chunk"},
     {"batch", "", "sequences or chunks of a batch, at most"},
     {"sequences", "", "of task=returnn those of an epoch; of task=classification all"},
+    {"shortest", "10", "of task=returnn: symbols of the shortest sequence"},
+    {"longest", "100", "of task=returnn: symbols of the longest sequence"},
+    {"bucket", "0",
+     "of task=returnn: batches are of chunks of like length, padded to a multiple of so many "
+     "steps; 0: of chunks as they are drawn, padded to `steps`"},
     {"keep", "", "of task=classification: probability that dropout keeps what goes up a layer"},
     {"learning-rate", "", "of SGD for task=layer, always 0.01; of Adam for the others"},
 }};
@@ -51,6 +56,11 @@ std::unique_ptr<Program> make_variant(Parameters& parameters) {
   parameters.set_default("sequences", task.sequences);
   parameters.set_default("keep", task.keep);
   parameters.set_default("learning-rate", task.rate);
+  if (index != 1) {
+    for (const auto& [name, only] :
+         {std::pair{"shortest", "10"}, {"longest", "100"}, {"bucket", "0"}})
+      expect_default(parameters, task, name, only);
+  }
   if (index > 0) {
     expect_default(parameters, task, "cell", task.cell);
     if (index == 1) expect_default(parameters, task, "keep", task.keep);

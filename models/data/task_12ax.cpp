@@ -23,13 +23,14 @@ std::vector<int32_t> labels_12ax(std::string_view symbols) {
   return labels;
 }
 
-std::string sequence_12ax(uint64_t seed) {
+std::string sequence_12ax(uint64_t seed, const Lengths12Ax& lengths) {
   SplitMix draw(seed);
   const auto one_of = [&](auto... choices) {
     const std::string_view all[] = {choices...};
     return all[draw.below(int64_t(sizeof...(choices)))];
   };
-  const auto length = size_t(10 + draw.below(91));
+  const int64_t spread = lengths.longest - lengths.shortest;
+  const auto length = size_t(lengths.shortest + draw.below(spread + 1));
   std::string symbols(one_of("", "1", "2"));
   while (symbols.size() < length) {
     if (draw.uniform() < 0.5f) symbols += one_of("1", "2");
@@ -41,11 +42,12 @@ std::string sequence_12ax(uint64_t seed) {
   return symbols;
 }
 
-std::vector<Chunk12Ax> chunks_12ax(int64_t count, int64_t size, int64_t step, uint64_t seed) {
+std::vector<Chunk12Ax> chunks_12ax(int64_t count, int64_t size, int64_t step, uint64_t seed,
+                                   const Lengths12Ax& lengths) {
   std::vector<Chunk12Ax> chunks;
   SplitMix seeds(seed);
   for (int64_t i = 0; i < count; ++i) {
-    const std::string symbols = sequence_12ax(seeds());
+    const std::string symbols = sequence_12ax(seeds(), lengths);
     const std::vector<int32_t> labels = labels_12ax(symbols);
     for (size_t begin = 0;; begin += size_t(step)) {
       const size_t end = std::min(symbols.size(), begin + size_t(size));

@@ -20,18 +20,25 @@ inline constexpr std::string_view k12AxSymbols = "123ABCXYZ";
 /// ignored.
 std::vector<int32_t> labels_12ax(std::string_view symbols);
 
-/// A sequence of 10 to 100 symbols, every length as likely, in which some R come: AX and BY are
-/// frequent.
-std::string sequence_12ax(uint64_t seed);
+/// How long sequences are: every length as likely.
+struct Lengths12Ax {
+  int64_t shortest = 10, longest = 100;
+};
+
+/// A sequence in which some R come: AX and BY are frequent.
+std::string sequence_12ax(uint64_t seed, const Lengths12Ax& lengths = {});
 
 /// A part of a sequence, with its labels as in the whole.
 struct Chunk12Ax {
   std::string symbols;
   std::vector<int32_t> labels;
+
+  int64_t length() const { return int64_t(symbols.size()); }
 };
 /// The chunks of `count` sequences: they begin every `step` symbols and have up to `size` of them;
 /// the last chunk of a sequence is the first that reaches its end.
-std::vector<Chunk12Ax> chunks_12ax(int64_t count, int64_t size, int64_t step, uint64_t seed);
+std::vector<Chunk12Ax> chunks_12ax(int64_t count, int64_t size, int64_t step, uint64_t seed,
+                                   const Lengths12Ax& lengths = {});
 
 /// Chunks as inputs of a graph: one-hot symbols f32[steps, batch, 9], lengths i32[batch] and labels
 /// i32[steps, batch], with zeros behind the end of a row and rows of length 0 after the last chunk.

@@ -14,7 +14,9 @@ namespace graphc {
 namespace {
 
 using graphc::testing::error_of;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const std::vector<std::string> kFrames{"task=returnn", "hidden=6", "layers=2",
                                        "batch=8",      "steps=20", "sequences=12"};
@@ -29,11 +31,14 @@ struct TrainedVariant {
   std::vector<double> losses;
   std::map<std::string, std::vector<double>> metrics;
   TrainPosition last;
+  std::vector<std::string> announced;
 
   explicit TrainedVariant(const std::vector<std::string>& parameters, const char* target = "cpu")
       : program(make_program("rnn-variants", parameters)),
         session(program->model(),
-                {.target = target, .seed = 2, .announce = [](const std::string&) {}}) {
+                {.target = target, .seed = 2, .announce = [this](const std::string& line) {
+                   announced.push_back(line);
+                 }}) {
     options.report = [&](const TrainEvent& event) {
       if (event.loss) losses.push_back(*event.loss);
       for (const Metric& metric : event.metrics) metrics[metric.name].push_back(metric.value);
@@ -76,8 +81,29 @@ TEST(RnnVariantsCpu, FramesAreLearnedAndEvaluated) {
             frames.metrics["valid_loss"].back());
 }
 
+/// The same frames in batches of other shapes, of which there are few.
+TEST(RnnVariantsCpu, BucketsChangeNoFigureAndTrain) {
+  std::vector<std::string> drawn = kFrames;
+  drawn.insert(drawn.end(), {"longest=20", "shortest=1"});
+  std::vector<std::string> bucketed = drawn;
+  bucketed.push_back("bucket=5");
+  TrainedVariant some(drawn), like(bucketed);
+  const std::vector<Metric> found = like.program->evaluate(like.session, {}),
+                            wanted = some.program->evaluate(some.session, {});
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(found[i].value, wanted[i].value, 1e-6) << found[i].name;
+  EXPECT_THAT(some.announced, IsEmpty());
+  // 12 sequences in batches of 8: the longer ones, and those of up to about 14 symbols.
+  EXPECT_THAT(like.announced, ElementsAre(HasSubstr("compiled again: forward: steps ")));
+  like.train(4);
+  EXPECT_LT(like.metrics["train_loss"].back(), 0.9 * like.metrics["train_loss"].front());
+}
+
 TEST(RnnVariantsCpu, TrainingGoesOnInTheMiddleOfAnEpochWithTheSameBits) {
   expect_goes_on(kFrames);
+  std::vector<std::string> bucketed = kFrames;
+  bucketed.push_back("bucket=4");
+  expect_goes_on(bucketed);
   expect_goes_on(kWaves);
 }
 
@@ -152,7 +178,7 @@ TEST(RnnVariants, HasTheSizesOfTheWorkload) {
   const auto returnn = make_program("rnn-variants", {"task=returnn"}, &name);
   EXPECT_EQ(name,
             "rnn-variants task=returnn cell=lstm hidden=500 layers=5 steps=50 batch=40 "
-            "sequences=500 keep=1 learning-rate=0.01");
+            "sequences=500 shortest=10 longest=100 bucket=0 keep=1 learning-rate=0.01");
   EXPECT_EQ(returnn->model().params().size(), 5 * 2 * 3u + 2);
   EXPECT_EQ(returnn->extents("train"), (Extents{{"steps", 50}, {"batch", 40}}));
   // At most 2000 frames a batch.
@@ -173,6 +199,10 @@ TEST(RnnVariants, ErrorsSayWhatIsWanted) {
   EXPECT_THAT(message({"task=returnn", "keep=0.5"}), HasSubstr("keep=1 is all there is"));
   EXPECT_THAT(message({"task=classification", "keep=0"}), HasSubstr("is in (0, 1]"));
   EXPECT_THAT(message({"task=returnn", "learning-rate=0"}), HasSubstr("is above 0"));
+  EXPECT_EQ(message({"bucket=5"}), "rnn-variants task=layer: bucket=0 is all there is: found '5'");
+  EXPECT_THAT(message({"task=returnn", "shortest=20", "longest=19"}),
+              HasSubstr("parameter 'longest' is a whole number from 20: found '19'"));
+  EXPECT_THAT(message({"task=returnn", "bucket=51"}), HasSubstr("from 0 to 50: found '51'"));
   TrainedVariant waves(kWaves, "reference");
   EXPECT_THAT(
       error_of(ErrorKind::usage, [&] { waves.program->evaluate(waves.session, {.split = "all"}); }),
