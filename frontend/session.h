@@ -26,7 +26,7 @@ struct SessionOptions {
   std::string target;
   CompileOptions compile;
   uint64_t seed = 0;  ///< of initial values and of what is drawn while training
-  int kept = 8;       ///< compiled shapes of a graph; the least recently used goes
+  int kept = 16;      ///< compiled shapes of a graph; the least recently used goes
   /// The dims whose extents are rounded up, so that few are compiled for: frontend/round_up.h.
   RoundUps round_up;
   /// Where it writes what happens when: compilations with their phases, every run of a graph, and
