@@ -6,6 +6,7 @@
 #include "ir/spelling.h"
 #include "models/char_lm.h"
 #include "models/char_lstm.h"
+#include "models/forecast.h"
 #include "models/lstm_layer.h"
 #include "models/ptb_lm.h"
 #include "models/rnn_variants.h"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::array kModels{
     &lstm_layer_model, &ptb_lm_model,    &wikitext2_lm_model, &char_lm_model,
-    &word_lm_model,    &char_lstm_model, &rnn_variants_model,
+    &word_lm_model,    &char_lstm_model, &rnn_variants_model, &forecast_model,
 };
 
 }  // namespace

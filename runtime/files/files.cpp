@@ -78,6 +78,24 @@ std::string read_file(const std::filesystem::path& path, size_t most) {
   return read_open(file.value, path, most);
 }
 
+void read_pieces(const std::filesystem::path& path, size_t piece,
+                 const std::function<void(std::string_view)>& take) {
+  const Descriptor file(open_again(path, O_RDONLY));
+  struct stat status;
+  if (file.value < 0 || fstat(file.value, &status) < 0) throw cannot_read(path, errno);
+  const size_t most = S_ISREG(status.st_mode) ? SIZE_MAX : kMostOfStream;
+  std::string bytes(piece, '\0');
+  for (size_t length = 0;;) {
+    const ssize_t count = read(file.value, bytes.data(), piece);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw cannot_read(path, errno);
+    if (count == 0) return;
+    length += size_t(count);
+    if (length > most) throw too_long({file.value, path, 0, most}, true, most);
+    take(std::string_view(bytes).substr(0, size_t(count)));
+  }
+}
+
 std::string read_stdin(size_t most) { return read_open(STDIN_FILENO, "<stdin>", most); }
 
 }  // namespace graphc

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,11 @@ inline constexpr size_t kMostOfText = size_t{1} << 30, kMostOfGraph = size_t{1} 
 std::string read_file(const std::filesystem::path& path, size_t most = SIZE_MAX);
 /// The same of stdin, "<stdin>" in errors.
 std::string read_stdin(size_t most = SIZE_MAX);
+/// The content of a file in pieces of at most `piece` bytes, one after the other: all of it need
+/// not fit into memory. Of what has no length it is kMostOfStream bytes at most. Throws as
+/// read_file().
+void read_pieces(const std::filesystem::path& path, size_t piece,
+                 const std::function<void(std::string_view)>& take);
 
 /// A file that appears at its path, complete and on disk, when commit() returns; until then, and if
 /// it never is called, whatever was there stays, and what takes the place of a file has its mode.

@@ -194,8 +194,8 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("PARAMETERS", options->parameters, "of the model: size=test batch=20");
   verb->add_option(
       "--data", options->data,
-      "the corpus: for char-lm and word-lm a file or folder; for the others a folder, else "
-      "$GRAPHC_DATA/ptb or wikitext-2");
+      "the corpus: for char-lm and word-lm a file or folder; for forecast a table, CSV or .npy; "
+      "for the others a folder, else $GRAPHC_DATA/ptb or wikitext-2");
   verb->add_option("--epochs", options->epochs,
                    "passes over the data; the model's recipe if absent")
       ->check(whole_number(0));

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Delimited text (CSV as RFC 4180 has it, also with tabs or semicolons), record by record.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graphc {
+
+/// Splits text that comes in pieces into records of cells. A record ends at a newline, after which
+/// a carriage return counts as space; a cell in quotes may have newlines, delimiters, and quotes
+/// written twice. The delimiter is the one of tab, semicolon and comma that the first record has
+/// most of, outside of quotes.
+class DelimitedText {
+ public:
+  /// A record longer than this is no record of numbers.
+  static constexpr size_t kMostOfRecord = size_t{1} << 20;
+
+  using Cells = std::vector<std::string>;
+  /// `take` is told the cells of each record, space around those without quotes taken away, and the
+  /// line that the record begins at, from 1. An empty line is a record of one empty cell. `file` is
+  /// how errors call the text.
+  DelimitedText(std::string file, std::function<void(const Cells& cells, int64_t line)> take)
+      : file_(std::move(file)), take_(std::move(take)) {}
+
+  /// Throws ErrorKind::input, naming file and line: text after a closing quote, a record that is
+  /// too long, a byte 0.
+  void add(std::string_view piece);
+  /// After the last piece. Throws for a quote that is not closed.
+  void end();
+
+ private:
+  /// Where in a cell the next byte is: `closing` is after a quote that ends it or is the first of
+  /// two.
+  enum class State { begin, plain, quoted, closing };
+
+  void begin_with(std::string_view piece);
+  void begin();
+  void take(char byte);
+  void end_cell();
+  void end_record();
+
+  std::string file_;
+  std::function<void(const Cells&, int64_t)> take_;
+  std::string head_;  ///< the first record, before it has ended
+  bool quoted_head_ = false;
+  char delimiter_ = 0;  ///< 0 before it is known
+  Cells cells_;         ///< of the record, so far
+  std::string cell_;
+  State state_ = State::begin;
+  size_t bytes_ = 0;              ///< of the record
+  int64_t line_ = 1, first_ = 1;  ///< of the next byte, and of the record's first one
+};
+
+}  // namespace graphc

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// A forecast of a column of a table from the rows before.
+#pragma once
+
+#include "models/registry.h"
+
+namespace graphc {
+
+extern const ModelRecord forecast_model;
+
+}  // namespace graphc
