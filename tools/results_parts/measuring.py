@@ -9,7 +9,12 @@ import sys
 import tempfile
 import time
 
-import facts
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.append(str(ROOT / "tools/twins"))
+
+import environments  # noqa: E402
+import facts  # noqa: E402
+import settings  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -17,7 +22,7 @@ class Task:
     """One measurement: a name, commands of one kind, and in words what it is."""
     name: str
     what: str
-    kind: str  # "bench": rows of graphc-bench; "train": the log of graphc train
+    kind: str  # "bench": rows of graphc-bench; "train": the log of graphc train; "twin": a twin's
     commands: list
     corpus: str = ""  # the folder of the data it needs
 
@@ -36,6 +41,8 @@ def tasks(options):
     # Written out, the graph grows with T, and compiling with it: as far as one waits for it.
     lengths = {"loop": "10,100" if smoke else "10,30,100,300,1000",
                "full": "10" if smoke else "10,30,100"}
+    def twin(script, corpus, *arguments):
+        return ["tools/twins/" + script, *arguments, "--data", str(options.data / corpus), threads]
     small = ["hidden=4", "steps=4"] if smoke else []
     suffix = "-quick" if quick else ""
     end = ["--max-steps", "3"] if smoke else []
@@ -65,6 +72,14 @@ def tasks(options):
              [train("wikitext-2", "wikitext2-lm", *(["hidden=4", "steps=4", "batch=2"] if smoke
                                                     else []),
                     "--max-steps", "3" if smoke else "20", threads)], "wikitext-2"),
+        *([] if quick else [
+            Task("w2-twin", "an epoch of ptb-lm small in PyTorch", "twin",
+                 [twin("ptb_lm.py", "ptb", "--size=small", "--epochs=1", "--log-every=1000")],
+                 "ptb"),
+            Task("w3-twin", "20 steps of wikitext2-lm in PyTorch", "twin",
+                 [twin("wikitext2_lm.py", "wikitext-2", "--steps=20")], "wikitext-2"),
+            Task("w4-twin", "an epoch of char-lstm on Nietzsche in PyTorch", "twin",
+                 [twin("char_lstm.py", "nietzsche/nietzsche.txt", "--epochs=1")], "nietzsche")]),
     ]
 
 
@@ -73,11 +88,23 @@ class Failed(Exception):
 
 
 def ran(command, programs):
-    done = subprocess.run([str(programs / command[0]), *command[1:]], capture_output=True,
-                          text=True, check=False)
+    words = [str(programs / command[0]), *command[1:]]
+    if command[0].startswith("tools/twins/"):
+        words = [str(python_of_twins()), str(ROOT / command[0]), *command[1:]]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or ["nothing on stderr"]
         raise Failed(f"{shlex.join(command)}: exit code {done.returncode}: {last[0]}")
+
+
+def python_of_twins():
+    """The Python that has PyTorch, as tools/peers has it; installed where it is not there."""
+    try:
+        return environments.environment(environments.default_folder(), "torch",
+                                        settings.PEERS["torch"].packages,
+                                        lambda line: print(line, file=sys.stderr))
+    except environments.Absent as error:
+        raise Failed(str(error)) from error
 
 
 def fact_of(task, options):
@@ -94,6 +121,11 @@ def fact_of(task, options):
                 for unroll in [word for word in command if word.startswith("--unroll=")]:
                     rows = [{**row, "unroll": unroll.removeprefix("--unroll=")} for row in rows]
                 fact.setdefault("results", []).extend(rows)
+            elif task.kind == "twin":
+                ran([*command, f"--losses={file}"], options.programs)
+                found = json.loads(file.read_text(encoding="utf-8"))
+                fact = {"torch": found["torch"], "steps": len(found["losses"]),
+                        "seconds_of_steps": found["seconds"]}
             else:
                 ran([*command, "--log", str(file)], options.programs)
                 events = [json.loads(line) for line in

@@ -32,13 +32,13 @@ def parsed(root, arguments):
                         help="exits with 4 unless the page is what the facts give")
     parser.add_argument("--data", default=os.environ.get("GRAPHC_DATA", ""), metavar="DIR",
                         help="the folder of the corpora (ptb, wikitext-2, nietzsche); "
-                             "$GRAPHC_DATA, else ../shared/data")
+                             "$GRAPHC_DATA where it is not given")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), metavar="N",
                         help="else the cores this process may use")
     parser.add_argument("--programs", default=str(root / "build/release/bin"), metavar="DIR",
                         help="where graphc and graphc-bench are; build/release/bin")
     options = parser.parse_args(arguments)
-    options.data = pathlib.Path(options.data or root / "../shared/data").resolve()
+    options.data = pathlib.Path(options.data or "no-data").resolve()
     options.programs = pathlib.Path(options.programs).resolve()
     options.sizes = "smoke" if options.smoke else "quick" if options.quick else "full"
     return options

@@ -76,6 +76,34 @@ def perplexity_rows(fact, twin):
     return table(["epoch", "rate", "train", "validation", "twin's validation"], rows, 0)
 
 
+def twin_speed(kept, name, speed_of):
+    """A sentence with the twin's speed in PyTorch, where it was measured."""
+    fact = kept.get(name)
+    if not fact:
+        return ""
+    return (f"\nThe twin in PyTorch {fact['torch']}, eager: {speed_of(fact)} ({source(fact)}; "
+            f"{command(fact)}).\n")
+
+
+def words_a_second(words_of_a_step):
+    return lambda fact: (f"{number(words_of_a_step * fact['steps'] / fact['seconds_of_steps'])} "
+                         "words a second")
+
+
+def microseconds_a_sample(fact):
+    seconds = fact["seconds_of_steps"]
+    return f"{1e6 * seconds / W4['samples']:.1f} us a sample, {seconds:.1f} s an epoch"
+
+
+def trained_beside_the_twin(kept, name, title):
+    """A fact that is a table with its own words."""
+    fact = kept.get(name)
+    if not fact:
+        return ""
+    return (f"\n### {title}\n\n{fact['introduction']}\n\n" + kept_table(fact) +
+            "".join(f"\n{note}\n" for note in fact.get("notes", [])))
+
+
 def penn_treebank(kept):
     """W2: perplexities beside the twin's and the published ones; words a second."""
     text = "## W2 `ptb-lm`: words of the Penn Treebank\n"
@@ -112,12 +140,14 @@ def penn_treebank(kept):
         text += (f"\nSpeed of size small ({source(speed)}). Published: 52,000 words a second on "
                  f"a GTX 1080.\n\n" +
                  table(["threads", "words a second", "of the peak", "compile (s)", "MiB of a step"],
-                       rows, 0) + f"\n{command(speed)}\n")
+                       rows, 0) + f"\n{command(speed)}\n" +
+                 twin_speed(kept, "w2-twin", words_a_second(20 * 20)))
         points = [(row["threads"], row["words_per_s"]) for row in speed["results"]]
         if len(points) > 1:
             pictures["w2_threads"] = plots.lines("ptb-lm small: speed against threads", "threads",
                                                  "words a second", {"graphc": points})
             text += "\n![Words a second against threads](results/w2_threads.svg)\n"
+    text += trained_beside_the_twin(kept, "w2-medium", "Size medium, three epochs")
     if "first-losses" in kept:
         first = kept["first-losses"]
         text += (f"\n### The first losses beside PyTorch, W2 and W3\n\n"
@@ -142,7 +172,8 @@ def wikitext(kept):
              f"{name.removesuffix('_per_s')} a second, {254.8e-3 * speed:.0f} GFLOP/s; loss "
              f"{points[0][1]:.4f} at step {points[0][0]}, {points[-1][1]:.4f} at step "
              f"{points[-1][0]}.\n"
-             f"\n{command(fact)}\n")
+             f"\n{command(fact)}\n" + twin_speed(kept, "w3-twin", words_a_second(128 * 128)))
+    text += trained_beside_the_twin(kept, "w3-dropout", "With dropout, 50 steps")
     return text, {}
 
 
@@ -162,11 +193,13 @@ def characters(kept):
         text += (f"\ngraphc, Nietzsche, a loop and 40 copies of the cell ({source(speed)}):\n\n" +
                  table(["unroll", "compile (s)", "us a sample", "s an epoch", "MiB of a step"],
                        rows) +
-                 f"\n{command(speed)}\n")
+                 f"\n{command(speed)}\n" +
+                 twin_speed(kept, "w4-twin", microseconds_a_sample))
     if "w4-drawn" in kept:
         drawn = kept["w4-drawn"]
         text += (f"\n### Nietzsche, trained\n\n{drawn['introduction']}\n\n" + kept_table(drawn) +
                  "\n" + "\n\n".join(drawn["notes"]) + "\n")
+    text += trained_beside_the_twin(kept, "w4-beside", "Nietzsche beside the twin")
     fact = kept.get("w4-nietzsche")
     if fact:
         rows = [[str(epoch["epoch"]), f"{epoch['train_loss']:.3f}"] for epoch in fact["epochs"]]
@@ -192,6 +225,7 @@ def variants(kept):
     if fact:
         text += (f"\n{fact['introduction']}\n\n" + kept_table(fact) + "\n" +
                  "\n\n".join(fact["notes"]) + "\n")
+    text += trained_beside_the_twin(kept, "w5-returnn", "Frames of rows of different lengths")
     return text, {}
 
 
@@ -200,10 +234,9 @@ def left_out(kept):
     del kept
     return ("## Left out\n\n"
             "- GPUs: none of this has run on one; the CUDA target has run in an emulator alone.\n"
-            "- ptb-lm medium and large, and whole epochs of wikitext2-lm: 39 and 55 epochs of 74 "
-            "and 285 TFLOP, and ten of 526, take days on two cores. Their first losses are "
-            "compared above.\n"
-            "- The five bidirectional layers of 500 units of `rnn-variants`, for the same reason.\n"
+            "- ptb-lm medium and large to their ends, and whole epochs of wikitext2-lm: 39 and 55 "
+            "epochs of 74 and 285 TFLOP, and ten of 526, take days on two cores. Their first "
+            "losses are compared above.\n"
             "- Several devices: there is no data-parallel training.\n"), {}
 
 

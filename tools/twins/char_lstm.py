@@ -11,13 +11,13 @@
 import argparse
 import json
 import pathlib
-import sys
 import time
 
 import numpy
 import torch
 
 from arrays import load_arrays, save_arrays
+from ptb_lm import write_losses
 from samples import character_windows, forget_bias, glorot, nietzsche, shuffled, wikitext2
 
 NAMES = ("lstm.w", "lstm.u", "lstm.b", "dense.w", "dense.b")
@@ -84,7 +84,8 @@ def parse_options():
 
 
 def train(options):
-    """Trains and prints the mean loss of each epoch; returns the losses of all steps."""
+    """Trains and prints the mean loss of each epoch; returns the losses of all steps, and the
+    seconds that they took."""
     text = (nietzsche if options.corpus == "nietzsche" else wikitext2)(options.data)
     windows, targets, characters = character_windows(text, options.window)
     dtype = torch.float64 if options.dtype == "f64" else torch.float32
@@ -96,6 +97,7 @@ def train(options):
     p = {name: torch.from_numpy(weights[name]).to(dtype).requires_grad_() for name in NAMES}
     squares = {name: torch.zeros_like(parameter) for name, parameter in p.items()}
     windows, targets, losses = torch.from_numpy(windows), torch.from_numpy(targets), []
+    begun = time.perf_counter()
     for epoch in range(options.epochs):
         order = torch.tensor(shuffled(len(targets), options.seed, epoch))
         total, start = 0.0, time.perf_counter()
@@ -106,11 +108,11 @@ def train(options):
             losses.append(loss.item())
             total += loss.item() * len(rows)
             if len(losses) == options.steps:
-                return losses
+                return losses, time.perf_counter() - begun
         seconds = round(time.perf_counter() - start, 1)
         record = {"epoch": epoch + 1, "train_loss": total / len(targets), "seconds": seconds}
         print(json.dumps(record), flush=True)
-    return losses
+    return losses, time.perf_counter() - begun
 
 
 def main():
@@ -122,13 +124,9 @@ def main():
         return
     if options.threads:
         torch.set_num_threads(options.threads)
-    losses = train(options)
+    losses, seconds = train(options)
     if options.losses:
-        # Paths are the machine's affair: the command names files without their folders.
-        command = ["char_lstm.py"] + [pathlib.PurePath(word).name for word in sys.argv[1:]]
-        record = {"command": " ".join(command), "torch": torch.__version__.split("+")[0]}
-        text = json.dumps({**record, "losses": losses}, indent=1)
-        pathlib.Path(options.losses).write_text(text + "\n", encoding="utf-8")
+        write_losses(options.losses, "char_lstm.py", losses, seconds)
 
 
 if __name__ == "__main__":

@@ -162,11 +162,12 @@ def perplexity(model, ids, batch, steps, device):
     return math.exp(total / count)
 
 
-def write_losses(path, script, losses):
-    """The losses of all steps, with what made them."""
+def write_losses(path, script, losses, seconds):
+    """The losses of all steps, with what made them and how long the steps took."""
     # Paths are the machine's affair: the command names files without their folders.
     command = [script] + [pathlib.PurePath(word).name for word in sys.argv[1:]]
     record = {"command": " ".join(command), "torch": torch.__version__.split("+")[0]}
+    record["seconds"] = round(seconds, 1)
     text = json.dumps({**record, "losses": losses}, indent=1)
     pathlib.Path(path).write_text(text + "\n", encoding="utf-8")
 
@@ -176,7 +177,7 @@ class Trainer:
 
     def __init__(self, model, size, options):
         self.model, self.size, self.options = model, size, options
-        self.step, self.losses = 0, []
+        self.step, self.losses, self.seconds = 0, [], 0.0
         self.log = open(options.log, "w", encoding="utf-8") if options.log else None
 
     def write(self, record):
@@ -187,7 +188,7 @@ class Trainer:
 
     def write_losses(self):
         if self.options.losses:
-            write_losses(self.options.losses, "ptb_lm.py", self.losses)
+            write_losses(self.options.losses, "ptb_lm.py", self.losses, self.seconds)
 
     def finished(self):
         return self.options.steps is not None and self.step >= self.options.steps
@@ -197,7 +198,7 @@ class Trainer:
         rate = options.learning_rate * size.decay ** max(index + 1 - size.constant_epochs, 0)
         parameters = [p for p in model.parameters() if p.requires_grad]
         state, total, count = model.zero_state(BATCH), 0.0, 0
-        start = time.perf_counter()
+        before, start = self.seconds, time.perf_counter()
         for words, targets in windows(ids, BATCH, size.steps):
             logits, state, embedded = model(words.to(options.device), state)
             if options.unmerged_norm:
@@ -212,6 +213,7 @@ class Trainer:
             loss = cost.item() / size.steps
             total, count, self.step = total + loss, count + 1, self.step + 1
             self.losses.append(loss)
+            self.seconds = before + time.perf_counter() - start
             if self.step % options.log_every == 0:
                 words_per_s = count * BATCH * size.steps / (time.perf_counter() - start)
                 record = {"step": self.step, "epoch": index, "learning_rate": rate, "loss": loss}

@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import pathlib
+import time
 
 import numpy
 import torch
@@ -154,10 +155,12 @@ def main():
         torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     ids = read_corpus(options.data, found["config"])
-    trainer, losses = Trainer(found, options), []
+    trainer, losses, seconds = Trainer(found, options), [], 0.0
     for index in range(options.epochs):
         left = None if options.steps is None else options.steps - len(losses)
+        start = time.perf_counter()
         epoch = trainer.train(ids["train"], left)
+        seconds += time.perf_counter() - start
         losses += epoch
         if options.steps is not None and len(losses) >= options.steps:
             break
@@ -169,7 +172,7 @@ def main():
     else:
         print(json.dumps({"test_perplexity": math.exp(trainer.evaluate(ids["test"]))}))
     if options.losses:
-        write_losses(options.losses, "wikitext2_lm.py", losses)
+        write_losses(options.losses, "wikitext2_lm.py", losses, seconds)
 
 
 if __name__ == "__main__":
