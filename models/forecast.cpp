@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 
 #include "frontend/graphc.h"
 #include "models/batch_training.h"
@@ -51,7 +50,9 @@ class Forecast : public Program {
       return train_results(loss, d);
     });
     model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
-    model_.graph("predict", [this](Inputs& in) { return unscaled(standardised_forecast(in)); });
+    model_.graph("predict", [this](Inputs& in) {
+      return standardised_forecast(in) * at(deviation_, inputs()) + at(mean_, inputs());
+    });
   }
 
   Model& model() override { return model_; }
@@ -110,11 +111,15 @@ class Forecast : public Program {
  private:
   /// The inputs' columns, and last the target's.
   static std::vector<std::string> columns_of(const Parameters& parameters) {
+    const std::string target = parameters.text("target"), given = parameters.text("columns");
     std::vector<std::string> columns;
-    std::istringstream text(parameters.text("columns"));
-    for (std::string column; std::getline(text, column, ',');) columns.push_back(column);
-    if (columns.empty()) columns.push_back(parameters.text("target"));
-    columns.push_back(parameters.text("target"));
+    for (size_t at = 0; !given.empty() && at <= given.size();) {
+      const size_t end = std::min(given.find(',', at), given.size());
+      columns.push_back(given.substr(at, end - at));
+      at = end + 1;
+    }
+    if (columns.empty()) columns.push_back(target);
+    columns.push_back(target);
     if (std::ranges::count(columns, "") == 0) return columns;
     throw Error(ErrorKind::usage, {},
                 "forecast: a column without a name: wanted target=NAME and columns=NAME,NAME");
@@ -124,7 +129,7 @@ class Forecast : public Program {
   TableWindows read(const std::optional<std::filesystem::path>& data) const {
     if (!data) {
       throw Error(ErrorKind::usage, {},
-                  "forecast: no table to train on: --data wants a CSV or .npy file");
+                  "forecast: there is no table: --data wants a CSV or .npy file");
     }
     return TableWindows(read_table(*data, columns_), steps_, horizon_);
   }
@@ -135,15 +140,12 @@ class Forecast : public Program {
     const Value scaled = (x - slice(mean_, 0, 0, inputs())) / slice(deviation_, 0, 0, inputs());
     return out_(at(layers_(scaled), -1));
   }
-  Value unscaled(Value forecast) const {
-    return forecast * at(deviation_, inputs()) + at(mean_, inputs());
-  }
 
-  /// The loss, of standardised numbers, and the mean square of the error in the table's units.
+  /// The loss, of standardised numbers.
   Results evaluation(Inputs& in) const {
     const Value forecast = standardised_forecast(in), y = in("y", f32, {"batch", 1});
     const Value wanted = (y - at(mean_, inputs())) / at(deviation_, inputs());
-    return {{"loss", mse(forecast, wanted)}, {"squares", mse(unscaled(forecast), y)}};
+    return {{"loss", mse(forecast, wanted)}};
   }
 
   /// The loss; the root mean square error in the table's units, and that of the naive forecast.
@@ -151,10 +153,12 @@ class Forecast : public Program {
                               std::string_view part) const {
     const auto inputs = [&](std::span<const int64_t> samples) { return windows.batch(samples); };
     const auto [begin, end] = windows.part(part);
-    const std::vector<Metric> means = mean_results(
-        session, "forward", batches_of(numbers(begin, end), batch_, inputs), {"loss", "squares"});
-    return {
-        means[0], {"rmse", std::sqrt(means[1].value)}, {"naive_rmse", windows.naive_rmse(part)}};
+    const Metric loss = mean_results(session, "forward",
+                                     batches_of(numbers(begin, end), batch_, inputs), {"loss"})[0];
+    const double deviation = session.state(deviation_.name()).element(this->inputs());
+    return {loss,
+            {"rmse", std::sqrt(loss.value) * deviation},
+            {"naive_rmse", windows.naive_rmse(part)}};
   }
 
   std::vector<std::string> columns_;

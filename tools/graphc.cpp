@@ -7,6 +7,7 @@
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/describe.h"
+#include "tools/commands/validators.h"
 
 namespace graphc {
 namespace {
@@ -32,6 +33,7 @@ int run(int argc, char** argv) {
   app.get_subcommand("eval")->footer("graphc eval checkpoint --data ptb --split valid");
   app.get_subcommand("inspect")->footer("graphc inspect checkpoint");
   app.get_subcommand("generate")->footer("graphc generate checkpoint --prompt 'A pass is '");
+  commands::refuse_empty_words(app);
   app.footer("graphc dump lstm-layer hidden=512 --stage=kernels");
   try {
     app.parse(argc, argv);

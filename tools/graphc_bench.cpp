@@ -256,6 +256,7 @@ int run(int argc, char** argv) {
   Options options;
   add_options(app, options);
   add_descriptions(app);
+  commands::refuse_empty_words(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

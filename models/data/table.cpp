@@ -48,13 +48,40 @@ size_t place_of(const std::string& wanted, const std::vector<std::string>& names
                     near.empty() ? fmt::format(": it has {}", fmt::join(names, ", ")) : near);
 }
 
+/// A column as it is read, and what f32 makes of it.
+class Column {
+ public:
+  void add(double number) {
+    values_.push_back(float(number));
+    if (values_.size() == 1) first_ = number;
+    const double difference = number - first_;
+    sum_ += difference;
+    squares_ += difference * difference;
+    rounding_ = std::max(rounding_, std::abs(number - double(values_.back())));
+  }
+  /// Throws where numbers so far from 0 lose what tells them apart.
+  std::vector<float> end(const std::string& file, const std::string& name) {
+    const double count = double(values_.size()), mean = sum_ / count;
+    const double deviation = std::sqrt(std::max(0.0, squares_ / count - mean * mean));
+    if (rounding_ <= kMostRounding * deviation || deviation == 0) return std::move(values_);
+    throw input_error({},
+                      "{}: column '{}': f32 rounds its numbers by up to {:.3g}, and their standard "
+                      "deviation is {:.3g}: wanted them without an offset as large as {:.3g}",
+                      file, name, rounding_, deviation, first_);
+  }
+
+ private:
+  static constexpr double kMostRounding = 1e-3;  ///< of the deviation
+
+  std::vector<float> values_;
+  double first_ = 0, sum_ = 0, squares_ = 0, rounding_ = 0;
+};
+
 /// Takes the numbers that are wanted out of records of cells.
 class TableReader {
  public:
   TableReader(std::string file, const std::vector<std::string>& wanted)
-      : file_(std::move(file)), table_{.names = wanted, .columns = {}} {
-    table_.columns.resize(wanted.size());
-  }
+      : file_(std::move(file)), wanted_(wanted), columns_(wanted.size()) {}
 
   void take(const Cells& cells, int64_t line) {
     if (cells.size() == 1 && cells[0].empty()) {
@@ -69,13 +96,17 @@ class TableReader {
                         cells.size(), width_);
     }
     for (size_t i = 0; i < places_.size(); ++i)
-      table_.columns[i].push_back(value_of(cells[places_[i]], i, line));
+      columns_[i].add(value_of(cells[places_[i]], i, line));
+    ++rows_;
   }
 
   Table end() {
     if (width_ == 0) throw input_error({}, "{}: it is empty: wanted a table of numbers", file_);
-    if (table_.rows() == 0) throw input_error({}, "{}: a line of names and no row", file_);
-    return std::move(table_);
+    if (rows_ == 0) throw input_error({}, "{}: a line of names and no row", file_);
+    Table table{.names = wanted_, .columns = {}};
+    for (size_t i = 0; i < columns_.size(); ++i)
+      table.columns.push_back(columns_[i].end(file_, wanted_[i]));
+    return table;
   }
 
  private:
@@ -86,25 +117,25 @@ class TableReader {
         cells, [](const std::string& cell) { return number_in(cell).has_value(); });
     Cells called = cells;
     for (size_t i = 0; i < called.size() && !names; ++i) called[i] = std::to_string(i + 1);
-    for (const std::string& wanted : table_.names)
-      places_.push_back(place_of(wanted, called, file_));
+    for (const std::string& name : wanted_) places_.push_back(place_of(name, called, file_));
     return names;
   }
 
-  float value_of(const std::string& cell, size_t column, int64_t line) const {
+  double value_of(const std::string& cell, size_t column, int64_t line) const {
     const auto refuse = [&](const std::string& what) {
-      return input_error({}, "{}:{}: column '{}' {}", file_, line, table_.names[column], what);
+      return input_error({}, "{}:{}: column '{}' {}", file_, line, wanted_[column], what);
     };
     if (cell.empty()) throw refuse("is empty: wanted a number");
     const std::optional<double> number = number_in(cell);
     if (!number) throw refuse(fmt::format("has '{:.40}': wanted a number", cell));
-    const auto value = float(*number);
-    if (std::isfinite(value)) return value;
+    if (std::isfinite(float(*number))) return *number;
     throw refuse(fmt::format("has {:.40}: wanted a finite number within f32", cell));
   }
 
   std::string file_;
-  Table table_;
+  std::vector<std::string> wanted_;
+  std::vector<Column> columns_;
+  int64_t rows_ = 0;
   std::vector<size_t> places_;  ///< of the wanted columns
   size_t width_ = 0;            ///< cells of a row; 0 before the first line
   int64_t empty_ = 0;           ///< the first line of those that are empty; 0: none
@@ -123,13 +154,16 @@ Table table_of(const Literal& array, const std::string& file,
   Table table{.names = wanted, .columns = {}};
   for (const std::string& name : wanted) {
     const auto place = int64_t(place_of(name, names, file));
-    std::vector<float>& column = table.columns.emplace_back();
+    Column column;
     for (int64_t row = 0; row < rows; ++row) {
-      column.push_back(float(array.element(row * width + place)));
-      if (std::isfinite(column.back())) continue;
-      throw input_error({}, "{}: row {} of column {} is {}: wanted a number in f32's range", file,
-                        row + 1, place + 1, array.element(row * width + place));
+      const double number = array.element(row * width + place);
+      if (!std::isfinite(float(number))) {
+        throw input_error({}, "{}: row {} of column {} is {}: wanted a finite number within f32",
+                          file, row + 1, place + 1, number);
+      }
+      column.add(number);
     }
+    table.columns.push_back(column.end(file, name));
   }
   return table;
 }

@@ -23,9 +23,9 @@ struct Table {
 /// looked at. The text is read in pieces of `piece` bytes: memory is needed for the numbers alone.
 ///
 /// Throws ErrorKind::input, naming file, line and column: an unknown column or one whose name comes
-/// twice, a cell that is empty, no number, not finite or beyond f32, a row with another number of
-/// cells than the first, an empty line before the last row, a table without rows, and what is wrong
-/// with the file.
+/// twice, a cell that is empty, no number, not finite or beyond f32, a column that f32 rounds by
+/// more than a thousandth of its deviation, a row with another number of cells than the first, an
+/// empty line before the last row, a table without rows, and what is wrong with the file.
 Table read_table(const std::filesystem::path& path, const std::vector<std::string>& wanted,
                  size_t piece = size_t{1} << 20);
 

@@ -106,6 +106,7 @@ TEST(Forecast, ErrorsSayWhatIsWanted) {
     return error_of(ErrorKind::usage, [&] { make_program("forecast", parameters); });
   };
   EXPECT_THAT(message({"columns=a,,b"}), HasSubstr("a column without a name"));
+  EXPECT_THAT(message({"columns=a,"}), HasSubstr("a column without a name"));
   EXPECT_THAT(message({"target="}), HasSubstr("a column without a name"));
   EXPECT_THAT(message({"horizon=0"}), HasSubstr("'horizon' is a whole number from 1: found '0'"));
   const TemporaryFolder folder;

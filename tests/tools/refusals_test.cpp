@@ -53,6 +53,16 @@ TEST(Refusals, NumbersThatTheTypeOfAnInputDoesNotHold) {
   }
 }
 
+TEST(Refusals, NothingWhereAWordIsWanted) {
+  for (const char* command :
+       {"train lstm-layer --checkpoint ''", "train lstm-layer --log ''", "eval ''", "run ''",
+        "dump lstm-layer --variant ''", "train lstm-layer --trace ''"}) {
+    EXPECT_THAT(refusal(command), HasSubstr("wanted a word: found nothing")) << command;
+  }
+  EXPECT_THAT(refusal("train char-lm --sample 5 --sample-prompt '' --trace -"),
+              HasSubstr("--trace wants a file: found '-'"));
+}
+
 TEST(Refusals, NumbersOutsideTheRangeOfAnOption) {
   for (const char* option : {"--epochs=-1", "--epochs=x"}) {
     EXPECT_THAT(refusal(fmt::format("train lstm-layer {}", option)),

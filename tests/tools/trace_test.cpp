@@ -200,6 +200,16 @@ TEST(TraceCpu, IsWholeAfterAnErrorAndChangesNoLoss) {
   EXPECT_FALSE(spans["graphs run"].empty());
 }
 
+TEST(Trace, IsNotTheLogUnderAnyName) {
+  const TemporaryFolder folder;
+  add_text(folder);
+  folder.add("log", "of before\n");
+  const Ran ran = run_bash("ln -s log other; " + train("--trace other"), folder);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.err, "error: --trace and --log are the same file: 'log'\n");
+  EXPECT_EQ(read_file(folder.path() / "log"), "of before\n");
+}
+
 TEST(Trace, HasStepsAloneWhereTheTargetKnowsNoKernels) {
   const TemporaryFolder folder;
   add_text(folder);

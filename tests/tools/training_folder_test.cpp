@@ -58,6 +58,10 @@ TEST_F(TrainingFolder, ResumingGoesOnWithTheLog) {
 }
 
 TEST_F(TrainingFolder, ANewTrainingBeginsItsLogAnew) {
+  // A training that cannot begin takes nothing from the log of the one before.
+  folder_.add("log", "of before\n");
+  EXPECT_EQ(train("--data nowhere --log log").code, 2);
+  EXPECT_EQ(read_file(folder_.path() / "log"), "of before\n");
   EXPECT_EQ(train("--max-steps 2 --log log").code, 0);
   EXPECT_EQ(train("--max-steps 1 --log log").code, 0);
   EXPECT_THAT(steps("log"), ElementsAre(1));

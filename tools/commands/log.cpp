@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "tools/commands/commands.h"
 
@@ -44,11 +45,12 @@ void end_last_line(std::FILE* file) {
 
 Log::Log(const std::string& path, bool goes_on) : path_(path) {
   if (path.empty() || path == "-") return;
-  file_ = std::fopen(path.c_str(), goes_on ? "a+e" : "we");
+  file_ = std::fopen(path.c_str(), goes_on ? "a+e" : "ae");
   // What can be written and not read, as a pipe, has nothing to go on with.
   if (file_ == nullptr && goes_on) file_ = std::fopen(path.c_str(), "ae");
   if (file_ == nullptr) throw cannot_write_log(path);
   if (goes_on) end_last_line(file_);
+  begins_anew_ = !goes_on;
 }
 
 Log::~Log() {
@@ -66,6 +68,8 @@ void Log::write(const TrainEvent& event) {
   if (!event.text.empty()) line["text"] = event.text;
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  // What is no regular file has nothing to lose.
+  if (std::exchange(begins_anew_, false) && file_ != nullptr) (void)!ftruncate(fileno(file_), 0);
   if (path_ == "-") {
     write_stdout(text);
   } else if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() ||

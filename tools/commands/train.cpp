@@ -112,6 +112,12 @@ void check_companions(const TrainCommand& options) {
     throw usage_error("--sample-prompt wants --sample with a length");
   if (options.trace.empty() && options.session.traced_runs != SessionOptions{}.traced_runs)
     throw usage_error("--trace-runs wants --trace with a file");
+  if (options.trace == "-") throw usage_error("--trace wants a file: found '-'");
+  std::error_code missing;
+  if (!options.trace.empty() && options.log != "-" &&
+      (options.trace == options.log ||
+       std::filesystem::equivalent(options.trace, options.log, missing)))
+    throw usage_error("--trace and --log are the same file: '{}'", options.log);
   if (!options.checkpoint.empty()) return;
   if (options.resume) throw usage_error("--resume wants --checkpoint with the folder");
   if (options.train.save_every > 0)

@@ -50,4 +50,16 @@ CLI::Validator number_from_zero() {
   return {refusal, "FROM 0"};
 }
 
+void refuse_empty_words(CLI::App& app) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    return text.empty() ? "wanted a word: found nothing between the quotes" : "";
+  };
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_name().find("prompt") == std::string::npos &&
+        option->get_items_expected_max() > 0)
+      option->check(CLI::Validator(refusal, ""));
+  }
+  for (CLI::App* verb : app.get_subcommands({})) refuse_empty_words(*verb);
+}
+
 }  // namespace graphc::commands

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What numbers an option takes, refused with what was wanted and what was found.
+// What words and numbers an option takes, refused with what was wanted and what was found.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,5 +13,9 @@ CLI::Validator whole_number(uint64_t least);
 CLI::Validator seed_number();
 /// A number that is neither negative, nor infinite, nor a NaN.
 CLI::Validator number_from_zero();
+
+/// Makes an empty word for an option an error: mostly it is a variable of the shell that is not
+/// set, and a training would keep no checkpoint where one was asked for. Prompts may be empty.
+void refuse_empty_words(CLI::App& app);
 
 }  // namespace graphc::commands

@@ -109,6 +109,16 @@ TEST_F(Tables, TinyNumbersAreZeroAndHugeOnesAreRefused) {
             ":2: column 'x' has 1e400: wanted a finite number within f32");
 }
 
+TEST_F(Tables, ColumnsThatF32DoesNotTellApartAreRefused) {
+  EXPECT_EQ(message("t\n16777216000\n16777216001\n16777216002\n", {"t"}),
+            ": column 't': f32 rounds its numbers by up to 2, and their standard deviation is "
+            "0.816: wanted them without an offset as large as 1.68e+10");
+  // Far from 0, and yet far apart; or all the same.
+  EXPECT_EQ(read("t\n16777216001\n17777216001\n", {"t"}).rows(), 2);
+  EXPECT_EQ(read("t\n16777216001\n16777216001\n", {"t"}).rows(), 2);
+  EXPECT_EQ(read("t\n0.1\n0.2\n", {"t"}).rows(), 2);
+}
+
 TEST_F(Tables, ErrorsHaveFileLineAndColumn) {
   EXPECT_EQ(message("x,y\n1,2\n3,\n", {"y"}), ":3: column 'y' is empty: wanted a number");
   EXPECT_EQ(message("x,y\n1,2\n3,4 C\n", {"2"}), ":3: column '2' has '4 C': wanted a number");
@@ -142,7 +152,7 @@ TEST_F(Tables, AreReadFromArraysToo) {
               HasSubstr("there is no column 'price': it has 1, 2"));
   write_npy(path, doubles({1, 1e300}, {2}));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { read_table(path, {"1"}); }),
-              HasSubstr("row 2 of column 1 is 1e+300: wanted a number in f32's range"));
+              HasSubstr("row 2 of column 1 is 1e+300: wanted a finite number within f32"));
   write_npy(path, Literal::of(3.0f));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { read_table(path, {"1"}); }),
               HasSubstr("an array f32[]: wanted numbers [rows] or [rows, columns]"));
