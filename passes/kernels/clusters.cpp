@@ -8,6 +8,7 @@
 #include "ir/scalar.h"
 #include "passes/kernels/cluster_order.h"
 #include "passes/kernels/cluster_spaces.h"
+#include "passes/kernels/epilogues.h"
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/row_model.h"
 
@@ -27,8 +28,13 @@ bool has_no_elements(const Node& node) {
 
 class Clustering {
  public:
-  Clustering(const Graph& graph, bool fuse)
-      : graph_(graph), fuse_(fuse), live_(live_nodes(graph)), order_(graph) {
+  /// Of nodes in `apart`, by id, none joins a product.
+  Clustering(const Graph& graph, bool fuse, std::vector<bool> apart = {})
+      : graph_(graph),
+        fuse_(fuse),
+        apart_(std::move(apart)),
+        live_(live_nodes(graph)),
+        order_(graph) {
     index_.assign(graph.nodes().size(), -1);
     users_.resize(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
@@ -115,6 +121,7 @@ class Clustering {
   bool agrees(const Node& node, const Cluster& cluster) const {
     if (cluster.closed || has_no_elements(node)) return false;
     if (cluster.product && (is_row_reduction(node) || reads_matrix(node, cluster))) return false;
+    if (cluster.product && !apart_.empty() && apart_[size_t(node.id)]) return false;
     const Shape& domain = domain_of(node);
     if (domain.rank() == 0) return cluster.lead.rank() == 0 && cluster.columns.unit == 0;
     return rows_of(domain) == cluster.lead && joined(cluster.columns, columns_of(node)).has_value();
@@ -197,7 +204,7 @@ class Clustering {
 
   const Graph& graph_;
   const bool fuse_;
-  const std::vector<bool> live_;
+  const std::vector<bool> apart_, live_;
   std::vector<std::vector<const Node*>> users_;
   ClusterOrder order_;
   ClusterSpaces spaces_;
@@ -217,6 +224,12 @@ int64_t emitted_instructions(const Node& node) {
   return instructions;
 }
 
-Clusters find_clusters(const Graph& graph, bool fuse) { return Clustering(graph, fuse).run(); }
+Clusters find_clusters(const Graph& graph, bool fuse) {
+  Clusters clusters = Clustering(graph, fuse).run();
+  if (!fuse) return clusters;
+  std::vector<bool> apart = better_with_readers(graph, clusters);
+  if (std::ranges::find(apart, true) == apart.end()) return clusters;
+  return Clustering(graph, fuse, std::move(apart)).run();
+}
 
 }  // namespace graphc

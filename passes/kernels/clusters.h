@@ -33,7 +33,8 @@ int64_t emitted_instructions(const Node& node);
 
 /// The clusters of the graph's live nodes, greedily: a node joins the clusters that make its
 /// operands if rows and columns agree, no path would leave the cluster and come back, and the
-/// kernel stays below kMostInstructions. With
+/// kernel stays below kMostInstructions; what follows a product stays out of its kernel where its
+/// readers rather make it (passes/kernels/epilogues.h). With
 /// `fuse` false every node is alone. Returns for each node id the index of its cluster, or -1 for
 /// leaves, views outside clusters and scans.
 struct Clusters {

@@ -65,9 +65,13 @@ void expect_whole(const GraphPtr& graph, std::string_view reason) {
 TEST(Chunk, KeepsNoLogitsOfAHead) { expect_chunks(head(), 5, "in chunks of 5 of 15 rows"); }
 
 TEST(Chunk, DoesARemainderBehindTheLoop) {
-  expect_chunks(head(), 4, "in chunks of 4 of 15 rows");
+  expect_chunks(head(), 2, "in chunks of 2 of 15 rows");
   expect_chunks(head(), 7, "in chunks of 5 of 15 rows");
   expect_chunks(head(), 8, "in chunks of 8 of 15 rows");
+}
+
+TEST(Chunk, TakesFewerRowsWhereThenNoneAreLeft) {
+  expect_chunks(head(), 4, "in chunks of 3 of 15 rows");
 }
 
 TEST(Chunk, TakesWeightsAndMasksOfRows) {

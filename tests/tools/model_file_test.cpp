@@ -140,5 +140,28 @@ TEST(ProfileCpu, HasALineForEachKernelWithItsShareAndTheUsersLine) {
   EXPECT_THAT(none.err, HasSubstr("does not say what its kernels take"));
 }
 
+/// Bytes planned for a step of W3, its states included, beside those that no plan can do without:
+/// parameters, gradients until the update, moments, and of each word what the layer reads, its
+/// gates and both its states.
+TEST(SummaryCpu, AStepOfWikitext2KeepsLittleMoreThanItMust) {
+  const TemporaryFolder folder;
+  const Ran ran = run_bash(
+      "graphc summary wikitext2-lm --threads 2 | sed -n 's/.*parameters, //p; s/.* beside them, "
+      "//p; s/^@train.* a whole loop; //p' | grep -o '^[0-9.]* MB'",
+      folder);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  double parameters = 0, others = 0, arena = 0;
+  ASSERT_EQ(std::sscanf(ran.out.c_str(), "%lf MB\n%lf MB\n%lf MB", &parameters, &others, &arena), 3)
+      << ran.out;
+  const double words = 128 * 128, hidden = 1024, vocabulary = 33279;
+  EXPECT_NEAR(parameters,
+              4e-6 * (2 * vocabulary * hidden + vocabulary + 8 * hidden * hidden + 4 * hidden),
+              0.1);
+  // Of the embedding the rows of the words of a step have a gradient.
+  const double gradients = parameters + 4e-6 * (words - vocabulary) * hidden;
+  EXPECT_LE(parameters + others + arena,
+            1.15 * (parameters + gradients + 2 * parameters + 4e-6 * words * 7 * hidden));
+}
+
 }  // namespace
 }  // namespace graphc::testing

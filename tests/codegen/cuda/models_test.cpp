@@ -84,6 +84,7 @@ std::vector<Small> small_models() {
        {"corpus=nietzsche", "hidden=4", "steps=2", "batch=3", "vocabulary=7", "unroll=true"}},
       {"rnn-variants", {"task=returnn", "hidden=3", "layers=1", "steps=3", "batch=2"}},
       {"rnn-variants", {"task=classification", "hidden=3", "layers=1", "steps=3", "batch=2"}},
+      {"forecast", {"columns=a,b", "hidden=3", "steps=3", "batch=2"}},
   };
   for (const CellRecord& cell : all_cells())
     all.push_back(

@@ -56,6 +56,20 @@ const Decision kDecisions[] = {
      "gemm: matmul split tanh sin concat"},
     {"clusters that a node reads become one",
      "(%x: f32[3,4], %y: f32[3,4]) { return mul(sin(%x), cos(%y)) }", "map: sin cos mul"},
+    // --- what follows a product, and is with its readers: the product alone is stored
+    {"what two sums and an update are made of",
+     "(%x: f32[3,4], %u: f32[4,5], %m: f32[3,5], %v: f32[3,5]) { %g = matmul(%x, %u) "
+     "%s = square(%g) return add(mul(0.9, %m), mul(0.1, %g)), add(mul(0.8, %v), mul(0.2, %s)), "
+     "sum(%s) {axes = [1], keep = true} }",
+     "gemm: matmul; map: constant mul constant mul add; "
+     "map: square constant mul constant mul add sum"},
+    {"a value made for one reader stays behind the product",
+     "(%x: f32[3,4], %u: f32[4,5], %b: f32[5], %v: f32[2,5]) { "
+     "return matmul(tanh(add(matmul(%x, %u), %b)), %v) {transpose_b = true} }",
+     "gemm: matmul add tanh; gemm: matmul"},
+    {"results that are stored anyway stay behind the product",
+     "(%x: f32[3,4], %u: f32[4,5]) { %g = matmul(%x, %u) return sin(%g), cos(%g) }",
+     "gemm: matmul sin cos"},
     // --- what does not
     {"rows that differ", "(%x: f32[3,4], %y: f32[5,4]) { return sin(%x), sin(%y) }",
      "map: sin; map: sin"},
