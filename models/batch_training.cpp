@@ -11,11 +11,21 @@
 namespace graphc {
 namespace {
 
+struct EpochSize {
+  int64_t batches = 0, elements = 0;
+};
+
+EpochSize size_of(const Batches& batches) {
+  const std::vector<int64_t>& elements = batches.elements;
+  return {batches.count(), std::accumulate(elements.begin(), elements.end(), int64_t{0})};
+}
+
 /// A batch, read ahead.
 struct ReadBatch {
   std::vector<Tensor> inputs;
   int64_t elements = 0;
-  int64_t batches = 0, all_elements = 0;  ///< of its epoch
+  int64_t epoch = 0;
+  EpochSize of_epoch;
 };
 
 /// The batches of all epochs from a position on, one by one.
@@ -28,15 +38,14 @@ class BatchReader {
     while (epoch_ < epochs_) {
       if (!batches_) {
         batches_ = task_.epoch(epoch_);
-        const std::vector<int64_t>& elements = batches_->elements;
-        all_elements_ = std::accumulate(elements.begin(), elements.end(), int64_t{0});
+        size_ = size_of(*batches_);
       }
       if (index_ < batches_->count()) {
         const int64_t index = index_++;
         return ReadBatch{.inputs = batches_->inputs(index),
                          .elements = batches_->elements[size_t(index)],
-                         .batches = batches_->count(),
-                         .all_elements = all_elements_};
+                         .epoch = epoch_,
+                         .of_epoch = size_};
       }
       batches_.reset();
       ++epoch_;
@@ -47,8 +56,9 @@ class BatchReader {
 
  private:
   const BatchTask& task_;
-  int64_t epochs_, epoch_, index_, all_elements_ = 0;
+  int64_t epochs_, epoch_, index_;
   std::optional<Batches> batches_;
+  EpochSize size_;
 };
 
 /// Compiles the graph for inputs of these types, where it has not been.
@@ -80,9 +90,12 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
   bool ended_epoch = false;
   while (training.goes_on()) {
     const int64_t epoch = training.position().epoch;
-    const int64_t elements = reader.front()->all_elements;
-    compile_for(session, reader.front()->inputs);
-    training.begin_epoch(reader.front()->batches);
+    const ReadBatch* first = reader.front();
+    // All steps may be done already, and the evaluation behind them was not.
+    const bool is_read = first != nullptr && first->epoch == epoch;
+    const EpochSize size = is_read ? first->of_epoch : size_of(task.epoch(epoch));
+    if (is_read) compile_for(session, first->inputs);
+    training.begin_epoch(size.batches);
     while (training.in_epoch()) {
       const auto [batch, made] = reader.next();
       const Outputs results = training.checked([&] { return session.run("train", batch.inputs); });
@@ -94,9 +107,10 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     }
     // An epoch cut short has no mean: it would compare with nothing.
     if (!training.epoch_is_done()) break;
-    const double loss = training.position().total / double(elements);
+    const double loss = training.position().total / double(size.elements);
     ended_epoch = true;
-    const std::vector<Metric> validation = task.validate ? task.validate() : std::vector<Metric>{};
+    const std::vector<Metric> validation =
+        task.validate ? training.evaluated(task.validate) : std::vector<Metric>{};
     for (const Metric& metric : validation) {
       if (metric.name == "valid_loss") training.validated(metric.value);
     }
@@ -104,7 +118,7 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
                        [&] { return task.sample ? task.sample(epoch) : std::string(); });
   }
   const bool tests = task.test && ended_epoch && training.is_done();
-  training.end(tests ? task.test() : std::vector<Metric>{});
+  training.end(tests ? training.evaluated(task.test) : std::vector<Metric>{});
 }
 
 std::vector<Metric> mean_results(Session& session, const std::string& graph, const Batches& batches,

@@ -175,7 +175,8 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
     // An epoch cut short has no perplexities: they would compare with nothing.
     if (!training.epoch_is_done()) break;
     const double mean = training.position().total / double(train.count());
-    const double validation = mean_nats(session, "forward", valid);
+    const double validation =
+        training.evaluated([&] { return mean_nats(session, "forward", valid); });
     training.validated(validation);
     ended_epoch = true;
     training.end_epoch({{"train_perplexity", std::exp(mean)}},
@@ -184,7 +185,9 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
   }
   std::vector<Metric> test;
   if (held_back && ended_epoch && training.is_done())
-    test = {{"test_perplexity", std::exp(mean_nats(session, test_graph(), *held_back))}};
+    test = {{"test_perplexity", std::exp(training.evaluated([&] {
+               return mean_nats(session, test_graph(), *held_back);
+             }))}};
   training.end(test);
 }
 

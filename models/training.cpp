@@ -60,8 +60,8 @@ void Training::step(const TrainStep& step) {
   waited_.began = steady_seconds();
 }
 
-void Training::failed(Error& error) {
-  error.note(fmt::format("in step {} of epoch {}: training stops", at_.step + 1, at_.epoch + 1));
+void Training::failed(Error& error, const std::string& when) {
+  error.note(when + ": training stops");
   if (at_.step > options_.from.step) save();
 }
 

@@ -60,12 +60,14 @@ class Training {
   template <typename Run>
   auto checked(Run run) {
     waited_.ended = steady_seconds();
-    try {
-      return run();
-    } catch (Error& error) {
-      if (error.kind() == ErrorKind::check) failed(error);
-      throw;
-    }
+    return noted(
+        run, [&] { return fmt::format("in step {} of epoch {}", at_.step + 1, at_.epoch + 1); });
+  }
+  /// The same of an evaluation after an epoch's last step, or after the last epoch.
+  template <typename Run>
+  auto evaluated(Run run) {
+    const int64_t done = at_.epoch + (at_.window > 0 ? 1 : 0);
+    return noted(run, [&] { return fmt::format("in the evaluation after epoch {}", done); });
   }
   /// After a step. Throws ErrorKind::check when its loss is not finite.
   void step(const TrainStep& step);
@@ -81,7 +83,16 @@ class Training {
   void end(std::vector<Metric> test);
 
  private:
-  void failed(Error& error);
+  template <typename Run, typename When>
+  auto noted(const Run& run, const When& when) {
+    try {
+      return run();
+    } catch (Error& error) {
+      if (error.kind() == ErrorKind::check) failed(error, when());
+      throw;
+    }
+  }
+  void failed(Error& error, const std::string& when);
   bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
   void save();

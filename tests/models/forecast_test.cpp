@@ -101,6 +101,39 @@ TEST(ForecastCpu, GoesOnInTheMiddleOfAnEpochWithTheSameBits) {
     EXPECT_TRUE(parts.session.state(param.name()) == whole.session.state(param.name()));
 }
 
+/// Of a row that only validation sees.
+TEST(ForecastCpu, AnEvaluationThatIsNotFiniteSaysAfterWhichEpoch) {
+  const TemporaryFolder folder;
+  std::string text = waves(100);
+  const size_t at = text.find("day 85,") + 7;
+  text.replace(at, text.find(',', at) - at, "3e38");
+  write_file_atomically(folder.path() / "t.csv", text);
+  SessionOptions checks{.target = "cpu", .check_finite = true};
+  checks.announce = [](const std::string&) {};
+  Forecaster one(folder.path() / "t.csv");
+  Session session(one.program->model(), checks);
+  one.options.epochs = 3;
+  try {
+    one.program->train(session, one.options);
+    ADD_FAILURE() << "wanted an error, found none";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::check);
+    EXPECT_THAT(error.what(), HasSubstr("in the evaluation after epoch 1: training stops"));
+  }
+  // What was learned is kept: the epoch's last step is done.
+  EXPECT_EQ(one.last.epoch, 0);
+  EXPECT_EQ(one.last.step, int64_t(one.losses.size()));
+  // With other data behind the rows that are trained on it goes on: also from the last epoch.
+  write_file_atomically(folder.path() / "t.csv", waves(100));
+  const size_t steps = one.losses.size();
+  one.options.from = one.last;
+  one.options.epochs = 1;
+  one.program->train(session, one.options);
+  EXPECT_EQ(one.losses.size(), steps);
+  EXPECT_EQ(one.last.epoch, 1);
+  EXPECT_TRUE(std::isfinite(one.metrics["valid_loss"]));
+}
+
 TEST(Forecast, ErrorsSayWhatIsWanted) {
   const auto message = [](const std::vector<std::string>& parameters) {
     return error_of(ErrorKind::usage, [&] { make_program("forecast", parameters); });
