@@ -51,18 +51,21 @@ class Forecast : public Program {
     });
     model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
     model_.graph("predict", [this](Inputs& in) {
-      return standardised_forecast(in) * at(deviation_, inputs()) + at(mean_, inputs());
+      const Value forecast = standardised_forecast(in);
+      return Results{{"forecast", forecast * at(deviation_, inputs()) + at(mean_, inputs())}};
     });
   }
 
   Model& model() override { return model_; }
 
-  Extents extents(std::string_view) const override {
-    return {{"steps", steps_}, {"batch", batch_}};
+  /// One window is forecast at a time.
+  Extents extents(std::string_view graph) const override {
+    return {{"steps", steps_}, {"batch", graph == "predict" ? 1 : batch_}};
   }
 
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override {
-    std::vector<Tensor> drawn{random_uniform({steps_, batch_, inputs()}, 2 * seed)};
+    const int64_t batch = extents(graph).at("batch");
+    std::vector<Tensor> drawn{random_uniform({steps_, batch, inputs()}, 2 * seed)};
     if (graph != "predict") drawn.push_back(random_uniform({batch_, 1}, 2 * seed + 1));
     return drawn;
   }

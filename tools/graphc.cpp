@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
   commands::add_documents(app, action);
   commands::add_dump(app, action);
   commands::add_eval(app, action);
+  commands::add_export(app, action);
   commands::add_generate(app, action);
   commands::add_inspect(app, action);
   commands::add_lists(app, action);

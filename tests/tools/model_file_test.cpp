@@ -140,6 +140,52 @@ TEST(ProfileCpu, HasALineForEachKernelWithItsShareAndTheUsersLine) {
   EXPECT_THAT(none.err, HasSubstr("does not say what its kernels take"));
 }
 
+TEST(ExportCpu, WritesWhatWasTrainedAsAFileToRun) {
+  const TemporaryFolder folder;
+  std::string rows = "x\n";
+  for (int row = 0; row < 60; ++row) rows += row % 2 == 0 ? "100\n" : "300\n";
+  folder.add("t.csv", rows);
+  Ran ran = run_bash(
+      "graphc train forecast steps=4 hidden=4 batch=8 learning-rate=0.05 --data t.csv --epochs 8 "
+      "--checkpoint c 2> messages && graphc export c m.graphc && graphc inspect m.graphc > shown && "
+      "graphc run m.graphc --input x=100",
+      folder);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, ContainsRegex("^%forecast: f32\\[1,1\\] = \\[\\[-?[0-9.]+\\]\\]\n$"));
+  // Of windows that end with 300 the next number is 100, of the others 300.
+  const float windows[] = {100, 300, 300, 100, 100, 300, 300, 100};
+  folder.add("x.npy", npy_bytes(Literal(std::span<const float>(windows), Shape{4, 2, 1})));
+  ran = run_bash("graphc export c two.graphc --graph predict --extent batch=2 && "
+                 "graphc run two.graphc --input x=@x.npy --output forecast=y.npy",
+                 folder);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Literal found = read_npy(folder.path() / "y.npy");
+  EXPECT_NEAR(found.element(0), 100, 20);
+  EXPECT_NEAR(found.element(1), 300, 20);
+}
+
+TEST(Export, ErrorsSayWhatIsWanted) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_bash("graphc train lstm-layer hidden=2 steps=2 batch=2 --target=reference "
+                     "--max-steps 1 --checkpoint c",
+                     folder)
+                .code,
+            0);
+  const auto error = [&](const std::string& arguments, int code) {
+    const Ran ran = run_bash("graphc export " + arguments, folder);
+    EXPECT_EQ(ran.code, code) << arguments;
+    EXPECT_EQ(std::ranges::count(ran.err, '\n'), 1) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "m.graphc"));
+    return ran.err;
+  };
+  EXPECT_EQ(error("c m.txt", 2), "error: 'm.txt': wanted a name that ends in .graphc\n");
+  EXPECT_THAT(error("c m.graphc --graph predict", 2), HasSubstr("there is no graph 'predict'"));
+  EXPECT_THAT(error("c m.graphc --extent batsh=3", 2), HasSubstr("did you mean 'batch'?"));
+  EXPECT_THAT(error("c m.graphc --extent batch=1x", 2), HasSubstr("found '1x'"));
+  EXPECT_THAT(error("nowhere m.graphc", 3), HasSubstr("No such file"));
+  EXPECT_THAT(error("c nowhere/m.graphc", 5), HasSubstr("cannot write 'nowhere/m.graphc'"));
+}
+
 /// Bytes planned for a step of W3, its states included, beside those that no plan can do without:
 /// parameters, gradients until the update, moments, and of each word what the layer reads, its
 /// gates and both its states.

@@ -22,6 +22,7 @@ void add_check(CLI::App& app, Action& action);
 void add_documents(CLI::App& app, Action& action);
 void add_dump(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
+void add_export(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_lists(CLI::App& app, Action& action);

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// graphc export: a trained model as a file that `graphc run` takes.
+#include <CLI/CLI.hpp>
+#include <charconv>
+
+#include "frontend/model_file.h"
+#include "ir/spelling.h"
+#include "tools/commands/checkpoints.h"
+#include "tools/commands/commands.h"
+
+namespace graphc::commands {
+namespace {
+
+constexpr std::string_view kModelFile = ".graphc";
+
+struct ExportCommand {
+  std::string checkpoint, file, graph;
+  std::vector<std::string> extents;
+};
+
+/// The graph that is asked for; else what predicts, or measures.
+std::string chosen_graph(const ExportCommand& options, Model& model) {
+  const std::vector<std::string> names = model.graphs();
+  if (!options.graph.empty()) {
+    check_graph_name(options.graph, names);
+    return options.graph;
+  }
+  return std::ranges::find(names, "predict") != names.end() ? "predict" : "forward";
+}
+
+/// The model's own extents, and those that are given in their place.
+Extents extents_of(const ExportCommand& options, const Program& program, const std::string& graph) {
+  Extents extents = program.extents(graph);
+  std::vector<std::string> names;
+  for (const auto& [name, extent] : extents) names.push_back(name);
+  for (const std::string& text : options.extents) {
+    const auto [name, value] = assignment(text, "--extent");
+    const auto found = extents.find(name);
+    if (found == extents.end()) {
+      const std::string near = did_you_mean(name, names);
+      throw usage_error("--extent: graph '{}' has no extent '{}'{}", graph, name,
+                        near.empty() ? fmt::format(": it has {}", fmt::join(names, ", ")) : near);
+    }
+    const char* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, found->second);
+    if (error != std::errc() || rest != end || found->second < 1 || found->second > kMostOfExtent)
+      throw usage_error("--extent {}: wanted a whole number from 1 to {}: found '{}'", name,
+                        kMostOfExtent, value);
+  }
+  return extents;
+}
+
+int export_model(const ExportCommand& options) {
+  if (!options.file.ends_with(kModelFile))
+    throw usage_error("'{}': wanted a name that ends in {}", options.file, kModelFile);
+  const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
+  warn_of_damage(checkpoint);
+  const auto program = program_of(checkpoint, /*parameters_only=*/true);
+  const std::string graph = chosen_graph(options, program->model());
+  const Extents extents = extents_of(options, *program, graph);
+  Session session(program->model(), {.target = "reference", .seed = checkpoint.seed});
+  restore(checkpoint, *program, session, /*parameters_only=*/true);
+  save(session, {graph}, extents, options.file);
+  return 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("export", "Write a trained model as one file to run");
+  auto options = std::make_shared<ExportCommand>();
+  verb->add_option("CHECKPOINT", options->checkpoint,
+                   "what `graphc train --checkpoint` wrote: the folder or a file")
+      ->required();
+  verb->add_option("FILE", options->file,
+                   "where to write a graph with its parameters: NAME.graphc, for `graphc run`")
+      ->required();
+  verb->add_option("--graph", options->graph, "which graph; predict, or else forward, if absent");
+  verb->add_option("--extent", options->extents,
+                   "another extent than the model's: batch=1 (it is fixed in the file)");
+  verb->footer("graphc export checkpoint model.graphc");
+  verb->callback([=, &action] { action = [=] { return export_model(*options); }; });
+}
+
+}  // namespace graphc::commands
