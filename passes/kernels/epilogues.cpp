@@ -46,13 +46,17 @@ class Epilogues {
            });
   }
 
-  /// Whether all who read the stored value could make it themselves from what it is made of.
+  /// Whether those who read the stored value are in one kernel, which could make it itself from
+  /// what it is made of.
   bool readers_could_make(const Node& node) const {
     if (is_root_[size_t(node.id)] || !is_elementwise(node.op)) return false;
+    int readers = -1;
     return std::ranges::all_of(users_[size_t(node.id)], [&](const Node* user) {
       const int cluster = cluster_of(*user);
       if (cluster == cluster_of(node)) return true;
       if (cluster < 0 || clusters_.list[size_t(cluster)].product) return false;
+      if (readers >= 0 && readers != cluster) return false;
+      readers = cluster;
       return (is_elementwise(user->op) || is_row_reduction(*user)) &&
              domain_of(*user) == node.types[0].shape;
     });

@@ -147,7 +147,8 @@ TEST(ExportCpu, WritesWhatWasTrainedAsAFileToRun) {
   folder.add("t.csv", rows);
   Ran ran = run_bash(
       "graphc train forecast steps=4 hidden=4 batch=8 learning-rate=0.05 --data t.csv --epochs 8 "
-      "--checkpoint c 2> messages && graphc export c m.graphc && graphc inspect m.graphc > shown && "
+      "--checkpoint c 2> messages && graphc export c m.graphc && graphc inspect m.graphc > shown "
+      "&& "
       "graphc run m.graphc --input x=100",
       folder);
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -155,9 +156,10 @@ TEST(ExportCpu, WritesWhatWasTrainedAsAFileToRun) {
   // Of windows that end with 300 the next number is 100, of the others 300.
   const float windows[] = {100, 300, 300, 100, 100, 300, 300, 100};
   folder.add("x.npy", npy_bytes(Literal(std::span<const float>(windows), Shape{4, 2, 1})));
-  ran = run_bash("graphc export c two.graphc --graph predict --extent batch=2 && "
-                 "graphc run two.graphc --input x=@x.npy --output forecast=y.npy",
-                 folder);
+  ran = run_bash(
+      "graphc export c two.graphc --graph predict --extent batch=2 && "
+      "graphc run two.graphc --input x=@x.npy --output forecast=y.npy",
+      folder);
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Literal found = read_npy(folder.path() / "y.npy");
   EXPECT_NEAR(found.element(0), 100, 20);

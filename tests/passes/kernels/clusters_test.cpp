@@ -67,6 +67,13 @@ const Decision kDecisions[] = {
      "(%x: f32[3,4], %u: f32[4,5], %b: f32[5], %v: f32[2,5]) { "
      "return matmul(tanh(add(matmul(%x, %u), %b)), %v) {transpose_b = true} }",
      "gemm: matmul add tanh; gemm: matmul"},
+    {"values with readers in several kernels stay behind the product",
+     "(%x: f32[3,4], %u: f32[4,5], %w: f32[3,5]) { %g = matmul(%x, %u) %a = sin(%g) %b = cos(%g) "
+     "%z = sum(%w) {axes = [1], keep = true} %r = mul(add(%a, %z), add(%b, %z)) "
+     "%t = transpose(exp(transpose(%r) {permutation = [1,0]})) {permutation = [1,0]} "
+     "return add(%a, mul(%b, %t)) }",
+     "gemm: matmul sin cos; map: sum add add mul; [transpose]; map: exp; [transpose]; map: mul "
+     "add"},
     {"results that are stored anyway stay behind the product",
      "(%x: f32[3,4], %u: f32[4,5]) { %g = matmul(%x, %u) return sin(%g), cos(%g) }",
      "gemm: matmul sin cos"},
