@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "models/training.h"
+#include "models/program.h"
 #include "runtime/clock.h"
 
 namespace graphc {
