@@ -155,9 +155,10 @@ def measure(root, options, names, kept):
     for task in tasks(options):
         if task.name not in names:
             continue
-        if task.corpus and not (options.data / task.corpus).is_dir():
-            print(f"tools/results: {task.name}: left out: no folder {options.data / task.corpus}",
-                  file=sys.stderr)
+        if task.corpus and not (options.has_data and (options.data / task.corpus).is_dir()):
+            why = (f"no folder {options.data / task.corpus}" if options.has_data else
+                   f"wanted the folder of '{task.corpus}' with --data or GRAPHC_DATA")
+            print(f"tools/results: {task.name}: left out: {why}", file=sys.stderr)
             continue
         begun = time.monotonic()
         try:

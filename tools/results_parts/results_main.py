@@ -38,7 +38,8 @@ def parsed(root, arguments):
     parser.add_argument("--programs", default=str(root / "build/release/bin"), metavar="DIR",
                         help="where graphc and graphc-bench are; build/release/bin")
     options = parser.parse_args(arguments)
-    options.data = pathlib.Path(options.data or "no-data").resolve()
+    options.has_data = bool(options.data)
+    options.data = pathlib.Path(options.data).resolve()
     options.programs = pathlib.Path(options.programs).resolve()
     options.sizes = "smoke" if options.smoke else "quick" if options.quick else "full"
     return options
