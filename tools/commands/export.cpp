@@ -5,6 +5,7 @@
 
 #include "frontend/model_file.h"
 #include "ir/spelling.h"
+#include "models/parameters.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 
