@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// char-lstm on text: Nietzsche, or WikiText-2's characters. What it learns is in
+// char_lstm_text.cpp, how it writes in char_lstm_samples.cpp.
+#pragma once
+
+#include "models/char_lstm_network.h"
+#include "models/data/character_windows.h"
+#include "models/data/characters.h"
+#include "models/parameters.h"
+#include "models/program.h"
+
+namespace graphc {
+
+class CharLstmOfText : public Program {
+ public:
+  explicit CharLstmOfText(const Parameters& parameters);
+
+  Model& model() override { return model_; }
+  Extents extents(std::string_view graph) const override;
+  std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override;
+  /// Looking characters up counts nothing.
+  Work work() const override;
+  void train(Session& session, const TrainOptions& options) const override;
+  std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override;
+  void generate(Session& session, const GenerateOptions& options) const override;
+
+ private:
+  /// The loss, and the share of characters that are the likeliest.
+  Results evaluation(Inputs& in) const;
+  /// The character behind a window, of which the first `length` are there: training has seen
+  /// windows that begin with a state of zeros, so nothing is carried from one to the next.
+  Value drawn(Inputs& in) const;
+
+  bool has_splits() const { return corpus_ == "wikitext-2"; }
+  /// A part of the corpus, as it is trained on.
+  std::string text_of(const std::optional<std::filesystem::path>& data,
+                      std::string_view part) const;
+  /// Throws ErrorKind::input unless the model has a class for each.
+  Characters characters_of(std::string_view alphabet) const;
+  /// Text at each temperature, as the script draws it: without a prompt it goes on from a window of
+  /// the text, another one after each epoch.
+  std::string samples_of(Session& session, const TrainOptions& options, const Notes& notes,
+                         const CharacterWindows& windows, int64_t epoch) const;
+
+  std::string corpus_;
+  int64_t steps_, batch_;
+  double rate_;
+  Model model_;
+  CharLstmNetwork network_;
+};
+
+}  // namespace graphc
