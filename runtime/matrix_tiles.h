@@ -22,6 +22,9 @@ inline constexpr int kTileRowBytes = 64;  ///< of a row of one
 enum class MatrixTiles : uint8_t {
   none,
   hardware,  ///< AMX with bf16, of which the operating system lets this process have the registers
+  /// No registers of tiles but the dot product of AVX-512 BF16, on vectors of a tile's pairs of
+  /// terms: each pair of terms is added to the sum by itself.
+  dot_products,
   software,  ///< functions of this file in place of instructions: any processor, slowly, for tests
 };
 

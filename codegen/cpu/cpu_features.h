@@ -35,10 +35,13 @@ std::vector<std::string_view> cpu_names();
 
 /// What stands behind a name for matrix tiles in software: "x86-64-v3+tiles".
 inline constexpr std::string_view kSoftwareTiles = "+tiles";
+/// What stands behind a name for matrix tiles by dot products: "x86-64-v4+bf16", and "native+bf16"
+/// where the processor would rather do otherwise.
+inline constexpr std::string_view kDotProducts = "+bf16";
 
-/// The CPU called `name`, with matrix tiles in software where kSoftwareTiles stands behind it.
-/// Throws ErrorKind::usage if there is none, or if `host` lacks an instruction set that it needs;
-/// the message names what is missing.
+/// The CPU called `name`, with matrix tiles in software or by dot products where kSoftwareTiles or
+/// kDotProducts stands behind it. Throws ErrorKind::usage if there is none, or if `host` lacks an
+/// instruction set that it needs; the message names what is missing.
 CpuFeatures cpu_named(std::string_view name, const CpuFeatures& host = host_cpu());
 
 /// The CPUs of cpu_names() that `host` can run: what tests go through.

@@ -343,11 +343,14 @@ class NestEmitter : private LoopEmitter {
         loop(number(0), of.count, 2 * kTileRows, "rows", [&](I64 m) {
           Value* row = b_.CreateAdd(of.row, m);
           Value* to = at(at(of.sums, b_.CreateMul(m, of.sums_row)), offset + tile * kTileRowBytes);
+          Value* rows = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number(2 * kTileRows),
+                                                 b_.CreateSub(of.count, m));
           const auto product = [&](int row_tiles) {
-            emit_tile_product(products_[p], {row_tiles, std::min(2, tiles - tile), tiles}, row,
-                              of.column, tile, to, of.sums_row);
+            emit_tile_product(products_[p], {row_tiles, std::min(2, tiles - tile), tiles},
+                              {row, rows}, of.column, tile, to, of.sums_row);
           };
-          Value* has_two = b_.CreateICmpSGT(b_.CreateSub(of.count, m), number(kTileRows));
+          if (kernel_.cpu().matrix_tiles == MatrixTiles::dot_products) return product(2);
+          Value* has_two = b_.CreateICmpSGT(rows, number(kTileRows));
           when(has_two, [&] { product(2); });
           when(b_.CreateNot(has_two), [&] { product(1); });
         });
@@ -356,13 +359,18 @@ class NestEmitter : private LoopEmitter {
     }
   }
 
-  void emit_tile_product(const ProductValues& product, const TileProductLoop& loop, I64 row,
-                         I64 column, int tile, Value* sums, I64 tile_row) {
-    Value* left = at(product.a, b_.CreateMul(row, product.a_row));
+  /// Rows from the first, so many of them.
+  struct Rows {
+    I64 first, count;
+  };
+
+  void emit_tile_product(const ProductValues& product, const TileProductLoop& loop,
+                         const Rows& rows, I64 column, int tile, Value* sums, I64 sums_row) {
+    Value* left = at(product.a, b_.CreateMul(rows.first, product.a_row));
     Value* left_tile = b_.CreateMul(product.a_row, number(kTileRows));
     Value* panel = at(panel_of(product, column), int64_t(tile) * kTileBytes);
     b_.CreateCall(define_tile_product(kernel_, loop),
-                  {left, left_tile, panel, product.k, sums, tile_row, first_});
+                  {left, left_tile, panel, product.k, sums, sums_row, first_, rows.count});
   }
 
   llvm::IRBuilder<> builder_;

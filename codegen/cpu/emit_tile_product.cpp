@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "codegen/cpu/emit_dot_product.h"
 #include "ir/error.h"
 #include "runtime/matrix_tiles.h"
 
@@ -183,9 +184,14 @@ llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& l
              *number = llvm::Type::getInt64Ty(context);
   auto* type = llvm::FunctionType::get(
       llvm::Type::getVoidTy(context),
-      {pointer, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context)}, false);
+      {pointer, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context), number},
+      false);
   llvm::Function* function = kernel.define(name, type, false);
-  TileProductEmitter(kernel, loop, function).emit();
+  if (kernel.cpu().matrix_tiles == MatrixTiles::dot_products) {
+    emit_dot_products(kernel, loop, function);
+  } else {
+    TileProductEmitter(kernel, loop, function).emit();
+  }
   return function;
 }
 

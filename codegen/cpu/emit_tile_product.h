@@ -17,11 +17,12 @@ struct TileProductLoop {
 
 /// A function of its own for each loop:
 ///
-///   void (ptr a, i64 a_tile, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first)
+///   void (ptr a, i64 a_tile, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first, i64 rows)
 ///
 /// The left tiles lie at a + (tile of rows) * a_tile + (tile of terms) * kTileBytes, those of the
 /// matrix at panel + ((tile of terms) * panel_tiles + tile of columns) * kTileBytes. The sums of k
-/// terms are stored in, or unless `first` added to, rows of `sums`: whole tiles of them.
+/// terms are stored in, or unless `first` added to, rows of `sums`: whole tiles of them, or where
+/// MatrixTiles::dot_products at least the first `rows`.
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop);
 
 }  // namespace graphc::cpu

@@ -22,8 +22,9 @@ Error no_matrix_tiles(const CpuFeatures& cpu, Factors factors) {
         "process use them: {}",
         name_of(factors), cpu.llvm_name, refused);
   return resource_error(
-      "precision '{}' needs a processor with matrix tiles (AMX, with bf16): found '{}', on which "
-      "such products would be no faster than those of f32",
+      "precision '{}' needs a processor with matrix tiles (AMX, with bf16) or fast dot products "
+      "(AVX-512 BF16, of AMD): found '{}', on which such products would be no faster than those of "
+      "f32",
       name_of(factors), host ? cpu.llvm_name : cpu.name);
 }
 

@@ -31,4 +31,15 @@ inline CpuFeatures any_cpu_with_matrix_tiles() {
   return cpu;
 }
 
+/// A processor with dot products of bf16 in place of tiles; its code may be looked at but not run.
+inline CpuFeatures any_cpu_with_dot_products() {
+  CpuFeatures cpu = any_cpu("x86-64-v4");
+  cpu.name = "native";
+  cpu.llvm_name = "znver4";
+  cpu.features = kEverything + ",+avx512bf16";
+  cpu.has_avx512_bf16 = true;
+  cpu.matrix_tiles = MatrixTiles::dot_products;
+  return cpu;
+}
+
 }  // namespace graphc::cpu

@@ -44,6 +44,21 @@ TEST(CpuFeatures, UnknownNameListsTheKnownOnes) {
   for (std::string_view name : cpu_names()) EXPECT_THAT(text, HasSubstr(std::string(name)));
 }
 
+TEST(CpuFeatures, DotProductsStandForTilesWhereAskedFor) {
+  CpuFeatures host = any_cpu_with_matrix_tiles();
+  EXPECT_THAT(usage_error("native+bf16", host), HasSubstr("lacks avx512bf16"));
+  host.has_avx512_bf16 = true;
+  EXPECT_EQ(cpu_named("native", host).matrix_tiles, MatrixTiles::hardware);
+  EXPECT_EQ(cpu_named("native+bf16", host).matrix_tiles, MatrixTiles::dot_products);
+  const CpuFeatures level = cpu_named("x86-64-v4+bf16", host);
+  EXPECT_EQ(level.matrix_tiles, MatrixTiles::dot_products);
+  EXPECT_EQ(level.features, "+avx512bf16");
+  EXPECT_THAT(
+      usage_error("x86-64-v3+bf16", host),
+      HasSubstr(
+          "cpu 'x86-64-v3+bf16': wanted native or x86-64-v4 before '+bf16': found 'x86-64-v3'"));
+}
+
 TEST(CpuFeatures, ALevelTheHostLacksNamesWhatIsMissing) {
   CpuFeatures host = any_cpu("x86-64-v3");
   host.llvm_name = "haswell";

@@ -260,6 +260,19 @@ TEST(InstructionsOfLevels, ProductsOfBf16AreThoseOfMatrixTiles) {
   }
 }
 
+TEST(InstructionsOfLevels, ProductsOfBf16AreDotProductsWhereThoseAreFast) {
+  const CpuFeatures cpu = any_cpu_with_dot_products();
+  for (const Example& example : kExamples) {
+    if (example.text.find("matmul") == std::string_view::npos) continue;
+    SCOPED_TRACE(example.name);
+    const GraphPtr graph = parse_graph(example.text);
+    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
+    EXPECT_TRUE(any_of(code, "^vdpbf16ps.*zmm"));
+    EXPECT_FALSE(any_of(code, "tile|^tdp"));
+    EXPECT_FALSE(any_of(code_of(graph, cpu, {}), "bf16"));
+  }
+}
+
 TEST(InstructionsOfLevels, EncodingsAreToldApart) {
   struct Case {
     std::string bytes;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by matrix tiles: of the processor where it has them, and in software anywhere, which has
-// the same bits.
+// the same bits; by dot products where the processor has those.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/cpu/machine.h"
@@ -33,6 +34,10 @@ std::vector<PrecisionCase> cases_of_cpu() {
   };
   if (cpu::host_cpu().matrix_tiles == MatrixTiles::hardware)
     cases.push_back({"bf16", &targets::cpu, "bf16"});
+  if (cpu::host_cpu().has_avx512_bf16) {
+    cases.push_back({"bf16_by_dot_products", &targets::cpu, "bf16", "native+bf16"});
+    cases.push_back({"bf16_by_dot_products_of_v4", &targets::cpu, "bf16", "x86-64-v4+bf16"});
+  }
   return cases;
 }
 
@@ -134,10 +139,14 @@ TEST(MatrixTilesCpu, HaveTheBitsOfThoseInSoftware) {
   }
 }
 
-TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThreads) {
+GraphPtr training_step() {
   const auto program = make_program("lstm-layer", {"hidden=20", "steps=3", "batch=37"});
   const GraphPtr traced = program->model().trace("train", program->extents("train")).graph;
-  const GraphPtr graph = without_states(*run_pipeline(traced, parse_pipeline("autodiff")).graph);
+  return without_states(*run_pipeline(traced, parse_pipeline("autodiff")).graph);
+}
+
+TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThreads) {
+  const GraphPtr graph = training_step();
   const Literals inputs = drawn_inputs(*graph, 3, 1, false);
   const auto wanted = bits_of(results_on("native+tiles", graph, inputs, 1));
   for (const int threads : {1, 2, 4}) {
@@ -146,10 +155,70 @@ TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThread
   }
 }
 
+/// CPUs that multiply by dot products, if this one can.
+std::vector<std::string> cpus_with_dot_products() {
+  if (!cpu::host_cpu().has_avx512_bf16) return {};
+  return {"native+bf16", "x86-64-v4+bf16"};
+}
+
+/// What VDPBF16PS makes of a row and a column (Intel 64 and IA-32 Architectures Software
+/// Developer's Manual, volume 2): of each pair the later term is added first; all denormal numbers
+/// are zeros.
+float dot_product(std::span<const float> row, std::span<const float> column) {
+  const auto rounded = [](float x) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    return std::bit_cast<float>((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000);
+  };
+  float sum = 0;
+  for (size_t pair = 0; pair < row.size(); pair += 2) {
+    for (const size_t k : {pair + 1, pair})
+      if (k < row.size()) sum = std::fma(rounded(row[k]), rounded(column[k]), sum);
+  }
+  return sum;
+}
+
+TEST(DotProductsCpu, AddTheTermsOfAPairOneAfterTheOther) {
+  // Every height of a block of rows, and pieces of k.
+  for (const auto& [m, k, n] : {std::array{1, 70, 40},
+                                {4, 32, 16},
+                                {5, 33, 17},
+                                {12, 500, 20},
+                                {13, 64, 90},
+                                {40, 7, 33}}) {
+    SCOPED_TRACE(fmt::format("{} x {} x {}", m, k, n));
+    const GraphPtr graph = product_of(m, k, n);
+    const Literals inputs = drawn_inputs(*graph, unsigned(m), 1, false);
+    const auto left = inputs[0].data<float>(), right = inputs[1].data<float>();
+    Literal wanted(Type{DType::f32, {m, n}});
+    for (int row = 0; row < m; ++row) {
+      for (int column = 0; column < n; ++column) {
+        std::vector<float> terms;
+        for (int i = 0; i < k; ++i) terms.push_back(right[size_t(i * n + column)]);
+        wanted.mutable_data<float>()[size_t(row * n + column)] =
+            dot_product(left.subspan(size_t(row * k), size_t(k)), terms);
+      }
+    }
+    for (const std::string& name : cpus_with_dot_products()) {
+      SCOPED_TRACE(name);
+      EXPECT_EQ(bits_of(results_on(name, graph, inputs, 1)), bits_of({wanted}));
+    }
+  }
+}
+
+TEST(DotProductsCpu, OfAWholeStepHaveTheSameBitsOnAnyNumberOfThreads) {
+  const GraphPtr graph = training_step();
+  const Literals inputs = drawn_inputs(*graph, 3, 1, false);
+  for (const std::string& name : cpus_with_dot_products()) {
+    const auto wanted = bits_of(results_on(name, graph, inputs, 1));
+    for (const int threads : {2, 4})
+      EXPECT_EQ(bits_of(results_on(name, graph, inputs, threads)), wanted) << threads;
+  }
+}
+
 TEST(MatrixTilesCpu, SumManyTermsOfManyRowsAndColumnsInParts) {
   // In software as many as there is time for: pieces of k, one span of columns.
-  const std::string name = cpus_with_tiles().front();
-  const bool fast = name == "native";
+  const bool fast = cpu::host_cpu().matrix_tiles != MatrixTiles::none;
+  const std::string name = fast ? "native" : cpus_with_tiles().front();
   const GraphPtr graph = product_of(fast ? 1100 : 70, 530, fast ? 2100 : 40);
   const Literals inputs = drawn_inputs(*graph, 5, 2, true);
   CompileReport report;
@@ -168,8 +237,9 @@ TEST(PrecisionCpu, NeedsAProcessorWithMatrixTiles) {
   EXPECT_THAT(
       error_of(ErrorKind::resource,
                [&] { compile(product_of(3, 4, 5), targets::cpu, options, report); }),
-      HasSubstr("precision 'bf16' needs a processor with matrix tiles (AMX, with bf16): found "
-                "'x86-64', on which such products would be no faster than those of f32"));
+      HasSubstr("precision 'bf16' needs a processor with matrix tiles (AMX, with bf16) or fast dot "
+                "products (AVX-512 BF16, of AMD): found 'x86-64', on which such products would be "
+                "no faster than those of f32"));
 }
 
 }  // namespace
