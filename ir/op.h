@@ -46,6 +46,11 @@ struct Op {
   /// derivative.
   Values (*vjp)(const Node& node, std::span<const Value> dy) = nullptr;
 
+  /// A composite that has the cotangents of all operands: from the operands, the first result and
+  /// the cotangents of all results. A library may do both (passes/library_layers.h); nothing else
+  /// is differentiated by it. Null: there is none.
+  const Op* gradients = nullptr;
+
   Samples (*samples)() = nullptr;
 };
 
