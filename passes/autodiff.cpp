@@ -4,9 +4,10 @@
 //
 // The cotangent of a value is the sum of what its uses contribute; a value on no path to the loss
 // has none, which is not the same as an array of zeros: nothing is computed from it. Composites
-// with a derivative of their own stay; the others are replaced by their bodies. Loops are
-// autodiff_scan.cpp's. Grads are taken out in the order of the graph, so that one may be of
-// another's result, and inside loop bodies before outside them.
+// with a derivative of their own stay, and with option `library` the layers that a library does;
+// the others are replaced by their bodies. Loops are autodiff_scan.cpp's. Grads are taken out in
+// the order of the graph, so that one may be of another's result, and inside loop bodies before
+// outside them.
 #include "passes/autodiff.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "ir/mutant.h"
 #include "ir/scan.h"
 #include "passes/composites.h"
+#include "passes/library_layers.h"
 #include "passes/passes.h"
 #include "passes/region.h"
 
@@ -45,9 +47,19 @@ class Cotangents {
   std::vector<Values> values_;
 };
 
+/// The gradients of a layer that a library does: one node, which reads what the layer leaves.
+Values gradients_of_layer(Graph& graph, const Node& layer, const Values& dy) {
+  Values operands = layer.operands;
+  operands.push_back(layer.result());
+  for (int i = 0; i < layer.results(); ++i)
+    operands.push_back(dy[size_t(i)] ? dy[size_t(i)] : splat(graph, 0, layer.types[size_t(i)]));
+  return results_of(graph.add(*layer.op.gradients, std::move(operands), {}, {}, layer.where));
+}
+
 Values product_with_jacobian(Graph& graph, const Node& node, const Values& dy,
                              const std::vector<bool>& active, ForwardScans& forwards) {
   if (node.is(ops::scan)) return differentiate_scan(graph, node, dy, active, forwards);
+  if (node.op.vjp == nullptr && is_library_layer(node)) return gradients_of_layer(graph, node, dy);
   if (node.op.vjp == nullptr)
     throw input_error(node.where, "{}: has no derivative: %{}", node.op.name, node.names[0]);
   return node.op.vjp(node, dy);
@@ -175,7 +187,8 @@ void check_growth(const Node& grad, size_t before, size_t after) {
                     after, before, most);
 }
 
-GraphPtr without_grads(GraphPtr graph) {
+/// `stays` are composites that are not replaced by their bodies to be differentiated.
+GraphPtr without_grads(GraphPtr graph, const std::function<bool(const Node&)>& stays) {
   const size_t before = graph->nodes().size();
   while (const Node* grad = first_grad(*graph)) {
     check_growth(*grad, before, graph->nodes().size());
@@ -185,7 +198,7 @@ GraphPtr without_grads(GraphPtr graph) {
     const GraphPtr with_backward = rewrite(
         *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
           if (&node == grad) return gradients_of(node, operands, to, forwards);
-          if (active[size_t(node.id)] && is_composite(node.op) && node.op.vjp == nullptr)
+          if (active[size_t(node.id)] && is_composite(node.op) && !stays(node))
             return inline_composite(node, operands, to, has_no_derivative);
           return std::nullopt;
         });
@@ -203,8 +216,13 @@ GraphPtr without_marks(const GraphPtr& graph) {
   });
 }
 
-GraphPtr run_autodiff(const GraphPtr& graph, const PassOptions&, Remarks&) {
-  const GraphPtr differentiated = without_grads(rewrite_regions(graph, without_grads));
+GraphPtr run_autodiff(const GraphPtr& graph, const PassOptions& options, Remarks&) {
+  const bool library = options.get_bool("library", false);
+  const auto stays = [&](const Node& node) {
+    return node.op.vjp != nullptr || (library && is_library_layer(node));
+  };
+  const auto without = [&](const GraphPtr& from) { return without_grads(from, stays); };
+  const GraphPtr differentiated = without(rewrite_regions(graph, without));
   return without_marks(rewrite_regions(differentiated, without_marks));
 }
 
@@ -213,7 +231,7 @@ GraphPtr run_autodiff(const GraphPtr& graph, const PassOptions&, Remarks&) {
 constinit const Pass passes::autodiff{
     .name = "autodiff",
     .summary = "replaces grad by the nodes that compute it",
-    .options = "",
+    .options = "library",
     .run = run_autodiff,
 };
 

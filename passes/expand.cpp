@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces composites by their bodies: all, or all but those of option `except`, which a family of
-// the target takes. After autodiff, which uses the derivatives of composites that have one.
+// Replaces composites by their bodies: all, or all but those of option `except`, and those that a
+// library does with option `library`. After autodiff, which uses the derivatives of composites that
+// have one.
 #include <algorithm>
 
 #include "ir/composite.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/composites.h"
+#include "passes/library_layers.h"
 #include "passes/passes.h"
 
 namespace graphc {
@@ -44,7 +46,9 @@ GraphPtr run_expand(const GraphPtr& graph, const PassOptions& options, Remarks&)
     if (op == nullptr || !is_composite(*op))
       throw Error(ErrorKind::usage, {}, fmt::format("expand: '{}' is not a composite", name));
   }
+  const bool library = options.get_bool("library", false);
   const auto choose = [&](const Node& node) {
+    if (library && is_done_by_library(node)) return false;
     return std::find(except.begin(), except.end(), node.op.name) == except.end();
   };
   const auto expand_graph = [&](const GraphPtr& from) -> GraphPtr {
@@ -69,7 +73,7 @@ GraphPtr run_expand(const GraphPtr& graph, const PassOptions& options, Remarks&)
 constinit const Pass passes::expand{
     .name = "expand",
     .summary = "replaces composites by their bodies",
-    .options = "except",
+    .options = "except,library",
     .run = run_expand,
 };
 

@@ -4,8 +4,9 @@
 // Before autodiff a composite is worth its name only where it has a derivative of its own, or where
 // a target has a library pair for it, forward and backward: else differentiating it would write its
 // body out again. So without names the pass replaces composites with a derivative and reports the
-// loops that a library has; names in the braces are replaced whatever they are, and those of option
-// `report` only reported.
+// layers that a library may have; names in the braces are replaced whatever they are, and those of
+// option `report` only reported. With option `library` layers are replaced as a library has them: a
+// layer that goes from the last step to the first is one over the reversed sequence.
 #include "passes/outline.h"
 
 #include <algorithm>
@@ -22,30 +23,40 @@ namespace {
 
 struct Request {
   std::vector<const Op*> replace, report;
+  bool library = false;  ///< layers are replaced as a library has them
 };
 
-bool is_library_loop(const Op& op) { return op.body.find("= scan ") != op.body.npos; }
+bool is_layer(const Op& op) { return op.gradients != nullptr; }
 
 Request request_of(const PassOptions& options) {
   Request request;
   for (const std::string& name : options.get_list("report"))
     request.report.push_back(&find_pattern(name));
+  request.library = options.get_bool("library", false);
   for (const auto& [name, value] : options.entries()) {
-    if (name != "report" && options.get_bool(name, false))
+    if (name != "report" && name != "library" && options.get_bool(name, false))
       request.replace.push_back(&find_pattern(name));
   }
-  if (!options.entries().empty()) return request;
+  if (!options.entries().empty() && !request.library) return request;
   for (const Op* op : all_ops()) {
     if (!is_composite(*op)) continue;
-    if (op->vjp != nullptr) request.replace.push_back(op);
-    if (op->vjp == nullptr && is_library_loop(*op)) request.report.push_back(op);
+    if (op->vjp != nullptr || (request.library && is_layer(*op))) request.replace.push_back(op);
+    if (!request.library && is_layer(*op)) request.report.push_back(op);
   }
   return request;
 }
 
+/// Whether a library has what was found: `library_layers.h` says it of nodes.
+bool fits_library(const Recognition& found) {
+  return std::ranges::all_of(found.match.operands, [](const Values& terms) {
+    return terms[0].dtype() == DType::f32 && terms[0].shape().elements() > 0;
+  });
+}
+
 /// The composites that the nodes of a graph are, each node part of one: later nodes choose first,
 /// and of several composites the largest.
-std::vector<Recognition> recognitions(const Graph& graph, std::vector<const Op*> composites) {
+std::vector<Recognition> recognitions(const Graph& graph, std::vector<const Op*> composites,
+                                      bool library = false) {
   std::vector<Recognition> found;
   const std::set<const Op*> present = ops_in(graph);
   std::erase_if(composites, [&](const Op* op) { return !may_contain(present, *op); });
@@ -57,6 +68,8 @@ std::vector<Recognition> recognitions(const Graph& graph, std::vector<const Op*>
     Recognition best;
     for (const Op* op : composites) {
       Recognition recognition = recognise(*op, *node, users, false);
+      if (recognition.is_whole() && library && is_layer(*op) && !fits_library(recognition))
+        continue;
       const bool larger = !best.is_whole() || recognition.nodes > best.nodes;
       if (recognition.is_whole() && larger) best = std::move(recognition);
     }
@@ -118,16 +131,32 @@ GraphPtr with_composites(const GraphPtr& graph, const std::vector<Recognition>& 
   return rewrite(*result, nullptr);
 }
 
+/// Layers that go from the last step to the first as layers over the reversed sequence.
+GraphPtr with_turned_layers(const GraphPtr& graph) {
+  const auto turned = [](const Node& node, const Values& operands,
+                         Graph& to) -> std::optional<Values> {
+    if (!is_layer(node.op) || !node.attributes.get_bool("reverse", false)) return std::nullopt;
+    const WhereScope scope(node.where);
+    Values forward = operands;
+    forward[0] = reverse(forward[0], {0});
+    Values results = results_of(to.add(node.op, std::move(forward), {}, {}, node.where));
+    results[0] = reverse(results[0], {0});
+    return results;
+  };
+  return rewrite(*graph, turned);
+}
+
 GraphPtr outline_graph(GraphPtr graph, const Request& request, Remarks& remarks) {
   // A composite may be part of a larger one.
   while (true) {
-    const std::vector<Recognition> found = recognitions(*graph, request.replace);
+    const std::vector<Recognition> found = recognitions(*graph, request.replace, request.library);
     if (found.empty()) break;
     graph = with_composites(graph, found, remarks);
   }
+  if (request.library) graph = with_turned_layers(graph);
   for (const Recognition& found : recognitions(*graph, request.report)) {
-    remarks.add(*found.root, fmt::format("is {}, and stays a loop: the target has no library "
-                                         "pair for it, forward and backward",
+    remarks.add(*found.root, fmt::format("is {}, and stays a loop: the variant cudnn would have a "
+                                         "library's call for it, forward and backward",
                                          found.op->name));
   }
   return graph;
@@ -220,7 +249,7 @@ Pipeline before_outline(const Pipeline& pipeline) {
 constinit const Pass passes::outline{
     .name = "outline",
     .summary = "recognises composites by their bodies: names to replace, or to report",
-    .options = "report,COMPOSITE",
+    .options = "report,library,COMPOSITE",
     .run = run_outline,
 };
 

@@ -16,6 +16,7 @@ struct Variant {
   std::string_view name;
   std::string_view passes;   ///< to an optimized graph, for every target
   std::string_view kernels;  ///< from there to kernels, for targets that generate code
+  bool library = false;      ///< whether it leaves layers to a library
 };
 constexpr Variant variants[] = {
     // One kernel for each op inside the loop.
@@ -34,14 +35,24 @@ constexpr Variant variants[] = {
      "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,fuse"},
+    // The same, but for recurrent layers that a library has.
+    {"cudnn",
+     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
+     "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
+     "reductions,simplify,fuse", true},
 };
+/// Whichever of `fused` and `cudnn` is faster; where a target has no library, and before that is
+/// known, the first.
+constexpr std::string_view kEither = "auto";
 
 const Variant& find_variant(std::string_view variant) {
+  if (variant == kEither) variant = "fused";
   std::vector<std::string> names;
   for (const Variant& known : variants) {
     if (known.name == variant) return known;
     names.emplace_back(known.name);
   }
+  names.emplace_back(kEither);
   throw Error(ErrorKind::usage, {},
               fmt::format("there is no variant '{}'; there are {}{}", variant,
                           fmt::join(names, ", "), did_you_mean(variant, names)));
@@ -138,8 +149,19 @@ Pipeline kernel_pipeline(std::string_view variant) {
 
 std::vector<std::string_view> all_variants() {
   std::vector<std::string_view> names;
-  for (const Variant& variant : variants) names.push_back(variant.name);
+  for (const Variant& variant : variants) {
+    if (!variant.library) names.push_back(variant.name);
+  }
   return names;
 }
+
+std::vector<std::string_view> typed_variants() {
+  std::vector<std::string_view> names;
+  for (const Variant& variant : variants) names.push_back(variant.name);
+  names.push_back(kEither);
+  return names;
+}
+
+bool leaves_layers(std::string_view variant) { return find_variant(variant).library; }
 
 }  // namespace graphc

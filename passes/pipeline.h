@@ -16,15 +16,20 @@ Pipeline parse_pipeline(std::string_view text);
 /// The text that parses back to it.
 std::string to_text(const Pipeline& pipeline);
 
-/// The standard pipeline of a variant (`basic`, `unrolled`, `fused`), from a traced graph
-/// to one without `grad` whose loops are distributed. Throws ErrorKind::usage naming the variants.
+/// The standard pipeline of a variant (`basic`, `unrolled`, `fused`, `cudnn`, or `auto`: the
+/// one of `fused`), from a traced graph to one without `grad` whose loops are distributed. Throws
+/// ErrorKind::usage naming the variants.
 ///
 /// `unroll` is `auto` (as the variant has it), `loop`, `full`, or how many steps are written out;
 /// anything else is ErrorKind::usage.
 Pipeline standard_pipeline(std::string_view variant, std::string_view unroll = "auto");
 /// What follows on a target that compiles kernels: from there to a graph of kernels.
 Pipeline kernel_pipeline(std::string_view variant);
-/// Names of the variants.
+/// Names of the variants that every target has.
 std::vector<std::string_view> all_variants();
+/// These, and those that some targets have.
+std::vector<std::string_view> typed_variants();
+/// Whether a variant leaves recurrent layers to a target's library (passes/library_layers.h).
+bool leaves_layers(std::string_view variant);
 
 }  // namespace graphc

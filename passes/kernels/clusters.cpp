@@ -11,6 +11,7 @@
 #include "passes/kernels/epilogues.h"
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/row_model.h"
+#include "passes/library_layers.h"
 
 namespace graphc {
 namespace {
@@ -45,7 +46,9 @@ class Clustering {
 
   Clusters run() {
     for (const Node& node : graph_.nodes()) {
-      if (live_[size_t(node.id)] && !is_given(node) && !node.is(ops::scan)) place(node);
+      if (live_[size_t(node.id)] && !is_given(node) && !node.is(ops::scan) &&
+          !is_done_by_library(node))
+        place(node);
     }
     for (Cluster& cluster : result_.list) std::ranges::sort(cluster.members, {}, &Node::id);
     for (const Node& node : graph_.nodes()) result_.of.push_back(cluster_of(node));
