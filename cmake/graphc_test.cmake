@@ -57,7 +57,8 @@ endfunction()
 # graphc_use_mocks(target): a test that sets GRAPHC_CUDA_LIBRARIES to GRAPHC_MOCK_FOLDER, and so has
 # the driver and the compiler of tests/cuda/mock.
 function(graphc_use_mocks target)
-  add_dependencies(${target} graphc_mock_driver graphc_mock_nvrtc)
+  add_dependencies(${target} graphc_mock_driver graphc_mock_nvrtc graphc_mock_cudnn
+    graphc_mock_cublaslt)
   target_compile_definitions(${target} PRIVATE
     GRAPHC_MOCK_FOLDER="$<TARGET_FILE_DIR:graphc_mock_driver>")
 endfunction()

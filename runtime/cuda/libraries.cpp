@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "runtime/cuda/cublaslt.h"
+#include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc.h"
 
@@ -120,31 +122,6 @@ Opened not_found(const Wanted& wanted, std::string why_not) {
   return {nullptr, {std::string(wanted.name), "", "", std::move(why_not)}};
 }
 
-using Version = size_t (*)();
-
-/// A library that is only looked for: its version is major * 10000 + minor * 100 + patch.
-FoundLibrary look_for(const Wanted& wanted, const Places& places) {
-  Opened opened = open_library(wanted, places);
-  if (opened.handle == nullptr) return opened.found;
-  const auto version =
-      reinterpret_cast<Version>(dlsym(opened.handle, std::string(wanted.symbols[0]).c_str()));
-  const size_t number = version();
-  opened.found.version = fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
-  return opened.found;
-}
-
-std::vector<FoundLibrary> look_for_all() {
-  static constexpr std::array<std::string_view, 1> cudnn{"libcudnn.so.9"};
-  static constexpr std::array<std::string_view, 1> cudnn_symbols{"cudnnGetVersion"};
-  static constexpr std::array<std::string_view, 2> cublaslt{"libcublasLt.so.13",
-                                                            "libcublasLt.so.12"};
-  static constexpr std::array<std::string_view, 1> cublaslt_symbols{"cublasLtGetVersion"};
-  const Places places = places_of_environment();
-  return {loaded_driver().library, nvrtc_library(),
-          look_for({"cudnn", cudnn, cudnn_symbols, "cuDNN 9"}, places),
-          look_for({"cublaslt", cublaslt, cublaslt_symbols, "cuBLASLt 12 or 13"}, places)};
-}
-
 }  // namespace
 
 Places places_of_environment() {
@@ -196,9 +173,12 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+std::string library_version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 std::vector<FoundLibrary> found_libraries() {
-  static const std::vector<FoundLibrary> found = look_for_all();
-  return found;
+  return {loaded_driver().library, nvrtc_library(), cudnn_library(), cublaslt_library()};
 }
 
 }  // namespace graphc::cuda

@@ -58,5 +58,7 @@ Opened open_library(const Wanted& wanted, const Places& places);
 
 /// "13.0" of 13000, as the driver and NVRTC count.
 std::string version_text(int version);
+/// "9.19.0" of 91900, as cuDNN and cuBLASLt count: major * 10000 + minor * 100 + patch.
+std::string library_version_text(size_t version);
 
 }  // namespace graphc::cuda

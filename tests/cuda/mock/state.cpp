@@ -62,7 +62,9 @@ size_t memory_bytes() {
 }
 
 size_t State::live() const {
-  return device_memory.size() + host_memory.size() + streams.size() + events.size() +
+  size_t of_libraries = 0;
+  for (const auto& [kind, count] : library_objects) of_libraries += size_t(count);
+  return of_libraries + device_memory.size() + host_memory.size() + streams.size() + events.size() +
          modules.size() + graphs.size() + executables.size() + size_t(retained);
 }
 
@@ -79,6 +81,7 @@ std::string State::live_text() const {
   add(graphs.size(), "graph");
   add(executables.size(), "executable graph");
   add(size_t(retained), "context");
+  for (const auto& [kind, count] : library_objects) add(size_t(count), kind.c_str());
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

@@ -93,7 +93,8 @@ struct State {
   Objects<Graph> graphs;
   Objects<GraphExec> executables;
   cuda_emulator::DeviceMemory memory;
-  size_t allocated = 0;  ///< bytes of the device
+  std::map<std::string, int> library_objects;  ///< of other libraries' mocks, by kind
+  size_t allocated = 0;                        ///< bytes of the device
   uint64_t launches = 0;
 
   struct Fault {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects of CUDA's libraries beside the driver: handles and descriptors.
+#pragma once
+
+#include <utility>
+
+#include "runtime/cuda/driver_types.h"
+
+namespace graphc::cuda {
+
+/// An address of the device as these libraries take it.
+inline void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+/// A handle that a function of its library destroys. Moves; does not copy.
+template <typename Handle, typename Status>
+class LibraryObject {
+ public:
+  using Destroy = Status (*)(Handle);
+
+  LibraryObject() = default;
+  LibraryObject(Handle handle, Destroy destroy) : handle_(handle), destroy_(destroy) {}
+  LibraryObject(LibraryObject&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), destroy_(other.destroy_) {}
+  LibraryObject& operator=(LibraryObject&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    std::swap(destroy_, other.destroy_);
+    return *this;
+  }
+  ~LibraryObject() {
+    if (handle_ != nullptr) destroy_(handle_);
+  }
+
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+  Destroy destroy_ = nullptr;
+};
+
+}  // namespace graphc::cuda
