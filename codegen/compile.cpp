@@ -45,6 +45,7 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                                     const CompileOptions& options, CompileReport& report) {
   const UsualArithmetic mode;  // constants are folded
   check_precision(target, options.precision);
+  check_variant(target, options.variant);
   if (target.open != nullptr) target.open(report);
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
@@ -65,6 +66,13 @@ void check_precision(const Target& target, std::string_view precision) {
               fmt::format("target '{}' has no precision '{}': it has {}{}", target.name, precision,
                           fmt::join(target.precisions, ", "),
                           others.empty() ? "" : "; targets that have it: " + others));
+}
+
+void check_variant(const Target& target, std::string_view variant) {
+  if (!leaves_layers(variant) || target.has_layers) return;
+  throw Error(ErrorKind::usage, {},
+              fmt::format("target '{}' has no variant '{}': it has {}, auto", target.name, variant,
+                          fmt::join(all_variants(), ", ")));
 }
 
 double unit_roundoff(std::string_view precision) {

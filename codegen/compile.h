@@ -21,11 +21,19 @@ struct Target;
 struct CompileOptions {
   /// What the f32 of the graph are computed in, or the factors of their products.
   std::string precision = "f32";
-  std::string variant = "fused";  ///< the list of passes: fused, basic, ...
-  std::string unroll = "auto";    ///< auto, loop, full or a number of steps
+  /// The list of passes: fused, basic, ...; "cudnn" has recurrent layers done by that library, and
+  /// "auto" is whichever of both is faster.
+  std::string variant = "fused";
+  std::string unroll = "auto";  ///< auto, loop, full or a number of steps
   /// Where a GPU keeps the matrices of loops (codegen/cuda/placement.h): auto, streamed, grid or
   /// block.
   std::string placement = "auto";
+  /// What computes the large products of a GPU: generated kernels ("generated"), cuBLASLt
+  /// ("cublaslt"), or of both, for each product, what is found to be faster ("auto").
+  std::string products = "auto";
+  /// Whether steps of a GPU look, when they have ended, whether their results and the states that
+  /// they wrote are finite, and keep the states as they were before (Executable::checks_finite()).
+  bool check_finite = false;
   /// What to compile for: features of a CPU ("x86-64-v3"), the architecture of a GPU ("sm_90a");
   /// empty: those of this machine.
   std::string architecture;
@@ -51,6 +59,7 @@ struct CompileReport {
   double emit_s = 0;       ///< kernels to the input of the code generator
   double codegen_s = 0;    ///< to machine code: LLVM, NVRTC
   double link_s = 0;       ///< to addresses, or into a GPU
+  double tune_s = 0;       ///< ways to do the work of a GPU's step, tried on it
   double allocate_s = 0;   ///< arenas, states and threads
   int64_t kernels = 0;     ///< distinct kernels compiled
   int64_t cache_hits = 0;  ///< those that this process or, on disk, another one had compiled
@@ -70,7 +79,7 @@ struct CompileReport {
 
   double total_s() const {
     return trace_s + driver_s + library_s + passes_s + plan_s + emit_s + codegen_s + link_s +
-           allocate_s;
+           tune_s + allocate_s;
   }
 };
 
@@ -98,6 +107,9 @@ int64_t objects_made();
 
 /// Throws ErrorKind::usage for a precision that the target does not have, naming those it has.
 void check_precision(const Target& target, std::string_view precision);
+
+/// Throws ErrorKind::usage for a variant that there is not, or not on the target.
+void check_variant(const Target& target, std::string_view variant);
 
 /// The type a tensor of `type` is stored with under a precision: f32 is f64 under "f64", everything
 /// else is itself.

@@ -49,6 +49,7 @@ struct Machine {
   int64_t meeting_bytes = 64 << 10;
   std::vector<ProductForm> products{ProductForm{}};
   MatrixTile matrix_tile;  ///< of products by matrix tiles
+  bool layers = false;     ///< whether a library runs recurrent layers (LayerCall)
 
   /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24
   /// of 32 registers, 12 of 16.

@@ -23,6 +23,8 @@ struct Target {
   std::span<const std::string_view> options;
   /// Whether an architecture may stand behind its name: "cuda:sm_90a".
   bool has_architectures = false;
+  /// Whether a library of it runs recurrent layers: what the variant `cudnn` asks for.
+  bool has_layers = false;
   /// The values of CompileOptions::architecture whose code can run here, where it takes the option
   /// "cpu"; else null.
   std::vector<std::string> (*cpus)() = nullptr;

@@ -9,15 +9,21 @@
 
 namespace graphc {
 
-FiniteCheck::FiniteCheck(const Signature& signature, const std::vector<StoredState*>& states)
-    : signature_(signature), states_(states), before_(states.size()) {
+FiniteCheck::FiniteCheck(Executable& executable, const std::vector<StoredState*>& states)
+    : executable_(executable),
+      signature_(executable.signature()),
+      states_(states),
+      before_(states.size()) {
+  if (executable_.checks_finite()) return;
   for (size_t i = 0; i < states.size(); ++i) {
-    if (signature.states[i].written) before_[i] = states[i]->home().copy();
+    if (signature_.states[i].written) before_[i] = states[i]->home().copy();
   }
 }
 
 std::string FiniteCheck::fault(const std::vector<Tensor>& outputs,
                                const std::vector<Type>& shown) const {
+  // It may have found something in what is only padding.
+  if (executable_.checks_finite() && executable_.was_finite()) return {};
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Shape& shape = shown.empty() ? outputs[i].shape() : shown[i].shape;
     const NotFiniteCounts counts = count_not_finite(fitted(outputs[i], shape).literal());
@@ -27,7 +33,7 @@ std::string FiniteCheck::fault(const std::vector<Tensor>& outputs,
     }
   }
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (!before_[i]) continue;
+    if (!signature_.states[i].written) continue;
     const NotFiniteCounts counts = count_not_finite(states_[i]->home().literal());
     if (counts.all() > 0) {
       return fmt::format("the new value of state '{}' is not finite: {}", signature_.states[i].name,
@@ -40,6 +46,7 @@ std::string FiniteCheck::fault(const std::vector<Tensor>& outputs,
 void FiniteCheck::restore() {
   if (restored_) return;
   restored_ = true;
+  if (executable_.checks_finite()) return executable_.restore(states_);
   for (size_t i = 0; i < states_.size(); ++i) {
     if (!before_[i]) continue;
     std::ranges::copy(before_[i]->bytes(), states_[i]->change().address());

@@ -7,10 +7,10 @@
 
 namespace graphc {
 
-/// Made before a run: keeps the states that the run writes.
+/// Made before a run: keeps the states that the run writes, unless the executable does.
 class FiniteCheck {
  public:
-  FiniteCheck(const Signature& signature, const std::vector<StoredState*>& states);
+  FiniteCheck(Executable& executable, const std::vector<StoredState*>& states);
 
   /// After the run: the first result, of which `shown` is what counts (all, if empty), or state
   /// written that is not finite, in words; else empty.
@@ -23,6 +23,7 @@ class FiniteCheck {
               const std::string& precision) const;
 
  private:
+  Executable& executable_;
   const Signature& signature_;
   const std::vector<StoredState*>& states_;
   std::vector<std::optional<Literal>> before_;  ///< of each state that is written

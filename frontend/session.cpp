@@ -157,7 +157,7 @@ void Session::run_traced(Compiled& graph, const std::vector<Tensor>& inputs) {
 void Session::execute(Compiled& found, const std::vector<Tensor>& inputs,
                       const std::vector<Type>& shown) {
   if (!options_.check_finite) return run_traced(found, inputs);
-  FiniteCheck check(found.executable->signature(), found.states);
+  FiniteCheck check(*found.executable, found.states);
   try {
     run_traced(found, inputs);
     const std::string fault = check.fault(found.outputs, shown);
@@ -218,6 +218,7 @@ GivenTypes Session::traced_types(GivenTypes types) const {
 std::unique_ptr<Executable> Session::made(const GraphPtr& graph, CompileReport& report) const {
   CompileOptions options = options_.compile;
   options.arena = arena_;
+  options.check_finite = options_.check_finite;
   return graphc::compile(graph, *target_, options, report);
 }
 

@@ -10,15 +10,16 @@ struct Phase {
   const char* name;
   double CompileReport::* seconds;
 };
-constexpr std::array<Phase, 9> kPhases{{{"trace", &CompileReport::trace_s},
-                                        {"driver", &CompileReport::driver_s},
-                                        {"library", &CompileReport::library_s},
-                                        {"passes", &CompileReport::passes_s},
-                                        {"plan", &CompileReport::plan_s},
-                                        {"emit", &CompileReport::emit_s},
-                                        {"codegen", &CompileReport::codegen_s},
-                                        {"link", &CompileReport::link_s},
-                                        {"allocate", &CompileReport::allocate_s}}};
+constexpr std::array<Phase, 10> kPhases{{{"trace", &CompileReport::trace_s},
+                                         {"driver", &CompileReport::driver_s},
+                                         {"library", &CompileReport::library_s},
+                                         {"passes", &CompileReport::passes_s},
+                                         {"plan", &CompileReport::plan_s},
+                                         {"emit", &CompileReport::emit_s},
+                                         {"codegen", &CompileReport::codegen_s},
+                                         {"link", &CompileReport::link_s},
+                                         {"tune", &CompileReport::tune_s},
+                                         {"allocate", &CompileReport::allocate_s}}};
 
 TraceFacts facts_of(const KernelTime& kernel, const WorkerSpan& span) {
   TraceFacts facts;

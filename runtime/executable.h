@@ -87,6 +87,16 @@ class Executable {
   /// shows that does not wait for the device. Nothing where the caller's threads do the work.
   std::optional<double> enqueue_s() const { return enqueue_s_; }
 
+  /// Whether it looks itself if all that a run gave and wrote is finite, and can give states back
+  /// what they had: where asking for results and states would cost more than the run.
+  virtual bool checks_finite() const { return false; }
+  /// With checks_finite(): whether all results of the last run, and all states that it wrote, are
+  /// finite.
+  virtual bool was_finite() const { return true; }
+  /// With checks_finite(): gives the states of the last run, in its order, what they had before it.
+  /// Does nothing where that run wrote none of them.
+  virtual void restore(std::span<StoredState* const>) {}
+
   /// Measures each kernel of the next runs, which then take longer; forgets what was measured.
   /// Throws ErrorKind::usage where a target does not know: one without has_profile().
   virtual void begin_profile(Profiled what);

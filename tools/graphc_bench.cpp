@@ -209,7 +209,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--precision", options.compile.precision, "what f32 are computed in")
       ->capture_default_str();
   commands::add_compile_options(app, options.compile, options.given,
-                                {"threads", "unroll", "placement", "cpu"});
+                                {"threads", "unroll", "placement", "products", "cpu"});
   app.add_option("--repeat", options.settings.repeat,
                  "timed calls of each kind; a row stops after 20 seconds")
       ->check(commands::whole_number(1))

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "codegen/cuda/finite_checks.h"
 #include "codegen/cuda/loop_kernel.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/plan/run_table.h"
@@ -71,17 +72,27 @@ void DeviceState::bring(std::byte* home) const {
 }
 
 GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
-                             std::string_view placements, const CodeOptions& code,
+                             const CompileOptions& options, const CodeOptions& code,
                              CompileReport& report)
     : Executable(std::move(signature)),
       device_(std::move(device)),
       plan_(std::move(plan)),
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of(*device_), placements);
+  launches_ =
+      make_launches(plan_, gpu_of(*device_), options.placement, least_library_work(options));
+  checks_finite_ = options.check_finite;
+  if (checks_finite_) {
+    std::vector<DType> types;
+    for (const Argument& state : this->signature().states) types.push_back(state.type.dtype);
+    finite_checks_ = finite_checks(plan_, types, launches_);
+  }
   report.lap(&CompileReport::emit_s);
   kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();
+  report.lap(&CompileReport::allocate_s);
+  prepare_libraries(options, Choices(code.files), report);
+  report.lap(&CompileReport::tune_s);
   record_step();
   report.lap(&CompileReport::allocate_s);
 }
@@ -101,6 +112,12 @@ void GpuExecutable::allocate() {
     for (const Argument& state : signature().states)
       states_.push_back(
           std::make_shared<DeviceState>(stream_, size_t(state.type.bytes()), state.name));
+    kept_states_.resize(states_.size());
+    for (size_t i = 0; i < states_.size(); ++i) {
+      const Argument& state = signature().states[i];
+      if (checks_finite_ && state.written)
+        kept_states_[i] = buffer(state.type.bytes(), "state " + state.name + " before a step");
+    }
     constants_.resize(plan_.buffers.size());
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       const Buffer& constant = plan_.buffers[i];
@@ -146,6 +163,8 @@ void GpuExecutable::allocate_transfers() {
 CUdeviceptr GpuExecutable::address_of(const LaunchValue& value) const {
   if (value.kind == KernelArgument::Kind::fault) return fault_address();
   if (value.kind == KernelArgument::Kind::stuck) return fault_address() + offsetof(Fault, stuck);
+  if (value.kind == KernelArgument::Kind::not_finite)
+    return fault_address() + offsetof(Fault, not_finite);
   if (value.kind == KernelArgument::Kind::scratch) return scratch_.address();
   if (value.kind == KernelArgument::Kind::arrived) return arrived_.address();
   const Buffer& buffer = plan_.buffers[size_t(value.place.buffer)];
@@ -176,6 +195,8 @@ uint64_t GpuExecutable::bits_of(const LaunchValue& value) const {
 void GpuExecutable::launch(const Launch& launch) const {
   std::vector<uint64_t> values;
   for (const LaunchValue& value : launch.arguments) values.push_back(bits_of(value));
+  if (launch.layer != nullptr)
+    return layers_->enqueue(*launch.layer, {values.begin(), values.end()});
   std::vector<void*> parameters;
   for (uint64_t& value : values) parameters.push_back(&value);
   LaunchShape shape;
@@ -203,9 +224,16 @@ void GpuExecutable::record_step() {
   step_ = stream_->capture([&] {
     stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
                             "the inputs");
-    if (!launches_.tables.empty() || !launches_.loops.empty())
+    if (!launches_.tables.empty() || !launches_.loops.empty() || checks_finite_)
       stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
-    for (const Launch& each : launches_.step) launch(each);
+    for (size_t i = 0; i < kept_states_.size(); ++i)
+      stream_->copy(kept_states_[i].address(), states_[i]->address(), kept_states_[i].bytes(),
+                    states_[i]->name());
+    for (size_t i = 0; i < launches_.step.size(); ++i) {
+      const std::optional<ChosenProduct>& chosen = chosen_products_[i];
+      chosen ? enqueue(launches_.step[i], *chosen) : launch(launches_.step[i]);
+    }
+    for (const Launch& check : finite_checks_) launch(check);
     stream_->copy_to_host(results_.host.data(), results_.device.address(), results_.bytes,
                           "the outputs");
   });
@@ -242,6 +270,7 @@ void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredStat
                             std::span<Tensor> outputs) {
   const double begun = steady_seconds();
   device_->make_current();
+  has_kept_ = false;
   for (size_t i = 0; i < inputs.size(); ++i)
     copy_bytes(inputs_.at(i), inputs[i].address(), inputs[i].type().bytes());
   for (size_t i = 0; i < states_.size(); ++i) copy_state_to_device(i, *states[i]);
@@ -252,14 +281,35 @@ void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredStat
   }
   set_enqueue_s(steady_seconds() - begun);
   stream_->synchronize("a step");
+  has_kept_ = checks_finite_;
   throw_fault();
   for (size_t i = 0; i < outputs.size(); ++i)
     copy_bytes(outputs[i].address(), results_.at(i), outputs[i].type().bytes());
 }
 
+void GpuExecutable::restore(std::span<StoredState* const> states) {
+  if (!has_kept_) return;
+  device_->make_current();
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (!signature().states[i].written) continue;
+    stream_->copy(states_[i]->address(), kept_states_[i].address(), kept_states_[i].bytes(),
+                  states_[i]->name());
+    states[i]->leave(states_[i]);
+    states[i]->written();
+    held_states_[i] = {states[i], states[i]->version()};
+  }
+  stream_->synchronize("states that are put back");
+  has_kept_ = false;
+}
+
+Fault GpuExecutable::fault() const {
+  Fault found;
+  std::memcpy(&found, results_.at(signature().outputs.size()), sizeof found);
+  return found;
+}
+
 void GpuExecutable::throw_fault() const {
-  Fault fault;
-  std::memcpy(&fault, results_.at(signature().outputs.size()), sizeof fault);
+  const Fault fault = this->fault();
   if (fault.stuck != 0) {
     const LoopCall& loop = *launches_.loops[size_t(fault.stuck - 1)];
     throw Error(

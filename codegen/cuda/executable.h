@@ -7,6 +7,7 @@
 
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/launches.h"
+#include "codegen/cuda/library_calls.h"
 #include "codegen/plan/plan.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/executable.h"
@@ -49,14 +50,23 @@ struct Transfer {
 /// writes stay on the device until their home form is asked for.
 class GpuExecutable : public Executable {
  public:
-  /// Compiles and loads the code of a plan made for gpu_machine(); `placements` as
-  /// CompileOptions::placement. The report gets what each part took. Throws ErrorKind::resource
+  /// Compiles and loads the code of a plan made for gpu_machine(); of `options` it takes placement,
+  /// products and precision. The report gets what each part took. Throws ErrorKind::resource
   /// without the memory, naming the plan's largest buffers.
-  GpuExecutable(Signature signature, Plan plan, DevicePtr device, std::string_view placements,
+  GpuExecutable(Signature signature, Plan plan, DevicePtr device, const CompileOptions& options,
                 const CodeOptions& code, CompileReport& report);
 
   const Plan& plan() const { return plan_; }
   const Launches& launches() const { return launches_; }
+  bool checks_finite() const override { return checks_finite_; }
+  bool was_finite() const override { return fault().not_finite == 0; }
+  void restore(std::span<StoredState* const> states) override;
+
+  /// Bytes of the device that a step takes beside states, inputs and outputs.
+  int64_t step_bytes() const;
+  /// The least time of a few steps on inputs and states of zeros. What states were left on the
+  /// device is lost: before the first call.
+  float milliseconds_of_step();
 
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
@@ -67,6 +77,11 @@ class GpuExecutable : public Executable {
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   void record_step();
   void launch(const Launch& launch) const;
+  void enqueue(const Launch& launch, const ChosenProduct& chosen) const;
+  void prepare_libraries(const CompileOptions& options, const Choices& choices,
+                         CompileReport& report);
+  void choose_products(const Choices& choices, bool measure, CompileReport& report);
+  void fill_with_zeros();
   CUdeviceptr address_of(const LaunchValue& value) const;
   uint64_t bits_of(const LaunchValue& value) const;
   void copy_state_to_device(size_t i, const StoredState& state);
@@ -75,6 +90,7 @@ class GpuExecutable : public Executable {
   /// Throws if blocks of the step that has ended waited in vain for each other, or if it met an
   /// index outside its table.
   void throw_fault() const;
+  Fault fault() const;
 
   /// What lies in a device's buffer is the state's content of this version; 0: nothing is known.
   struct Held {
@@ -94,6 +110,13 @@ class GpuExecutable : public Executable {
   std::vector<DeviceBuffer> constants_, forms_;
   std::vector<std::shared_ptr<DeviceState>> states_;
   std::vector<Held> held_states_, made_forms_;
+  bool checks_finite_ = false;
+  std::vector<Launch> finite_checks_;
+  std::vector<DeviceBuffer> kept_states_;  ///< what written states had before the last step
+  bool has_kept_ = false;                  ///< whether they are of the last call
+  std::unique_ptr<LayerLibrary> layers_;
+  std::unique_ptr<ProductLibrary> products_;
+  std::vector<std::optional<ChosenProduct>> chosen_products_;  ///< by launch of the step
   GraphExec step_;
 };
 

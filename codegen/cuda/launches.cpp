@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "codegen/cuda/library_product.h"
 #include "codegen/cuda/loop_kernel.h"
 #include "ir/cases.h"
 
@@ -15,8 +16,14 @@ namespace {
 /// Goes through the plan as its one worker does, and notes down what that would do.
 class Recorder {
  public:
-  Recorder(const Plan& plan, const Gpu& gpu, std::string_view placements)
-      : plan_(plan), gpu_(gpu), placements_(placements), position_(size_t(plan.loop_depth)) {}
+  Recorder(const Plan& plan, const Gpu& gpu, std::string_view placements, int64_t library_work)
+      : plan_(plan),
+        gpu_(gpu),
+        placements_(placements),
+        library_work_(library_work),
+        position_(size_t(plan.loop_depth)) {
+    if (library_work >= 0) library_forms_.emplace(plan);
+  }
 
   Launches record() {
     for (const PlanForm& form : plan_.forms)
@@ -31,6 +38,7 @@ class Recorder {
     std::visit(Cases{[&](const NestCall& call) { nest(call); },
                      [&](const PanelCall& call) { add(panel_kernel(call)); },
                      [&](const TableCall& call) { table(call); },
+                     [&](const LayerCall& call) { layer(call); },
                      [&](const LoopCall& call) { loop(call); },
                      [&](const BlockCall& call) {
                        // Its blocks are as large as can be: one.
@@ -90,7 +98,48 @@ class Recorder {
           resolved(address != nullptr ? KernelArgument::of(*address)
                                       : KernelArgument::of(number_for(parameter, plan_, call))));
     }
+    if (library_forms_) launch.by_library = by_library(call);
     launches_.step.push_back(std::move(launch));
+  }
+
+  /// The product of a nest by cuBLASLt, if it can and there is enough to do.
+  std::shared_ptr<const LibraryForm> by_library(const NestCall& call) {
+    const std::optional<LibraryForms::Found> found = library_forms_->find(call);
+    if (!found || found->shape.rows * found->shape.columns * found->shape.k < library_work_)
+      return nullptr;
+    auto form = std::make_shared<LibraryForm>();
+    form->shape = found->shape;
+    form->left = resolved(KernelArgument::of(found->left));
+    form->right = resolved(KernelArgument::of(found->right));
+    if (found->result != nullptr) {
+      form->result = resolved(KernelArgument::of(*found->result));
+      return form;
+    }
+    form->result.kind = KernelArgument::Kind::scratch;
+    launches_.scratch_bytes =
+        std::max(launches_.scratch_bytes, LibraryForms::scratch_bytes(found->shape));
+    form->rest = rest_of(found->rest);
+    return form;
+  }
+
+  Launch rest_of(const NestCall& call) {
+    const Plan& plan = library_forms_->rest_plan();
+    const NestProgram& program = plan.programs[size_t(call.program)];
+    std::string& name = rest_names_[call.program];
+    if (name.empty()) name = names_.make(call.name + "_rest");
+    Launch launch{.kernel = kernel(nest_kernel(plan, call, name)),
+                  .grid = nest_grid(program, call)};
+    for (const Parameter& parameter : parameters_of(plan, call)) {
+      const Address* address = address_for(parameter, plan, call);
+      if (address != nullptr && library_forms_->is_scratch(*address)) {
+        launch.arguments.push_back({KernelArgument::Kind::scratch, 0, {}});
+      } else {
+        launch.arguments.push_back(
+            resolved(address != nullptr ? KernelArgument::of(*address)
+                                        : KernelArgument::of(number_for(parameter, plan, call))));
+      }
+    }
+    return launch;
   }
 
   void table(const TableCall& call) {
@@ -98,6 +147,16 @@ class Recorder {
     if (is_new) launches_.tables.push_back(&call);
     launches_.scratch_bytes = std::max(launches_.scratch_bytes, table_scratch_bytes(call));
     for (const KernelUse& use : table_kernels(call, found->second)) add(use);
+  }
+
+  void layer(const LayerCall& call) {
+    Launch launch{.kernel = -1, .layer = &call};
+    for (const Address* address : layer_addresses(call)) {
+      const bool is_there = address->buffer >= 0;
+      launch.arguments.push_back(
+          resolved(is_there ? KernelArgument::of(*address) : KernelArgument::of(0)));
+    }
+    launches_.step.push_back(std::move(launch));
   }
 
   /// A nest's kernel: calls of one program and form share it.
@@ -149,6 +208,7 @@ class Recorder {
   const Plan& plan_;
   const Gpu& gpu_;
   const std::string_view placements_;
+  const int64_t library_work_;
   Position position_;
   int depth_ = 0;
   Names names_;
@@ -156,13 +216,22 @@ class Recorder {
   std::map<std::string, int> kernels_;
   std::map<const LoopCall*, std::string> loops_;
   std::map<const TableCall*, int64_t> tables_;
+  std::optional<LibraryForms> library_forms_;  ///< where cuBLASLt may do products
+  std::map<int, std::string> rest_names_;      ///< by program
   Launches launches_;
 };
 
 }  // namespace
 
-Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements) {
-  return Recorder(plan, gpu, placements).record();
+std::array<const Address*, 14> layer_addresses(const LayerCall& call) {
+  return {&call.x,      &call.h,      &call.c,  &call.weights, &call.y,
+          &call.last_h, &call.last_c, &call.dy, &call.last_dh, &call.last_dc,
+          &call.dx,     &call.dh,     &call.dc, &call.dweights};
+}
+
+Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
+                       int64_t library_work) {
+  return Recorder(plan, gpu, placements, library_work).record();
 }
 
 }  // namespace graphc::cuda

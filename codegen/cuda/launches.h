@@ -2,6 +2,7 @@
 // A plan as launches: what the host puts into a stream for a step, fixed when it is compiled.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,9 +14,13 @@
 
 namespace graphc::cuda {
 
-/// One launch of a kernel.
+struct LibraryForm;
+
+/// One launch of a kernel, or a call of a library.
 struct Launch {
-  int kernel = 0;  ///< of Launches::kernels
+  int kernel = 0;  ///< of Launches::kernels; -1: none, a library
+  /// What cuDNN does; the arguments are its addresses, in the order of layer_addresses().
+  const LayerCall* layer = nullptr;
   Grid grid;
   std::vector<LaunchValue> arguments;
   size_t shared_bytes = 0;  ///< dynamic, of a block
@@ -25,7 +30,9 @@ struct Launch {
   bool any_blocks = false;
   std::string note;                                ///< of a loop: how it is placed
   std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
-  const Record* record = nullptr;                  ///< of the plan, what it does or is a part of
+  /// How cuBLASLt does the same (library_product.h); null where it cannot.
+  std::shared_ptr<const LibraryForm> by_library;
+  const Record* record = nullptr;  ///< of the plan, what it does or is a part of
 };
 
 struct Launches {
@@ -38,9 +45,15 @@ struct Launches {
   unsigned most_meeting_groups = 0;  ///< of any launch
 };
 
+/// The addresses of a layer: x, h, c, weights, y, last h, last c, dy, last dh, last dc, dx, dh, dc,
+/// dweights. Absent ones have no buffer.
+std::array<const Address*, 14> layer_addresses(const LayerCall& call);
+
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
 /// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
-/// it has its own.
-Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto");
+/// it has its own. Products of at least so much `library_work` (rows * columns * k) are also put as
+/// cuBLASLt's; a negative number: none.
+Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
+                       int64_t library_work = -1);
 
 }  // namespace graphc::cuda

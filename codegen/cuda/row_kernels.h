@@ -14,13 +14,14 @@ namespace graphc::cuda {
 struct KernelArgument {
   enum class Kind : uint8_t {
     number,
-    address,   ///< in the plan, at the position of the launch
-    fault,     ///< the words that say which index lies outside its table (Fault)
-    scratch,   ///< memory of the launches of one record
-    arrived,   ///< the words that count blocks that wait; 0 before each launch
-    stuck,     ///< the word that says in which loop blocks waited in vain (Fault)
-    patience,  ///< how often a block looks whether the others have come, before it is in vain
-    loop,      ///< what `stuck` says of the launch's loop
+    address,     ///< in the plan, at the position of the launch
+    fault,       ///< the words that say which index lies outside its table (Fault)
+    scratch,     ///< memory of the launches of one record
+    arrived,     ///< the words that count blocks that wait; 0 before each launch
+    stuck,       ///< the word that says in which loop blocks waited in vain (Fault)
+    patience,    ///< how often a block looks whether the others have come, before it is in vain
+    loop,        ///< what `stuck` says of the launch's loop
+    not_finite,  ///< the word that says that a result or state is not finite (Fault)
   };
   Kind kind = Kind::number;
   int64_t number = 0;
@@ -44,7 +45,8 @@ struct Fault {
   int64_t record = 0, position = 0, index = 0;
   /// A loop whose blocks waited too long for each other, counted from 1. All left it then.
   uint32_t stuck = 0;
-  uint32_t unused = 0;
+  /// Whether a result or a state that was written is not finite; where that is looked at.
+  uint32_t not_finite = 0;
 };
 
 /// A kernel with what a launch of it gets. Equal texts are one kernel.

@@ -12,7 +12,10 @@
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/speed_model.h"
 #include "ir/error.h"
+#include "ir/text.h"
 #include "ir/utf8.h"
+#include "passes/library_layers.h"
+#include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/nvrtc.h"
 
 namespace graphc {
@@ -43,17 +46,24 @@ std::string architecture_on(const cuda::Device& device, const CompileOptions& op
                        number);
 }
 
-std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
-                                         CompileReport& report) {
-  const cuda::DevicePtr device = cuda::Device::open();
-  const cuda::CodeOptions code{architecture_on(*device, options),
-                               options.disk_cache ? file_cache_of_environment() : FileCache()};
-  report.lap(&CompileReport::driver_s);
-  const GraphPtr kernels = form_kernels_for(graph, options, report);
-  Plan plan = make_plan(*kernels, cuda::gpu_machine(options.precision, code.architecture));
+/// What is compiled, for what device, and what is remembered of earlier compilations.
+struct Compilation {
+  const GraphPtr& graph;
+  const cuda::DevicePtr device;
+  const cuda::CodeOptions code;
+  CompileReport& report;
+};
+
+using GpuExecutablePtr = std::unique_ptr<cuda::GpuExecutable>;
+
+/// `kernels`: the graph after the passes of the options' variant.
+GpuExecutablePtr compile_kernels(const Compilation& all, const GraphPtr& kernels,
+                                 const CompileOptions& options) {
+  CompileReport& report = all.report;
+  Plan plan = make_plan(*kernels, cuda::gpu_machine(options.precision, all.code.architecture));
   report.lap(&CompileReport::plan_s);
-  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*graph), std::move(plan),
-                                                          device, options.placement, code, report);
+  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*all.graph), std::move(plan),
+                                                          all.device, options, all.code, report);
   for (const cuda::Launch& launch : executable->launches().step) {
     if (!launch.note.empty())
       report.remarks.push_back({"placement",
@@ -61,11 +71,77 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
                                 {},
                                 launch.note});
   }
-  report.peak_bytes = executable->plan().arena_bytes;
+  report.peak_bytes = executable->step_bytes();
   return executable;
 }
 
-constexpr std::array<std::string_view, 3> kCudaOptions{"variant", "unroll", "placement"};
+GpuExecutablePtr compile_variant(const Compilation& all, const CompileOptions& options) {
+  return compile_kernels(all, form_kernels_for(all.graph, options, all.report), options);
+}
+
+bool has_layers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
+    return is_done_by_library(node) ||
+           std::ranges::any_of(node.regions,
+                               [](const GraphPtr& region) { return has_layers(*region); });
+  });
+}
+
+/// The faster of `fused` and `cudnn`, by trying both once for a graph, a device and a library.
+GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) {
+  CompileOptions library = options;
+  library.variant = "cudnn";
+  options.variant = "fused";
+  if (!cuda::cudnn_present()) return compile_variant(all, options);
+  const GraphPtr with_layers = form_kernels_for(all.graph, library, all.report);
+  if (!has_layers(*with_layers)) return compile_kernels(all, with_layers, library);
+  const std::string key = fmt::format(
+      "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
+      cuda::cudnn_library().version, all.device->properties().name, all.code.architecture,
+      options.precision, options.placement, options.products, print(*all.graph));
+  std::string note;
+  GpuExecutablePtr made;
+  const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
+    GpuExecutablePtr own = compile_variant(all, options);
+    GpuExecutablePtr theirs = compile_kernels(all, with_layers, library);
+    const float own_ms = own->milliseconds_of_step(), their_ms = theirs->milliseconds_of_step();
+    all.report.lap(&CompileReport::tune_s);
+    note = fmt::format(": {:.3f} ms a step, cudnn {:.3f} ms", own_ms, their_ms);
+    made = own_ms <= their_ms ? std::move(own) : std::move(theirs);
+    return own_ms <= their_ms ? options.variant : library.variant;
+  });
+  all.report.remarks.push_back({"variant",
+                                "",
+                                {},
+                                fmt::format("{} is used; fused{}", chosen,
+                                            note.empty() ? " or cudnn was "
+                                                           "decided before"
+                                                         : note)});
+  if (made) return made;
+  return chosen == library.variant ? compile_kernels(all, with_layers, library)
+                                   : compile_variant(all, options);
+}
+
+std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
+                                         CompileReport& report) {
+  const cuda::DevicePtr device = cuda::Device::open();
+  const Compilation all{graph,
+                        device,
+                        {architecture_on(*device, options),
+                         options.disk_cache ? file_cache_of_environment() : FileCache()},
+                        report};
+  report.lap(&CompileReport::driver_s);
+  return options.variant == "auto" ? compile_faster(all, options) : compile_variant(all, options);
+}
+
+void clear_caches() {
+  cuda::clear_code_cache();
+  cuda::Choices::clear();
+}
+
+constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
+                                                       "products"};
+constexpr std::array<std::string_view, 3> kProducts{"auto", "generated", "cublaslt"};
 constexpr std::array<std::string_view, 4> kPlacements{"auto", "streamed", "grid", "block"};
 constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
 
@@ -119,11 +195,15 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
 }
 
 void check_cuda_options(const CompileOptions& options) {
-  if (std::ranges::find(kPlacements, options.placement) == kPlacements.end()) {
-    throw Error(ErrorKind::usage, {},
-                fmt::format("--placement: unknown placement '{}': there is {}", options.placement,
-                            fmt::join(kPlacements, ", ")));
-  }
+  const auto check = [](std::string_view what, std::span<const std::string_view> all,
+                        const std::string& given) {
+    if (std::ranges::find(all, given) != all.end()) return;
+    throw Error(
+        ErrorKind::usage, {},
+        fmt::format("--{}: unknown {} '{}': there is {}", what, what, given, fmt::join(all, ", ")));
+  };
+  check("placement", kPlacements, options.placement);
+  check("products", kProducts, options.products);
   if (!options.architecture.empty()) cuda::architecture_number(options.architecture);
 }
 
@@ -135,10 +215,11 @@ constinit const Target targets::cuda{
     .precisions = cuda::kPrecisions,
     .options = kCudaOptions,
     .has_architectures = true,
+    .has_layers = true,
     .open = open_cuda,
     .unavailable = why_not,
     .compile = compile_cuda,
-    .clear_code_cache = cuda::clear_code_cache,
+    .clear_code_cache = clear_caches,
     .objects_made = cuda::kernels_made,
     .check_options = check_cuda_options,
     .stages = kCudaStages,

@@ -16,6 +16,7 @@
 #include "ir/rewrite.h"
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/kernel.h"
+#include "passes/library_layers.h"
 
 namespace graphc {
 namespace {
@@ -48,7 +49,7 @@ BlockCall as_block(std::vector<NestCall> calls, const std::string& name, const M
 void number(std::vector<Record>& records, int& id) {
   for (Record& record : records) {
     record.id = id++;
-    std::visit(Cases{[](NestCall&) {}, [](PanelCall&) {}, [](TableCall&) {},
+    std::visit(Cases{[](NestCall&) {}, [](PanelCall&) {}, [](TableCall&) {}, [](LayerCall&) {},
                      [&](LoopCall& loop) { number(loop.body, id); },
                      [&](BlockCall& block) { number(block.body, id); }},
                record.call);
@@ -148,6 +149,8 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
       views.set(node.result(i), view_or_copy(context, node, i, views.get(node.operands[0])));
   } else if (node.is(ops::scan)) {
     lower_loop(context, node, views, wanted);
+  } else if (context.machine().layers && is_done_by_library(node)) {
+    lower_layer(context, node, views, wanted);
   } else if (node.is(ops::kernel)) {
     lower_kernel(context, node, views, wanted);
   } else {
@@ -161,6 +164,7 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
 void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, ViewMap& wanted) {
   const std::vector<bool> live = live_nodes(graph);
   find_histories(context, graph);
+  find_layer_pairs(context, graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
     try {

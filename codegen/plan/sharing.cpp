@@ -190,10 +190,11 @@ void drop_programs(Plan& plan) {
   std::vector<int> index(plan.programs.size(), -1);
   const auto each = [&](const auto& self, std::vector<Record>& records, const auto& use) -> void {
     for (Record& record : records) {
-      std::visit(Cases{[&](NestCall& call) { use(call.program); }, [](PanelCall&) {},
-                       [](TableCall&) {}, [&](LoopCall& loop) { self(self, loop.body, use); },
-                       [&](BlockCall& block) { self(self, block.body, use); }},
-                 record.call);
+      std::visit(
+          Cases{[&](NestCall& call) { use(call.program); }, [](PanelCall&) {}, [](TableCall&) {},
+                [](LayerCall&) {}, [&](LoopCall& loop) { self(self, loop.body, use); },
+                [&](BlockCall& block) { self(self, block.body, use); }},
+          record.call);
     }
   };
   each(each, plan.records, [&](int program) { index[size_t(program)] = 0; });

@@ -11,6 +11,11 @@ std::string_view name_of(TableOp op) {
   return names[size_t(op)];
 }
 
+std::string_view name_of(LayerKind kind) {
+  constexpr std::string_view names[] = {"lstm", "gru", "rnn"};
+  return names[size_t(kind)];
+}
+
 namespace {
 
 bool lives_in_arena(const Buffer& buffer) {
@@ -110,6 +115,23 @@ class RecordText {
                         call.name, name_of(call.op), text_of(plan_, call.table), call.table_rows,
                         call.count, text_of(plan_, call.indices), text_of(plan_, call.rows));
     end_line();
+  }
+
+  void operator()(const LayerCall& call) const {
+    out_ += fmt::format("{}library %{}: {}{}, {} steps, {} rows, {} inputs, {} units", indent_,
+                        call.name, call.gradients ? "gradients of " : "", name_of(call.kind),
+                        call.steps, call.batch, call.inputs, call.units);
+    if (call.pair >= 0)
+      out_ +=
+          fmt::format(", {} what pair {} keeps", call.gradients ? "reads" : "leaves", call.pair);
+    end_line();
+    const auto line = [&](const char* verb, const Address& address) {
+      if (address.buffer >= 0)
+        out_ += fmt::format("{}  {} {}\n", indent_, verb, text_of(plan_, address));
+    };
+    visit_accesses(plan_, record_, [&](const Address& address, Access access) {
+      line(access == Access::read ? "reads" : "writes", address);
+    });
   }
 
   void operator()(const LoopCall& loop) const {

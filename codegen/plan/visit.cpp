@@ -44,6 +44,11 @@ void walk(AnyRecord& record, const Visit& f) {
     } else if constexpr (std::is_same_v<Call, TableCall>) {
       for (auto* address : {&call.table, &call.indices, &call.rows, &call.distinct})
         visit(*address, f);
+    } else if constexpr (std::is_same_v<Call, LayerCall>) {
+      for (auto* address :
+           {&call.x, &call.h, &call.c, &call.weights, &call.y, &call.last_h, &call.last_c, &call.dy,
+            &call.last_dh, &call.last_dc, &call.dx, &call.dh, &call.dc, &call.dweights})
+        visit(*address, f);
     } else if constexpr (std::is_same_v<Call, BlockCall>) {
       for (auto& inner : call.body) walk(inner, f);
     } else {
@@ -95,6 +100,18 @@ void table_accesses(const TableCall& call, const VisitAccess& f) {
   if (call.op == TableOp::merge_rows) f(call.distinct, Access::write);
 }
 
+void layer_accesses(const LayerCall& call, const VisitAccess& f) {
+  const auto each = [&](std::initializer_list<const Address*> addresses, Access access) {
+    for (const Address* address : addresses) {
+      if (address->buffer >= 0) f(*address, access);
+    }
+  };
+  each({&call.x, &call.h, &call.c, &call.weights}, Access::read);
+  if (!call.gradients) return each({&call.y, &call.last_h, &call.last_c}, Access::write);
+  each({&call.y, &call.dy, &call.last_dh, &call.last_dc}, Access::read);
+  each({&call.dx, &call.dh, &call.dc, &call.dweights}, Access::write);
+}
+
 }  // namespace
 
 void visit_accesses(const Plan& plan, const Record& record, const VisitAccess& f) {
@@ -109,6 +126,7 @@ void visit_accesses(const Plan& plan, const Record& record, const VisitAccess& f
                      f(call.to, Access::write);
                    },
                    [&](const TableCall& call) { table_accesses(call, f); },
+                   [&](const LayerCall& call) { layer_accesses(call, f); },
                    [&](const BlockCall& block) { body(block.body); },
                    [&](const LoopCall& loop) {
                      for (const Carry& carry : loop.carries) {

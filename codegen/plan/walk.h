@@ -20,6 +20,8 @@ namespace graphc {
 ///     void table(const TableCall&, Range indices_or_rows);
 ///     void meet();  // those who walk elsewhere, after each phase
 ///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
+///
+/// It has no layers: no machine that walks plans has them (Machine::layers).
 template <typename Work>
 class PlanWalk {
  public:
@@ -64,6 +66,10 @@ class PlanWalk {
     std::visit(Cases{[&](const NestCall& call) { nest(record, call); },
                      [&](const PanelCall& call) { work_.panels(call, own(record)); },
                      [&](const TableCall& call) { work_.table(call, own(record)); },
+                     [](const LayerCall& call) {
+                       GRAPHC_CHECK(false, "%{}: a layer for a machine without a library of them",
+                                    call.name);
+                     },
                      [&](const LoopCall& loop) { run_loop(record, loop); },
                      [&](const BlockCall& block) { run_block(record, block); }},
                record.call);

@@ -120,6 +120,10 @@ class Replay {
                        memory_.set_call(table.name);
                        table_call(std::get<TableCall>(a->call), table, own);
                      },
+                     [&](const LayerCall& layer) {
+                       memory_.set_call(layer.name);
+                       memory_.fail("a layer, which no machine that is replayed has");
+                     },
                      [&](const BlockCall& block) {
                        for (int64_t row = own.begin; row < own.end; row += block.block_rows) {
                          own_rows_ = {row, std::min(row + block.block_rows, own.end)};

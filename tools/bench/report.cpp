@@ -47,12 +47,13 @@ Json value_of(const std::string& text) {
 
 Json phases(const Row& row) {
   const CompileReport& report = row.compile;
-  return {{"trace_s", report.trace_s},       {"driver_s", report.driver_s},
-          {"library_s", report.library_s},   {"passes_s", report.passes_s},
-          {"plan_s", report.plan_s},         {"emit_s", report.emit_s},
-          {"codegen_s", report.codegen_s},   {"link_s", report.link_s},
-          {"allocate_s", report.allocate_s}, {"first_step_s", row.first_step_s},
-          {"cache_hits", report.cache_hits}, {"kernels", report.kernels}};
+  return {{"trace_s", report.trace_s},        {"driver_s", report.driver_s},
+          {"library_s", report.library_s},    {"passes_s", report.passes_s},
+          {"plan_s", report.plan_s},          {"emit_s", report.emit_s},
+          {"codegen_s", report.codegen_s},    {"link_s", report.link_s},
+          {"tune_s", report.tune_s},          {"allocate_s", report.allocate_s},
+          {"first_step_s", row.first_step_s}, {"cache_hits", report.cache_hits},
+          {"kernels", report.kernels}};
 }
 
 Json result(const Row& row, double peak_gflops) {

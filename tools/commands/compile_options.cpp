@@ -28,6 +28,12 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view na
                     "where a GPU keeps the matrices of loops: auto, streamed, grid or block")
         ->capture_default_str();
   }
+  if (name == "products") {
+    return app
+        .add_option("--products", compile.products,
+                    "what computes a GPU's large products: auto, generated or cublaslt")
+        ->capture_default_str();
+  }
   GRAPHC_CHECK(name == "cpu", "no such option: {}", name);
   return app.add_option("--cpu", compile.architecture, "a lesser CPU to compile for: x86-64-v3");
 }
@@ -45,6 +51,7 @@ void GivenOptions::check(const Target& on, const CompileOptions& compile) const 
         on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
     throw usage_error("--{}: target '{}' has no such option{}", name, on.name, known);
   }
+  if (std::ranges::find(names_, "variant") != names_.end()) check_variant(on, compile.variant);
   if (on.check_options != nullptr) on.check_options(compile);
 }
 

@@ -34,7 +34,7 @@ const Target& chosen_target(const std::string& typed, CompileOptions& compile,
                             const GivenOptions& given);
 
 /// Adds to `app` options that set the fields `names` of `compile`, watched by `given`: "threads",
-/// "variant", "unroll", "placement", "cpu".
+/// "variant", "unroll", "placement", "products", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
 

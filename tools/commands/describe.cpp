@@ -68,7 +68,7 @@ std::shared_ptr<CLI::FormatterBase> example_first() { return std::make_shared<Ex
 Words known_words() {
   Words words;
   words["target"] = names_of(all_targets());
-  for (std::string_view variant : all_variants()) words["variant"].emplace_back(variant);
+  for (std::string_view variant : typed_variants()) words["variant"].emplace_back(variant);
   words["passes"] = words["print-after"] = names_of(all_passes());
   for (const Op* op : all_ops()) {
     if (is_composite(*op)) words["why-not"].emplace_back(op->name);
@@ -83,6 +83,7 @@ Words known_words() {
   }
   words["unroll"] = {"auto", "loop", "full"};
   words["placement"] = {"auto", "streamed", "grid", "block"};
+  words["products"] = {"auto", "generated", "cublaslt"};
   words["MODEL"] = names_of(all_models());
   for (const ModelRecord* model : all_models()) {
     std::vector<std::string>& names = words[fmt::format("PARAMETERS/{}", model->name)];

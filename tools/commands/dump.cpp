@@ -161,7 +161,7 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
       ->capture_default_str();
   add_compile_options(*verb, options->compile, options->given,
-                      {"variant", "unroll", "placement", "cpu", "threads"});
+                      {"variant", "unroll", "placement", "products", "cpu", "threads"});
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
   verb->add_option("--why-not", options->why_not,

@@ -249,7 +249,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--precision", options->session.compile.precision, "what f32 are computed in")
       ->capture_default_str();
   add_compile_options(*verb, options->session.compile, options->given,
-                      {"threads", "variant", "unroll", "placement", "cpu"});
+                      {"threads", "variant", "unroll", "placement", "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return train(*options); }; });
 }
 

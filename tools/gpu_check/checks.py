@@ -11,6 +11,9 @@ from gpu_check.items import DONE, FAILED, Item, Part, outcome, skipped
 
 # --- what is there ---
 
+# What the variant cudnn needs, whose products are tried with cuBLASLt.
+LAYER_LIBRARIES = ("cudnn", "cublaslt")
+
 
 def libraries(context, seconds):
     """What graphc finds; NVRTC may come with the bundle or among the packages of this Python."""
@@ -28,6 +31,8 @@ def libraries(context, seconds):
             context.environment["GRAPHC_CUDA_LIBRARIES"] = ":".join(folders)
             ran = context.run(command, seconds)
             found = json.loads(ran.out)
+    if all(row["available"] for row in found["libraries"] if row["name"] in LAYER_LIBRARIES):
+        context.variants = ("fused", "cudnn", *context.variants[1:])
     target = [row for row in found["targets"] if row["name"] == "cuda"][0]
     context.precisions = tuple(target["precisions"])
     result = outcome(ran, libraries=found["libraries"], precisions=target["precisions"])
@@ -87,9 +92,9 @@ PROBES = Part(
 
 # --- whether what is computed is right ---
 
-CELLS = (
-    "lstm gru rnn layer-norm-lstm peephole-lstm projected-lstm gru-reset-before".split()
-)
+# Those that cuDNN has, then those that nobody has.
+LAYERS = ("lstm", "gru", "rnn")
+CELLS = (*LAYERS, "layer-norm-lstm", "peephole-lstm", "projected-lstm", "gru-reset-before")
 
 
 def models(context):
@@ -111,18 +116,27 @@ def check(context, graph, options, seconds):
     return outcome(ran, said=commands.last_lines(ran.out, 3))
 
 
-def model_item(name, model, parameters, graph):
+def model_item(name, model, parameters, graph, more=()):
     def work(context, seconds):
         command = [context.places.program("graphc"), "dump", model, *parameters, f"--graph={graph}"]
         dumped = context.run(command, seconds)
         if dumped.code != 0:
             return outcome(dumped)
-        options = ["--runs=1"] if context.dry_run else []
-        if context.dry_run and graph == "forward":
+        options = ["--runs=1", *more] if context.dry_run else list(more)
+        if context.dry_run and graph == "forward" and not more:
             options.append("--variant=fused")
         return check(context, dumped.out, options, seconds - dumped.seconds)
 
-    return Item(f"{name} {graph}", work)
+    return Item(" ".join([name, graph, *more]), work)
+
+
+def library_items(context):
+    """Layers by cuDNN, and every product that cuBLASLt can take part in, beside the evaluator."""
+    if "cudnn" not in context.variants:
+        return []
+    chosen = [row for row in models(context) if row[0] in (*LAYERS, "ptb-lm")]
+    options = ("--variant=cudnn", "--products=cublaslt")
+    return [model_item(*row, "train", options) for row in chosen]
 
 
 def graph_text(path):
@@ -141,7 +155,7 @@ def graph_item(path):
 
 def conformance_items(context):
     rows = [model_item(*row, graph) for row in models(context) for graph in ("train", "forward")]
-    return rows + [graph_item(path) for path in context.places.graphs]
+    return rows + library_items(context) + [graph_item(path) for path in context.places.graphs]
 
 
 CONFORMANCE = Part(

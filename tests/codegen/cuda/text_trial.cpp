@@ -113,9 +113,9 @@ Trial::Trial(const Subject& subject, size_t size)
 
 std::unique_ptr<cuda::GpuExecutable> Trial::compiled(const Plan& plan) const {
   CompileReport report;
-  return std::make_unique<cuda::GpuExecutable>(signature_of(*graph_), plan, device_, "streamed",
-                                               cuda::CodeOptions{device_->architecture(), {}},
-                                               report);
+  return std::make_unique<cuda::GpuExecutable>(
+      signature_of(*graph_), plan, device_, CompileOptions{.placement = "streamed"},
+      cuda::CodeOptions{device_->architecture(), {}}, report);
 }
 
 std::string Trial::fault(bool packed) {

@@ -47,15 +47,17 @@ std::map<std::string, Literal> all_states(Session& session, const TemporaryFolde
   return read_safetensors(file).arrays;
 }
 
-TrainedStates train_on(const char* target, const std::vector<std::string>& parameters) {
+TrainedStates train_on(const char* target, const std::vector<std::string>& parameters,
+                       const CompileOptions& how = {}) {
   // 20 rows of as many windows of 2 tokens as there are steps, and the last target.
   const TemporaryFolder folder;
   folder.add("ptb.train.txt", text_of_tokens(20 * (2 * kTrainingSteps + 1)));
   folder.add("ptb.valid.txt", text_of_tokens(100));
   folder.add("ptb.test.txt", text_of_tokens(12));
   const auto program = make_program("ptb-lm", parameters);
-  Session session(program->model(),
-                  {.target = target, .seed = 5, .announce = [](const std::string&) {}});
+  Session session(
+      program->model(),
+      {.target = target, .compile = how, .seed = 5, .announce = [](const std::string&) {}});
   TrainedStates trained;
   trained.first = all_states(session, folder);
   TrainOptions options{.data = folder.path(), .epochs = 1};
@@ -103,9 +105,11 @@ void expect_the_same_states(const TrainedStates& found, const TrainedStates& wan
   }
 }
 
-void expect_the_same_training(const std::vector<std::string>& parameters) {
+void expect_the_same_training(const std::vector<std::string>& parameters,
+                              const CompileOptions& how = {}) {
   const cuda::testing::MockDriver driver;
-  const TrainedStates wanted = train_on("cpu", parameters), found = train_on("cuda", parameters);
+  const TrainedStates wanted = train_on("cpu", parameters);
+  const TrainedStates found = train_on("cuda", parameters, how);
   ASSERT_EQ(wanted.losses.size(), size_t(kTrainingSteps));
   ASSERT_EQ(found.losses.size(), wanted.losses.size());
   for (size_t i = 0; i < wanted.losses.size(); ++i) {
@@ -122,6 +126,11 @@ void expect_the_same_training(const std::vector<std::string>& parameters) {
 TEST(CudaTraining, OfPtbLmHasTheLossesOfTheCpu) {
   // Room for the words of the corpus: with 10,000 it takes minutes.
   expect_the_same_training({"size=test", "vocabulary=64"});
+}
+
+TEST(CudaTraining, ByCudnnAndCublasltHasTheLossesOfTheCpu) {
+  expect_the_same_training({"size=test", "vocabulary=64"},
+                           {.variant = "cudnn", .products = "cublaslt"});
 }
 
 TEST(CudaTrainingSlow, OfPtbLmWithAllItsWordsHasTheLossesOfTheCpu) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libraries do of an executable's step: chosen when it is compiled, by trying.
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/cuda/executable.h"
+
+namespace graphc::cuda {
+
+void GpuExecutable::enqueue(const Launch& each, const ChosenProduct& chosen) const {
+  const LibraryForm& form = *each.by_library;
+  products_->enqueue(chosen, address_of(form.left), address_of(form.right),
+                     address_of(form.result));
+  if (form.rest) launch(*form.rest);
+}
+
+void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choices& choices,
+                                      CompileReport& report) {
+  chosen_products_.resize(launches_.step.size());
+  const auto any = [&](const auto& field) {
+    return std::ranges::any_of(launches_.step,
+                               [&](const Launch& each) { return each.*field != nullptr; });
+  };
+  if (any(&Launch::layer)) {
+    layers_ =
+        std::make_unique<LayerLibrary>(stream_, launches_, plan_.pairs, options.precision, choices);
+    for (const std::string& note : layers_->notes())
+      report.remarks.push_back({"cudnn", "", {}, note});
+  }
+  if (options.products == "cublaslt" || any(&Launch::by_library)) {
+    products_ = std::make_unique<ProductLibrary>(stream_);
+    choose_products(choices, options.products == "auto", report);
+  }
+}
+
+void GpuExecutable::choose_products(const Choices& choices, bool measure, CompileReport& report) {
+  if (measure) fill_with_zeros();
+  for (size_t i = 0; i < launches_.step.size(); ++i) {
+    const Launch& each = launches_.step[i];
+    if (each.by_library == nullptr) continue;
+    const KernelText& text = launches_.kernels[size_t(each.kernel)];
+    chosen_products_[i] = products_->choose(
+        *each.by_library, [&](const ChosenProduct& chosen) { enqueue(each, chosen); },
+        measure ? [&] { launch(each); } : std::function<void()>(), text.text, choices);
+    report.remarks.push_back(
+        {"products",
+         text.name,
+         {},
+         fmt::format("{} by {}", each.by_library->shape.text(),
+                     chosen_products_[i] ? "cuBLASLt" : "a generated kernel")});
+  }
+  products_->settle(chosen_products_);
+}
+
+void GpuExecutable::fill_with_zeros() {
+  stream_->fill(arena_.address(), 0, arena_.bytes(), "the arena");
+  stream_->fill(scratch_.address(), 0, scratch_.bytes(), "scratch");
+  stream_->fill(inputs_.device.address(), 0, inputs_.bytes, "the inputs");
+  std::memset(inputs_.host.data(), 0, inputs_.bytes);
+  for (const auto& state : states_)
+    stream_->fill(state->address(), 0, state->bytes(), state->name());
+  for (const DeviceBuffer& form : forms_) stream_->fill(form.address(), 0, form.bytes(), "panels");
+}
+
+int64_t GpuExecutable::step_bytes() const {
+  size_t bytes = arena_.bytes() + scratch_.bytes();
+  if (layers_) bytes += layers_->bytes();
+  if (products_) bytes += products_->bytes();
+  return int64_t(bytes);
+}
+
+float GpuExecutable::milliseconds_of_step() {
+  device_->make_current();
+  fill_with_zeros();
+  const float time = least_milliseconds(*stream_, [&] { step_.launch(*stream_); });
+  stream_->synchronize("a step that is tried");
+  return time;
+}
+
+}  // namespace graphc::cuda
