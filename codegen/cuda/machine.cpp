@@ -42,6 +42,7 @@ Machine gpu_machine(std::string_view precision, std::string_view architecture) {
   machine.workers = 1;
   // A launch of a few rows at a time would leave most of the GPU without work.
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
+  machine.reorders_phases = true;
   machine.products = {
       {DType::f32, DType::f32, DType::f32, 1, factors},
       {DType::f64, DType::f64, DType::f64, 1},
