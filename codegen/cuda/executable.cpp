@@ -72,13 +72,14 @@ void DeviceState::bring(std::byte* home) const {
 
 GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
                              std::string_view placements, const CodeOptions& code,
-                             CompileReport& report)
+                             CompileReport& report, Merging merging)
     : Executable(std::move(signature)),
       device_(std::move(device)),
       plan_(std::move(plan)),
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of(*device_), placements);
+  launches_ = make_launches(plan_, gpu_of(*device_), placements, merging);
+  branches_ = branches_of(launches_.step);
   report.lap(&CompileReport::emit_s);
   kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();
@@ -173,7 +174,7 @@ uint64_t GpuExecutable::bits_of(const LaunchValue& value) const {
   return address_of(value);
 }
 
-void GpuExecutable::launch(const Launch& launch) const {
+void GpuExecutable::launch(const Launch& launch, const Stream& stream) const {
   std::vector<uint64_t> values;
   for (const LaunchValue& value : launch.arguments) values.push_back(bits_of(value));
   std::vector<void*> parameters;
@@ -192,20 +193,21 @@ void GpuExecutable::launch(const Launch& launch) const {
                  "{}: {} blocks that wait for each other on a GPU that holds {}", kernel.name(),
                  shape.grid[0], resident);
     shape.cooperative = true;
-    stream_->fill(arrived_.address(), 0,
-                  size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
-                  "the blocks that wait");
+    stream.fill(arrived_.address(), 0,
+                size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
+                "the blocks that wait");
   }
-  stream_->launch(kernel, shape, parameters.data());
+  stream.launch(kernel, shape, parameters.data());
 }
 
 void GpuExecutable::record_step() {
+  const BranchStreams streams(branches_, *stream_);
   step_ = stream_->capture([&] {
     stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
                             "the inputs");
     if (!launches_.tables.empty() || !launches_.loops.empty())
       stream_->fill(fault_address(), 0, sizeof(Fault), "the fault");
-    for (const Launch& each : launches_.step) launch(each);
+    streams.run([&](size_t i, const Stream& stream) { launch(launches_.step[i], stream); });
     stream_->copy_to_host(results_.host.data(), results_.device.address(), results_.bytes,
                           "the outputs");
   });
@@ -233,7 +235,7 @@ void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
   for (size_t i = 0; i < forms_.size(); ++i) {
     const StoredState& state = *states[size_t(plan_.forms[i].state(plan_.buffers))];
     if (made_forms_[i].state == &state && made_forms_[i].version == state.version()) continue;
-    if (launches_.forms[i].grid.blocks[0] > 0) launch(launches_.forms[i]);
+    if (launches_.forms[i].grid.blocks[0] > 0) launch(launches_.forms[i], *stream_);
     made_forms_[i] = {&state, state.version()};
   }
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "codegen/cuda/branches.h"
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/plan/plan.h"
@@ -53,10 +54,12 @@ class GpuExecutable : public Executable {
   /// CompileOptions::placement. The report gets what each part took. Throws ErrorKind::resource
   /// without the memory, naming the plan's largest buffers.
   GpuExecutable(Signature signature, Plan plan, DevicePtr device, std::string_view placements,
-                const CodeOptions& code, CompileReport& report);
+                const CodeOptions& code, CompileReport& report,
+                Merging merging = Merging::together);
 
   const Plan& plan() const { return plan_; }
   const Launches& launches() const { return launches_; }
+  const Branches& branches() const { return branches_; }
 
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
@@ -66,7 +69,7 @@ class GpuExecutable : public Executable {
   void allocate_transfers();
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   void record_step();
-  void launch(const Launch& launch) const;
+  void launch(const Launch& launch, const Stream& stream) const;
   CUdeviceptr address_of(const LaunchValue& value) const;
   uint64_t bits_of(const LaunchValue& value) const;
   void copy_state_to_device(size_t i, const StoredState& state);
@@ -86,6 +89,7 @@ class GpuExecutable : public Executable {
   DevicePtr device_;
   Plan plan_;
   Launches launches_;
+  Branches branches_;
   std::vector<KernelPtr> kernels_;
   std::shared_ptr<const Stream> stream_;
   Transfer inputs_;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "codegen/cuda/loop_kernel.h"
+#include "codegen/cuda/merge.h"
+#include "codegen/cuda/merged_kernel.h"
 #include "ir/cases.h"
 
 namespace graphc::cuda {
@@ -39,7 +41,23 @@ class Recorder {
                record.call);
     // Launches of records inside have those.
     for (size_t i = before; i < launches_.step.size(); ++i) {
-      if (launches_.step[i].record == nullptr) launches_.step[i].record = &record;
+      Launch& launch = launches_.step[i];
+      if (launch.record != nullptr) continue;
+      launch.record = &record;
+      for (LaunchedNest& nest : launch.nests) nest.record = &record;
+      launch.touched = touched_by(plan_, record, position_, depth_);
+      touch_own_words(launch);
+    }
+  }
+
+  /// What a launch touches that is not the plan's.
+  static void touch_own_words(Launch& launch) {
+    using Kind = KernelArgument::Kind;
+    const auto touch = [&](Space space) { launch.touched.push_back({space, {0, 1}, true}); };
+    for (const LaunchValue& value : launch.arguments) {
+      if (value.kind == Kind::fault) touch(kFaultSpace);
+      if (value.kind == Kind::scratch) touch(kScratchSpace);
+      if (value.kind == Kind::arrived) touch(kMeetingSpace);
     }
   }
 
@@ -90,6 +108,8 @@ class Recorder {
           resolved(address != nullptr ? KernelArgument::of(*address)
                                       : KernelArgument::of(number_for(parameter, plan_, call))));
     }
+    if (can_be_merged(plan_.programs[size_t(call.program)], grid))
+      launch.nests = {{&call, nullptr}};
     launches_.step.push_back(std::move(launch));
   }
 
@@ -161,8 +181,11 @@ class Recorder {
 
 }  // namespace
 
-Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements) {
-  return Recorder(plan, gpu, placements).record();
+Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
+                       Merging merging) {
+  Launches launches = Recorder(plan, gpu, placements).record();
+  if (merging == Merging::together) merge_launches(plan, gpu, launches);
+  return launches;
 }
 
 }  // namespace graphc::cuda

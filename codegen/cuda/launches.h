@@ -9,9 +9,16 @@
 
 #include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/row_kernels.h"
+#include "codegen/cuda/touched.h"
 #include "codegen/plan/position.h"
 
 namespace graphc::cuda {
+
+/// A nest that a launch does.
+struct LaunchedNest {
+  const NestCall* call = nullptr;
+  const Record* record = nullptr;
+};
 
 /// One launch of a kernel.
 struct Launch {
@@ -26,6 +33,9 @@ struct Launch {
   std::string note;                                ///< of a loop: how it is placed
   std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
   const Record* record = nullptr;                  ///< of the plan, what it does or is a part of
+  /// Nests that can be one launch with others, and that are (merge.h). Of other launches none.
+  std::vector<LaunchedNest> nests;
+  std::vector<Touched> touched;  ///< nothing: whatever there is
 };
 
 struct Launches {
@@ -38,9 +48,13 @@ struct Launches {
   unsigned most_meeting_groups = 0;  ///< of any launch
 };
 
+/// Whether nests that do not depend on each other become one launch (merge.h).
+enum class Merging : uint8_t { apart, together };
+
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
 /// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
 /// it has its own.
-Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto");
+Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
+                       Merging merging = Merging::together);
 
 }  // namespace graphc::cuda
