@@ -105,12 +105,9 @@ class Grouping {
   }
 
   /// Whether each of `after` that stays by itself waits for all of `before` that do.
-  bool are_ordered(BitSet before, BitSet after) const {
-    before &= fixed_;
-    after &= fixed_;
-    bool all = true;
-    after.each([&](size_t each) { all = all && before.is_within(earlier_[each]); });
-    return all;
+  bool are_ordered(const BitSet& before, const BitSet& after) const {
+    return after.all_of(fixed_,
+                        [&](size_t each) { return before.is_within(earlier_[each], fixed_); });
   }
 
   void join(Group& group, const Group& alone) {

@@ -71,27 +71,15 @@ class History {
 
 }  // namespace
 
-bool BitSet::meets(const BitSet& other) const {
+bool BitSet::is_within(const BitSet& other, const BitSet& some) const {
   for (size_t i = 0; i < words_.size(); ++i) {
-    if ((words_[i] & other.words_[i]) != 0) return true;
-  }
-  return false;
-}
-
-bool BitSet::is_within(const BitSet& other) const {
-  for (size_t i = 0; i < words_.size(); ++i) {
-    if ((words_[i] & ~other.words_[i]) != 0) return false;
+    if ((words_[i] & some.words_[i] & ~other.words_[i]) != 0) return false;
   }
   return true;
 }
 
 BitSet& BitSet::operator|=(const BitSet& other) {
   for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
-  return *this;
-}
-
-BitSet& BitSet::operator&=(const BitSet& other) {
-  for (size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
   return *this;
 }
 

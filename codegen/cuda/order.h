@@ -2,6 +2,7 @@
 // Which launches of a step have to wait for which: where one touches bytes that another writes.
 #pragma once
 
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -16,16 +17,25 @@ class BitSet {
 
   void add(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
   bool has(size_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
-  bool meets(const BitSet& other) const;
-  bool is_within(const BitSet& other) const;
+  /// Whether those of its numbers that `some` has are in `other`.
+  bool is_within(const BitSet& other, const BitSet& some) const;
   BitSet& operator|=(const BitSet& other);
-  BitSet& operator&=(const BitSet& other);
+  /// Whether `holds` is true of all its numbers that `some` has.
+  template <typename Holds>
+  bool all_of(const BitSet& some, const Holds& holds) const {
+    for (size_t word = 0; word < words_.size(); ++word) {
+      for (uint64_t rest = words_[word] & some.words_[word]; rest != 0; rest &= rest - 1) {
+        if (!holds(word * 64 + size_t(std::countr_zero(rest)))) return false;
+      }
+    }
+    return true;
+  }
   /// Calls `visit` for each number in the set, ascending.
   template <typename Visit>
   void each(const Visit& visit) const {
     for (size_t word = 0; word < words_.size(); ++word) {
       for (uint64_t rest = words_[word]; rest != 0; rest &= rest - 1)
-        visit(word * 64 + size_t(__builtin_ctzll(rest)));
+        visit(word * 64 + size_t(std::countr_zero(rest)));
     }
   }
 

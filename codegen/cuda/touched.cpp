@@ -165,16 +165,11 @@ Extent right_extent(const NestProgram& program, const NestCall& call, size_t i) 
 }
 
 int space_of(const Plan& plan, int buffer) {
-  const std::vector<Buffer>& buffers = plan.buffers;
-  const Buffer& wanted = buffers[size_t(buffer)];
+  const Buffer& wanted = plan.buffers[size_t(buffer)];
   if (wanted.place == Place::arena) return kArenaSpace;
-  if (wanted.place == Place::constant) return buffer;
-  return int(std::ranges::find_if(buffers,
-                                  [&](const Buffer& other) {
-                                    return other.place == wanted.place &&
-                                           other.index == wanted.index;
-                                  }) -
-             buffers.begin());
+  constexpr int kKinds = int(Place::form) + 1;
+  const int index = wanted.place == Place::constant ? buffer : wanted.index;
+  return index * kKinds + int(wanted.place);
 }
 
 std::vector<Touched> touched_by(const Plan& plan, const Record& record, const Position& position,

@@ -42,8 +42,7 @@ struct Touched {
   bool writes = false;
 };
 
-/// The first buffer of the plan that is the same memory as this one; kArenaSpace for one of the
-/// arena.
+/// The memory of a buffer of the plan.
 int space_of(const Plan& plan, int buffer);
 
 /// What a record touches at this position of the `depth` loops around it; a loop in all its steps.
