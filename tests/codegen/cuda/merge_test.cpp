@@ -13,6 +13,7 @@
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/merged_kernel.h"
 #include "codegen/cuda/order.h"
+#include "codegen/plan/arena_places.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/codegen/variants.h"
@@ -119,13 +120,23 @@ TEST(MergedLaunches, StayWithinTheParametersOfAKernelAndTheNestsOfALaunch) {
 }
 
 TEST(MergedLaunches, OrderNoProductBehindAnotherOne) {
-  const MergedStep step(parse_graph(R"(
+  Plan plan = MergedStep(parse_graph(R"(
     graph @g(%x: f32[9,8], %a: f32[8,7], %b: f32[7,5], %y: f32[6,8], %c: f32[8,4], %d: f32[4,3]) {
       %p = softmax(matmul(%x, %a))
       %q = softmax(matmul(%y, %c))
       return matmul(%p, %b), matmul(%q, %d)
-    })"));
-  for (const cuda::Launch& launch : step.launches.step) EXPECT_LE(launch.nests.size(), 1u);
+    })"))
+                  .plan;
+  // As in an arena without end: no place is used again.
+  plan.arena_bytes = 0;
+  for (Buffer& buffer : plan.buffers) {
+    if (buffer.place != Place::arena) continue;
+    buffer.offset = plan.arena_bytes;
+    plan.arena_bytes += buffer.bytes;
+  }
+  const cuda::Launches launches = cuda::make_launches(plan);
+  EXPECT_EQ(launches.step.size(), 10u);
+  for (const cuda::Launch& launch : launches.step) EXPECT_LE(launch.nests.size(), 1u);
 }
 
 /// Runs a launch by itself, with memory for each buffer of the plan.
@@ -253,7 +264,7 @@ TEST(MergedLaunches, FindSmallBuffersInPlacesOfTheirOwn) {
     int count = 0;
     for (const Buffer& a : plan.buffers) {
       for (const Buffer& b : plan.buffers) {
-        const bool in_arena = a.place == Place::arena && b.place == Place::arena;
+        const bool in_arena = is_in_arena(a) && is_in_arena(b);
         count += in_arena && &a < &b && std::min(a.bytes, b.bytes) <= most_bytes &&
                  cuda::overlap({a.offset, a.offset + a.bytes}, {b.offset, b.offset + b.bytes});
       }
