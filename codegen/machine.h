@@ -47,6 +47,9 @@ struct Machine {
   int64_t block_bytes = 128 << 10;  ///< what a worker's second-level cache keeps of one stream
   /// What a worker reads of a matrix while all meet once, about: an estimate, 1 to 2 us at 50 GB/s.
   int64_t meeting_bytes = 64 << 10;
+  /// Whether phases that do not depend on each other may be done in any order, so that small values
+  /// are worth a place that nothing else has.
+  bool reorders_phases = false;
   std::vector<ProductForm> products{ProductForm{}};
   MatrixTile matrix_tile;  ///< of products by matrix tiles
   bool layers = false;     ///< whether a library runs recurrent layers (LayerCall)

@@ -73,14 +73,14 @@ void DeviceState::bring(std::byte* home) const {
 
 GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
                              const CompileOptions& options, const CodeOptions& code,
-                             CompileReport& report)
+                             CompileReport& report, Merging merging)
     : Executable(std::move(signature)),
       device_(std::move(device)),
       plan_(std::move(plan)),
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
-  launches_ =
-      make_launches(plan_, gpu_of(*device_), options.placement, least_library_work(options));
+  launches_ = make_launches(plan_, gpu_of(*device_), options.placement, merging,
+                            least_library_work(options));
   checks_finite_ = options.check_finite;
   if (checks_finite_) {
     std::vector<DType> types;
@@ -93,6 +93,7 @@ GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
   report.lap(&CompileReport::allocate_s);
   prepare_libraries(options, Choices(code.files), report);
   report.lap(&CompileReport::tune_s);
+  branches_ = branches_of(launches_.step);
   record_step();
   report.lap(&CompileReport::allocate_s);
 }
@@ -192,11 +193,11 @@ uint64_t GpuExecutable::bits_of(const LaunchValue& value) const {
   return address_of(value);
 }
 
-void GpuExecutable::launch(const Launch& launch) const {
+void GpuExecutable::launch(const Launch& launch, const Stream& stream) const {
   std::vector<uint64_t> values;
   for (const LaunchValue& value : launch.arguments) values.push_back(bits_of(value));
   if (launch.layer != nullptr)
-    return layers_->enqueue(*launch.layer, {values.begin(), values.end()});
+    return layers_->enqueue(*launch.layer, {values.begin(), values.end()}, stream);
   std::vector<void*> parameters;
   for (uint64_t& value : values) parameters.push_back(&value);
   LaunchShape shape;
@@ -213,14 +214,15 @@ void GpuExecutable::launch(const Launch& launch) const {
                  "{}: {} blocks that wait for each other on a GPU that holds {}", kernel.name(),
                  shape.grid[0], resident);
     shape.cooperative = true;
-    stream_->fill(arrived_.address(), 0,
-                  size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
-                  "the blocks that wait");
+    stream.fill(arrived_.address(), 0,
+                size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
+                "the blocks that wait");
   }
-  stream_->launch(kernel, shape, parameters.data());
+  stream.launch(kernel, shape, parameters.data());
 }
 
 void GpuExecutable::record_step() {
+  const BranchStreams streams(branches_, *stream_);
   step_ = stream_->capture([&] {
     stream_->copy_to_device(inputs_.device.address(), inputs_.host.data(), inputs_.bytes,
                             "the inputs");
@@ -229,11 +231,11 @@ void GpuExecutable::record_step() {
     for (size_t i = 0; i < kept_states_.size(); ++i)
       stream_->copy(kept_states_[i].address(), states_[i]->address(), kept_states_[i].bytes(),
                     states_[i]->name());
-    for (size_t i = 0; i < launches_.step.size(); ++i) {
+    streams.run([&](size_t i, const Stream& stream) {
       const std::optional<ChosenProduct>& chosen = chosen_products_[i];
-      chosen ? enqueue(launches_.step[i], *chosen) : launch(launches_.step[i]);
-    }
-    for (const Launch& check : finite_checks_) launch(check);
+      chosen ? enqueue(launches_.step[i], *chosen, stream) : launch(launches_.step[i], stream);
+    });
+    for (const Launch& check : finite_checks_) launch(check, *stream_);
     stream_->copy_to_host(results_.host.data(), results_.device.address(), results_.bytes,
                           "the outputs");
   });
@@ -261,7 +263,7 @@ void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
   for (size_t i = 0; i < forms_.size(); ++i) {
     const StoredState& state = *states[size_t(plan_.forms[i].state(plan_.buffers))];
     if (made_forms_[i].state == &state && made_forms_[i].version == state.version()) continue;
-    if (launches_.forms[i].grid.blocks[0] > 0) launch(launches_.forms[i]);
+    if (launches_.forms[i].grid.blocks[0] > 0) launch(launches_.forms[i], *stream_);
     made_forms_[i] = {&state, state.version()};
   }
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "codegen/cuda/branches.h"
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/library_calls.h"
@@ -54,10 +55,12 @@ class GpuExecutable : public Executable {
   /// products and precision. The report gets what each part took. Throws ErrorKind::resource
   /// without the memory, naming the plan's largest buffers.
   GpuExecutable(Signature signature, Plan plan, DevicePtr device, const CompileOptions& options,
-                const CodeOptions& code, CompileReport& report);
+                const CodeOptions& code, CompileReport& report,
+                Merging merging = Merging::together);
 
   const Plan& plan() const { return plan_; }
   const Launches& launches() const { return launches_; }
+  const Branches& branches() const { return branches_; }
   bool checks_finite() const override { return checks_finite_; }
   bool was_finite() const override { return fault().not_finite == 0; }
   void restore(std::span<StoredState* const> states) override;
@@ -76,8 +79,8 @@ class GpuExecutable : public Executable {
   void allocate_transfers();
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   void record_step();
-  void launch(const Launch& launch) const;
-  void enqueue(const Launch& launch, const ChosenProduct& chosen) const;
+  void launch(const Launch& launch, const Stream& stream) const;
+  void enqueue(const Launch& launch, const ChosenProduct& chosen, const Stream& stream) const;
   void prepare_libraries(const CompileOptions& options, const Choices& choices,
                          CompileReport& report);
   void choose_products(const Choices& choices, bool measure, CompileReport& report);
@@ -102,6 +105,7 @@ class GpuExecutable : public Executable {
   DevicePtr device_;
   Plan plan_;
   Launches launches_;
+  Branches branches_;
   std::vector<KernelPtr> kernels_;
   std::shared_ptr<const Stream> stream_;
   Transfer inputs_;

@@ -7,11 +7,12 @@
 
 namespace graphc::cuda {
 
-void GpuExecutable::enqueue(const Launch& each, const ChosenProduct& chosen) const {
+void GpuExecutable::enqueue(const Launch& each, const ChosenProduct& chosen,
+                            const Stream& stream) const {
   const LibraryForm& form = *each.by_library;
-  products_->enqueue(chosen, address_of(form.left), address_of(form.right),
-                     address_of(form.result));
-  if (form.rest) launch(*form.rest);
+  products_->enqueue(chosen, address_of(form.left), address_of(form.right), address_of(form.result),
+                     stream);
+  if (form.rest) launch(*form.rest, stream);
 }
 
 void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choices& choices,
@@ -40,14 +41,20 @@ void GpuExecutable::choose_products(const Choices& choices, bool measure, Compil
     if (each.by_library == nullptr) continue;
     const KernelText& text = launches_.kernels[size_t(each.kernel)];
     chosen_products_[i] = products_->choose(
-        *each.by_library, [&](const ChosenProduct& chosen) { enqueue(each, chosen); },
-        measure ? [&] { launch(each); } : std::function<void()>(), text.text, choices);
+        *each.by_library, [&](const ChosenProduct& chosen) { enqueue(each, chosen, *stream_); },
+        measure ? [&] { launch(each, *stream_); } : std::function<void()>(), text.text, choices);
     report.remarks.push_back(
         {"products",
          text.name,
          {},
          fmt::format("{} by {}", each.by_library->shape.text(),
                      chosen_products_[i] ? "cuBLASLt" : "a generated kernel")});
+  }
+  for (size_t i = 0; i < chosen_products_.size(); ++i) {
+    if (!chosen_products_[i]) continue;
+    // Workspace is one for all, as the scratch memory between a product and its rest is.
+    for (const int space : {kLibrarySpace, kScratchSpace})
+      launches_.step[i].touched.push_back({space, {0, 1}, true});
   }
   products_->settle(chosen_products_);
 }

@@ -73,6 +73,9 @@ class BlockLoops {
 /// What stands between the braces of a nest's kernel; one step in.
 std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
                            const NestForm& form);
+/// A nest's text with a grid of its own in the place of the launch's: thread_x, block_x, threads_x,
+/// blocks_x and those of the other axes, which are in scope.
+std::string with_own_grid(std::string text);
 /// Bytes of shared memory that the nest takes.
 int64_t shared_bytes(const NestProgram& program, const NestForm& form);
 

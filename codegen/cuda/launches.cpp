@@ -8,6 +8,8 @@
 
 #include "codegen/cuda/library_product.h"
 #include "codegen/cuda/loop_kernel.h"
+#include "codegen/cuda/merge.h"
+#include "codegen/cuda/merged_kernel.h"
 #include "ir/cases.h"
 
 namespace graphc::cuda {
@@ -47,7 +49,23 @@ class Recorder {
                record.call);
     // Launches of records inside have those.
     for (size_t i = before; i < launches_.step.size(); ++i) {
-      if (launches_.step[i].record == nullptr) launches_.step[i].record = &record;
+      Launch& launch = launches_.step[i];
+      if (launch.record != nullptr) continue;
+      launch.record = &record;
+      for (LaunchedNest& nest : launch.nests) nest.record = &record;
+      launch.touched = touched_by(plan_, record, position_, depth_);
+      touch_own_words(launch);
+    }
+  }
+
+  /// What a launch touches that is not the plan's.
+  static void touch_own_words(Launch& launch) {
+    using Kind = KernelArgument::Kind;
+    const auto touch = [&](Space space) { launch.touched.push_back({space, {0, 1}, true}); };
+    for (const LaunchValue& value : launch.arguments) {
+      if (value.kind == Kind::fault) touch(kFaultSpace);
+      if (value.kind == Kind::scratch) touch(kScratchSpace);
+      if (value.kind == Kind::arrived) touch(kMeetingSpace);
     }
   }
 
@@ -99,11 +117,13 @@ class Recorder {
                                       : KernelArgument::of(number_for(parameter, plan_, call))));
     }
     if (library_forms_) launch.by_library = by_library(call);
+    if (can_be_merged(plan_.programs[size_t(call.program)], grid))
+      launch.nests = {{&call, nullptr}};
     launches_.step.push_back(std::move(launch));
   }
 
   /// The product of a nest by cuBLASLt, if it can and there is enough to do.
-  std::shared_ptr<const LibraryForm> by_library(const NestCall& call) {
+  std::shared_ptr<LibraryForm> by_library(const NestCall& call) {
     const std::optional<LibraryForms::Found> found = library_forms_->find(call);
     if (!found || found->shape.rows * found->shape.columns * found->shape.k < library_work_)
       return nullptr;
@@ -230,8 +250,10 @@ std::array<const Address*, 14> layer_addresses(const LayerCall& call) {
 }
 
 Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
-                       int64_t library_work) {
-  return Recorder(plan, gpu, placements, library_work).record();
+                       Merging merging, int64_t library_work) {
+  Launches launches = Recorder(plan, gpu, placements, library_work).record();
+  if (merging == Merging::together) merge_launches(plan, gpu, launches);
+  return launches;
 }
 
 }  // namespace graphc::cuda

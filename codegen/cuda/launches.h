@@ -10,11 +10,18 @@
 
 #include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/row_kernels.h"
+#include "codegen/cuda/touched.h"
 #include "codegen/plan/position.h"
 
 namespace graphc::cuda {
 
 struct LibraryForm;
+
+/// A nest that a launch does.
+struct LaunchedNest {
+  const NestCall* call = nullptr;
+  const Record* record = nullptr;
+};
 
 /// One launch of a kernel, or a call of a library.
 struct Launch {
@@ -31,8 +38,11 @@ struct Launch {
   std::string note;                                ///< of a loop: how it is placed
   std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
   /// How cuBLASLt does the same (library_product.h); null where it cannot.
-  std::shared_ptr<const LibraryForm> by_library;
+  std::shared_ptr<LibraryForm> by_library;
   const Record* record = nullptr;  ///< of the plan, what it does or is a part of
+  /// Nests that can be one launch with others, and that are (merge.h). Of other launches none.
+  std::vector<LaunchedNest> nests;
+  std::vector<Touched> touched;  ///< nothing: whatever there is
 };
 
 struct Launches {
@@ -49,11 +59,14 @@ struct Launches {
 /// dweights. Absent ones have no buffer.
 std::array<const Address*, 14> layer_addresses(const LayerCall& call);
 
+/// Whether nests that do not depend on each other become one launch (merge.h).
+enum class Merging : uint8_t { apart, together };
+
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
 /// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
 /// it has its own. Products of at least so much `library_work` (rows * columns * k) are also put as
 /// cuBLASLt's; a negative number: none.
 Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
-                       int64_t library_work = -1);
+                       Merging merging = Merging::together, int64_t library_work = -1);
 
 }  // namespace graphc::cuda

@@ -130,8 +130,8 @@ float milliseconds_of(const CudnnHandle& handle, const RecurrentShape& shape,
                       const RecurrentLayer& layer) {
   const TrialMemory trial(handle, shape, layer);
   return least_milliseconds(handle.stream(), [&] {
-    layer.forward(trial.memory());
-    if (shape.training) layer.gradients(trial.memory());
+    layer.forward(trial.memory(), handle.stream());
+    if (shape.training) layer.gradients(trial.memory(), handle.stream());
   });
 }
 
@@ -232,8 +232,8 @@ void LayerLibrary::add(const LayerCall& call, std::string_view precision, const 
   check_weights(*layer, call);
   // The first run loads what cuDNN needs, which no graph of work can.
   const TrialMemory trial(*handle_, shape, *layer);
-  layer->forward(trial.memory());
-  if (shape.training) layer->gradients(trial.memory());
+  layer->forward(trial.memory(), handle_->stream());
+  if (shape.training) layer->gradients(trial.memory(), handle_->stream());
   handle_->stream().synchronize("a layer that is tried");
   notes_.push_back(fmt::format("{}: {}", shape.text(), method.text()));
 }
@@ -266,13 +266,14 @@ const RecurrentLayer& LayerLibrary::layer_of(const LayerCall& call) const {
   return *layers_.at(shape_of(call).text());
 }
 
-void LayerLibrary::enqueue(const LayerCall& call, const std::vector<CUdeviceptr>& at) const {
+void LayerLibrary::enqueue(const LayerCall& call, const std::vector<CUdeviceptr>& at,
+                           const Stream& stream) const {
   RecurrentMemory memory{at[0], at[1], at[2], at[3],  at[4],  at[5],  at[6],
                          at[7], at[8], at[9], at[10], at[11], at[12], at[13]};
   memory.workspace = workspace_.address();
   if (call.pair >= 0) memory.reserve = reserves_[size_t(call.pair)].address();
   const RecurrentLayer& layer = layer_of(call);
-  call.gradients ? layer.gradients(memory) : layer.forward(memory);
+  call.gradients ? layer.gradients(memory, stream) : layer.forward(memory, stream);
 }
 
 size_t LayerLibrary::bytes() const {
@@ -339,8 +340,8 @@ std::optional<ChosenProduct> ProductLibrary::choose(const LibraryForm& form,
 }
 
 void ProductLibrary::enqueue(const ChosenProduct& chosen, CUdeviceptr left, CUdeviceptr right,
-                             CUdeviceptr result) const {
-  chosen.product->enqueue(*stream_, chosen.method, left, right, result, workspace_.address());
+                             CUdeviceptr result, const Stream& stream) const {
+  chosen.product->enqueue(stream, chosen.method, left, right, result, workspace_.address());
 }
 
 }  // namespace graphc::cuda

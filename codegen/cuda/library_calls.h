@@ -51,8 +51,9 @@ class LayerLibrary {
   LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches, int pairs,
                std::string_view precision, const Choices& choices);
 
-  /// Puts the call into the stream; `addresses` are those of layer_addresses(), 0 for absent ones.
-  void enqueue(const LayerCall& call, const std::vector<CUdeviceptr>& addresses) const;
+  /// Puts the call into a stream; `addresses` are those of layer_addresses(), 0 for absent ones.
+  void enqueue(const LayerCall& call, const std::vector<CUdeviceptr>& addresses,
+               const Stream& stream) const;
   /// Bytes of memory that the layers have.
   size_t bytes() const;
   /// What was chosen, a line for each shape.
@@ -93,8 +94,8 @@ class ProductLibrary {
   /// When all are chosen: keeps no more workspace than these want.
   void settle(const std::vector<std::optional<ChosenProduct>>& chosen);
   size_t bytes() const { return workspace_.bytes(); }
-  void enqueue(const ChosenProduct& chosen, CUdeviceptr left, CUdeviceptr right,
-               CUdeviceptr result) const;
+  void enqueue(const ChosenProduct& chosen, CUdeviceptr left, CUdeviceptr right, CUdeviceptr result,
+               const Stream& stream) const;
 
  private:
   size_t workspace_for_trials();

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -226,7 +225,7 @@ class LoopText {
     } else {
       own_range(text, i);
       set_threads(text, threads_of(i));
-      text.lines(renamed(
+      text.lines(internal::with_own_grid(
           internal::nest_body_text(*nest.program, nest.parameters, placement_.nests[i].form)));
     }
     text.close();
@@ -280,8 +279,8 @@ class LoopText {
         "gridDim.x)");
     text.line("const long long block_x = block % blocks_x, block_y = block / blocks_x % blocks_y;");
     text.line("const long long block_z = block / blocks_x / blocks_y;");
-    text.lines(
-        renamed(internal::nest_body_text(*nest.program, nest.parameters, form_of(*nest.call))));
+    text.lines(internal::with_own_grid(
+        internal::nest_body_text(*nest.program, nest.parameters, form_of(*nest.call))));
     text.close();
   }
 
@@ -345,20 +344,6 @@ class LoopText {
     if (parameter.kind == ParameterKind::left) return program.products[index].left;
     if (parameter.kind == ParameterKind::right) return program.products[index].right;
     return program.operands[index].dtype;
-  }
-
-  /// A nest's text with its own grid in the place of the launch's.
-  static std::string renamed(std::string text) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kGrid{
-        {{"threadIdx.", "thread_"},
-         {"blockIdx.", "block_"},
-         {"blockDim.", "threads_"},
-         {"gridDim.", "blocks_"}}};
-    for (const auto& [from, to] : kGrid) {
-      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
-        text.replace(at, from.size(), to);
-    }
-    return text;
   }
 
   const Plan& plan_;

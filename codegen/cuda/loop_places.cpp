@@ -4,21 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/cuda/touched.h"
 #include "codegen/plan/visit.h"
 
 namespace graphc::cuda {
 namespace {
-
-/// Bytes from the lowest to behind the highest that an access touches, seen from its address.
-struct Extent {
-  int64_t begin = 0, end = 0;
-
-  void stretch(int64_t stride, int64_t count) {
-    if (count <= 1) return;
-    const int64_t reach = stride * (count - 1);
-    (reach < 0 ? begin : end) += reach;
-  }
-};
 
 /// How columns lie in what an access touches: the element of column c at residue c * stride of
 /// `period` bytes, whatever its row, its part and the step are. Then equal residues are equal
@@ -30,7 +20,7 @@ struct ColumnForm {
 
 struct LoopAccess {
   bool writes = false;
-  int space = 0;    ///< memory that it shares with those of the same number: the arena is -1
+  int space = 0;    ///< see Space
   int buffer = -1;  ///< of the plan
   Extent bytes;     ///< in the space, at step 0 of an even iteration
   int64_t step = 0, slot = 0;
@@ -41,18 +31,6 @@ struct LoopAccess {
     return {bytes.begin + moved, bytes.end + moved};
   }
 };
-
-bool overlap(const Extent& a, const Extent& b) { return a.begin < b.end && b.begin < a.end; }
-
-int parts_used(const NestProgram& program, int operand) {
-  int parts = 1;
-  for (const NestInstruction& in : program.body) {
-    const bool touches =
-        in.kind == NestOp::load || in.kind == NestOp::store || in.kind == NestOp::reduce;
-    if (touches && in.operand == operand) parts = std::max(parts, in.part + 1);
-  }
-  return parts;
-}
 
 /// Lists the accesses of a nest.
 class Accesses {
@@ -65,8 +43,8 @@ class Accesses {
     const NestProgram& program = nests_.program(nest);
     for (size_t i = 0; i < call.operands.size(); ++i) operand(program, call, int(i), owner);
     for (size_t i = 0; i < call.products.size(); ++i) {
-      left(program.products[i], call, call.products[i]);
-      right(program.products[i], call, call.products[i]);
+      add(call.products[i].a, false, left_extent(program, call, i), {});
+      add(call.products[i].b, false, right_extent(program, call, i), {});
     }
     return std::move(found_);
   }
@@ -79,42 +57,21 @@ class Accesses {
     const bool reduces =
         form.kind == OperandKind::reduce_sum || form.kind == OperandKind::reduce_max;
     const bool along_row = reduces && program.kind == NestKind::row_wise;
-    const bool over_rows = reduces && !along_row;
-    const int parts = along_row ? 1 : parts_used(program, i);
+    const bool by_row = form.by_row && !reduces;
     const int64_t size = size_of(form.dtype);
     int64_t column = 0;
     if (!along_row && form.column == ColumnStep::contiguous) column = size;
     if (!along_row && form.column == ColumnStep::strided) column = operand.column;
-    const bool by_row = form.by_row && !over_rows;
-    Extent extent{0, size};
-    if (by_row) extent.stretch(operand.row, call.rows);
-    extent.stretch(operand.part, parts);
-    extent.stretch(column, call.unit);
     std::optional<ColumnForm> columns;
     const int64_t period = call.unit * column;
+    const auto in_periods = [&](int64_t stride) { return stride % period == 0; };
     const bool in_period = period > 0 && column >= size &&
-                           (!by_row || call.rows == 1 || operand.row % period == 0) &&
-                           (parts == 1 || operand.part % period == 0);
+                           (!by_row || call.rows == 1 || in_periods(operand.row)) &&
+                           (parts_used(program, i) == 1 || in_periods(operand.part)) &&
+                           std::ranges::all_of(operand.outer, in_periods);
     if (owner == Owner::element && in_period) columns = ColumnForm{period, column, call.unit};
-    add(operand.address, form.kind != OperandKind::load, extent, columns);
-  }
-
-  void left(const NestProduct& form, const NestCall& call, const CallProduct& product) {
-    Extent extent{0, size_of(form.left)};
-    extent.stretch(product.a_row, call.rows);
-    extent.stretch(product.a_k, product.panels.k);
-    add(product.a, false, extent, {});
-  }
-
-  void right(const NestProduct& form, const NestCall& call, const CallProduct& product) {
-    Extent extent{0, product.panels.bytes()};
-    if (!product.in_panels) {
-      extent = {0, size_of(form.right)};
-      extent.stretch(product.b_strides.k, product.panels.k);
-      extent.stretch(product.b_strides.part, form.parts);
-      extent.stretch(product.b_strides.column, call.unit);
-    }
-    add(product.b, false, extent, {});
+    add(operand.address, form.kind != OperandKind::load, operand_extent(program, call, size_t(i)),
+        columns);
   }
 
   void add(const Address& address, bool writes, const Extent& extent,
@@ -129,29 +86,16 @@ class Accesses {
   void add(const BufferPlace& place, bool writes, const Extent& extent, int64_t step, int64_t slot,
            std::optional<ColumnForm> columns) {
     const Buffer& buffer = nests_.plan->buffers[size_t(place.buffer)];
-    const bool arena = buffer.place == Place::arena;
-    const int64_t begin = place.offset + (arena ? buffer.offset : 0);
+    const int space = space_of(*nests_.plan, place.buffer);
+    const int64_t begin = place.offset + (space == kArenaSpace ? buffer.offset : 0);
     if (columns && place.offset % columns->period != 0) columns.reset();
     found_.push_back({writes,
-                      arena ? -1 : space_of(place.buffer),
+                      space,
                       place.buffer,
                       {begin + extent.begin, begin + extent.end},
                       step,
                       slot,
                       columns});
-  }
-
-  /// The first buffer that is the same input, state, output or form.
-  int space_of(int buffer) const {
-    const std::vector<Buffer>& buffers = nests_.plan->buffers;
-    const Buffer& wanted = buffers[size_t(buffer)];
-    if (wanted.place == Place::constant) return buffer;
-    return int(std::ranges::find_if(buffers,
-                                    [&](const Buffer& other) {
-                                      return other.place == wanted.place &&
-                                             other.index == wanted.index;
-                                    }) -
-               buffers.begin());
   }
 
   const LoopNests& nests_;

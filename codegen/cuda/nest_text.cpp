@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/nest_body.h"
@@ -286,6 +288,19 @@ std::string nest_body_text(const NestProgram& program, const std::vector<Paramet
                            const NestForm& form) {
   if (program.kind == NestKind::tiles) return tile_body(program, parameters, form);
   return NestText(program, parameters, form).write();
+}
+
+std::string with_own_grid(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kGrid{
+      {{"threadIdx.", "thread_"},
+       {"blockIdx.", "block_"},
+       {"blockDim.", "threads_"},
+       {"gridDim.", "blocks_"}}};
+  for (const auto& [from, to] : kGrid) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+      text.replace(at, from.size(), to);
+  }
+  return text;
 }
 
 int64_t shared_bytes(const NestProgram& program, const NestForm& form) {

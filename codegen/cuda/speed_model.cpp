@@ -100,9 +100,14 @@ class Prediction {
     forms();
     std::vector<Launched> in_order;
     for (const Launch& launch : launches_.step) {
-      const auto found = std::ranges::find(in_order, launch.record, &Launched::record);
+      const bool merged = launch.nests.size() > 1;
+      const auto found =
+          merged ? in_order.end() : std::ranges::find_if(in_order, [&](const Launched& each) {
+            return each.record == launch.record && each.nests.empty();
+          });
       Launched& of = found == in_order.end() ? in_order.emplace_back() : *found;
       of.record = launch.record;
+      if (merged) of.nests = launch.nests;
       of.placement = launch.placement.get();
       of.kernels.insert(launch.kernel);
       ++of.count;
@@ -112,9 +117,10 @@ class Prediction {
   }
 
  private:
-  /// The launches of a record.
+  /// The launches of a record, or one of several nests.
   struct Launched {
     const Record* record = nullptr;
+    std::vector<LaunchedNest> nests;           ///< several
     const LoopPlacement* placement = nullptr;  ///< of a loop
     int64_t count = 0;
     std::set<int> kernels;
@@ -155,6 +161,7 @@ class Prediction {
     time.launches = of.count;
     time.launch_us = figures_.launch_us * double(of.count);
     const auto times = double(of.count);
+    if (!of.nests.empty()) return merged_time(std::move(time), of);
     std::visit(Cases{[&](const NestCall& call) {
                        add(time, work_of(plan_, call), figures_, Inside::launch, times);
                      },
@@ -168,6 +175,23 @@ class Prediction {
                      [&](const LoopCall& call) { add_loop(time, call, of, times); },
                      [](const LayerCall&) {}, [](const BlockCall&) {}},
                of.record->call);
+    return time;
+  }
+
+  /// Nests whose blocks run beside each other: together they wait as long as the one that waits
+  /// longest.
+  LaunchTime merged_time(LaunchTime time, const Launched& of) const {
+    NestWork all;
+    for (const LaunchedNest& nest : of.nests) {
+      const NestWork work = work_of(plan_, *nest.call);
+      all.blocks += work.blocks;
+      all.operations += work.operations;
+      all.bytes += work.bytes;
+      all.ingest_bytes += work.ingest_bytes;
+      all.waits = std::max(all.waits, work.waits);
+    }
+    time.name += fmt::format(" and {} more", of.nests.size() - 1);
+    add(time, all, figures_, Inside::launch, 1);
     return time;
   }
 

@@ -10,6 +10,7 @@
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/executable.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/cuda/merge.h"
 #include "codegen/cuda/speed_model.h"
 #include "ir/error.h"
 #include "ir/text.h"
@@ -70,7 +71,16 @@ GpuExecutablePtr compile_kernels(const Compilation& all, const GraphPtr& kernels
                                 executable->launches().kernels[size_t(launch.kernel)].name,
                                 {},
                                 launch.note});
+    if (launch.nests.size() > 1)
+      report.remarks.push_back({"launches",
+                                executable->launches().kernels[size_t(launch.kernel)].name,
+                                {},
+                                cuda::nests_text(launch)});
   }
+  const cuda::Branches& branches = executable->branches();
+  if (branches.streams > 1)
+    report.remarks.push_back(
+        {"launches", std::string(all.graph->name()), {}, cuda::branches_text(branches)});
   report.peak_bytes = executable->step_bytes();
   return executable;
 }
@@ -148,13 +158,13 @@ constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
 /// The architecture that stages are shown for where no GPU says otherwise.
 constexpr const char* kShownArchitecture = "sm_90a";
 
-/// How the loops of a plan are placed, a line each.
-std::string loops_text(const cuda::Launches& launches) {
+/// How the loops of a plan are placed, and which nests are one launch, a line each.
+std::string launches_text(const cuda::Launches& launches) {
   std::string text;
   for (const cuda::Launch& launch : launches.step) {
-    if (!launch.note.empty())
-      text +=
-          fmt::format("loop {}: {}\n", launches.kernels[size_t(launch.kernel)].name, launch.note);
+    const std::string& name = launches.kernels[size_t(launch.kernel)].name;
+    if (!launch.note.empty()) text += fmt::format("loop {}: {}\n", name, launch.note);
+    if (launch.nests.size() > 1) text += cuda::nests_text(launch) + "\n";
   }
   return text;
 }
@@ -183,7 +193,9 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   const cuda::Launches launches =
       cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement);
   if (stage == "plan")
-    return print(plan) + loops_text(launches) + speed_text(plan, launches, options);
+    return print(plan) + launches_text(launches) +
+           cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +
+           speed_text(plan, launches, options);
   std::string text;
   for (const cuda::KernelText& kernel : launches.kernels) {
     if (!text.empty()) text += "\n";

@@ -21,11 +21,12 @@ constexpr std::string_view kWords =
 /// What the text calls, and its own variables.
 constexpr std::string_view kOwn =
     " abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan atanf "
-    "bf16_bits bf16_pair bf16_value block block_x block_y block_z blockDim blockIdx ceil ceilf "
+    "bf16_bits bf16_pair bf16_value block block_begin block_x block_y block_z blockDim blockIdx "
+    "ceil ceilf "
     "column column_begin column_end column_group column_groups columns copysign copysignf cos "
     "cosf cosh coshf end erf erff exp exp2 exp2f expf expm1 expm1f f16_pair fabs fabsf first "
     "first_column first_row first_term floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf "
-    "gridDim group held_tile in_group in_vain isinf isinff isnan isnanf "
+    "gridDim group held_tile in_group in_vain inner isinf isinff isnan isnanf "
     "iteration lane lane_term lanes larger larger_double limit log log1p log1pf log2 log2f logf "
     "loop_number max maxf meet meetings min minf next_column next_row of_block outer patience "
     "piece polls pow powf rest rint rintf row row_begin row_end row_group rows rsqrt rsqrtf "
@@ -36,9 +37,10 @@ constexpr std::string_view kOwn =
 
 /// Its own variables that end in a number or another name, after an underscore.
 constexpr std::string_view kOwnBeginnings[] = {
-    "before_",     "blocks_",   "columns_of_", "columns_owned_", "rows_each_", "rows_of_",
-    "rows_owned_", "extent_",   "first_",      "held_",          "left_",      "limit_",
-    "other_",      "of_warps_", "outer_",      "right_",         "sums_"};
+    "before_",    "block_begin_", "blocks_",     "columns_of_", "columns_owned_",
+    "rows_each_", "rows_of_",     "rows_owned_", "extent_",     "first_",
+    "held_",      "left_",        "limit_",      "other_",      "of_warps_",
+    "outer_",     "right_",       "sums_",       "threads_x_"};
 
 bool is_taken(std::string_view name) {
   // Macros of the compiler's own headers are of capitals, or begin so.

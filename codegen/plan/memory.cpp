@@ -26,9 +26,35 @@ void set_lifetimes(Plan& plan) {
   plan.phases = uses.run(plan);
 }
 
+/// Gives offsets to the buffers of these indices, of which the last `own` live for all phases.
+void set_offsets(Plan& plan, const std::vector<size_t>& order, size_t own) {
+  Placement placement(plan.phases);
+  plan.arena_bytes = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    Buffer& buffer = plan.buffers[order[i]];
+    const int early = mutated(Mutant::buffer_reused_early) ? 1 : 0;
+    int first = buffer.first_phase, last = std::max(first, buffer.last_phase - early);
+    if (i + own >= order.size()) first = 0, last = plan.phases - 1;
+    buffer.offset = placement.place(first, last, arena_room(buffer));
+    plan.arena_bytes = std::max(plan.arena_bytes, buffer.offset + arena_room(buffer));
+  }
+}
+
+/// How many of the last buffers take an eighth of the arena together.
+size_t smallest_of(const Plan& plan, const std::vector<size_t>& order) {
+  size_t count = 0;
+  int64_t left = plan.arena_bytes / 8;
+  while (count < order.size()) {
+    left -= arena_room(plan.buffers[order[order.size() - 1 - count]]);
+    if (left < 0) break;
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
-void plan_memory(Plan& plan) {
+void plan_memory(Plan& plan, bool own_places) {
   share_places(plan);
   set_lifetimes(plan);
   overwrite(plan);
@@ -40,14 +66,8 @@ void plan_memory(Plan& plan) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return plan.buffers[a].bytes > plan.buffers[b].bytes;
   });
-  Placement placement(plan.phases);
-  for (size_t index : order) {
-    Buffer& buffer = plan.buffers[index];
-    const int early = mutated(Mutant::buffer_reused_early) ? 1 : 0;
-    const int last = std::max(buffer.first_phase, buffer.last_phase - early);
-    buffer.offset = placement.place(buffer.first_phase, last, arena_room(buffer));
-    plan.arena_bytes = std::max(plan.arena_bytes, buffer.offset + arena_room(buffer));
-  }
+  set_offsets(plan, order, 0);
+  if (own_places) set_offsets(plan, order, smallest_of(plan, order));
 }
 
 std::vector<int64_t> PlanForm::key() const {
@@ -59,7 +79,7 @@ std::vector<int64_t> PlanForm::key() const {
 
 Plan make_plan(const Graph& kernels, const Machine& machine) {
   Plan plan = lower(kernels, machine);
-  plan_memory(plan);
+  plan_memory(plan, machine.reorders_phases);
   schedule(plan, machine);
   verify_plan(plan);
   return plan;

@@ -94,11 +94,15 @@ const FoundLibrary& cudnn_library() { return loaded_cudnn().library; }
 CudnnHandle::CudnnHandle(std::shared_ptr<const Stream> stream) : stream_(std::move(stream)) {
   stream_->device()->make_current();
   handle_ = made(cudnn().cudnnCreate, cudnn().cudnnDestroy, "cudnnCreate");
-  if (const cudnnStatus_t status = cudnn().cudnnSetStream(get(), stream_->get()))
-    throw error_of(status, "cudnnSetStream", "");
+  use(*stream_);
 }
 
 CudnnHandle::~CudnnHandle() { stream_->device()->make_current_for_destruction(); }
+
+void CudnnHandle::use(const Stream& stream) const {
+  if (const cudnnStatus_t status = cudnn().cudnnSetStream(get(), stream.get()))
+    throw error_of(status, "cudnnSetStream", "");
+}
 
 std::string RecurrentShape::text() const {
   const char* name = cell == CUDNN_LSTM ? "an lstm" : cell == CUDNN_GRU ? "a gru" : "an rnn";
@@ -209,7 +213,8 @@ std::vector<WeightPlace> RecurrentLayer::weight_places() const {
   return places;
 }
 
-void RecurrentLayer::forward(const RecurrentMemory& memory) const {
+void RecurrentLayer::forward(const RecurrentMemory& memory, const Stream& stream) const {
+  handle_->use(stream);
   const auto mode = shape_.training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
   check(cudnn().cudnnRNNForward(
             handle_->get(), layer_.get(), mode, nullptr, x_.get(), pointer_to(memory.x), y_.get(),
@@ -220,7 +225,8 @@ void RecurrentLayer::forward(const RecurrentMemory& memory) const {
         "cudnnRNNForward");
 }
 
-void RecurrentLayer::gradients(const RecurrentMemory& memory) const {
+void RecurrentLayer::gradients(const RecurrentMemory& memory, const Stream& stream) const {
+  handle_->use(stream);
   check(cudnn().cudnnRNNBackwardData_v8(
             handle_->get(), layer_.get(), nullptr, y_.get(), pointer_to(memory.y),
             pointer_to(memory.dy), x_.get(), pointer_to(memory.dx), state_.get(),
@@ -230,7 +236,7 @@ void RecurrentLayer::gradients(const RecurrentMemory& memory) const {
             reserve_bytes_, pointer_to(memory.reserve)),
         "cudnnRNNBackwardData_v8");
   // The only way it has is to add.
-  handle_->stream().fill(memory.dweights, 0, weight_bytes_, "gradients of weights");
+  stream.fill(memory.dweights, 0, weight_bytes_, "gradients of weights");
   check(cudnn().cudnnRNNBackwardWeights_v8(
             handle_->get(), layer_.get(), CUDNN_WGRAD_MODE_ADD, nullptr, x_.get(),
             pointer_to(memory.x), state_.get(), pointer_to(memory.h), y_.get(),

@@ -27,10 +27,10 @@ const FoundLibrary& cudnn_library();
 template <typename Handle>
 using CudnnObject = LibraryObject<Handle, cudnnStatus_t>;
 
-/// cuDNN's handle for the work of one stream.
+/// cuDNN's handle of a device, whose work goes to one stream at a time.
 class CudnnHandle {
  public:
-  /// Throws ErrorKind::resource without cuDNN.
+  /// Throws ErrorKind::resource without cuDNN. `stream` is for what is tried.
   explicit CudnnHandle(std::shared_ptr<const Stream> stream);
   ~CudnnHandle();
   CudnnHandle(const CudnnHandle&) = delete;
@@ -38,6 +38,8 @@ class CudnnHandle {
 
   cudnnHandle_t get() const { return handle_.get(); }
   const Stream& stream() const { return *stream_; }
+  /// Work goes there from now on.
+  void use(const Stream& stream) const;
 
  private:
   std::shared_ptr<const Stream> stream_;
@@ -95,11 +97,11 @@ class RecurrentLayer {
   /// Where the weights lie: the matrices of the input for each gate, then those of the state.
   std::vector<WeightPlace> weight_places() const;
 
-  /// Puts the layer into the stream; with `training` it fills `reserve`.
-  void forward(const RecurrentMemory& memory) const;
+  /// Puts the layer into a stream; with `training` it fills `reserve`.
+  void forward(const RecurrentMemory& memory, const Stream& stream) const;
   /// All gradients of it; `reserve` is what forward() left. The gradients of the weights are set,
   /// not added to.
-  void gradients(const RecurrentMemory& memory) const;
+  void gradients(const RecurrentMemory& memory, const Stream& stream) const;
 
  private:
   void describe(const RecurrentMethod& method);

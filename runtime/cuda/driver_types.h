@@ -101,6 +101,7 @@ enum CUlaunchAttributeID : int {
 };
 
 enum CUstream_flags : unsigned { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
+enum CUevent_wait_flags : unsigned { CU_EVENT_WAIT_DEFAULT = 0 };
 enum CUevent_flags : unsigned { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 
 using CUdevice = int;

@@ -22,10 +22,11 @@ std::string words(const Kernel& kernel, const LaunchShape& shape) {
 
 }  // namespace
 
-Event::Event(const DevicePtr& device) {
+Event::Event(const DevicePtr& device, Timing timing) {
   device->make_current();
   CUevent event = nullptr;
-  check(driver().cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+  const unsigned flags = timing == Timing::none ? CU_EVENT_DISABLE_TIMING : CU_EVENT_DEFAULT;
+  check(driver().cuEventCreate(&event, flags), "cuEventCreate");
   event_ = Owned<CUevent>(device, event, driver().cuEventDestroy);
 }
 
@@ -97,6 +98,11 @@ void Stream::launch(const Kernel& kernel, const LaunchShape& shape, void** param
           driver().cuLaunchKernelEx(&config, kernel.function(), parameters, nullptr)) {
     check(error, "cuLaunchKernelEx", words(kernel, shape));
   }
+}
+
+void Stream::wait(const Event& event) const {
+  check(driver().cuStreamWaitEvent(get(), event.event_.get(), CU_EVENT_WAIT_DEFAULT),
+        "cuStreamWaitEvent");
 }
 
 void Stream::synchronize(std::string_view what) const {

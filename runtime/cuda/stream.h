@@ -23,13 +23,16 @@ class Stream;
 /// A point in a stream's work that can be waited for and measured.
 class Event {
  public:
-  explicit Event(const DevicePtr& device);
+  /// Whether the time is noted when it is reached. Without, waiting costs less.
+  enum class Timing : uint8_t { none, noted };
+  explicit Event(const DevicePtr& device, Timing timing = Timing::noted);
   void record(const Stream& stream) const;
   void synchronize() const;
   /// Milliseconds from `begin` to this; both have been reached.
   float milliseconds_since(const Event& begin) const;
 
  private:
+  friend class Stream;
   Owned<CUevent> event_;
 };
 
@@ -66,6 +69,11 @@ class Stream {
   /// `parameters` points to one pointer for each of the kernel's parameters; they are read before
   /// this returns.
   void launch(const Kernel& kernel, const LaunchShape& shape, void** parameters) const;
+
+  /// What is put into this stream from now on comes after what the event was recorded behind. When
+  /// that is being captured, this stream joins the capture, and has to be waited for by the stream
+  /// that it began in before it ends.
+  void wait(const Event& event) const;
 
   /// Waits until all work is done. What went wrong in it is thrown here; `what` says what was
   /// waited for: "a step".

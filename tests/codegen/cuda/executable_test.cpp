@@ -131,23 +131,30 @@ TEST_F(CudaExecutable, TensorsAreWrittenWhenTheCallEnds) {
 constexpr const char* kTable = R"(
   graph @rows(%t: f32[5,3], %i: i32[4]) { return tanh(gather(%t, %i)) })";
 
+/// Products that run beside each other.
+constexpr const char* kBranches = R"(
+  graph @branches(%x: f32[20,16], %a: f32[16,12], %y: f32[5,6], %b: f32[6,7]) {
+    return matmul(%x, %a), matmul(%y, %b)
+  })";
+
 TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButOneLaunchAndItsEnd) {
-  for (const char* text : {kLoop, kTable}) {
+  for (const char* text : {kLoop, kTable, kBranches}) {
     const auto executable = compiled(text);
     std::vector<Tensor> inputs, outputs;
     for (const Argument& input : executable->signature().inputs)
       inputs.emplace_back(Literal::filled(input.type, input.type.dtype == DType::i32 ? 1 : 0.125));
     for (const Argument& output : executable->signature().outputs)
       outputs.emplace_back(output.type);
+    EXPECT_EQ(driver_.calls("cuStreamWaitEvent") > 0, text == kBranches);
     executable->run(inputs, outputs);
     driver_.heal();
     executable->run(inputs, outputs);
     EXPECT_EQ(driver_.calls("cuGraphLaunch"), 1u) << text;
     EXPECT_EQ(driver_.calls("cuStreamSynchronize"), 1u) << text;
-    for (const char* none :
-         {"cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-          "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuLaunchKernel", "cuLaunchKernelEx",
-          "cuModuleLoadDataEx", "cuGraphInstantiateWithFlags"})
+    for (const char* none : {"cuMemAlloc_v2", "cuMemHostAlloc", "cuMemcpyHtoDAsync_v2",
+                             "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
+                             "cuLaunchKernel", "cuLaunchKernelEx", "cuModuleLoadDataEx",
+                             "cuGraphInstantiateWithFlags", "cuStreamWaitEvent", "cuEventRecord"})
       EXPECT_EQ(driver_.calls(none), 0u) << none << text;
     ASSERT_TRUE(executable->enqueue_s());
     EXPECT_GT(*executable->enqueue_s(), 0);

@@ -38,7 +38,8 @@ std::vector<TextMutant> sampled(std::vector<TextMutant> all, size_t most) {
   return chosen;
 }
 
-/// What is the same in a loop's nests as in kernels of their own, where it is tried.
+/// What is the same in nests of a loop, or of a launch of several, as in kernels of their own,
+/// where it is tried.
 const std::set<std::string_view> kNotInLoops = {"one less",
                                                 "thread of this axis",
                                                 "one more",
@@ -52,8 +53,9 @@ const std::set<std::string_view> kNotInLoops = {"one less",
 
 /// Whether a defect is tried in a kernel.
 bool is_tried(const TextMutant& mutant) {
-  const bool in_loop = mutant.text.find("iteration < steps") != std::string::npos;
-  return !in_loop || !kNotInLoops.contains(mutant.rule->name);
+  const bool among_others = mutant.text.find("iteration < steps") != std::string::npos ||
+                            mutant.text.find("// Nests that do not") != std::string::npos;
+  return !among_others || !kNotInLoops.contains(mutant.rule->name);
 }
 
 /// The largest numbers that kernels of this text are launched with.

@@ -63,6 +63,12 @@ const std::vector<TextRule> kRules = {
     {"shuffle of half the distance", "__shfl", R"(, lanes\))", ", (lanes + 1) / 2)"},
     {"tree of half the distance", "]", R"(\+ (half|warps)\])", "+ $1 / 2]"},
     {"store left out", "] = ", R"(^(?:if \([^=]*== 0\) )?\w+\[.*\] = [^;]*;$)", ";"},
+    // Several nests in a launch.
+    {"nest of other blocks", "block_begin_of_", R"(^if \(block >= block_begin_of_\d+[^)]*\))",
+     "if (false)"},
+    {"another nest's blocks as well", "blocks_until_", R"(^if \(block < blocks_until_\d+\))",
+     "if (true)"},
+    {"blocks of all nests counted", "inner = ", R"(= block - block_begin;)", "= block;"},
     // Loops.
     {"one less", "for (", R"(^(for \([^;]*; \w+ < [^;&]*[^;& ])( &&|;))", "$1 - 1$2"},
     {"one more", "for (",

@@ -75,6 +75,16 @@ const std::vector<Subject> kSubjects = {
        return concat(mul(%x, %z), transpose(%y) {permutation = [1,0]}, %z) {axis = 1}
      })",
      {""}},
+    {"merged",
+     R"(graph @g(%x: f32[9,C], %y: f32[R,D], %r: f32[R,1], %z: f32[C,9], %u: f32[9,C]) {
+       return mul(%x, transpose(%z) {permutation = [1,0]}), softmax(mul(mul(%y, %r), 2000.)),
+         mul(%u, transpose(%z) {permutation = [1,0]})
+     })",
+     {"C=40 R=19 D=5", "C=257 R=150 D=40"},
+     0,
+     {},
+     "Nests that do not",
+     cuda::Merging::together},
     {"dropout",
      R"(graph @g(%x: f32[19,40], %z: f32[19,1], %key: i64[]) {
        return dropout(mul(%x, %z), %key) {keep = 0.5}

@@ -93,7 +93,7 @@ void draw_indices(Call& call, int limit, size_t way) {
 }  // namespace
 
 Trial::Trial(const Subject& subject, size_t size)
-    : graph_(parse_graph(text_of(subject, subject.sizes[size]))) {
+    : graph_(parse_graph(text_of(subject, subject.sizes[size]))), merging_(subject.merging) {
   CompileReport report;
   const GraphPtr kernels = form_kernels_for(graph_, {.unroll = "loop"}, report);
   packed_ = make_plan(*kernels, cuda::gpu_machine());
@@ -115,7 +115,7 @@ std::unique_ptr<cuda::GpuExecutable> Trial::compiled(const Plan& plan) const {
   CompileReport report;
   return std::make_unique<cuda::GpuExecutable>(
       signature_of(*graph_), plan, device_, CompileOptions{.placement = "streamed"},
-      cuda::CodeOptions{device_->architecture(), {}}, report);
+      cuda::CodeOptions{device_->architecture(), {}}, report, merging_);
 }
 
 std::string Trial::fault(bool packed) {

@@ -30,6 +30,8 @@ struct Subject {
   std::vector<Outside> outside = {};
   /// What the texts match that are damaged; others are another subject's.
   const char* having = "";
+  /// Whether nests may be one launch, whose text depends on where things lie in memory.
+  cuda::Merging merging = cuda::Merging::apart;
 };
 
 /// Those of text_subjects.cpp.
@@ -59,6 +61,7 @@ class Trial {
 
   cuda::testing::MockDriver driver_;
   GraphPtr graph_;
+  const cuda::Merging merging_;
   Plan packed_, spread_;
   cuda::Launches launches_;
   cuda::DevicePtr device_;

@@ -32,5 +32,8 @@ using Exchange = void (*)(const char* text, const char* other, uint64_t most_ins
 /// between them is nobody's, and copies of the host pass over it. Counted and freed as one. No
 /// count ends that.
 using Divide = void (*)(size_t bytes, const size_t* offsets, const size_t* sizes, size_t count);
+/// "graphc_mock_forget": of the waits of captured streams for events from now on, number `wait`
+/// (from 1; 0: none) orders nothing. Returns how many there were since it was called last.
+using Forget = size_t (*)(size_t wait);
 
 }  // namespace graphc::cuda_mock

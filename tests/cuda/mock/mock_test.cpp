@@ -7,67 +7,15 @@
 #include <filesystem>
 #include <thread>
 
-#include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc_functions.h"
-#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/cuda/mock/calls.h"
 #include "tests/runtime/cuda/scale.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace graphc::cuda::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// A driver in use, called without what runtime/cuda puts around it.
-class MockCalls : public ::testing::Test {
- protected:
-  MockCalls() : d(driver()) {
-    ok(d.cuDevicePrimaryCtxRetain(&context, 0));
-    ok(d.cuCtxSetCurrent(context));
-    ok(d.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0));
-    ok(d.cuModuleLoadDataEx(&module, kScale.c_str(), 0, nullptr, nullptr));
-    ok(d.cuModuleGetFunction(&function, module, "scale"));
-    ok(d.cuMemAlloc(&memory, 64));
-  }
-  ~MockCalls() override {
-    mock.heal();
-    ok(d.cuMemFree(memory));
-    ok(d.cuModuleUnload(module));
-    ok(d.cuStreamDestroy(stream));
-    ok(d.cuDevicePrimaryCtxRelease(0));
-    EXPECT_EQ(mock.live(), 0u) << mock.live_text();
-  }
-
-  std::string text(CUresult result) const {
-    const char* words = "none";
-    d.cuGetErrorString(result, &words);
-    return words;
-  }
-  void ok(CUresult result) const { EXPECT_EQ(result, CUDA_SUCCESS) << text(result); }
-  /// Wants an error, whose words begin so.
-  void refused(CUresult result, CUresult wanted, const std::string& words = "") const {
-    EXPECT_EQ(result, wanted);
-    EXPECT_THAT(text(result), HasSubstr(words));
-  }
-  void invalid(CUresult result, const std::string& words = "") const {
-    refused(result, CUDA_ERROR_INVALID_VALUE, words);
-  }
-  CUresult launch(unsigned grid, unsigned block, unsigned shared = 0, void** extra = nullptr) {
-    return d.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, parameters, extra);
-  }
-
-  const MockDriver mock;
-  const Driver& d;
-  CUcontext context = nullptr;
-  CUstream stream = nullptr;
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  CUdeviceptr memory = 0;
-  float factor = 2;
-  int count = 0;
-  void* parameters[4] = {&memory, &memory, &factor, &count};
-};
 
 TEST_F(MockCalls, Errors) {
   const char* words = nullptr;

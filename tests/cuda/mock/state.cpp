@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "tests/cuda/mock/control.h"
 
@@ -125,19 +126,23 @@ CUresult enqueue(State& all, CUstream handle, Work work) {
   if (handle == nullptr) return work();
   Stream* stream = find(all.streams, handle);
   if (stream == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such stream");
-  if (!stream->capturing) return work();
-  if (stream->invalidated) return fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "");
-  stream->captured.push_back(std::move(work));
+  if (stream->capture == nullptr) return work();
+  Capture& capture = *stream->capture;
+  if (capture.invalidated) return fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "");
+  capture.nodes.push_back({std::move(work), std::move(stream->last)});
+  stream->last = {capture.nodes.size() - 1};
   return CUDA_SUCCESS;
 }
 
 CUresult refuse_in_capture(State& all, const char* what) {
   for (const auto& [handle, stream] : all.streams) {
-    const bool sees = stream->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-                      (stream->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
-                       stream->thread == std::this_thread::get_id());
-    if (!stream->capturing || !sees) continue;
-    stream->invalidated = true;
+    if (stream->capture == nullptr) continue;
+    Capture& capture = *stream->capture;
+    const bool sees = capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
+                      (capture.mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+                       capture.thread == std::this_thread::get_id());
+    if (!sees) continue;
+    capture.invalidated = true;
     return fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, what);
   }
   return CUDA_SUCCESS;
@@ -176,6 +181,12 @@ GRAPHC_MOCK_EXPORT void graphc_mock_exchange(const char* text, const char* other
   const std::lock_guard lock(state().mutex);
   state().exchange = {};
   if (text != nullptr) state().exchange = {text, other, most_instructions};
+}
+
+GRAPHC_MOCK_EXPORT size_t graphc_mock_forget(size_t wait) {
+  const std::lock_guard lock(state().mutex);
+  state().forgotten = wait;
+  return std::exchange(state().waits, 0);
 }
 
 GRAPHC_MOCK_EXPORT void graphc_mock_divide(size_t bytes, const size_t* offsets, const size_t* sizes,

@@ -38,17 +38,32 @@ constexpr size_t kReservedShared = 1024;
 /// Work of a stream: done at once, or kept in a graph.
 using Work = std::function<CUresult()>;
 
-struct Stream {
-  bool capturing = false;
-  bool invalidated = false;  ///< the capture has met what cannot be captured
+/// Work that comes after other work of its graph, by number.
+struct Node {
+  Work work;
+  std::vector<size_t> after;
+};
+using Graph = std::vector<Node>;
+
+/// What one or several streams put into a graph.
+struct Capture {
+  const void* origin = nullptr;  ///< the stream that it began in
   CUstreamCaptureMode mode{};
-  std::thread::id thread;  ///< that began the capture
-  std::vector<Work> captured;
+  std::thread::id thread;    ///< that began it
+  bool invalidated = false;  ///< it has met what cannot be captured
+  bool ended = false;
+  Graph nodes;
+};
+
+struct Stream {
+  std::shared_ptr<Capture> capture;  ///< null: work is done at once
+  std::vector<size_t> last;          ///< what further work comes after
 };
 
 struct Event {
   bool timed = true;
-  bool captured = false;  ///< last recorded in a capture
+  std::shared_ptr<Capture> capture;  ///< that it was last recorded in
+  std::vector<size_t> last;          ///< behind what
   std::optional<std::chrono::steady_clock::time_point> reached;
 };
 
@@ -64,9 +79,8 @@ struct Module {
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
-using Graph = std::vector<Work>;
 struct GraphExec {
-  std::vector<Work> work;
+  Graph nodes;
 };
 
 /// A part of an allocation that the emulator takes for one.
@@ -95,7 +109,9 @@ struct State {
   cuda_emulator::DeviceMemory memory;
   std::map<std::string, int> library_objects;  ///< of other libraries' mocks, by kind
   size_t allocated = 0;                        ///< bytes of the device
-  uint64_t launches = 0;
+  uint64_t launches = 0, graph_launches = 0;
+  /// Waits of captured streams since graphc_mock_forget(), and the one that orders nothing.
+  uint64_t waits = 0, forgotten = 0;
 
   struct Fault {
     std::string symbol;
@@ -182,6 +198,9 @@ CUresult destroy(Objects<Object>& objects, const void* handle, const char* kind)
   return fail(CUDA_ERROR_INVALID_HANDLE, fmt::format("no such {}", kind));
 }
 
+/// Does the work of a graph in an order that its nodes and the seed leave: on a GPU they run beside
+/// each other.
+CUresult run_graph(State& state, const Graph& nodes);
 /// Does work in a stream, or captures it. The default stream is null.
 CUresult enqueue(State& state, CUstream stream, Work work);
 /// Refuses what must not happen while this thread captures, and spoils the capture.

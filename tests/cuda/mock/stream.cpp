@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mock driver's streams, which do their work at once or capture it, its graphs and its events.
+#include <algorithm>
+#include <cstddef>
+#include <random>
+
 #include "tests/cuda/mock/state.h"
 
 namespace graphc::cuda_mock {
@@ -9,14 +13,72 @@ Stream* stream_of(const State& all, CUstream handle) { return find(all.streams, 
 
 CUresult no_stream() { return fail(CUDA_ERROR_INVALID_HANDLE, "no such stream"); }
 
-CUresult run_all(const std::vector<Work>& work) {
-  for (const Work& one : work) {
-    if (const CUresult error = one()) return error;
+/// Whether all work that the streams of a capture have put into it comes before the end of the
+/// stream that it began in.
+bool is_joined(const State& all, const Capture& capture, const Stream& origin) {
+  std::vector<bool> reached(capture.nodes.size());
+  for (const size_t node : origin.last) reached[node] = true;
+  for (size_t node = capture.nodes.size(); node-- > 0;) {
+    if (!reached[node]) continue;
+    for (const size_t before : capture.nodes[node].after) reached[before] = true;
   }
+  for (const auto& [handle, stream] : all.streams) {
+    if (stream->capture.get() != &capture) continue;
+    for (const size_t node : stream->last) {
+      if (!reached[node]) return false;
+    }
+  }
+  return true;
+}
+
+void leave_capture(State& all, Capture& capture) {
+  capture.ended = true;
+  for (const auto& [handle, stream] : all.streams) {
+    if (stream->capture.get() == &capture) *stream = Stream{};
+  }
+}
+
+/// What a captured event adds to a stream's capture, or brings it into.
+CUresult wait_in_capture(State& all, Stream& stream, const Event& event) {
+  if (event.capture->ended) return fail(CUDA_ERROR_CAPTURED_EVENT, "of a capture that has ended");
+  if (stream.capture != nullptr && stream.capture != event.capture) {
+    stream.capture->invalidated = event.capture->invalidated = true;
+    return fail(CUDA_ERROR_STREAM_CAPTURE_MERGE, "an event of another capture");
+  }
+  stream.capture = event.capture;
+  if (++all.waits != all.forgotten)
+    stream.last.insert(stream.last.end(), event.last.begin(), event.last.end());
   return CUDA_SUCCESS;
 }
 
 }  // namespace
+
+CUresult run_graph(State& all, const Graph& nodes) {
+  std::vector<std::vector<size_t>> later(nodes.size());
+  std::vector<size_t> waits(nodes.size()), ready;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const size_t before : nodes[i].after) later[before].push_back(i);
+    waits[i] = nodes[i].after.size();
+    if (waits[i] == 0) ready.push_back(i);
+  }
+  std::mt19937_64 random(setting("GRAPHC_MOCK_SEED", 1) + all.graph_launches++);
+  const bool as_captured = setting("GRAPHC_MOCK_AS_CAPTURED", 0) != 0;
+  // Now and then what could have come last comes first, which is furthest from the capture.
+  const bool newest_first = random() % 3 == 0;
+  while (!ready.empty()) {
+    auto next = std::ranges::min_element(ready);
+    if (!as_captured)
+      next = newest_first ? std::ranges::max_element(ready)
+                          : ready.begin() + std::ptrdiff_t(random() % ready.size());
+    const size_t node = *next;
+    ready.erase(next);
+    if (const CUresult error = nodes[node].work()) return error;
+    for (const size_t each : later[node]) {
+      if (--waits[each] == 0) ready.push_back(each);
+    }
+  }
+  return CUDA_SUCCESS;
+}
 
 GRAPHC_MOCK_EXPORT CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
   return called("cuStreamCreateWithPriority", Needs::context, [&](State& all) {
@@ -31,7 +93,12 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamCreateWithPriority(CUstream* stream, unsigne
 GRAPHC_MOCK_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   return called(
       "cuStreamDestroy_v2", Needs::context,
-      [&](State& all) { return destroy(all.streams, stream, "stream"); }, Fails::after);
+      [&](State& all) {
+        const Stream* gone = stream_of(all, stream);
+        if (gone != nullptr && gone->capture != nullptr) gone->capture->invalidated = true;
+        return destroy(all.streams, stream, "stream");
+      },
+      Fails::after);
 }
 
 GRAPHC_MOCK_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
@@ -39,8 +106,8 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamSynchronize(CUstream handle) {
     if (handle == nullptr) return CUDA_SUCCESS;
     Stream* stream = stream_of(all, handle);
     if (stream == nullptr) return no_stream();
-    if (!stream->capturing) return CUDA_SUCCESS;
-    stream->invalidated = true;
+    if (stream->capture == nullptr) return CUDA_SUCCESS;
+    stream->capture->invalidated = true;
     return fail(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "waiting for what is not run");
   });
 }
@@ -55,8 +122,9 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCap
     if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) {
       return fail(CUDA_ERROR_INVALID_VALUE, "a mode that there is not");
     }
-    if (stream->capturing) return fail(CUDA_ERROR_ILLEGAL_STATE, "a capture within a capture");
-    *stream = {true, false, mode, std::this_thread::get_id(), {}};
+    if (stream->capture != nullptr)
+      return fail(CUDA_ERROR_ILLEGAL_STATE, "a capture within a capture");
+    stream->capture = std::make_shared<Capture>(Capture{handle, mode, std::this_thread::get_id()});
     return CUDA_SUCCESS;
   });
 }
@@ -68,17 +136,23 @@ GRAPHC_MOCK_EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) 
         Stream* stream = stream_of(all, handle);
         if (stream == nullptr) return no_stream();
         if (graph == nullptr) return fail(CUDA_ERROR_INVALID_VALUE, "no place for the graph");
-        if (!stream->capturing) return fail(CUDA_ERROR_ILLEGAL_STATE, "nothing is captured");
-        if (stream->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-            stream->thread != std::this_thread::get_id()) {
+        if (stream->capture == nullptr)
+          return fail(CUDA_ERROR_ILLEGAL_STATE, "nothing is captured");
+        const std::shared_ptr<Capture> capture = stream->capture;
+        if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+            capture->thread != std::this_thread::get_id()) {
           return fail(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "");
         }
-        const bool invalidated = stream->invalidated;
-        auto captured = std::make_unique<Graph>(std::move(stream->captured));
-        *stream = Stream{};
+        if (capture->origin != handle) {
+          capture->invalidated = true;
+          return fail(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "it began in another stream");
+        }
+        const bool joined = is_joined(all, *capture, *stream);
+        leave_capture(all, *capture);
         *graph = nullptr;
-        if (invalidated) return fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "");
-        *graph = keep<CUgraph>(all.graphs, std::move(captured));
+        if (capture->invalidated) return fail(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "");
+        if (!joined) return fail(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "work of another stream");
+        *graph = keep<CUgraph>(all.graphs, std::make_unique<Graph>(std::move(capture->nodes)));
         return CUDA_SUCCESS;
       },
       Fails::after);
@@ -101,7 +175,8 @@ GRAPHC_MOCK_EXPORT CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream) {
   return called("cuGraphLaunch", Needs::context, [&](State& all) {
     const GraphExec* executable = find(all.executables, handle);
     if (executable == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such graph");
-    return enqueue(all, stream, [work = executable->work] { return run_all(work); });
+    return enqueue(all, stream,
+                   [&all, nodes = executable->nodes] { return run_graph(all, nodes); });
   });
 }
 
@@ -133,8 +208,9 @@ GRAPHC_MOCK_EXPORT CUresult cuEventRecord(CUevent handle, CUstream stream_handle
     if (event == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such event");
     const Stream* stream = stream_of(all, stream_handle);
     if (stream == nullptr && stream_handle != nullptr) return no_stream();
-    event->captured = stream != nullptr && stream->capturing;
-    if (!event->captured) event->reached = std::chrono::steady_clock::now();
+    event->capture = stream == nullptr ? nullptr : stream->capture;
+    if (event->capture != nullptr) event->last = stream->last;
+    if (event->capture == nullptr) event->reached = std::chrono::steady_clock::now();
     return CUDA_SUCCESS;
   });
 }
@@ -143,7 +219,26 @@ GRAPHC_MOCK_EXPORT CUresult cuEventSynchronize(CUevent handle) {
   return called("cuEventSynchronize", Needs::context, [&](State& all) {
     const Event* event = find(all.events, handle);
     if (event == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such event");
-    return event->captured ? fail(CUDA_ERROR_CAPTURED_EVENT, "") : CUDA_SUCCESS;
+    return event->capture != nullptr ? fail(CUDA_ERROR_CAPTURED_EVENT, "") : CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event_handle,
+                                              unsigned flags) {
+  return called("cuStreamWaitEvent", Needs::context, [&](State& all) {
+    const Event* event = find(all.events, event_handle);
+    if (event == nullptr) return fail(CUDA_ERROR_INVALID_HANDLE, "no such event");
+    if (flags != CU_EVENT_WAIT_DEFAULT) return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags");
+    Stream* stream = stream_of(all, handle);
+    if (stream == nullptr && handle != nullptr) return no_stream();
+    if (event->capture != nullptr) {
+      if (stream == nullptr)
+        return fail(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "the default stream in a capture");
+      return wait_in_capture(all, *stream, *event);
+    }
+    if (stream == nullptr || stream->capture == nullptr) return CUDA_SUCCESS;
+    stream->capture->invalidated = true;
+    return fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "an event from outside of the capture");
   });
 }
 

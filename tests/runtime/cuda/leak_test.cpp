@@ -26,6 +26,7 @@ void use_all(const std::string& image) {
   const Event begin(device), end(device);
   device->free_memory();
   begin.record(stream);
+  stream.wait(begin);
   stream.fill(buffer.address(), 0, 64, "x");
   CUdeviceptr from = buffer.address(), to = other.address();
   float factor = 2;

@@ -55,6 +55,11 @@ class MockDriver {
     function<cuda_mock::Divide>("graphc_mock_divide")(bytes, offsets.data(), sizes.data(),
                                                       offsets.size());
   }
+  /// Of the waits of captured streams from now on, this one (from 1; 0: none) orders nothing.
+  /// Returns how many there were since this was called last.
+  size_t forget(size_t wait) const {
+    return function<cuda_mock::Forget>("graphc_mock_forget")(wait);
+  }
 
  private:
   template <typename Function>
