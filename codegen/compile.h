@@ -23,8 +23,8 @@ struct CompileOptions {
   std::string precision = "f32";
   std::string variant = "fused";  ///< the list of passes: fused, basic, ...
   std::string unroll = "auto";    ///< auto, loop, full or a number of steps
-  /// Where a GPU keeps the matrices of loops (codegen/cuda/placement.h): auto, streamed, grid or
-  /// block.
+  /// Where a GPU keeps the matrices of loops (codegen/cuda/loop_placement.h): auto, streamed, grid,
+  /// cluster or block.
   std::string placement = "auto";
   /// What to compile for: features of a CPU ("x86-64-v3"), the architecture of a GPU ("sm_90a");
   /// empty: those of this machine.

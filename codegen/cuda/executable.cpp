@@ -29,6 +29,7 @@ std::string largest_buffers(const Plan& plan) {
 
 Gpu gpu_of(const Device& device) {
   Gpu gpu;
+  gpu.capability = device.properties().major * 10 + device.properties().minor;
   gpu.multiprocessors = device.properties().multiprocessors;
   gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
   return gpu;
@@ -52,6 +53,9 @@ unsigned patience_of(const DeviceProperties& properties) {
 void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, size_t(bytes));
 }
+
+/// Blocks of a cluster that every device holds which has clusters.
+constexpr unsigned kPortableCluster = 8;
 
 size_t aligned(size_t bytes) {
   return (bytes + kTransferAlignment - 1) / kTransferAlignment * kTransferAlignment;
@@ -196,7 +200,20 @@ void GpuExecutable::launch(const Launch& launch) const {
                   size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
                   "the blocks that wait");
   }
+  if (launch.cluster > 1) {
+    shape.cluster = launch.cluster;
+    check_cluster(kernel, shape);
+  }
   stream_->launch(kernel, shape, parameters.data());
+}
+
+void GpuExecutable::check_cluster(const Kernel& kernel, const LaunchShape& shape) const {
+  if (shape.cluster > kPortableCluster) kernel.allow_large_clusters();
+  if (kernel.resident_clusters(shape.cluster, shape.block[0], shape.dynamic_shared) > 0) return;
+  throw resource_error(
+      "{}: the {} holds no cluster of {} blocks with {} of shared memory each: --placement=grid "
+      "needs none",
+      kernel.name(), device_->properties().name, shape.cluster, in_bytes(shape.dynamic_shared));
 }
 
 void GpuExecutable::record_step() {

@@ -67,6 +67,8 @@ class GpuExecutable : public Executable {
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;
   void record_step();
   void launch(const Launch& launch) const;
+  /// Throws ErrorKind::resource if the device holds no cluster of this shape.
+  void check_cluster(const Kernel& kernel, const LaunchShape& shape) const;
   CUdeviceptr address_of(const LaunchValue& value) const;
   uint64_t bits_of(const LaunchValue& value) const;
   void copy_state_to_device(size_t i, const StoredState& state);

@@ -8,6 +8,7 @@
 
 #include "codegen/cuda/loop_kernel.h"
 #include "ir/cases.h"
+#include "ir/error.h"
 
 namespace graphc::cuda {
 namespace {
@@ -65,14 +66,15 @@ class Recorder {
     launch.grid.blocks[0] = loop.blocks;
     launch.grid.threads[0] = loop.threads;
     launch.arguments = std::move(loop.arguments);
-    if (placement.meets()) launches_.loops.push_back(&call);
+    if (placement.meets_in_memory()) launches_.loops.push_back(&call);
     for (LaunchValue& value : launch.arguments) {
       if (value.kind == KernelArgument::Kind::loop)
         value = {KernelArgument::Kind::number, int64_t(launches_.loops.size()), {}};
     }
     launch.shared_bytes = size_t(placement.shared_bytes);
     launch.any_blocks = placement.placement == Placement::streamed;
-    if (placement.meets()) launch.meeting_groups = unsigned(placement.row_groups);
+    if (placement.meets_in_memory()) launch.meeting_groups = unsigned(placement.row_groups);
+    launch.cluster = unsigned(placement.cluster());
     launches_.most_meeting_groups = std::max(launches_.most_meeting_groups, launch.meeting_groups);
     launch.note = std::move(loop.note);
     launch.placement = std::make_shared<LoopPlacement>(std::move(loop.placement));
@@ -162,6 +164,10 @@ class Recorder {
 }  // namespace
 
 Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements) {
+  if (placements == name_of(Placement::cluster) && !gpu.has_clusters())
+    throw resource_error(
+        "--placement=cluster needs clusters of blocks, sm_90 or newer: found sm_{}",
+        gpu.capability);
   return Recorder(plan, gpu, placements).record();
 }
 

@@ -21,6 +21,7 @@ struct Launch {
   size_t shared_bytes = 0;  ///< dynamic, of a block
   /// Groups of blocks that wait for each other; 0: none do. Then all run at a time.
   unsigned meeting_groups = 0;
+  unsigned cluster = 1;  ///< blocks of a cluster
   /// Whether fewer blocks do the same: as many as the device holds.
   bool any_blocks = false;
   std::string note;                                ///< of a loop: how it is placed
@@ -40,7 +41,7 @@ struct Launches {
 
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
 /// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
-/// it has its own.
+/// it has its own. Throws ErrorKind::resource where the GPU lacks what a placement needs.
 Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto");
 
 }  // namespace graphc::cuda

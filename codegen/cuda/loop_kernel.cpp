@@ -60,7 +60,7 @@ class LoopText {
 
   LoopKernel write(std::string_view name) {
     TextWriter steps(1);
-    if (placement_.meets()) {
+    if (placement_.meets_in_memory()) {
       add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
       add_fixed("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
       add_fixed("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
@@ -81,6 +81,7 @@ class LoopText {
 
  private:
   bool is_streamed() const { return placement_.placement == Placement::streamed; }
+  bool is_in_clusters() const { return placement_.placement == Placement::cluster; }
 
   LoopKernel finish(std::string_view name, const std::string& text) {
     LoopKernel kernel;
@@ -88,7 +89,8 @@ class LoopText {
     kernel.kernel.name = name;
     kernel.kernel.text =
         helpers_of(text) +
-        (placement_.meets() ? std::string(internal::meeting_text()) : std::string()) +
+        (placement_.meets_in_memory() ? std::string(internal::meeting_text()) : std::string()) +
+        (is_in_clusters() ? std::string(internal::cluster_meeting_text()) : std::string()) +
         fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), comment()) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +
@@ -107,6 +109,8 @@ class LoopText {
         return "The blocks share out each nest, and meet after it";
       case Placement::grid:
         return "Each block owns columns of a group of rows; blocks of a group meet";
+      case Placement::cluster:
+        return "Each block owns columns of its cluster's rows; blocks of a cluster meet";
       case Placement::block:
         return "Each block owns rows, and meets no other";
     }
@@ -115,6 +119,7 @@ class LoopText {
 
   /// Whether the word that meet() counts in has room for every block at every meeting.
   bool arrivals_fit() const {
+    if (!placement_.meets_in_memory()) return true;
     const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
     return loop_.steps <= std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
   }
@@ -236,6 +241,7 @@ class LoopText {
   /// What comes after a nest: all blocks meet, or the threads of a block.
   void write_end(TextWriter& text, size_t i) {
     if (!placement_.meets_after[i]) return text.line("__syncthreads();");
+    if (is_in_clusters()) return text.line("meet_in_cluster();");
     text.line("meetings = meetings + 1u;");
     const std::string who =
         is_streamed() ? "arrived, meetings * gridDim.x"

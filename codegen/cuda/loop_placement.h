@@ -3,13 +3,16 @@
 //
 // A recurrence multiplies by the same matrices in every step. Read from memory each time they cost
 // more than all else; what is left when they stay on the chip is the exchange of what a step hands
-// on (Diamos et al., "Persistent RNNs", ICML 2016). Three placements:
+// on (Diamos et al., "Persistent RNNs", ICML 2016). Four placements:
 //
 //   streamed  every step reads them through the cache; blocks share each nest out anew and meet
 //             after it. For any loop of nests.
 //   grid      each block owns columns, of all rows or of a group of rows, and keeps the columns of
 //             the matrices that make them in shared memory; blocks meet where one reads what
 //             another has written (loop_places.h), those of a group of rows among themselves.
+//   cluster   the same, where the blocks of a group of rows are a cluster of the hardware, from
+//             sm_90 on, and hold all of the matrices: they meet by its barrier, and groups of rows
+//             need not run at the same time.
 //   block     each block owns rows and keeps whole matrices; blocks never meet.
 #pragma once
 
@@ -24,7 +27,7 @@
 
 namespace graphc::cuda {
 
-enum class Placement : uint8_t { streamed, grid, block };
+enum class Placement : uint8_t { streamed, grid, cluster, block };
 std::string_view name_of(Placement placement);
 
 /// A matrix that a block keeps in shared memory: of each of its tiles of columns [k][parts][width].
@@ -56,6 +59,10 @@ struct LoopPlacement {
   int64_t blocks() const { return row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
   bool meets() const;
+  /// Whether its blocks meet by words of memory, so that all must run at a time.
+  bool meets_in_memory() const { return meets() && placement != Placement::cluster; }
+  /// Blocks of a cluster of its launch.
+  int64_t cluster() const { return placement == Placement::cluster ? column_groups : 1; }
   /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 meeting
   /// a step".
   std::string describe(const LoopNests& nests) const;
@@ -64,7 +71,8 @@ struct LoopPlacement {
 /// The placement with the least time for a step by a model of the GPU: products at the rate that
 /// operands come from shared memory, what is read from the cache, the latency of each piece, and
 /// meetings. `wanted` limits it to placements of that name; where the loop can have none of those,
-/// it is streamed. "auto": any.
+/// it is streamed. "auto": any. Throws ErrorKind::resource where "cluster" is wanted and the loop's
+/// matrices do not fit.
 LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_view wanted);
 
 }  // namespace graphc::cuda

@@ -33,4 +33,16 @@ __device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigne
 )";
 }
 
+/// The same for blocks of a cluster, which the hardware holds at a time: its barrier also orders
+/// what they do in memory (PTX ISA, "barrier.cluster").
+constexpr std::string_view cluster_meeting_text() {
+  return R"(// Blocks of a cluster wait for each other; what one wrote before, all read after.
+__device__ __forceinline__ void meet_in_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" : : : "memory");
+  asm volatile("barrier.cluster.wait.acquire;" : : : "memory");
+}
+
+)";
+}
+
 }  // namespace graphc::cuda::internal

@@ -66,7 +66,8 @@ std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOpt
 }
 
 constexpr std::array<std::string_view, 3> kCudaOptions{"variant", "unroll", "placement"};
-constexpr std::array<std::string_view, 4> kPlacements{"auto", "streamed", "grid", "block"};
+constexpr std::array<std::string_view, 5> kPlacements{"auto", "streamed", "grid", "cluster",
+                                                      "block"};
 constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
 
 /// The architecture that stages are shown for where no GPU says otherwise.

@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kPlacements[] = {"streamed", "grid", "block"};
+constexpr const char* kPlacements[] = {"streamed", "grid", "cluster", "block"};
 
 Plan plan_of(const GraphPtr& graph) {
   CompileReport report;
