@@ -104,6 +104,20 @@ std::string_view name_of(Placement placement) {
   return "";
 }
 
+std::string_view comment_of(Placement placement) {
+  switch (placement) {
+    case Placement::streamed:
+      return "The blocks share out each nest, and meet after it";
+    case Placement::grid:
+      return "Each block owns columns of a group of rows; blocks of a group meet";
+    case Placement::cluster:
+      return "Each block owns columns of its cluster's rows; blocks of a cluster meet";
+    case Placement::block:
+      return "Each block owns rows, and meets no other";
+  }
+  return "";
+}
+
 bool LoopPlacement::meets() const {
   return std::ranges::find(meets_after, true) != meets_after.end();
 }
@@ -123,6 +137,13 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   if (!held.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);
+  std::set<std::string> exchanged_names;
+  for (const ExchangedOperand& operand : exchanged) {
+    const Address& a = loop.nests[operand.exchange.nest]->products[operand.exchange.product].a;
+    exchanged_names.insert(loop.plan->buffers[size_t(a.buffer)].name);
+  }
+  if (!exchanged.empty())
+    text += fmt::format("; {} exchanged there", fmt::join(exchanged_names, ", "));
   size_t products = 0;
   for (const NestCall* call : loop.nests) products += call->products.size();
   if (held.size() < products) text += "; other matrices are read in every step";

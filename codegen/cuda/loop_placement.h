@@ -11,8 +11,9 @@
 //             the matrices that make them in shared memory; blocks meet where one reads what
 //             another has written (loop_places.h), those of a group of rows among themselves.
 //   cluster   the same, where the blocks of a group of rows are a cluster of the hardware, from
-//             sm_90 on, and hold all of the matrices: they meet by its barrier, and groups of rows
-//             need not run at the same time.
+//             sm_90 on, and hold all of the matrices: they meet by its barrier, hand each other
+//             left operands through their shared memory (loop_exchange.h), and groups of rows need
+//             not run at the same time.
 //   block     each block owns rows and keeps whole matrices; blocks never meet.
 #pragma once
 
@@ -27,14 +28,24 @@
 
 namespace graphc::cuda {
 
+/// Where the blocks of a loop's kernel have its matrices, and who meets whom.
 enum class Placement : uint8_t { streamed, grid, cluster, block };
 std::string_view name_of(Placement placement);
+/// What a kernel is told to be in its text, without numbers: texts for other extents are the same.
+std::string_view comment_of(Placement placement);
 
 /// A matrix that a block keeps in shared memory: of each of its tiles of columns [k][parts][width].
 struct HeldMatrix {
   size_t nest = 0, product = 0;
   int64_t offset = 0;  ///< elements into the shared memory
   int64_t elements = 0;
+};
+
+/// A left operand that a block keeps in shared memory twice: as of this step, and as of the next.
+struct ExchangedOperand {
+  Exchange exchange;
+  int64_t offset = 0;    ///< elements into the shared memory
+  int64_t elements = 0;  ///< once
 };
 
 /// How a nest stands in a placed loop.
@@ -51,6 +62,7 @@ struct LoopPlacement {
   std::vector<NestShare> nests;
   std::vector<bool> meets_after;  ///< by nest
   std::vector<HeldMatrix> held;
+  std::vector<ExchangedOperand> exchanged;  ///< in clusters
   int64_t staging = 0;       ///< elements into the shared memory, where the pieces of operands lie
   int64_t shared_bytes = 0;  ///< of a block
   DType dtype = DType::f32;  ///< of what lies in shared memory

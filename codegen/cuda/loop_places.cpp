@@ -57,21 +57,40 @@ int parts_used(const NestProgram& program, int operand) {
 /// Lists the accesses of a nest.
 class Accesses {
  public:
-  explicit Accesses(const LoopNests& nests) : nests_(nests) {}
+  Accesses(const LoopNests& nests, const std::vector<Exchange>& exchanges)
+      : nests_(nests), exchanges_(exchanges) {}
 
   std::vector<LoopAccess> of(size_t nest, Owner owner) {
     found_.clear();
+    for (size_t i = 0; i < exchanges_.size(); ++i) exchange(nest, int(i));
     const NestCall& call = *nests_.nests[nest];
     const NestProgram& program = nests_.program(nest);
     for (size_t i = 0; i < call.operands.size(); ++i) operand(program, call, int(i), owner);
     for (size_t i = 0; i < call.products.size(); ++i) {
-      left(program.products[i], call, call.products[i]);
+      if (!is_exchanged(nest, i)) left(program.products[i], call, call.products[i]);
       right(program.products[i], call, call.products[i]);
     }
     return std::move(found_);
   }
 
  private:
+  bool is_exchanged(size_t nest, size_t product) const {
+    return std::ranges::any_of(exchanges_, [&](const Exchange& each) {
+      return each.nest == nest && each.product == product;
+    });
+  }
+
+  /// What is exchanged lies in one of two slots, by turns, which have no bytes but two numbers.
+  void exchange(size_t nest, int number) {
+    const Exchange& exchange = exchanges_[size_t(number)];
+    const int space = kFirstExchange - number;
+    if (exchange.nest == nest) found_.push_back({false, space, space, {0, 1}, 0, 1, {}});
+    const bool stores = std::ranges::any_of(
+        exchange.stores, [&](const HandedStore& store) { return store.nest == nest; });
+    const int64_t first = exchange.next_step ? 1 : 0;
+    if (stores) found_.push_back({true, space, space, {first, first + 1}, 0, 1 - 2 * first, {}});
+  }
+
   void operand(const NestProgram& program, const NestCall& call, int i, Owner owner) {
     const NestOperand& form = program.operands[size_t(i)];
     if (form.kind == OperandKind::iota || form.kind == OperandKind::literal) return;
@@ -154,15 +173,20 @@ class Accesses {
                buffers.begin());
   }
 
+  /// Spaces of what is exchanged have numbers from here downwards.
+  static constexpr int kFirstExchange = -2;
+
   const LoopNests& nests_;
+  const std::vector<Exchange>& exchanges_;
   std::vector<LoopAccess> found_;
 };
 
 class Meetings {
  public:
-  Meetings(const LoopNests& nests, const std::vector<Owner>& owners)
+  Meetings(const LoopNests& nests, const std::vector<Owner>& owners,
+           const std::vector<Exchange>& exchanges)
       : loop_(*nests.loop), after_(nests.nests.size()) {
-    Accesses accesses(nests);
+    Accesses accesses(nests, exchanges);
     for (size_t i = 0; i < owners.size(); ++i) accesses_.push_back(accesses.of(i, owners[i]));
   }
 
@@ -304,10 +328,10 @@ bool is_invariant(const LoopNests& nests, const CallProduct& product) {
   return !written;
 }
 
-std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners,
-                           int64_t groups) {
+std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners, int64_t groups,
+                           const std::vector<Exchange>& exchanges) {
   if (groups == 1) return std::vector<bool>(nests.nests.size());
-  return Meetings(nests, owners).find();
+  return Meetings(nests, owners, exchanges).find();
 }
 
 }  // namespace graphc::cuda

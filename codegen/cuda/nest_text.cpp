@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/nest_body.h"
@@ -24,7 +26,9 @@ class NestText {
  public:
   NestText(const NestProgram& program, const std::vector<Parameter>& parameters,
            const NestForm& form)
-      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {}
+      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {
+    body_.hand_on(form.handed_on);
+  }
 
   /// What stands between the braces of the function.
   const std::string& write() {
@@ -292,6 +296,19 @@ int64_t shared_bytes(const NestProgram& program, const NestForm& form) {
   if (program.kind == NestKind::tiles) return tile_shared_bytes(program, form);
   return program.kind == NestKind::column_wise ? column_warps(program) * shared_of_a_warp(program)
                                                : 0;
+}
+
+std::string on_own_grid(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kGrid{
+      {{"threadIdx.", "thread_"},
+       {"blockIdx.", "block_"},
+       {"blockDim.", "threads_"},
+       {"gridDim.", "blocks_"}}};
+  for (const auto& [from, to] : kGrid) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+      text.replace(at, from.size(), to);
+  }
+  return text;
 }
 
 int column_warps(const NestProgram& program) {

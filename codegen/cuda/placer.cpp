@@ -7,6 +7,8 @@
 #include <bit>
 #include <set>
 
+#include "codegen/cuda/loop_exchange.h"
+
 namespace graphc::cuda {
 namespace {
 
@@ -64,10 +66,11 @@ std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
     owners.push_back(share.owner);
     p.nests.push_back(std::move(share));
   }
-  if (!lay_out_shared(p)) return std::nullopt;
-  const auto invariant = size_t(std::ranges::count(invariant_, true));
-  if (kind == Placement::cluster && p.held.size() < invariant) return std::nullopt;
-  p.meets_after = meetings(nests_, owners, column_groups);
+  if (!(kind == Placement::cluster ? lay_out_cluster(p, owners) : lay_out_shared(p)))
+    return std::nullopt;
+  std::vector<Exchange> exchanges;
+  for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
+  p.meets_after = meetings(nests_, owners, column_groups, exchanges);
   p.step_us = step_us(p);
   return p;
 }
@@ -84,7 +87,7 @@ double Placer::streamed_us() const {
                           (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
     const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
     for (size_t p = 0; p < call.products.size(); ++p)
-      us += waves * product_us(program, p, call.products[p].panels.k, tile, false);
+      us += waves * product_us(program, p, call.products[p].panels.k, tile, false, false);
   }
   return us;
 }
@@ -96,6 +99,7 @@ NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
   share.form = form_of(call);
   share.form.owned = true;
   share.form.held.resize(call.products.size());
+  share.form.exchanged.resize(call.products.size());
   share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
   const bool along_row = program.kind == NestKind::row_wise &&
                          std::ranges::any_of(program.body, [](const NestInstruction& in) {
@@ -128,6 +132,10 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
   p.dtype = dtype();
   const int64_t size = size_of(p.dtype);
   int64_t used = 0;
+  for (ExchangedOperand& operand : p.exchanged) {
+    operand.offset = used;
+    used += 2 * operand.elements;
+  }
   size_t number = 0;
   for (size_t i = 0; i < p.nests.size(); ++i) {
     const NestCall& call = *nests_.nests[i];
@@ -149,6 +157,30 @@ bool Placer::lay_out_shared(LoopPlacement& p) const {
   grow_pieces(p, room - used * size);
   p.shared_bytes = used * size + staging_bytes(p);
   return true;
+}
+
+bool Placer::lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const {
+  const auto invariant = size_t(std::ranges::count(invariant_, true));
+  LoopPlacement with = p;
+  add_exchanges(with, find_exchanges(nests_, owners));
+  if (lay_out_shared(with) && with.held.size() == invariant) {
+    p = std::move(with);
+    return true;
+  }
+  return lay_out_shared(p) && p.held.size() == invariant;
+}
+
+void Placer::add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const {
+  for (const Exchange& exchange : exchanges) {
+    const NestCall& call = *nests_.nests[exchange.nest];
+    const NestProgram& program = nests_.program(exchange.nest);
+    NestForm& form = p.nests[exchange.nest].form;
+    const std::string name = fmt::format("exchanged_{}_{}", exchange.nest, exchange.product);
+    form.exchanged[exchange.product] = name;
+    p.exchanged.push_back({exchange, 0,
+                           internal::exchanged_elements(program, form, p.rows_of_block(call.rows),
+                                                        call.products[exchange.product].panels.k)});
+  }
 }
 
 void Placer::grow_pieces(LoopPlacement& p, int64_t room) const {
@@ -193,7 +225,7 @@ DType Placer::dtype() const {
 }
 
 double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
-                          const ProductTile& tile, bool held) const {
+                          const ProductTile& tile, bool held, bool exchanged) const {
   const NestProduct& form = program.products[product];
   const auto text = product_text(program, tile);
   const double sums = double(text->rows()) * text->columns() * form.parts;
@@ -201,12 +233,12 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
   const double cycles =
       std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(form.parts)) *
       kWarpsOfProduct;
-  const double bytes =
-      double(tile.block_rows() + (held ? 0 : int64_t{form.parts} * tile.block_columns())) *
-      size_of(form.left);
+  const double bytes = double((exchanged ? 0 : tile.block_rows()) +
+                              (held ? 0 : int64_t{form.parts} * tile.block_columns())) *
+                       size_of(form.left);
   const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
   return (std::max(cycles, bytes / gpu_.bytes_per_clock) * double(k)) / gpu_.clock_per_us +
-         pieces * gpu_.memory_latency_us;
+         (held && exchanged ? 0 : pieces * gpu_.memory_latency_us);
 }
 
 double Placer::multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
@@ -233,7 +265,8 @@ double Placer::step_us(const LoopPlacement& p) const {
         double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
     for (size_t product = 0; product < call.products.size(); ++product)
       us += tiles * product_us(program, product, call.products[product].panels.k, tile,
-                               !share.form.held[product].empty());
+                               !share.form.held[product].empty(),
+                               !share.form.exchanged[product].empty());
   }
   // Blocks beyond what the GPU holds wait for their turn.
   const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();

@@ -31,6 +31,9 @@ class Placer {
   static void set_tile(const NestProgram& program, int64_t rows, NestShare& share);
   /// Which matrices stay, and how large pieces of operands can be beside them.
   bool lay_out_shared(LoopPlacement& p) const;
+  /// The same in a cluster, which holds all matrices, and the left operands that fit beside them.
+  bool lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const;
+  void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
   void grow_pieces(LoopPlacement& p, int64_t room) const;
   int64_t staging_bytes(const LoopPlacement& p) const;
   int64_t static_bytes(const LoopPlacement& p) const;
@@ -38,7 +41,7 @@ class Placer {
 
   /// A tile's product over all of k.
   double product_us(const NestProgram& program, size_t product, int64_t k, const ProductTile& tile,
-                    bool held) const;
+                    bool held, bool exchanged) const;
   double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const;
   double step_us(const LoopPlacement& p) const;
   double meeting_us(const LoopPlacement& p) const;

@@ -37,9 +37,10 @@ constexpr std::string_view kOwn =
 
 /// Its own variables that end in a number or another name, after an underscore.
 constexpr std::string_view kOwnBeginnings[] = {
-    "before_",     "blocks_",   "columns_of_", "columns_owned_", "rows_each_", "rows_of_",
-    "rows_owned_", "extent_",   "first_",      "held_",          "left_",      "limit_",
-    "other_",      "of_warps_", "outer_",      "right_",         "sums_"};
+    "before_", "blocks_",       "columns_of_", "columns_owned_", "exchanged_",
+    "handed_", "store_to_all_", "rows_each_",  "rows_of_",       "rows_owned_",
+    "extent_", "first_",        "held_",       "left_",          "limit_",
+    "other_",  "of_warps_",     "outer_",      "right_",         "sums_"};
 
 bool is_taken(std::string_view name) {
   // Macros of the compiler's own headers are of capitals, or begin so.
