@@ -59,7 +59,8 @@ class Candidates {
   /// Unless half as many blocks have as few columns.
   void add_clusters(int64_t blocks) {
     const auto share = [&](int64_t of) { return (columns_ + of - 1) / of; };
-    if (!gpu_.has_clusters() || share(blocks) == share(blocks / 2)) return;
+    if (!gpu_.has_clusters() || blocks > gpu_.multiprocessors || share(blocks) == share(blocks / 2))
+      return;
     is_clusterable_ = true;
     add_groups(Placement::cluster, blocks);
   }

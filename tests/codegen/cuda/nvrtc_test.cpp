@@ -18,6 +18,7 @@
 #include "models/registry.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/op_cases.h"
+#include "tests/testing/wide_golden.h"
 
 namespace graphc::testing {
 namespace {
@@ -26,11 +27,11 @@ namespace {
 using Texts = std::map<std::string, std::string>;
 
 void add_kernels(const GraphPtr& graph, const char* variant, Texts& texts,
-                 std::string_view precision = "f32") {
+                 std::string_view precision = "f32", std::string_view placement = "auto") {
   CompileReport report;
   const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
   const Plan plan = make_plan(*kernels, cuda::gpu_machine(precision));
-  for (const cuda::KernelText& kernel : cuda::make_launches(plan).kernels)
+  for (const cuda::KernelText& kernel : cuda::make_launches(plan, {}, placement).kernels)
     texts.emplace(kernel.text, kernel.name);
 }
 
@@ -146,6 +147,22 @@ TEST_P(Nvrtc, SaysWhichLineOfATextIsWrong) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("f.cu(2)"));
   }
+}
+
+/// Of the newest architecture alone: there are none on the oldest. Forward and backward, with masks
+/// and with projections, and an LSTM on tensor cores.
+TEST(NvrtcClusters, CompilesTheirLoops) {
+  if (!cuda::nvrtc_present()) GTEST_SKIP() << "needs libnvrtc: " << cuda::nvrtc_library().why_not;
+  Texts texts;
+  for (const char* cell : {"lstm", "gru_reset_before", "projected", "lengths"})
+    add_kernels(wide_layer({cell, 5, 24, 64}, Derivatives::with), "fused", texts, "f32", "cluster");
+  const GraphPtr lstm = wide_layer({"lstm", 5, 64, 128}, Derivatives::with);
+  add_kernels(lstm, "fused", texts, "3xtf32", "cluster");
+  std::erase_if(texts, [](const auto& text) {
+    return text.first.find("meet_in_cluster();") == std::string::npos;
+  });
+  EXPECT_GE(texts.size(), 10u);
+  expect_compiled(texts, "sm_90a");
 }
 
 INSTANTIATE_TEST_SUITE_P(For, Nvrtc, ::testing::Values("sm_80", "sm_90a"),

@@ -125,8 +125,9 @@ CUresult check_clusters(const Function& function, const cuda_emulator::Launch& l
 /// How many clusters are resident.
 int resident_clusters(const Function& function, const cuda_emulator::Launch& launch) {
   const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
-  return occupancy(function, threads, launch.dynamic_shared) * multiprocessors() /
-         int(launch.cluster);
+  const int held =
+      occupancy(function, threads, launch.dynamic_shared) * multiprocessors() / int(launch.cluster);
+  return std::min(held, int(setting("GRAPHC_MOCK_CLUSTERS", uint64_t(held))));
 }
 
 /// The shape that a configuration has; false with an attribute that the mock does not know, or a
