@@ -27,9 +27,11 @@ std::string largest_buffers(const Plan& plan) {
   return text;
 }
 
-Gpu gpu_of(const Device& device) {
+/// As far as code of that architecture can use it.
+Gpu gpu_of(const Device& device, const std::string& architecture) {
   Gpu gpu;
-  gpu.capability = device.properties().major * 10 + device.properties().minor;
+  gpu.capability = std::min(device.properties().major * 10 + device.properties().minor,
+                            cuda::gpu_of(architecture).capability);
   gpu.multiprocessors = device.properties().multiprocessors;
   gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
   return gpu;
@@ -82,7 +84,7 @@ GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
       plan_(std::move(plan)),
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of(*device_), placements);
+  launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), placements);
   report.lap(&CompileReport::emit_s);
   kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();

@@ -53,8 +53,9 @@ class Finding {
         if (!may_write(i, operand, exchange, reach)) continue;
         const int64_t first = first_term(exchange, i, operand);
         if (first < 0) return false;
-        exchange.stores.push_back({i, int(operand), first});
-        terms.emplace_back(first, parts_of(i, operand) * nests_.nests[i]->unit);
+        const int64_t count = parts_of(i, operand) * nests_.nests[i]->unit;
+        exchange.stores.push_back({i, int(operand), first, count});
+        terms.emplace_back(first, count);
       }
     }
     std::ranges::sort(terms);

@@ -16,6 +16,9 @@ namespace {
 /// Blocks of a cluster, of any device that has clusters; and of many, if they are asked to.
 constexpr int64_t kClusters[] = {2, 4, 8};
 constexpr int64_t kLargeCluster = 16;
+/// Longer bodies are put into clusters only where that is asked for: their addresses need more
+/// registers than there are (of 39 nests NVRTC spills 920 bytes).
+constexpr size_t kNestsOfCluster = 24;
 
 /// All placements of a loop that are worth a look.
 class Candidates {
@@ -36,8 +39,11 @@ class Candidates {
       add(Placement::block, (rows_ + of_block - 1) / of_block, 1);
     for (int64_t of_block = 4; of_block < columns_ && of_block <= 256; of_block *= 2)
       add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
-    for (const int64_t blocks : kClusters) add_clusters(blocks);
-    if (wanted == name_of(Placement::cluster)) want_cluster();
+    const bool is_wanted = wanted == name_of(Placement::cluster);
+    for (const int64_t blocks : kClusters) {
+      if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
+    }
+    if (is_wanted) want_cluster();
     return std::move(found_);
   }
 

@@ -80,15 +80,20 @@ class Accesses {
     });
   }
 
-  /// What is exchanged lies in one of two slots, by turns, which have no bytes but two numbers.
+  /// What is exchanged lies in one of two slots, by turns: terms stand for bytes there.
   void exchange(size_t nest, int number) {
     const Exchange& exchange = exchanges_[size_t(number)];
-    const int space = kFirstExchange - number;
-    if (exchange.nest == nest) found_.push_back({false, space, space, {0, 1}, 0, 1, {}});
-    const bool stores = std::ranges::any_of(
-        exchange.stores, [&](const HandedStore& store) { return store.nest == nest; });
-    const int64_t first = exchange.next_step ? 1 : 0;
-    if (stores) found_.push_back({true, space, space, {first, first + 1}, 0, 1 - 2 * first, {}});
+    const int64_t terms = nests_.nests[exchange.nest]->products[exchange.product].panels.k;
+    const auto touch = [&](bool writes, int64_t first, int64_t count, bool other) {
+      const int space = kFirstExchange - number;
+      const int64_t slot = other ? -terms : terms;
+      if (other) first += terms;
+      found_.push_back({writes, space, space, {first, first + count}, 0, slot, {}});
+    };
+    if (exchange.nest == nest) touch(false, 0, terms, false);
+    for (const HandedStore& store : exchange.stores) {
+      if (store.nest == nest) touch(true, store.first_term, store.terms, exchange.next_step);
+    }
   }
 
   void operand(const NestProgram& program, const NestCall& call, int i, Owner owner) {

@@ -48,6 +48,7 @@ struct HandedStore {
   size_t nest = 0;
   int operand = 0;
   int64_t first_term = 0;  ///< of the left operand: the store's part 0, column 0
+  int64_t terms = 0;       ///< with all columns and parts
 };
 
 /// A left operand that stores of the loop make, every element of it (loop_exchange.h).
