@@ -25,8 +25,8 @@ struct CompileOptions {
   /// "auto" is whichever of both is faster.
   std::string variant = "fused";
   std::string unroll = "auto";  ///< auto, loop, full or a number of steps
-  /// Where a GPU keeps the matrices of loops (codegen/cuda/placement.h): auto, streamed, grid or
-  /// block.
+  /// Where a GPU keeps the matrices of loops (codegen/cuda/loop_placement.h): auto, streamed, grid,
+  /// cluster or block.
   std::string placement = "auto";
   /// What computes the large products of a GPU: generated kernels ("generated"), cuBLASLt
   /// ("cublaslt"), or of both, for each product, what is found to be faster ("auto").

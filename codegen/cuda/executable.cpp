@@ -28,8 +28,11 @@ std::string largest_buffers(const Plan& plan) {
   return text;
 }
 
-Gpu gpu_of(const Device& device) {
+/// As far as code of that architecture can use it.
+Gpu gpu_of(const Device& device, const std::string& architecture) {
   Gpu gpu;
+  gpu.capability = std::min(device.properties().major * 10 + device.properties().minor,
+                            cuda::gpu_of(architecture).capability);
   gpu.multiprocessors = device.properties().multiprocessors;
   gpu.shared_bytes = int64_t(device.properties().shared_per_block_optin);
   return gpu;
@@ -53,6 +56,9 @@ unsigned patience_of(const DeviceProperties& properties) {
 void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, size_t(bytes));
 }
+
+/// Blocks of a cluster that every device holds which has clusters.
+constexpr unsigned kPortableCluster = 8;
 
 size_t aligned(size_t bytes) {
   return (bytes + kTransferAlignment - 1) / kTransferAlignment * kTransferAlignment;
@@ -79,7 +85,7 @@ GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
       plan_(std::move(plan)),
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of(*device_), options.placement, merging,
+  launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), options.placement, merging,
                             least_library_work(options));
   checks_finite_ = options.check_finite;
   if (checks_finite_) {
@@ -218,7 +224,20 @@ void GpuExecutable::launch(const Launch& launch, const Stream& stream) const {
                 size_t{launch.meeting_groups} * kMeetingWords * sizeof(unsigned),
                 "the blocks that wait");
   }
+  if (launch.cluster > 1) {
+    shape.cluster = launch.cluster;
+    check_cluster(kernel, shape);
+  }
   stream.launch(kernel, shape, parameters.data());
+}
+
+void GpuExecutable::check_cluster(const Kernel& kernel, const LaunchShape& shape) const {
+  if (shape.cluster > kPortableCluster) kernel.allow_large_clusters();
+  if (kernel.resident_clusters(shape.cluster, shape.block[0], shape.dynamic_shared) > 0) return;
+  throw resource_error(
+      "{}: the {} holds no cluster of {} blocks with {} of shared memory each: --placement=grid "
+      "needs none",
+      kernel.name(), device_->properties().name, shape.cluster, in_bytes(shape.dynamic_shared));
 }
 
 void GpuExecutable::record_step() {

@@ -81,6 +81,8 @@ class GpuExecutable : public Executable {
   void record_step();
   void launch(const Launch& launch, const Stream& stream) const;
   void enqueue(const Launch& launch, const ChosenProduct& chosen, const Stream& stream) const;
+  /// Throws ErrorKind::resource if the device holds no cluster of this shape.
+  void check_cluster(const Kernel& kernel, const LaunchShape& shape) const;
   void prepare_libraries(const CompileOptions& options, const Choices& choices,
                          CompileReport& report);
   void choose_products(const Choices& choices, bool measure, CompileReport& report);

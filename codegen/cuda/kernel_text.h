@@ -95,6 +95,16 @@ std::string hold_text(const NestProgram& program, const std::vector<Parameter>& 
 /// Elements of shared memory that it takes, for `columns` of a matrix with `k` rows.
 int64_t held_elements(const NestProgram& program, const NestForm& form, size_t product,
                       int64_t columns, int64_t k);
+/// Puts the block's rows of a product's left operand into shared memory (NestForm::exchanged), at
+/// first those of the first step and zeros where there are none, twice: the second time zeros.
+/// Without `given` both are zeros.
+std::string exchange_text(const NestProgram& program, const std::vector<Parameter>& parameters,
+                          const NestForm& form, int product, bool given);
+/// Elements of shared memory that it takes once, for `rows` of an operand of `k` columns.
+int64_t exchanged_elements(const NestProgram& program, const NestForm& form, int64_t rows,
+                           int64_t k);
+/// How such an operand lies there: what HandedOn says of it but for the variable and the store.
+HandedOn exchanged_form(const NestProgram& program, const NestForm& form, const std::string& terms);
 /// What stands between the braces of the kernel of a nest with products.
 std::string tile_body(const NestProgram& program, const std::vector<Parameter>& parameters,
                       const NestForm& form);

@@ -11,6 +11,7 @@
 #include "codegen/cuda/merge.h"
 #include "codegen/cuda/merged_kernel.h"
 #include "ir/cases.h"
+#include "ir/error.h"
 
 namespace graphc::cuda {
 namespace {
@@ -91,14 +92,15 @@ class Recorder {
     launch.grid.blocks[0] = loop.blocks;
     launch.grid.threads[0] = loop.threads;
     launch.arguments = std::move(loop.arguments);
-    if (placement.meets()) launches_.loops.push_back(&call);
+    if (placement.meets_in_memory()) launches_.loops.push_back(&call);
     for (LaunchValue& value : launch.arguments) {
       if (value.kind == KernelArgument::Kind::loop)
         value = {KernelArgument::Kind::number, int64_t(launches_.loops.size()), {}};
     }
     launch.shared_bytes = size_t(placement.shared_bytes);
     launch.any_blocks = placement.placement == Placement::streamed;
-    if (placement.meets()) launch.meeting_groups = unsigned(placement.row_groups);
+    if (placement.meets_in_memory()) launch.meeting_groups = unsigned(placement.row_groups);
+    launch.cluster = unsigned(placement.cluster());
     launches_.most_meeting_groups = std::max(launches_.most_meeting_groups, launch.meeting_groups);
     launch.note = std::move(loop.note);
     launch.placement = std::make_shared<LoopPlacement>(std::move(loop.placement));
@@ -251,6 +253,10 @@ std::array<const Address*, 14> layer_addresses(const LayerCall& call) {
 
 Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
                        Merging merging, int64_t library_work) {
+  if (placements == name_of(Placement::cluster) && !gpu.has_clusters())
+    throw resource_error(
+        "--placement=cluster needs clusters of blocks, sm_90 or newer: found sm_{}",
+        gpu.capability);
   Launches launches = Recorder(plan, gpu, placements, library_work).record();
   if (merging == Merging::together) merge_launches(plan, gpu, launches);
   return launches;

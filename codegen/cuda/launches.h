@@ -33,6 +33,7 @@ struct Launch {
   size_t shared_bytes = 0;  ///< dynamic, of a block
   /// Groups of blocks that wait for each other; 0: none do. Then all run at a time.
   unsigned meeting_groups = 0;
+  unsigned cluster = 1;  ///< blocks of a cluster
   /// Whether fewer blocks do the same: as many as the device holds.
   bool any_blocks = false;
   std::string note;                                ///< of a loop: how it is placed
@@ -65,7 +66,8 @@ enum class Merging : uint8_t { apart, together };
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
 /// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
 /// it has its own. Products of at least so much `library_work` (rows * columns * k) are also put as
-/// cuBLASLt's; a negative number: none.
+/// cuBLASLt's; a negative number: none. Throws ErrorKind::resource where the GPU lacks what a
+/// placement needs.
 Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
                        Merging merging = Merging::together, int64_t library_work = -1);
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "codegen/cuda/meeting_text.h"
+#include "codegen/cuda/owned_ranges.h"
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
@@ -59,7 +59,7 @@ class LoopText {
 
   LoopKernel write(std::string_view name) {
     TextWriter steps(1);
-    if (placement_.meets()) {
+    if (placement_.meets_in_memory()) {
       add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
       add_fixed("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
       add_fixed("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
@@ -68,18 +68,30 @@ class LoopText {
     }
     add_number("steps", loop_.steps);
     if (!is_streamed()) own_blocks();
-    if (!is_streamed()) write_ranges();
+    if (!is_streamed())
+      ranges_.emplace(
+          calls_, placement_,
+          [&](const std::string& what, int64_t number) { add_number(what, number); }, before_);
+    for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
     steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
     steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
     for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
     steps.close();
     for (const HeldMatrix& matrix : placement_.held) write_hold(matrix);
-    if (!placement_.held.empty()) before_.line("__syncthreads();");
+    for (const ExchangedOperand& operand : placement_.exchanged) write_exchange(operand);
+    if (!placement_.exchanged.empty()) {
+      before_.line("meet_in_cluster();");
+      // A block is there until nobody writes into its shared memory any more.
+      if (!placement_.meets_after.back()) steps.line("meet_in_cluster();");
+    } else if (!placement_.held.empty()) {
+      before_.line("__syncthreads();");
+    }
     return finish(name, before_.text() + steps.text());
   }
 
  private:
   bool is_streamed() const { return placement_.placement == Placement::streamed; }
+  bool is_in_clusters() const { return placement_.placement == Placement::cluster; }
 
   LoopKernel finish(std::string_view name, const std::string& text) {
     LoopKernel kernel;
@@ -87,8 +99,14 @@ class LoopText {
     kernel.kernel.name = name;
     kernel.kernel.text =
         helpers_of(text) +
-        (placement_.meets() ? std::string(internal::meeting_text()) : std::string()) +
-        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name), comment()) +
+        (placement_.meets_in_memory() ? std::string(internal::meeting_text()) : std::string()) +
+        (is_in_clusters() ? std::string(internal::cluster_meeting_text()) : std::string()) +
+        (placement_.exchanged.empty()
+             ? std::string()
+             : internal::store_to_all_text(placement_.cluster(),
+                                           register_type_text(placement_.dtype))) +
+        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name),
+                    comment_of(placement_.placement)) +
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
                     kLoopThreads, name, fmt::join(listed_, ",")) +
         text + "}\n";
@@ -99,21 +117,9 @@ class LoopText {
     return kernel;
   }
 
-  /// Without numbers: texts for other extents are the same.
-  std::string_view comment() const {
-    switch (placement_.placement) {
-      case Placement::streamed:
-        return "The blocks share out each nest, and meet after it";
-      case Placement::grid:
-        return "Each block owns columns of a group of rows; blocks of a group meet";
-      case Placement::block:
-        return "Each block owns rows, and meets no other";
-    }
-    return "";
-  }
-
   /// Whether the word that meet() counts in has room for every block at every meeting.
   bool arrivals_fit() const {
+    if (!placement_.meets_in_memory()) return true;
     const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
     return loop_.steps <= std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
   }
@@ -155,7 +161,7 @@ class LoopText {
     add_number(held + "_at", matrix.offset);
     before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
     before_.open_block();
-    own_range(before_, matrix.nest);
+    ranges_->bring(before_, matrix.nest);
     for (const Parameter& parameter : nest.parameters) {
       if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
         before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));
@@ -164,55 +170,56 @@ class LoopText {
     before_.close();
   }
 
-  /// What of a nest a block does is known before the steps, and is the same for nests that are
-  /// shared out alike: registers for each nest of a long body would not be enough.
-  void write_ranges() {
-    for (size_t i = 0; i < nests_.size(); ++i) {
-      const NestCall& call = *nests_[i].call;
-      const NestShare& share = placement_.nests[i];
-      const auto key = std::tuple(call.rows, call.unit, share.owner, share.columns_of_block);
-      const auto [found, is_new] = ranges_.emplace(key, int(ranges_.size()));
-      range_of_.push_back(found->second);
-      if (is_new) write_range(call, share, found->second);
+  const std::string& name_of(const Exchange& exchange) const {
+    return placement_.nests[exchange.nest].form.exchanged[exchange.product];
+  }
+
+  /// Where a left operand lies in shared memory, and which stores go there.
+  void add_exchange(const ExchangedOperand& operand) {
+    const Exchange& exchange = operand.exchange;
+    const LoopNest& nest = nests_[exchange.nest];
+    const std::string& name = name_of(exchange);
+    add_number(name + "_at", operand.offset);
+    add_number(name + "_size", operand.elements);
+    std::string terms;
+    for (const Parameter& parameter : nest.parameters) {
+      if (parameter.kind == ParameterKind::terms && parameter.index == int(exchange.product))
+        terms = parameter.name;
+    }
+    HandedOn form =
+        internal::exchanged_form(*nest.program, placement_.nests[exchange.nest].form, terms);
+    form.blocks = placement_.cluster();
+    for (const HandedStore& store : exchange.stores) {
+      form.to = "handed_" + name;
+      form.operand = store.operand;
+      form.first_term = store.first_term;
+      placement_.nests[store.nest].form.handed_on.push_back(form);
     }
   }
 
-  void write_range(const NestCall& call, const NestShare& share, int range) {
-    const int64_t rows = placement_.rows_of_block(call.rows);
-    add_number(fmt::format("rows_of_{}", range), call.rows);
-    add_number(fmt::format("columns_of_{}", range), call.unit);
-    add_number(fmt::format("rows_owned_{}", range), rows);
-    const std::string first = fmt::format("row_group * rows_owned_{}", range);
-    const auto owned = [&](std::string_view what) { return fmt::format("{}_{}", what, range); };
-    if (share.owner == Owner::element) {
-      add_number(owned("columns_owned"), share.columns_of_block);
-      write_bounds("row", range, first, owned("rows_owned"), owned("rows_of"));
-      return write_bounds("column", range, "column_group * " + owned("columns_owned"),
-                          owned("columns_owned"), owned("columns_of"));
+  /// Its content in the first step.
+  void write_exchange(const ExchangedOperand& operand) {
+    const Exchange& exchange = operand.exchange;
+    before_.open_block();
+    ranges_->bring(before_, exchange.nest);
+    before_.lines(internal::exchange_text(
+        *nests_[exchange.nest].program, nests_[exchange.nest].parameters,
+        placement_.nests[exchange.nest].form, int(exchange.product), exchange.next_step));
+    before_.close();
+  }
+
+  /// Brings what a nest reads and hands on into scope.
+  void bind_exchanges(TextWriter& text, size_t i) const {
+    const auto bind_one = [&](std::string_view what, const std::string& name, bool other) {
+      text.line("{0}* {1}{2} = &shared[{2}_at + {3} % 2 * {2}_size];",
+                register_type_text(placement_.dtype), what, name,
+                other ? "(iteration + 1)" : "iteration");
+    };
+    for (const auto& [exchange, offset, elements] : placement_.exchanged) {
+      if (exchange.nest == i) bind_one("", name_of(exchange), false);
+      if (std::ranges::find(exchange.stores, i, &HandedStore::nest) != exchange.stores.end())
+        bind_one("handed_", name_of(exchange), exchange.next_step);
     }
-    add_number(owned("rows_each"),
-               (rows + placement_.column_groups - 1) / placement_.column_groups);
-    write_bounds("group", range, first, owned("rows_owned"), owned("rows_of"));
-    write_bounds("row", range, owned("group_begin") + " + column_group * " + owned("rows_each"),
-                 owned("rows_each"), owned("group_end"));
-    before_.line("const long long column_begin_{0} = 0, column_end_{0} = columns_of_{0};", range);
-  }
-
-  /// const long long WHAT_begin_N = begin, WHAT_end_N = at most so many more.
-  void write_bounds(std::string_view what, int range, const std::string& begin,
-                    const std::string& count, const std::string& limit) {
-    const std::string first = fmt::format("{}_begin_{}", what, range);
-    before_.line("const long long {} = {};", first, begin);
-    before_.line("const long long {}_end_{} = {} + {} < {} ? {} + {} : {};", what, range, first,
-                 count, limit, first, count, limit);
-  }
-
-  /// Brings what of the nest the block does into scope.
-  void own_range(TextWriter& text, size_t i) const {
-    const int range = range_of_[i];
-    text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", range);
-    for (const char* what : {"row", "column"})
-      text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what, range);
   }
 
   void write_nest(TextWriter& text, size_t i) {
@@ -223,7 +230,8 @@ class LoopText {
     if (is_streamed()) {
       share_out(text, i);
     } else {
-      own_range(text, i);
+      ranges_->bring(text, i);
+      bind_exchanges(text, i);
       set_threads(text, threads_of(i));
       text.lines(internal::with_own_grid(
           internal::nest_body_text(*nest.program, nest.parameters, placement_.nests[i].form)));
@@ -235,6 +243,7 @@ class LoopText {
   /// What comes after a nest: all blocks meet, or the threads of a block.
   void write_end(TextWriter& text, size_t i) {
     if (!placement_.meets_after[i]) return text.line("__syncthreads();");
+    if (is_in_clusters()) return text.line("meet_in_cluster();");
     text.line("meetings = meetings + 1u;");
     const std::string who =
         is_streamed() ? "arrived, meetings * gridDim.x"
@@ -310,9 +319,24 @@ class LoopText {
            !placement_.nests[i].form.held[size_t(parameter.index)].empty();
   }
 
+  bool is_exchanged(const Parameter& parameter, size_t i) const {
+    return !is_streamed() && parameter.kind == ParameterKind::left &&
+           !placement_.nests[i].form.exchanged[size_t(parameter.index)].empty();
+  }
+
+  /// Where an address is in the first step.
+  BufferPlace first_place(const Address& address) const {
+    Position position = calls_.position;
+    position.resize(std::max(position.size(), size_t(calls_.depth) + 1));
+    position[size_t(calls_.depth)] = position_in(loop_, 0);
+    return resolve(address, position);
+  }
+
   void bind_address(TextWriter& text, const Parameter& parameter, const Address& address,
                     size_t i) {
-    const DType dtype = dtype_of(parameter, i);
+    const DType dtype = dtype_of(parameter, *nests_[i].program);
+    if (is_exchanged(parameter, i))
+      return add_place(parameter.type, parameter.name, first_place(address));
     const MovingPlace place = moving_place(address, calls_);
     const std::string& name = parameter.name;
     const std::string base = names_.make(name + "_base");
@@ -338,14 +362,6 @@ class LoopText {
     text.line("{} {} = {};", parameter.type, name, here);
   }
 
-  DType dtype_of(const Parameter& parameter, size_t i) const {
-    const NestProgram& program = *nests_[i].program;
-    const size_t index = size_t(parameter.index);
-    if (parameter.kind == ParameterKind::left) return program.products[index].left;
-    if (parameter.kind == ParameterKind::right) return program.products[index].right;
-    return program.operands[index].dtype;
-  }
-
   const Plan& plan_;
   const LoopCall& loop_;
   LoopNests calls_;
@@ -353,9 +369,7 @@ class LoopText {
   Names names_;
   std::vector<LoopNest> nests_;
   std::map<std::string, std::string> bases_;  ///< of pointers, the parameters they come from
-  /// Of owned nests: which are shared out alike, by number, and the number of each nest.
-  std::map<std::tuple<int64_t, int64_t, Owner, int64_t>, int> ranges_;
-  std::vector<int> range_of_;
+  std::optional<OwnedRanges> ranges_;
   TextWriter before_{1};  ///< what comes before the steps
   std::vector<std::string> listed_;
   std::vector<LaunchValue> arguments_;

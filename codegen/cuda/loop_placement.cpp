@@ -5,283 +5,95 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
-#include <optional>
 #include <set>
 
-#include "codegen/cuda/kernel_text.h"
+#include "codegen/cuda/placer.h"
+#include "ir/error.h"
 
 namespace graphc::cuda {
 namespace {
 
-/// Shared memory that is left to the compiler and to static arrays.
-constexpr int64_t kSharedKept = 1 << 10;
-/// Warps of a block.
-constexpr double kWarpsOfProduct = ProductTile::kThreads / 32.0;
-/// Static arrays of nests without products.
-constexpr int64_t kMostStatic = 48 << 10;
+/// Blocks of a cluster, of any device that has clusters; and of many, if they are asked to.
+constexpr int64_t kClusters[] = {2, 4, 8};
+constexpr int64_t kLargeCluster = 16;
+/// Longer bodies are put into clusters only where that is asked for: their addresses need more
+/// registers than there are (of 39 nests NVRTC spills 920 bytes).
+constexpr size_t kNestsOfCluster = 24;
 
-int ceiling_power(int64_t count, int most) {
-  return int(
-      std::min<int64_t>(int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(count, 1)))), most));
-}
-
-int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
-
-class Placer {
+/// All placements of a loop that are worth a look.
+class Candidates {
  public:
-  Placer(const LoopNests& nests, const Gpu& gpu) : nests_(nests), gpu_(gpu) {
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      for (const CallProduct& product : nests_.nests[i]->products)
-        invariant_.push_back(is_invariant(nests_, product));
+  Candidates(const LoopNests& nests, const Gpu& gpu)
+      : nests_(nests), gpu_(gpu), placer_(nests, gpu) {
+    for (const NestCall* call : nests.nests) {
+      rows_ = std::max(rows_, call->rows);
+      columns_ = std::max(columns_, call->unit);
     }
+    private_rows_ = placer_.rows_are_private();
   }
 
-  /// Whether blocks can own anything of it.
-  bool possible() const {
-    std::set<DType> sums;
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      if (!nests_.nests[i]->outer.empty()) return false;
-      for (const NestProduct& product : nests_.program(i).products) sums.insert(product.sum);
+  std::vector<LoopPlacement> find(std::string_view wanted) {
+    if (!placer_.possible()) return {};
+    for (int64_t of_block = 1; private_rows_ && of_block < 2 * rows_ && of_block <= 128;
+         of_block *= 2)
+      add(Placement::block, (rows_ + of_block - 1) / of_block, 1);
+    for (int64_t of_block = 4; of_block < columns_ && of_block <= 256; of_block *= 2)
+      add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
+    const bool is_wanted = wanted == name_of(Placement::cluster);
+    for (const int64_t blocks : kClusters) {
+      if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
     }
-    return sums.size() <= 1;
-  }
-
-  bool rows_are_private() const {
-    if (!nests_.loop->private_rows) return false;
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      if (nests_.program(i).kind == NestKind::column_wise) return false;
-    }
-    return true;
-  }
-
-  /// Nothing where it does not fit.
-  std::optional<LoopPlacement> place(Placement kind, int64_t row_groups,
-                                     int64_t column_groups) const {
-    LoopPlacement p;
-    p.placement = kind;
-    p.row_groups = row_groups;
-    p.column_groups = column_groups;
-    std::vector<Owner> owners;
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      NestShare share = share_of(i, p);
-      if (nests_.program(i).kind == NestKind::tiles &&
-          !fits_registers(nests_.program(i), share.form))
-        return std::nullopt;
-      owners.push_back(share.owner);
-      p.nests.push_back(std::move(share));
-    }
-    if (!lay_out_shared(p)) return std::nullopt;
-    p.meets_after = meetings(nests_, owners, column_groups);
-    p.step_us = step_us(p);
-    return p;
-  }
-
-  double streamed_us() const {
-    double us = 0;
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      const NestCall& call = *nests_.nests[i];
-      const NestProgram& program = nests_.program(i);
-      us += gpu_.meeting_us + gpu_.memory_latency_us;
-      if (program.kind != NestKind::tiles) continue;
-      const ProductTile tile = product_tile(program, form_of(call));
-      const int64_t tiles = rounded_up(call.rows, tile.block_rows()) / tile.block_rows() *
-                            (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
-      const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
-      for (size_t p = 0; p < call.products.size(); ++p)
-        us += waves * product_us(program, p, call.products[p].panels.k, tile, false);
-    }
-    return us;
+    if (is_wanted) want_cluster();
+    return std::move(found_);
   }
 
  private:
-  NestShare share_of(size_t i, const LoopPlacement& p) const {
-    const NestCall& call = *nests_.nests[i];
-    const NestProgram& program = nests_.program(i);
-    NestShare share;
-    share.form = form_of(call);
-    share.form.owned = true;
-    share.form.held.resize(call.products.size());
-    share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
-    const bool along_row = program.kind == NestKind::row_wise &&
-                           std::ranges::any_of(program.body, [](const NestInstruction& in) {
-                             return in.kind == NestOp::reduce;
-                           });
-    if (along_row) share.owner = Owner::row;
-    if (program.kind == NestKind::tiles) set_tile(program, p.rows_of_block(call.rows), share);
-    return share;
+  void add(Placement kind, int64_t row_groups, int64_t column_groups) {
+    if (auto placement = placer_.place(kind, row_groups, column_groups))
+      found_.push_back(std::move(*placement));
   }
 
-  /// The largest tile whose sums lie in registers, of about the block's rows and columns.
-  static void set_tile(const NestProgram& program, int64_t rows, NestShare& share) {
-    NestForm& form = share.form;
-    form.staged_terms = 16;
-    form.tile_rows = ceiling_power(rows, 128);
-    form.tile_columns = ceiling_power(share.columns_of_block, ProductTile::kThreads);
-    if (on_tensor_cores(program)) {
-      form.tile_rows = std::max(form.tile_rows, kMmaRows);
-      form.tile_columns = std::max(form.tile_columns, kMmaColumns);
-    }
-    while (form.tile_rows * form.tile_columns > ProductTile::kThreads &&
-           !fits_registers(program, form))
-      (form.tile_columns > form.tile_rows ? form.tile_columns : form.tile_rows) /= 2;
-    // Threads beyond the tile's rows or columns have nothing to do.
-    while (form.tile_rows * form.tile_columns < ProductTile::kThreads)
-      (form.tile_rows < 16 ? form.tile_rows : form.tile_columns) *= 2;
-  }
-
-  /// Which matrices stay, and how large pieces of operands can be beside them.
-  bool lay_out_shared(LoopPlacement& p) const {
-    const int64_t room = gpu_.shared_bytes - kSharedKept - static_bytes(p);
-    p.dtype = dtype();
-    const int64_t size = size_of(p.dtype);
-    int64_t used = 0;
-    size_t number = 0;
-    for (size_t i = 0; i < p.nests.size(); ++i) {
-      const NestCall& call = *nests_.nests[i];
-      NestShare& share = p.nests[i];
-      for (size_t product = 0; product < call.products.size(); ++product) {
-        if (!invariant_[number++]) continue;
-        const int64_t elements =
-            internal::held_elements(nests_.program(i), share.form, product, share.columns_of_block,
-                                    call.products[product].panels.k);
-        const int64_t least = staging_bytes(p);
-        if ((used + elements) * size + least > room) continue;
-        share.form.held[product] = fmt::format("held_{}_{}", i, product);
-        p.held.push_back({i, product, used, elements});
-        used += elements;
-      }
-    }
-    p.staging = used;
-    if (used * size + staging_bytes(p) > room) return false;
-    grow_pieces(p, room - used * size);
-    p.shared_bytes = used * size + staging_bytes(p);
-    return true;
-  }
-
-  void grow_pieces(LoopPlacement& p, int64_t room) const {
-    for (size_t i = 0; i < p.nests.size(); ++i) {
-      const NestCall& call = *nests_.nests[i];
-      int64_t terms = 0;
-      for (const CallProduct& product : call.products) terms = std::max(terms, product.panels.k);
-      NestForm& form = p.nests[i].form;
-      const NestProgram& program = nests_.program(i);
-      while (terms > form.staged_terms && form.staged_terms < internal::kPiece) {
-        NestForm larger = form;
-        larger.staged_terms *= 2;
-        if (internal::shared_bytes(program, larger) > room) break;
-        form = larger;
-      }
+  /// With one group of rows or more, as many as run at a time.
+  void add_groups(Placement kind, int64_t column_groups) {
+    for (int64_t row_groups = 1; row_groups * column_groups <= gpu_.multiprocessors;
+         row_groups *= 2) {
+      add(kind, row_groups, column_groups);
+      if (!private_rows_ || row_groups >= rows_) break;
     }
   }
 
-  int64_t staging_bytes(const LoopPlacement& p) const {
-    int64_t most = 0;
-    for (size_t i = 0; i < p.nests.size(); ++i) {
-      if (nests_.program(i).kind == NestKind::tiles)
-        most = std::max(most, internal::shared_bytes(nests_.program(i), p.nests[i].form));
-    }
-    return most;
+  /// Unless half as many blocks have as few columns.
+  void add_clusters(int64_t blocks) {
+    const auto share = [&](int64_t of) { return (columns_ + of - 1) / of; };
+    if (!gpu_.has_clusters() || blocks > gpu_.multiprocessors || share(blocks) == share(blocks / 2))
+      return;
+    is_clusterable_ = true;
+    add_groups(Placement::cluster, blocks);
   }
 
-  int64_t static_bytes(const LoopPlacement& p) const {
-    int64_t bytes = 0;
-    for (size_t i = 0; i < p.nests.size(); ++i) {
-      if (nests_.program(i).kind != NestKind::tiles)
-        bytes += internal::shared_bytes(nests_.program(i), p.nests[i].form);
-    }
-    return bytes <= kMostStatic ? bytes : gpu_.shared_bytes;
+  bool has_cluster() const {
+    return std::ranges::find(found_, Placement::cluster, &LoopPlacement::placement) != found_.end();
   }
 
-  DType dtype() const {
-    for (size_t i = 0; i < nests_.nests.size(); ++i) {
-      for (const NestProduct& product : nests_.program(i).products) return product.sum;
-    }
-    return DType::f32;
-  }
-
-  // --- the model ---
-
-  /// A tile's product over all of k.
-  double product_us(const NestProgram& program, size_t product, int64_t k, const ProductTile& tile,
-                    bool held) const {
-    const NestProduct& form = program.products[product];
-    const auto text = product_text(program, tile);
-    const double sums = double(text->rows()) * text->columns() * form.parts;
-    // Four warps multiply in a cycle, one reads.
-    const double cycles =
-        std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(form.parts)) *
-        kWarpsOfProduct;
-    const double bytes =
-        double(tile.block_rows() + (held ? 0 : int64_t{form.parts} * tile.block_columns())) *
-        size_of(form.left);
-    const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
-    return (std::max(cycles, bytes / gpu_.bytes_per_clock) * double(k)) / gpu_.clock_per_us +
-           pieces * gpu_.memory_latency_us;
-  }
-
-  double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
-    if (!on_tensor_cores(program)) return gpu_.fma_per_clock;
-    if (form.factors == Factors::tf32) return gpu_.mma_per_clock;
-    return form.factors == Factors::split_tf32 ? gpu_.mma_per_clock / 3 : gpu_.mma_per_clock * 2;
-  }
-
-  double step_us(const LoopPlacement& p) const {
-    double us = 0;
-    for (size_t i = 0; i < p.nests.size(); ++i) {
-      const NestCall& call = *nests_.nests[i];
-      const NestProgram& program = nests_.program(i);
-      us += gpu_.memory_latency_us + (p.meets_after[i] ? gpu_.meeting_us : 0);
-      const NestShare& share = p.nests[i];
-      const double elements = double(p.rows_of_block(call.rows)) *
-                              double(share.owner == Owner::row ? call.unit / p.column_groups + 1
-                                                               : share.columns_of_block);
-      us +=
-          elements * double(program.operands.size()) * 4 / gpu_.bytes_per_clock / gpu_.clock_per_us;
-      if (program.kind != NestKind::tiles) continue;
-      const ProductTile tile = product_tile(program, share.form);
-      const double tiles =
-          double(rounded_up(p.rows_of_block(call.rows), tile.block_rows()) / tile.block_rows()) *
-          double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
-      for (size_t product = 0; product < call.products.size(); ++product)
-        us += tiles * product_us(program, product, call.products[product].panels.k, tile,
-                                 !share.form.held[product].empty());
-    }
-    // Blocks beyond what the GPU holds wait for their turn.
-    return us * double(rounded_up(p.blocks(), gpu_.multiprocessors) / gpu_.multiprocessors);
+  void want_cluster() {
+    if (!has_cluster()) add_clusters(kLargeCluster);
+    if (has_cluster() || !is_clusterable_) return;
+    throw Error(
+        ErrorKind::resource, nests_.loop->where,
+        fmt::format("%{}: --placement=cluster: the matrices of the loop do not fit into "
+                    "{} blocks with {} bytes of shared memory each",
+                    nests_.loop->name, std::min<int64_t>(kLargeCluster, gpu_.multiprocessors),
+                    gpu_.shared_bytes));
   }
 
   const LoopNests& nests_;
   const Gpu& gpu_;
-  std::vector<bool> invariant_;  ///< by product, over all nests
+  const Placer placer_;
+  int64_t rows_ = 1, columns_ = 1;
+  bool private_rows_ = false;
+  bool is_clusterable_ = false;  ///< it has columns for more than one block
+  std::vector<LoopPlacement> found_;
 };
-
-/// All that are worth a look.
-std::vector<LoopPlacement> candidates(const LoopNests& nests, const Gpu& gpu) {
-  std::vector<LoopPlacement> found;
-  const Placer placer(nests, gpu);
-  if (!placer.possible()) return found;
-  int64_t rows = 1, columns = 1;
-  for (const NestCall* call : nests.nests) {
-    rows = std::max(rows, call->rows);
-    columns = std::max(columns, call->unit);
-  }
-  const auto add = [&](std::optional<LoopPlacement> placement) {
-    if (placement) found.push_back(std::move(*placement));
-  };
-  const bool private_rows = placer.rows_are_private();
-  for (int64_t of_block = 1; private_rows && of_block < 2 * rows && of_block <= 128; of_block *= 2)
-    add(placer.place(Placement::block, (rows + of_block - 1) / of_block, 1));
-  for (int64_t of_block = 4; of_block < columns && of_block <= 256; of_block *= 2) {
-    const int64_t column_groups = (columns + of_block - 1) / of_block;
-    for (int64_t row_groups = 1; row_groups * column_groups <= gpu.multiprocessors;
-         row_groups *= 2) {
-      add(placer.place(Placement::grid, row_groups, column_groups));
-      if (!private_rows || row_groups >= rows) break;
-    }
-  }
-  return found;
-}
 
 }  // namespace
 
@@ -291,8 +103,24 @@ std::string_view name_of(Placement placement) {
       return "streamed";
     case Placement::grid:
       return "grid";
+    case Placement::cluster:
+      return "cluster";
     case Placement::block:
       return "block";
+  }
+  return "";
+}
+
+std::string_view comment_of(Placement placement) {
+  switch (placement) {
+    case Placement::streamed:
+      return "The blocks share out each nest, and meet after it";
+    case Placement::grid:
+      return "Each block owns columns of a group of rows; blocks of a group meet";
+    case Placement::cluster:
+      return "Each block owns columns of its cluster's rows; blocks of a cluster meet";
+    case Placement::block:
+      return "Each block owns rows, and meets no other";
   }
   return "";
 }
@@ -309,10 +137,20 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
     const Address& b = loop.nests[matrix.nest]->products[matrix.product].b;
     names.insert(loop.plan->buffers[size_t(b.buffer)].name);
   }
-  std::string text = fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
+  std::string text =
+      placement == Placement::cluster
+          ? fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups)
+          : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
   if (!held.empty())
     text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
                         shared_bytes);
+  std::set<std::string> exchanged_names;
+  for (const ExchangedOperand& operand : exchanged) {
+    const Address& a = loop.nests[operand.exchange.nest]->products[operand.exchange.product].a;
+    exchanged_names.insert(loop.plan->buffers[size_t(a.buffer)].name);
+  }
+  if (!exchanged.empty())
+    text += fmt::format("; {} exchanged there", fmt::join(exchanged_names, ", "));
   size_t products = 0;
   for (const NestCall* call : loop.nests) products += call->products.size();
   if (held.size() < products) text += "; other matrices are read in every step";
@@ -329,7 +167,7 @@ LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_vie
   if (wanted == "streamed") return best;
   best.step_us = Placer(nests, gpu).streamed_us();
   bool is_wanted = wanted == "auto";
-  for (LoopPlacement& each : candidates(nests, gpu)) {
+  for (LoopPlacement& each : Candidates(nests, gpu).find(wanted)) {
     if (wanted != "auto" && name_of(each.placement) != wanted) continue;
     if (is_wanted && each.step_us >= best.step_us) continue;
     is_wanted = true;

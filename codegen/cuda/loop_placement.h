@@ -3,13 +3,17 @@
 //
 // A recurrence multiplies by the same matrices in every step. Read from memory each time they cost
 // more than all else; what is left when they stay on the chip is the exchange of what a step hands
-// on (Diamos et al., "Persistent RNNs", ICML 2016). Three placements:
+// on (Diamos et al., "Persistent RNNs", ICML 2016). Four placements:
 //
 //   streamed  every step reads them through the cache; blocks share each nest out anew and meet
 //             after it. For any loop of nests.
 //   grid      each block owns columns, of all rows or of a group of rows, and keeps the columns of
 //             the matrices that make them in shared memory; blocks meet where one reads what
 //             another has written (loop_places.h), those of a group of rows among themselves.
+//   cluster   the same, where the blocks of a group of rows are a cluster of the hardware, from
+//             sm_90 on, and hold all of the matrices: they meet by its barrier, hand each other
+//             left operands through their shared memory (loop_exchange.h), and groups of rows need
+//             not run at the same time.
 //   block     each block owns rows and keeps whole matrices; blocks never meet.
 #pragma once
 
@@ -24,14 +28,24 @@
 
 namespace graphc::cuda {
 
-enum class Placement : uint8_t { streamed, grid, block };
+/// Where the blocks of a loop's kernel have its matrices, and who meets whom.
+enum class Placement : uint8_t { streamed, grid, cluster, block };
 std::string_view name_of(Placement placement);
+/// What a kernel is told to be in its text, without numbers: texts for other extents are the same.
+std::string_view comment_of(Placement placement);
 
 /// A matrix that a block keeps in shared memory: of each of its tiles of columns [k][parts][width].
 struct HeldMatrix {
   size_t nest = 0, product = 0;
   int64_t offset = 0;  ///< elements into the shared memory
   int64_t elements = 0;
+};
+
+/// A left operand that a block keeps in shared memory twice: as of this step, and as of the next.
+struct ExchangedOperand {
+  Exchange exchange;
+  int64_t offset = 0;    ///< elements into the shared memory
+  int64_t elements = 0;  ///< once
 };
 
 /// How a nest stands in a placed loop.
@@ -48,6 +62,7 @@ struct LoopPlacement {
   std::vector<NestShare> nests;
   std::vector<bool> meets_after;  ///< by nest
   std::vector<HeldMatrix> held;
+  std::vector<ExchangedOperand> exchanged;  ///< in clusters
   int64_t staging = 0;       ///< elements into the shared memory, where the pieces of operands lie
   int64_t shared_bytes = 0;  ///< of a block
   DType dtype = DType::f32;  ///< of what lies in shared memory
@@ -56,6 +71,10 @@ struct LoopPlacement {
   int64_t blocks() const { return row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
   bool meets() const;
+  /// Whether its blocks meet by words of memory, so that all must run at a time.
+  bool meets_in_memory() const { return meets() && placement != Placement::cluster; }
+  /// Blocks of a cluster of its launch.
+  int64_t cluster() const { return placement == Placement::cluster ? column_groups : 1; }
   /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 meeting
   /// a step".
   std::string describe(const LoopNests& nests) const;
@@ -64,7 +83,8 @@ struct LoopPlacement {
 /// The placement with the least time for a step by a model of the GPU: products at the rate that
 /// operands come from shared memory, what is read from the cache, the latency of each piece, and
 /// meetings. `wanted` limits it to placements of that name; where the loop can have none of those,
-/// it is streamed. "auto": any.
+/// it is streamed. "auto": any. Throws ErrorKind::resource where "cluster" is wanted and the loop's
+/// matrices do not fit.
 LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_view wanted);
 
 }  // namespace graphc::cuda

@@ -35,21 +35,45 @@ struct LoopAccess {
 /// Lists the accesses of a nest.
 class Accesses {
  public:
-  explicit Accesses(const LoopNests& nests) : nests_(nests) {}
+  Accesses(const LoopNests& nests, const std::vector<Exchange>& exchanges)
+      : nests_(nests), exchanges_(exchanges) {}
 
   std::vector<LoopAccess> of(size_t nest, Owner owner) {
     found_.clear();
+    for (size_t i = 0; i < exchanges_.size(); ++i) exchange(nest, int(i));
     const NestCall& call = *nests_.nests[nest];
     const NestProgram& program = nests_.program(nest);
     for (size_t i = 0; i < call.operands.size(); ++i) operand(program, call, int(i), owner);
     for (size_t i = 0; i < call.products.size(); ++i) {
-      add(call.products[i].a, false, left_extent(program, call, i), {});
+      if (!is_exchanged(nest, i)) add(call.products[i].a, false, left_extent(program, call, i), {});
       add(call.products[i].b, false, right_extent(program, call, i), {});
     }
     return std::move(found_);
   }
 
  private:
+  bool is_exchanged(size_t nest, size_t product) const {
+    return std::ranges::any_of(exchanges_, [&](const Exchange& each) {
+      return each.nest == nest && each.product == product;
+    });
+  }
+
+  /// What is exchanged lies in one of two slots, by turns: terms stand for bytes there.
+  void exchange(size_t nest, int number) {
+    const Exchange& exchange = exchanges_[size_t(number)];
+    const int64_t terms = nests_.nests[exchange.nest]->products[exchange.product].panels.k;
+    const auto touch = [&](bool writes, int64_t first, int64_t count, bool other) {
+      const int space = kFirstExchange - number;
+      const int64_t slot = other ? -terms : terms;
+      if (other) first += terms;
+      found_.push_back({writes, space, space, {first, first + count}, 0, slot, {}});
+    };
+    if (exchange.nest == nest) touch(false, 0, terms, false);
+    for (const HandedStore& store : exchange.stores) {
+      if (store.nest == nest) touch(true, store.first_term, store.terms, exchange.next_step);
+    }
+  }
+
   void operand(const NestProgram& program, const NestCall& call, int i, Owner owner) {
     const NestOperand& form = program.operands[size_t(i)];
     if (form.kind == OperandKind::iota || form.kind == OperandKind::literal) return;
@@ -98,15 +122,20 @@ class Accesses {
                       columns});
   }
 
+  /// Spaces of what is exchanged have numbers from here downwards.
+  static constexpr int kFirstExchange = kExchangeSpace;
+
   const LoopNests& nests_;
+  const std::vector<Exchange>& exchanges_;
   std::vector<LoopAccess> found_;
 };
 
 class Meetings {
  public:
-  Meetings(const LoopNests& nests, const std::vector<Owner>& owners)
+  Meetings(const LoopNests& nests, const std::vector<Owner>& owners,
+           const std::vector<Exchange>& exchanges)
       : loop_(*nests.loop), after_(nests.nests.size()) {
-    Accesses accesses(nests);
+    Accesses accesses(nests, exchanges);
     for (size_t i = 0; i < owners.size(); ++i) accesses_.push_back(accesses.of(i, owners[i]));
   }
 
@@ -248,10 +277,10 @@ bool is_invariant(const LoopNests& nests, const CallProduct& product) {
   return !written;
 }
 
-std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners,
-                           int64_t groups) {
+std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners, int64_t groups,
+                           const std::vector<Exchange>& exchanges) {
   if (groups == 1) return std::vector<bool>(nests.nests.size());
-  return Meetings(nests, owners).find();
+  return Meetings(nests, owners, exchanges).find();
 }
 
 }  // namespace graphc::cuda

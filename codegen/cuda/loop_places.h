@@ -43,12 +43,28 @@ enum class Owner : uint8_t {
   row,      ///< one of the blocks that own the row, for all columns
 };
 
+/// A store that makes elements of a left operand.
+struct HandedStore {
+  size_t nest = 0;
+  int operand = 0;
+  int64_t first_term = 0;  ///< of the left operand: the store's part 0, column 0
+  int64_t terms = 0;       ///< with all columns and parts
+};
+
+/// A left operand that stores of the loop make, every element of it (loop_exchange.h).
+struct Exchange {
+  size_t nest = 0, product = 0;  ///< that read it
+  bool next_step = false;        ///< it is made in the step before; else in the same one
+  std::vector<HandedStore> stores;
+};
+
 /// After which nests all blocks of a group of rows must meet, where `groups` blocks share out the
 /// columns of its rows: before anyone touches what another block has written, or overwrites what
 /// another one may still have to read. What a block does with its own columns alone needs no
 /// meeting, nor does what lies elsewhere in the step that another one does meanwhile. Rows are
-/// private to their blocks (LoopCall::private_rows), or all belong to each.
-std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners,
-                           int64_t groups);
+/// private to their blocks (LoopCall::private_rows), or all belong to each. What is exchanged
+/// (loop_exchange.h) is read where it is exchanged, and there it is written too.
+std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners, int64_t groups,
+                           const std::vector<Exchange>& exchanges = {});
 
 }  // namespace graphc::cuda

@@ -53,16 +53,22 @@ Machine gpu_machine(std::string_view precision, std::string_view architecture) {
 
 Gpu gpu_of(std::string_view architecture) {
   Gpu gpu;
+  if (!architecture.empty()) gpu.capability = number_of(architecture);
+  const auto with = [&](int multiprocessors, int64_t shared_kib) {
+    gpu.multiprocessors = multiprocessors;
+    gpu.shared_bytes = shared_kib << 10;
+    return gpu;
+  };
   const auto is = [&](std::string_view name) { return architecture.starts_with(name); };
   if (architecture.empty() || is("sm_90")) return gpu;
   // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory
   // of a block. Multiprocessors: A100, A10, L40, B200.
-  if (is("sm_80")) return {.multiprocessors = 108, .shared_bytes = 163 << 10};
-  if (is("sm_86")) return {.multiprocessors = 72, .shared_bytes = 99 << 10};
-  if (is("sm_89")) return {.multiprocessors = 142, .shared_bytes = 99 << 10};
-  if (is("sm_10")) return {.multiprocessors = 148, .shared_bytes = 227 << 10};
+  if (is("sm_80")) return with(108, 163);
+  if (is("sm_86")) return with(72, 99);
+  if (is("sm_89")) return with(142, 99);
+  if (is("sm_10")) return with(148, 227);
   // What every GPU has that the text is for.
-  return {.multiprocessors = 40, .shared_bytes = 64 << 10};
+  return with(40, 64);
 }
 
 }  // namespace graphc::cuda

@@ -23,9 +23,10 @@ inline constexpr std::array<std::string_view, 5> kPrecisions{"f32", "tf32", "3xt
 Machine gpu_machine(std::string_view precision = "f32", std::string_view architecture = "sm_80");
 
 /// What decides where a loop's matrices can lie. The figures of speed are those of an H100 (NVIDIA
-/// H100 Tensor Core GPU Architecture, 2022), but for the last two, which are estimates: they only
+/// H100 Tensor Core GPU Architecture, 2022), but for the last three, which are estimates: they only
 /// have to put placements into the right order.
 struct Gpu {
+  int capability = 90;  ///< compute capability, times ten
   int multiprocessors = 132;
   int64_t shared_bytes = 227 << 10;  ///< that a block may have
   double clock_per_us = 1755;        ///< cycles in a microsecond
@@ -34,6 +35,10 @@ struct Gpu {
   double bytes_per_clock = 64;       ///< from the second-level cache into a multiprocessor
   double memory_latency_us = 0.6;    ///< a load that nothing hides, from the second-level cache
   double meeting_us = 1.1;           ///< all blocks wait for each other
+  double cluster_meeting_us = 0.35;  ///< those of a cluster do
+
+  /// Whether blocks can be launched in clusters.
+  bool has_clusters() const { return capability >= 90; }
 };
 
 /// A GPU of an architecture ("sm_80") where none is at hand: a common one of it; an empty one is

@@ -2,6 +2,10 @@
 // How blocks of a loop's kernel wait for each other.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace graphc::cuda::internal {
@@ -31,6 +35,35 @@ __device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigne
 }
 
 )";
+}
+
+/// The same for blocks of a cluster, which the hardware holds at a time: its barrier also orders
+/// what they do in memory (PTX ISA, "barrier.cluster").
+constexpr std::string_view cluster_meeting_text() {
+  return R"(// Blocks of a cluster wait for each other; what one wrote before, all read after.
+__device__ __forceinline__ void meet_in_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" : : : "memory");
+  asm volatile("barrier.cluster.wait.acquire;" : : : "memory");
+}
+
+)";
+}
+
+/// The device function `store_to_all_N` as text: a value goes to the same place of the shared
+/// memory of each of the N blocks of a cluster (PTX ISA, "mapa").
+inline std::string store_to_all_text(int64_t blocks, std::string_view type) {
+  return fmt::format(R"(// Writes into the shared memory of all blocks of the cluster.
+__device__ __forceinline__ void store_to_all_{0}({1}* at, {1} value) {{
+  #pragma unroll
+  for (unsigned rank = 0u; rank < {0}u; ++rank) {{
+    {1}* there = at;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(at), "r"(rank));
+    *there = value;
+  }}
+}}
+
+)",
+                     blocks, type);
 }
 
 }  // namespace graphc::cuda::internal

@@ -169,6 +169,22 @@ void NestBody::write_store(TextWriter& text, const NestInstruction& in) const {
   const std::string guard =
       once.empty() ? std::string() : fmt::format("if ({}) ", fmt::join(once, " && "));
   text.line("{}{} = {};", guard, element(in.operand, in.part), value);
+  write_handed_on(text, in, value);
+}
+
+void NestBody::write_handed_on(TextWriter& text, const NestInstruction& in,
+                               const std::string& value) const {
+  for (const HandedOn& store : handed_on_) {
+    if (store.operand != in.operand) continue;
+    std::vector<std::string> term;
+    if (store.first_term > 0) term.push_back(std::to_string(store.first_term));
+    if (in.part > 0) term.push_back(fmt::format("{} * columns", in.part));
+    term.push_back("column");
+    text.line(
+        "store_to_all_{0}(&{1}[((row - row_begin) / {2} * {3} + {4}) * {5} + (row - row_begin) % "
+        "{2}], {6});",
+        store.blocks, store.to, store.tile_rows, store.terms, sum_of(term), store.stride, value);
+  }
 }
 
 void NestBody::write_scalar(TextWriter& text, size_t i) {

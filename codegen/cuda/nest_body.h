@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/cuda/nest_parameters.h"
@@ -34,6 +35,9 @@ class NestBody {
 
   NestBody(const NestProgram& program, const std::vector<Parameter>& parameters, SumText sum = {});
 
+  /// From now on these stores go into the shared memory of a cluster's blocks too.
+  void hand_on(std::vector<HandedOn> stores) { handed_on_ = std::move(stores); }
+
   const NestProgram& program() const { return program_; }
   const std::vector<Reduction>& reductions() const { return reductions_; }
   /// A name that nothing else has.
@@ -57,6 +61,7 @@ class NestBody {
   std::string index_of(int operand, int part, bool with_row, bool with_column) const;
   void write_load(TextWriter& text, size_t i);
   void write_store(TextWriter& text, const NestInstruction& in) const;
+  void write_handed_on(TextWriter& text, const NestInstruction& in, const std::string& value) const;
   void write_scalar(TextWriter& text, size_t i);
   void write_reduce(TextWriter& text, const NestInstruction& in) const;
   std::string converted(const std::string& value, DType from, DType to) const;
@@ -69,6 +74,7 @@ class NestBody {
   const std::vector<Level> levels_;
   Names names_;
   std::vector<Reduction> reductions_;
+  std::vector<HandedOn> handed_on_;
   std::vector<std::string> values_;  ///< of each instruction, the name
   std::string when_;
 };

@@ -206,6 +206,13 @@ int64_t number_for(const Parameter& parameter, const Plan& plan, const NestCall&
   }
 }
 
+DType dtype_of(const Parameter& parameter, const NestProgram& program) {
+  const size_t index = size_t(parameter.index);
+  if (parameter.kind == ParameterKind::left) return program.products[index].left;
+  if (parameter.kind == ParameterKind::right) return program.products[index].right;
+  return program.operands[index].dtype;
+}
+
 const Address* address_for(const Parameter& parameter, const Plan& plan, const NestCall& call) {
   const NestProgram& program = plan.programs[size_t(call.program)];
   const size_t index = size_t(parameter.index);

@@ -11,6 +11,19 @@
 
 namespace graphc::cuda {
 
+/// Where a store of a nest also goes: into the shared memory of every block of a cluster
+/// (loop_exchange.h), where a left operand lies in the tiles that a product reads.
+struct HandedOn {
+  int operand = 0;         ///< that is stored
+  std::string to;          ///< the variable that says where the left operand lies
+  std::string terms;       ///< of it, that lie there
+  int64_t first_term = 0;  ///< the first of those that are stored
+  int tile_rows = 0;       ///< of the product
+  int stride = 0;          ///< elements from one term to the next
+  int64_t blocks = 1;      ///< of the cluster
+  bool operator==(const HandedOn&) const = default;
+};
+
 /// What of a call, besides its program, decides the text of its kernel.
 struct NestForm {
   int outer = 0;                      ///< axes around the rows
@@ -23,6 +36,9 @@ struct NestForm {
   /// For each product the variable that has the block's columns of its right operand during the
   /// whole loop; empty: they are read in every step.
   std::vector<std::string> held;
+  /// The same of its left operand in this step.
+  std::vector<std::string> exchanged;
+  std::vector<HandedOn> handed_on;
   bool operator==(const NestForm&) const = default;
   /// Equal for calls that share a kernel, given equal programs.
   std::string key() const;
@@ -70,6 +86,8 @@ std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call, Nam
 
 /// What a call gives for a parameter that is not an address: a number in its first bytes.
 int64_t number_for(const Parameter& parameter, const Plan& plan, const NestCall& call);
+/// The type of what a parameter that is an address leads to.
+DType dtype_of(const Parameter& parameter, const NestProgram& program);
 /// The address for one that is: of kind base (not of an iota), left or right.
 const Address* address_for(const Parameter& parameter, const Plan& plan, const NestCall& call);
 

@@ -26,7 +26,9 @@ class NestText {
  public:
   NestText(const NestProgram& program, const std::vector<Parameter>& parameters,
            const NestForm& form)
-      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {}
+      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {
+    body_.hand_on(form.handed_on);
+  }
 
   /// What stands between the braces of the function.
   const std::string& write() {

@@ -210,7 +210,9 @@ class Prediction {
       add(time, work, figures_, Inside::loop, all);
       if (placement.meets_after[nest++]) time.meetings += all;
     }
-    time.meetings_us = figures_.gpu.meeting_us * time.meetings;
+    time.meetings_us =
+        time.meetings * (placement.placement == Placement::cluster ? figures_.gpu.cluster_meeting_us
+                                                                   : figures_.gpu.meeting_us);
   }
 
   const Plan& plan_;

@@ -152,7 +152,8 @@ void clear_caches() {
 constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
                                                        "products"};
 constexpr std::array<std::string_view, 3> kProducts{"auto", "generated", "cublaslt"};
-constexpr std::array<std::string_view, 4> kPlacements{"auto", "streamed", "grid", "block"};
+constexpr std::array<std::string_view, 5> kPlacements{"auto", "streamed", "grid", "cluster",
+                                                      "block"};
 constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
 
 /// The architecture that stages are shown for where no GPU says otherwise.

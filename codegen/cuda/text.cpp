@@ -28,7 +28,8 @@ constexpr std::string_view kOwn =
     "first_column first_row first_term floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf "
     "gridDim group held_tile in_group in_vain inner isinf isinff isnan isnanf "
     "iteration lane lane_term lanes larger larger_double limit log log1p log1pf log2 log2f logf "
-    "loop_number max maxf meet meetings min minf next_column next_row of_block outer patience "
+    "loop_number max maxf meet meet_in_cluster meetings min minf next_column next_row of_block "
+    "outer patience "
     "piece polls pow powf rest rint rintf row row_begin row_end row_group rows rsqrt rsqrtf "
     "shared sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller smaller_double sqrt "
     "sqrtf staging step steps stuck sums tan tanf tanh tanhf term terms_there tf32_bits "
@@ -37,10 +38,10 @@ constexpr std::string_view kOwn =
 
 /// Its own variables that end in a number or another name, after an underscore.
 constexpr std::string_view kOwnBeginnings[] = {
-    "before_",    "block_begin_", "blocks_",     "columns_of_", "columns_owned_",
-    "rows_each_", "rows_of_",     "rows_owned_", "extent_",     "first_",
-    "held_",      "left_",        "limit_",      "other_",      "of_warps_",
-    "outer_",     "right_",       "sums_",       "threads_x_"};
+    "before_", "block_begin_",  "blocks_",    "columns_of_", "columns_owned_", "exchanged_",
+    "handed_", "store_to_all_", "rows_each_", "rows_of_",    "rows_owned_",    "extent_",
+    "first_",  "held_",         "left_",      "limit_",      "other_",         "of_warps_",
+    "outer_",  "right_",        "sums_",      "threads_x_"};
 
 bool is_taken(std::string_view name) {
   // Macros of the compiler's own headers are of capitals, or begin so.

@@ -13,26 +13,10 @@
 namespace graphc::cuda {
 namespace {
 
-/// Sums that a thread keeps in registers, those of a piece and those of all pieces.
-constexpr int kSums = 64;
-/// Shared memory for the two operands' pieces.
-constexpr int64_t kSharedOfTiles = 40 << 10;
-
-int parts_of(const NestProgram& program) {
-  int parts = 0;
-  for (const NestProduct& product : program.products) parts += product.parts;
-  return parts;
-}
-
-/// Bytes of shared memory for the pieces of every product.
-int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
-  const auto text = product_text(program, tile);
-  int64_t bytes = 0;
-  for (const NestProduct& product : program.products) {
-    const int parts = std::min(product.parts, kPartsAtOnce);
-    bytes += tile.terms * (text->left_stride() + text->right_stride(parts)) * size_of(product.sum);
-  }
-  return bytes;
+/// What a number of terms takes where an operand lies in shared memory as a whole.
+std::string rounded_terms(const std::string& terms, const ProductText& text) {
+  const int group = text.term_group();
+  return group == 1 ? terms : fmt::format("(({} + {}) / {} * {})", terms, group - 1, group, group);
 }
 
 class TileText {
@@ -46,7 +30,9 @@ class TileText {
         loops_(form.owned),
         body_(program, parameters, [](int product, int part) {
           return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
-        }) {}
+        }) {
+    body_.hand_on(form.handed_on);
+  }
 
   const std::string& write() {
     for (size_t p = 0; p < program_.products.size(); ++p) declare_shared(int(p));
@@ -86,6 +72,32 @@ class TileText {
     return text_.text();
   }
 
+  /// exchange_text().
+  const std::string& write_exchange(int p, bool given) {
+    const NestProduct& product = program_.products[size_t(p)];
+    const std::string& to = form_.exchanged[size_t(p)];
+    const std::string terms = body_.name_of(ParameterKind::terms, p);
+    const int rows = tile_.block_rows(), stride = product_->left_stride();
+    text_.open("for (long long slot = threadIdx.x; slot < {}_size; slot += {})", to,
+               ProductTile::kThreads);
+    std::string first = literal_text(product.sum, 0);
+    if (given) {
+      text_.line("const long long at_row = slot % {0}, term = slot / {0} % ({1});", stride,
+                 held_terms(p));
+      text_.line("const long long row = row_begin + slot / {} / ({}) * {} + at_row;", stride,
+                 held_terms(p), rows);
+      const std::string element = fmt::format(
+          "{}[row * {} + term * {}]", body_.name_of(ParameterKind::left, p),
+          body_.name_of(ParameterKind::left_row, p), body_.name_of(ParameterKind::left_k, p));
+      first = fmt::format("at_row < {} && row < row_end && term < {} ? {} : {}", rows, terms,
+                          loaded_text(product.left, element), first);
+    }
+    text_.line("shared[{}_at + slot] = {};", to, first);
+    text_.line("shared[{0}_at + {0}_size + slot] = {1};", to, literal_text(product.sum, 0));
+    text_.close();
+    return text_.text();
+  }
+
  private:
   static std::string_view type_of(DType dtype) { return register_type_text(dtype); }
 
@@ -100,8 +112,9 @@ class TileText {
       text_.line("__shared__ {} left_{}[{}], right_{}[{}];", type, p, left, p, right);
       return;
     }
-    text_.line("{}* left_{} = &shared[staging];", type, p);
-    if (!is_held(p)) text_.line("{}* right_{} = &shared[staging + {}];", type, p, left);
+    if (!is_exchanged(p)) text_.line("{}* left_{} = &shared[staging];", type, p);
+    if (!is_held(p))
+      text_.line("{}* right_{} = &shared[staging + {}];", type, p, is_exchanged(p) ? 0 : left);
   }
 
   /// Where a part and a column of a term lie: beside the term before, unless that has gaps.
@@ -110,6 +123,7 @@ class TileText {
     if (stride == parts * width) return "slot";
     return fmt::format("{} * {} + at_part * {} + at_column", term, stride, width);
   }
+  bool is_exchanged(int p) const { return form_.owned && !form_.exchanged[size_t(p)].empty(); }
   bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
   static int parts_at_once(const NestProduct& product) {
     return std::min(product.parts, kPartsAtOnce);
@@ -141,11 +155,18 @@ class TileText {
                terms);
     text_.open("for (long long first_term = piece; first_term < end; first_term += {})",
                tile_.terms);
-    load_left(p);
+    if (is_exchanged(p))
+      text_.line(
+          "const {}* left_{} = &{}[((first_row - row_begin) / {} * ({}) + first_term) * {}];",
+          type_of(program_.products[size_t(p)].sum), p, form_.exchanged[size_t(p)],
+          tile_.block_rows(), held_terms(p), product_->left_stride());
+    else
+      load_left(p);
     if (!is_held(p)) load_right(p, part, parts);
-    text_.line("__syncthreads();");
+    const bool loads = !is_exchanged(p) || !is_held(p);
+    if (loads) text_.line("__syncthreads();");
     multiply(p, part, parts);
-    text_.line("__syncthreads();");
+    if (loads) text_.line("__syncthreads();");
     text_.close();
     product_->each_sum(text_, parts, [&] {
       const std::string all = fmt::format("sums_{}[{}][at_row][at_column]", p, part_text(part));
@@ -212,9 +233,7 @@ class TileText {
 
   /// How many terms of a matrix the block holds.
   std::string held_terms(int p) const {
-    const std::string terms = body_.name_of(ParameterKind::terms, p);
-    const int group = product_->term_group();
-    return group == 1 ? terms : fmt::format("({} + {}) / {} * {}", terms, group - 1, group, group);
+    return rounded_terms(body_.name_of(ParameterKind::terms, p), *product_);
   }
 
   void multiply(int p, int part, int parts) {
@@ -266,80 +285,21 @@ class TileText {
 
 }  // namespace
 
-namespace {
-
-/// Whether the sums of a thread of `tile` lie in registers.
-bool fits(const NestProgram& program, const ProductTile& tile) {
-  const int parts = parts_of(program);
-  const auto text = product_text(program, tile);
-  return (parts + std::min(parts, kPartsAtOnce)) * text->rows() * text->columns() <= kSums;
-}
-
-/// A tile of 16 x 16 threads for a nest that any blocks do.
-ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
-  ProductTile tile;
-  tile.rows = form.tile_rows / tile.down;
-  tile.columns = form.tile_columns / tile.across;
-  // Of less than 32 x 32 elements, tensor cores leave some warps without sums.
-  const int least = on_tensor_cores(program) ? 4 : 1;
-  while (!fits(program, tile) && tile.columns * tile.rows > least) {
-    (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
-  }
-  while (tile.terms > 1 && bytes_of_pieces(program, tile) > kSharedOfTiles) tile.terms /= 2;
-  GRAPHC_CHECK(bytes_of_pieces(program, tile) <= kSharedOfTiles,
-               "products that need {} bytes a term", bytes_of_pieces(program, tile));
-  return tile;
-}
-
-/// A tile of so many rows and columns: each thread has about as many left operands to read as
-/// right ones.
-ProductTile owned_tile(const NestProgram& program, const NestForm& form) {
-  ProductTile tile;
-  const int of_a_thread = std::max(form.tile_rows * form.tile_columns / ProductTile::kThreads, 1);
-  tile.rows = std::min(of_a_thread, form.tile_rows);
-  tile.columns = of_a_thread / tile.rows;
-  while (tile.rows > 2 * parts_of(program) * tile.columns && tile.columns < form.tile_columns) {
-    tile.rows /= 2;
-    tile.columns *= 2;
-  }
-  tile.across = form.tile_columns / tile.columns;
-  tile.down = ProductTile::kThreads / tile.across;
-  tile.terms = form.staged_terms;
-  return tile;
-}
-
-}  // namespace
-
-ProductTile product_tile(const NestProgram& program, const NestForm& form) {
-  return form.owned ? owned_tile(program, form) : shared_out_tile(program, form);
-}
-
-bool fits_registers(const NestProgram& program, const NestForm& form) {
-  return fits(program, product_tile(program, form));
-}
-
-int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& form) {
-  const ProductTile tile = product_tile(program, form);
-  if (!form.owned) return bytes_of_pieces(program, tile);
-  const auto text = product_text(program, tile);
-  // One product after another in one stretch.
-  int64_t most = 0;
-  for (size_t p = 0; p < program.products.size(); ++p) {
-    const NestProduct& product = program.products[p];
-    const int right =
-        form.held[p].empty() ? text->right_stride(std::min(product.parts, kPartsAtOnce)) : 0;
-    most = std::max(most, tile.terms * (text->left_stride() + right) * size_of(product.sum));
-  }
-  return most;
-}
-
-int64_t internal::held_elements(const NestProgram& program, const NestForm& form, size_t product,
-                                int64_t columns, int64_t k) {
+HandedOn internal::exchanged_form(const NestProgram& program, const NestForm& form,
+                                  const std::string& terms) {
   const ProductTile tile = product_tile(program, form);
   const auto text = product_text(program, tile);
-  const auto groups = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
-  return groups(columns, tile.block_columns()) * groups(k, text->term_group()) *
-         text->term_group() * text->right_stride(program.products[product].parts);
+  HandedOn made;
+  made.terms = rounded_terms(terms, *text);
+  made.tile_rows = tile.block_rows();
+  made.stride = text->left_stride();
+  return made;
+}
+
+std::string internal::exchange_text(const NestProgram& program,
+                                    const std::vector<Parameter>& parameters, const NestForm& form,
+                                    int product, bool given) {
+  return TileText(program, parameters, form).write_exchange(product, given);
 }
 
 std::string internal::hold_text(const NestProgram& program,

@@ -38,7 +38,9 @@ enum Space : int {
   kFaultSpace = -2,
   kScratchSpace = -3,
   kMeetingSpace = -4,
-  kLibrarySpace = -5
+  kLibrarySpace = -5,
+  /// What the blocks of a loop hand to each other: numbers from here downwards.
+  kExchangeSpace = -6
 };
 
 /// Bytes that are read or written.

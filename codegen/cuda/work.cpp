@@ -133,7 +133,10 @@ class Counting {
     const double right = k * columns * double(size_of(form.right));
     // A block reads its rows of the left operand and its columns of the right one.
     const bool held = share_ != nullptr && !share_->form.held[index].empty();
-    moved(left, left * blocks_across_ * around() / times, product.a);
+    // What blocks of a cluster hand each other is in their shared memory.
+    const bool exchanged = share_ != nullptr && !share_->form.exchanged[index].empty();
+    moved(exchanged ? 0 : left, exchanged ? 0 : left * blocks_across_ * around() / times,
+          product.a);
     moved(held ? 0 : right, held ? 0 : right * blocks_down_ * around(), product.b);
     const double terms = double(call_.rows) * k * columns * around();
     work_.flop += 2 * terms;
@@ -143,7 +146,7 @@ class Counting {
     const double of_thread = double(tile.rows) * tile.columns * form.parts;
     const double loaded = double(tile.rows) + double(tile.columns) * form.parts;
     work_.shared_bytes += terms * loaded / of_thread * double(size_of(form.sum));
-    work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
+    if (!held || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
   }
 
   const NestProgram& program_;

@@ -43,6 +43,7 @@ DeviceProperties properties_of(CUdevice device) {
       size_t(get(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR));
   properties.l2_bytes = size_t(get(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   properties.cooperative_launch = get(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
+  properties.cluster_launch = get(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
   return properties;
 }
 

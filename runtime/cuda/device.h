@@ -34,6 +34,7 @@ struct DeviceProperties {
   size_t l2_bytes = 0;
   size_t memory_bytes = 0;
   bool cooperative_launch = false;
+  bool cluster_launch = false;
 };
 
 class Device;
@@ -156,11 +157,16 @@ class Kernel {
   int max_threads() const { return attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK); }
   /// How many blocks of so many threads a multiprocessor holds at a time.
   int resident_blocks(int threads, size_t dynamic_shared) const;
+  /// How many clusters of so many blocks the device holds at a time; 0: none of that size.
+  int resident_clusters(unsigned blocks, unsigned threads, size_t dynamic_shared) const;
+  /// Lets launches ask for clusters of more than 8 blocks, which not every device holds.
+  void allow_large_clusters() const;
 
  private:
   friend class Module;
   Kernel(CUfunction function, std::string name) : function_(function), name_(std::move(name)) {}
   int attribute(CUfunction_attribute attribute) const;
+  void set(CUfunction_attribute attribute, int value, std::string_view what) const;
 
   CUfunction function_ = nullptr;
   std::string name_;

@@ -45,6 +45,7 @@ bool is_defect(CUresult error) {
     case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+    case CUDA_ERROR_INVALID_CLUSTER_SIZE:
       return true;
     default:
       return error >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&

@@ -52,10 +52,17 @@ Kernel Module::kernel(const std::string& name) const {
 }
 
 void Kernel::allow_dynamic_shared(size_t bytes) const {
-  if (const CUresult error = driver().cuFuncSetAttribute(
-          function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(bytes))) {
-    check(error, "cuFuncSetAttribute",
-          fmt::format("{} of dynamic shared memory for {}", in_bytes(bytes), name_));
+  set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(bytes),
+      in_bytes(bytes) + " of dynamic shared memory");
+}
+
+void Kernel::allow_large_clusters() const {
+  set(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, "clusters of more than 8 blocks");
+}
+
+void Kernel::set(CUfunction_attribute attribute, int value, std::string_view what) const {
+  if (const CUresult error = driver().cuFuncSetAttribute(function_, attribute, value)) {
+    check(error, "cuFuncSetAttribute", fmt::format("{} for {}", what, name_));
   }
 }
 
@@ -67,6 +74,20 @@ int Kernel::resident_blocks(int threads, size_t dynamic_shared) const {
           fmt::format("{} with {} threads", name_, threads));
   }
   return blocks;
+}
+
+int Kernel::resident_clusters(unsigned blocks, unsigned threads, size_t dynamic_shared) const {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {blocks, 1, 1};
+  const CUlaunchConfig config{blocks,  1,          1, threads, 1, 1, unsigned(dynamic_shared),
+                              nullptr, &attribute, 1};
+  int clusters = 0;
+  if (const CUresult error = driver().cuOccupancyMaxActiveClusters(&clusters, function_, &config)) {
+    check(error, "cuOccupancyMaxActiveClusters",
+          fmt::format("{} in clusters of {} blocks", name_, blocks));
+  }
+  return clusters;
 }
 
 int Kernel::attribute(CUfunction_attribute attribute) const {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace graphc::cuda {
 namespace {
 
@@ -12,11 +14,12 @@ void check_bytes(CUresult result, std::string_view call, size_t bytes, std::stri
 }
 
 std::string words(const Kernel& kernel, const LaunchShape& shape) {
-  const auto& [grid, block, dynamic_shared, cooperative] = shape;
+  const auto& [grid, block, dynamic_shared, cooperative, cluster] = shape;
   std::string text = fmt::format("{}, {}x{}x{} blocks of {}x{}x{} threads", kernel.name(), grid[0],
                                  grid[1], grid[2], block[0], block[1], block[2]);
   if (dynamic_shared > 0) text += fmt::format(", {} shared", in_bytes(dynamic_shared));
   if (cooperative) text += ", cooperative";
+  if (cluster > 1) text += fmt::format(", clusters of {}", cluster);
   return text;
 }
 
@@ -79,8 +82,8 @@ void Stream::fill(CUdeviceptr to, unsigned char value, size_t bytes, std::string
 }
 
 void Stream::launch(const Kernel& kernel, const LaunchShape& shape, void** parameters) const {
-  const auto& [grid, block, dynamic_shared, cooperative] = shape;
-  if (!cooperative) {
+  const auto& [grid, block, dynamic_shared, cooperative, cluster] = shape;
+  if (!cooperative && cluster == 1) {
     if (const CUresult error = driver().cuLaunchKernel(
             kernel.function(), grid[0], grid[1], grid[2], block[0], block[1], block[2],
             unsigned(dynamic_shared), get(), parameters, nullptr)) {
@@ -88,12 +91,19 @@ void Stream::launch(const Kernel& kernel, const LaunchShape& shape, void** param
     }
     return;
   }
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-  attribute.value.cooperative = 1;
+  std::array<CUlaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (cooperative) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attributes[count++].value.cooperative = 1;
+  }
+  if (cluster > 1) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attributes[count++].value.clusterDim = {cluster, 1, 1};
+  }
   const CUlaunchConfig config{
-      grid[0], grid[1],    grid[2], block[0], block[1], block[2], unsigned(dynamic_shared),
-      get(),   &attribute, 1};
+      grid[0], grid[1],           grid[2], block[0], block[1], block[2], unsigned(dynamic_shared),
+      get(),   attributes.data(), count};
   if (const CUresult error =
           driver().cuLaunchKernelEx(&config, kernel.function(), parameters, nullptr)) {
     check(error, "cuLaunchKernelEx", words(kernel, shape));

@@ -16,6 +16,7 @@ struct LaunchShape {
   std::array<unsigned, 3> block{1, 1, 1};  ///< threads of a block
   size_t dynamic_shared = 0;               ///< bytes
   bool cooperative = false;                ///< all blocks at a time, so that they may wait
+  unsigned cluster = 1;                    ///< blocks of a cluster, beside each other along x
 };
 
 class Stream;

@@ -331,7 +331,7 @@ TEST(EmulatorAssembly, WhatIsNotOfItIsRefused) {
   EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=r\"(3u) : \"f\"(f)"), HasSubstr("found a value"));
   EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=r\"(x) : \"f\"(f) : \"memory\""),
               HasSubstr("found ':', wanted ')'"));
-  EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=l\"(x) : \"f\"(f)"),
+  EXPECT_THAT(convert(cvt + "%0, %1;", " : \"=d\"(x) : \"f\"(f)"),
               HasSubstr("wanted the constraint"));
 }
 

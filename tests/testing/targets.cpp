@@ -103,8 +103,8 @@ std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn) {
   for (const TestTarget& row : all_test_targets()) {
     if (number % row.cost != 0 || !row.target->unavailable().empty()) continue;
     const std::vector<std::string> levels = levels_of(*row.target);
-    constexpr const char* kPlacements[] = {"auto", "grid", "block", "streamed"};
-    chosen.push_back({&row, levels[turn % levels.size()], kPlacements[number / row.cost % 4]});
+    constexpr const char* kPlacements[] = {"auto", "grid", "block", "cluster", "streamed"};
+    chosen.push_back({&row, levels[turn % levels.size()], kPlacements[number / row.cost % 5]});
   }
   return chosen;
 }

@@ -24,8 +24,9 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view na
   }
   if (name == "placement") {
     return app
-        .add_option("--placement", compile.placement,
-                    "where a GPU keeps the matrices of loops: auto, streamed, grid or block")
+        .add_option(
+            "--placement", compile.placement,
+            "where a GPU keeps the matrices of loops: auto, streamed, grid, cluster or block")
         ->capture_default_str();
   }
   if (name == "products") {

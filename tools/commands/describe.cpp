@@ -82,7 +82,7 @@ Words known_words() {
     }
   }
   words["unroll"] = {"auto", "loop", "full"};
-  words["placement"] = {"auto", "streamed", "grid", "block"};
+  words["placement"] = {"auto", "streamed", "grid", "cluster", "block"};
   words["products"] = {"auto", "generated", "cublaslt"};
   words["MODEL"] = names_of(all_models());
   for (const ModelRecord* model : all_models()) {

@@ -26,7 +26,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kPlacements[] = {"streamed", "grid", "block"};
+constexpr const char* kPlacements[] = {"streamed", "grid", "cluster", "block"};
 
 Plan plan_of(const GraphPtr& graph) {
   CompileReport report;
@@ -91,13 +91,14 @@ TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
     const std::vector<Literal> found = expect_same_bits(traced, inputs);
     const GraphPtr plain = run_pipeline(traced, parse_pipeline("autodiff")).graph;
     ASSERT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
-    for (const char* placement : {"grid", "block"}) {
+    for (const char* placement : {"grid", "cluster", "block"}) {
       for (const std::string& note : notes(traced, placement))
         loops[placement] += note.find("in shared memory") != std::string::npos;
     }
     if (HasFailure()) return;
   }
   EXPECT_GT(loops["grid"], int(kSeeds));
+  EXPECT_GT(loops["cluster"], int(kSeeds));
   EXPECT_GT(loops["block"], int(kSeeds));
   count("loops in every placement with the same bits", loops["grid"]);
 }
@@ -119,8 +120,15 @@ GraphPtr lstm(int64_t batch, int64_t hidden, Derivatives derivatives = Derivativ
   return wide_layer({"lstm", 30, batch, hidden}, derivatives);
 }
 
+/// An H100 but for its clusters.
+cuda::Gpu without_clusters() {
+  cuda::Gpu gpu;
+  gpu.capability = 89;
+  return gpu;
+}
+
 TEST(LoopPlacement, SmallMatricesStayInOneBlockAndNobodyMeets) {
-  for (const std::string& note : notes(lstm(128, 64), "auto"))
+  for (const std::string& note : notes(lstm(128, 64), "auto", without_clusters()))
     EXPECT_THAT(note, ::testing::AllOf(HasSubstr(" x 1 blocks"), HasSubstr("in shared memory"),
                                        HasSubstr("no meeting")));
 }
@@ -146,10 +154,12 @@ TEST(LoopPlacement, NoMoreBlocksMeetThanTheGpuHas) {
   for (int multiprocessors : {1, 2, 7, 40, 132}) {
     cuda::Gpu gpu;
     gpu.multiprocessors = multiprocessors;
-    for (const char* placement : {"auto", "grid", "block"}) {
-      const Plan plan = plan_of(lstm(20, 300));
+    for (const char* placement : {"auto", "grid", "cluster", "block"}) {
+      // A cluster holds all matrices, or is refused.
+      const Plan plan = plan_of(lstm(20, placement == std::string("cluster") ? 40 : 300));
       for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
-        if (launch.meeting_groups == 0 || launch.any_blocks) continue;
+        EXPECT_EQ(launch.grid.blocks[0] % launch.cluster, 0u);
+        if ((launch.meeting_groups == 0 && launch.cluster == 1) || launch.any_blocks) continue;
         EXPECT_LE(launch.grid.blocks[0], unsigned(multiprocessors));
         EXPECT_LE(launch.shared_bytes, size_t(gpu.shared_bytes));
       }

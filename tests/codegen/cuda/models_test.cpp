@@ -21,7 +21,7 @@ namespace {
 std::vector<TargetLevel> placements_of_cuda() {
   const std::vector<TestTarget>& all = all_test_targets();
   const TestTarget* cuda = &*std::ranges::find(all, &targets::cuda, &TestTarget::target);
-  return {{cuda, "", "streamed"}, {cuda, "", "grid"}, {cuda, "", "block"}};
+  return {{cuda, "", "streamed"}, {cuda, "", "grid"}, {cuda, "", "cluster"}, {cuda, "", "block"}};
 }
 
 /// Loops are loops, not written out, so that they have placements.

@@ -26,7 +26,7 @@ std::vector<PrecisionCase> cases_of_cuda() {
                      &targets::cuda,
                      std::string(precision),
                      {},
-                     {"streamed", "grid", "block"},
+                     {"streamed", "grid", "cluster", "block"},
                      [] { return std::make_shared<cuda::testing::MockDriver>(); }});
   }
   return cases;

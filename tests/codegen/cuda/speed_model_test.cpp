@@ -120,6 +120,21 @@ TEST(SpeedModel, AStreamedLoopIsItsStepsAndMeetings) {
   EXPECT_GT(loop->bytes, 30 * 4.0 * 256 * 4 * 256);
 }
 
+TEST(SpeedModel, BlocksOfAClusterMeetFasterAndReadNoCarries) {
+  const GraphPtr graph = layer(256, 30, 64, "forward");
+  const auto loop = [&](const char* placement) {
+    const Predicted all = predicted(graph, placement);
+    return *std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
+  };
+  const LaunchTime cluster = loop("cluster"), grid = loop("grid");
+  EXPECT_EQ(cluster.meetings, 30);
+  EXPECT_NEAR(cluster.meetings_us, 30 * 0.35, 1e-9);
+  // In every step the product reads h of the step before.
+  EXPECT_NEAR(grid.bytes - cluster.bytes, 30 * 4.0 * 64 * 256, 1);
+  EXPECT_LT(cluster.ingest_us, grid.ingest_us);
+  EXPECT_LT(cluster.latency_us, grid.latency_us);
+}
+
 TEST(SpeedModel, WhatStaysOnTheChipIsNotReadAgain) {
   const GraphPtr graph = layer(256, 30, 64, "forward");
   const auto bytes = [&](const char* placement) {

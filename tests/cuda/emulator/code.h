@@ -18,14 +18,16 @@ using Operation = void (*)(Warp& warp, const Instruction& instruction, uint32_t 
 
 /// What an instruction does to the order of instructions.
 enum class Control : uint8_t {
-  plain,          ///< operation, then the next
-  jump,           ///< to `immediate`
-  branch_if,      ///< to `immediate` where `a` is not 0
-  branch_unless,  ///< to `immediate` where `a` is 0
-  leave,          ///< the thread is done
-  barrier,        ///< waits for all threads of the block, then operation for each warp
-  collective,     ///< waits for the lanes that `a` names, then operation for all of them
-  poll,           ///< operation; a thread that goes on finding the same may wait for a change
+  plain,           ///< operation, then the next
+  jump,            ///< to `immediate`
+  branch_if,       ///< to `immediate` where `a` is not 0
+  branch_unless,   ///< to `immediate` where `a` is 0
+  leave,           ///< the thread is done
+  barrier,         ///< waits for all threads of the block, then operation for each warp
+  collective,      ///< waits for the lanes that `a` names, then operation for all of them
+  poll,            ///< operation; a thread that goes on finding the same may wait for a change
+  cluster_arrive,  ///< the threads have come to the barrier of their cluster, and go on
+  cluster_wait,    ///< waits until all threads of the cluster have come
 };
 
 constexpr unsigned lanes_of_warp = 32;

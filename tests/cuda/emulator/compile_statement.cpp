@@ -139,12 +139,16 @@ void Compiler::assembly(const Statement& one) {
   const PtxInstruction& ptx = *one.ptx;
   const size_t results = ptx.results(), all = ptx.operands();
   std::vector<uint32_t> slots;
-  for (size_t i = 0; i < all; ++i) slots.push_back(reserve(false));
+  for (const PtxGroup& group : ptx.groups) {
+    for (int i = 0; i < group.count; ++i) slots.push_back(reserve(group.type == 'l'));
+  }
   std::vector<Place> places;
   for (size_t i = 0; i < results; ++i) places.push_back(place(*one.operands[size_t(one.order[i])]));
   for (size_t i = results; i < all; ++i) value(*one.operands[size_t(one.order[i])], slots[i]);
   const uint32_t whole_warp = constant(Held::u32, ~0u);
-  const size_t at = emit(ptx.operation, slots[0], whole_warp, slots[results]);
+  const size_t at = slots.empty()
+                        ? emit(ptx.operation, 0, whole_warp)
+                        : emit(ptx.operation, slots[0], whole_warp, slots[results], slots.back());
   program_->code[at].control = ptx.control;
   for (size_t i = 0; i < results; ++i)
     store(places[i], one.operands[size_t(one.order[i])]->type, slots[i]);

@@ -43,6 +43,7 @@ struct Poll {
 };
 
 struct Block;
+struct Cluster;
 
 struct Warp {
   std::byte* frame = nullptr;
@@ -56,6 +57,9 @@ struct Warp {
   uint32_t parked = 0;      ///< wait for a change where they poll
   uint32_t left = 0;        ///< done
   uint32_t unchanged = 0;   ///< of the last poll: lanes that changed nothing
+  uint32_t came = 0;        ///< to the barrier of their cluster, and have not waited there
+  uint32_t may_pass = 0;    ///< of those, for whom all others have come
+  uint32_t at_cluster = 0;  ///< of those, who wait
   bool ready = false;       ///< in the grid's list
   std::array<uint32_t, lanes_of_warp> pc{}, clock{};
   /// known[t][u]: what lane t has heard of lane u, if known_at is the block's base.
@@ -74,6 +78,11 @@ struct Warp {
   uint32_t number() const;               ///< of the grid: the block's number and five bits
 };
 
+/// The latest access of a thread to the shared memory of another block.
+struct RemoteAccess {
+  uint32_t clock = 0, pc = 0;
+};
+
 struct Block {
   uint32_t index = 0;
   unsigned at[3] = {0, 0, 0};
@@ -86,6 +95,18 @@ struct Block {
   std::vector<std::unique_ptr<Warp>> warps;
   Allocation shared;
   std::unique_ptr<std::byte[]> shared_memory;
+  Cluster* cluster = nullptr;
+  std::unordered_map<uint32_t, RemoteAccess> remote;  ///< to `shared`, by thread of the grid
+};
+
+/// Blocks that are resident together and reach each other's shared memory. Without clusters, one.
+struct Cluster {
+  std::vector<std::unique_ptr<Block>> blocks;
+  unsigned threads = 0, arrived = 0, left = 0;  ///< of all its blocks
+  uint32_t barrier = 0;                         ///< the pc where they arrived
+  /// What those who came between the arrival and the wait had heard, and what all had who came
+  /// last. Unused where the wait follows the arrival at once.
+  HeardPtr coming, came;
 };
 
 /// In a list of Accesses: a block and the latest clock of its accesses.
@@ -141,6 +162,10 @@ struct Grid {
   // synchronize.cpp: what threads tell each other
   void synchronize_block(Block& block);
   void synchronize_lanes(Warp& warp, uint32_t lanes);
+  /// All threads of all its blocks have come together.
+  void synchronize_cluster(Cluster& cluster);
+  void come_to_cluster(Warp& warp, uint32_t lane);
+  void go_on_from_cluster(Warp& warp, uint32_t lane);
   void acquire(Warp& warp, uint32_t lane, uint64_t address);
   void release(Warp& warp, uint32_t lane, uint64_t address);
   void relaxed_load(Warp& warp, uint32_t lane, uint64_t address);
@@ -148,6 +173,12 @@ struct Grid {
   void fence(Warp& warp, uint32_t lane);
   bool heard_of_thread(const Warp& warp, uint32_t lane, uint32_t thread, uint32_t clock) const;
   bool heard_of_block(const Warp& warp, uint32_t lane, uint32_t block, uint32_t clock) const;
+
+  // cluster.cpp
+  /// An access to the shared memory of another block: it has begun, and is not done.
+  void on_remote(Warp& warp, uint32_t lane, const Allocation& where, uint32_t pc);
+  /// Throws if somebody may still access the shared memory of a block whose threads are done.
+  void check_remote(const Block& block, const Warp& warp, uint32_t lane, uint32_t pc) const;
 
   std::string thread_name(uint32_t thread) const;  ///< "block (0,0,0) thread (3,0,0)"
   std::string block_name(uint32_t block) const;

@@ -142,6 +142,9 @@ Allocation* Grid::lookup(Warp& warp, uint64_t address) {
   const auto holds = [&](const Allocation& one) { return address - one.begin < one.size; };
   if (holds(warp.local)) return &warp.local;
   if (holds(warp.block->shared)) return &warp.block->shared;
+  for (const auto& other : warp.block->cluster->blocks) {
+    if (holds(other->shared)) return &other->shared;
+  }
   Allocation* found = memory.find(address);
   if (found) found->generation = generation;
   return found;

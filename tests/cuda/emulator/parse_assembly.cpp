@@ -20,7 +20,7 @@ class PtxText {
 
   std::string_view name() {
     skip();
-    const size_t end = std::min(rest_.find(' '), rest_.size());
+    const size_t end = std::min(rest_.find_first_of(" ;"), rest_.size());
     const std::string_view name = rest_.substr(0, end);
     rest_.remove_prefix(end);
     return name;
@@ -108,18 +108,23 @@ StatementPtr Parser::assembly() {
   want("(");
   const Position at = peek().position;
   const std::string written = assembly_text();
-  std::vector<std::string> constraints;
-  want(":");
-  assembly_operands(true, *result, constraints);
-  want(":");
-  assembly_operands(false, *result, constraints);
-  want(")");
-  want(";");
   PtxText text(written);
   const std::string_view name = text.name();
   result->ptx = ptx_named(name);
   if (result->ptx == nullptr)
     fail(at, fmt::format("found the instruction '{}', wanted one of {}", name, ptx_names()));
+  std::vector<std::string> constraints;
+  for (const bool is_written : {true, false}) {
+    want(":");
+    if (!result->ptx->groups.empty()) assembly_operands(is_written, *result, constraints);
+  }
+  if (result->ptx->orders_memory) {
+    want(":");
+    if (peek().text != "\"memory\"") refuse("\"memory\"");
+    take();
+  }
+  want(")");
+  want(";");
   result->order = operands_of(text, *result->ptx);
   std::string fault = text.fault();
   if (fault.empty()) fault = fault_of(*result->ptx, result->order, constraints);
@@ -144,19 +149,21 @@ void Parser::assembly_operands(bool written, Statement& into,
     const Token token = take();
     const std::string constraint =
         token.kind == TokenKind::string ? token.text.substr(1, token.text.size() - 2) : "";
-    const bool known = written ? constraint == "=r" || constraint == "=f" || constraint == "+r" ||
-                                     constraint == "+f"
-                               : constraint == "r" || constraint == "f";
+    const bool known = written ? constraint == "=r" || constraint == "=f" || constraint == "=l" ||
+                                     constraint == "+r" || constraint == "+f"
+                               : constraint == "r" || constraint == "f" || constraint == "l";
     if (!known)
-      fail(token.position,
-           fmt::format("found {}, wanted the constraint {}", token.text,
-                       written ? "\"=r\", \"=f\", \"+r\" or \"+f\"" : "\"r\" or \"f\""));
+      fail(token.position, fmt::format("found {}, wanted the constraint {}", token.text,
+                                       written ? "\"=r\", \"=f\", \"=l\", \"+r\" or \"+f\""
+                                               : "\"r\", \"f\" or \"l\""));
     want("(");
     ExpressionPtr operand = expression();
     want(")");
     if (written) want_place(*operand, true);
-    const Scalar wanted = constraint.back() == 'f' ? Scalar::f32 : Scalar::u32;
-    if (!operand->type.is(wanted))
+    const Scalar wanted = constraint.back() == 'f'   ? Scalar::f32
+                          : constraint.back() == 'l' ? Scalar::u64
+                                                     : Scalar::u32;
+    if (!operand->type.is(wanted) && !(wanted == Scalar::u64 && operand->type.pointer))
       fail(token.position, fmt::format("found \"{}\" of type {}, wanted {}", constraint,
                                        operand->type.to_string(), spelled(wanted)));
     constraints.push_back(constraint);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/cuda/emulator/ptx.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 
@@ -56,9 +58,12 @@ void to_pair(Warp& warp, const Instruction& i, uint32_t lanes) {
   });
 }
 
+void no_operation(Warp&, const Instruction&, uint32_t) {}
+
 constexpr PtxGroup of_product[] = {{'f', 4, true}, {'r', 4, true}, {'r', 2, true}, {'f', 4, true}};
 constexpr PtxGroup of_conversion[] = {{'r'}, {'f'}};
 constexpr PtxGroup of_pair[] = {{'r'}, {'f'}, {'f'}};
+constexpr PtxGroup of_mapping[] = {{'l'}, {'l'}, {'r'}};
 
 constexpr PtxInstruction table[] = {
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", of_product, multiply_tf32,
@@ -70,9 +75,29 @@ constexpr PtxInstruction table[] = {
     {"cvt.rna.tf32.f32", of_conversion, to_tf32},
     {"cvt.rn.bf16x2.f32", of_pair, to_pair<bf16_of>},
     {"cvt.rn.f16x2.f32", of_pair, to_pair<f16_of>},
+    {"mapa.u64", of_mapping, map_shared_rank},
+    {"barrier.cluster.arrive.release", {}, no_operation, Control::cluster_arrive, true},
+    {"barrier.cluster.wait.acquire", {}, no_operation, Control::cluster_wait, true},
 };
 
 }  // namespace
+
+void map_shared_rank(Warp& warp, const Instruction& i, uint32_t lanes) {
+  const uint64_t* address = warp.slot<uint64_t>(i.b);
+  const uint32_t* rank = warp.slot<uint32_t>(i.c);
+  uint64_t* result = warp.slot<uint64_t>(i.result);
+  const Allocation& own = warp.block->shared;
+  const auto& blocks = warp.block->cluster->blocks;
+  each_lane_in_order(lanes, [&](uint32_t lane) {
+    const uint64_t offset = address[lane] - own.begin;
+    if (offset >= own.size)
+      lane_error(warp, i, lane, "mapa of an address outside the block's shared memory");
+    if (rank[lane] >= blocks.size())
+      lane_error(warp, i, lane,
+                 fmt::format("mapa to block {} of a cluster of {}", rank[lane], blocks.size()));
+    result[lane] = blocks[rank[lane]]->shared.begin + offset;
+  });
+}
 
 size_t PtxInstruction::operands() const {
   size_t sum = 0;

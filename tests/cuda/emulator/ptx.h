@@ -11,19 +11,22 @@ namespace graphc::cuda_emulator {
 
 /// Registers that an instruction names together: one, or several in braces.
 struct PtxGroup {
-  char type = 'r';  ///< as the constraint of inlined assembly: r 32 bits, f a float
+  char type = 'r';  ///< as the constraint of inlined assembly: r and l 32 and 64 bits, f a float
   int count = 1;
   bool in_braces = false;
 };
 
 struct PtxInstruction {
   std::string_view name;
-  std::span<const PtxGroup> groups;  ///< the first is what it writes
-  /// a: all lanes of a warp; b: the first of what it reads, the others in the registers behind it.
+  std::span<const PtxGroup> groups;  ///< the first is what it writes; none: it has no operands
+  /// a: all lanes of a warp; b: the first of what it reads, the others of its width in the
+  /// registers behind it; c: the last.
   Operation operation = nullptr;
   Control control = Control::plain;
+  /// Orders what the thread does in memory: the text has to say so to the compiler.
+  bool orders_memory = false;
 
-  size_t results() const { return size_t(groups[0].count); }
+  size_t results() const { return groups.empty() ? 0 : size_t(groups[0].count); }
   size_t operands() const;  ///< results included
 };
 
@@ -31,6 +34,10 @@ struct PtxInstruction {
 const PtxInstruction* ptx_named(std::string_view name);
 /// All names, in words.
 std::string ptx_names();
+
+/// ptx.cpp: where in the shared memory of the cluster's block c lies what lies at b in the own
+/// block's.
+void map_shared_rank(Warp& warp, const Instruction& instruction, uint32_t lanes);
 
 // ptx_matrix.cpp: d = a b + c, of which each lane of a warp holds a part. Products are exact. The
 // sum takes terms in groups, eight of 16-bit numbers and four of tf32: all of a group and the sum

@@ -177,6 +177,7 @@ void each_cell(Allocation& where, uint64_t offset, uint32_t bytes, F f) {
 
 void Grid::on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                    uint32_t pc) {
+  if (where.block != nullptr && where.block != warp.block) on_remote(warp, lane, where, pc);
   const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
                       where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
@@ -193,6 +194,7 @@ void Grid::on_read(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset
 
 void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                     uint32_t pc, bool same) {
+  if (where.block != nullptr && where.block != warp.block) on_remote(warp, lane, where, pc);
   const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
                       where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {
@@ -213,6 +215,7 @@ void Grid::on_write(Warp& warp, uint32_t lane, Allocation& where, uint64_t offse
 
 void Grid::on_atomic(Warp& warp, uint32_t lane, Allocation& where, uint64_t offset, uint32_t bytes,
                      uint32_t pc, Atomic what) {
+  if (where.block != nullptr && where.block != warp.block) on_remote(warp, lane, where, pc);
   const Access access{*this, warp,   lane, warp.thread(lane), warp.clock[lane], pc,
                       where, offset, bytes};
   each_cell(where, offset, bytes, [&](Cell& cell) {

@@ -23,17 +23,27 @@ uint64_t rounded_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to 
 
 }  // namespace
 
-Schedule::Schedule(Grid& grid) : grid_(grid), waiting_blocks_(grid.blocks) {
-  std::iota(waiting_blocks_.begin(), waiting_blocks_.end(), 0u);
-  for (uint32_t i = grid.blocks; i > 1; --i)
-    std::swap(waiting_blocks_[i - 1], waiting_blocks_[grid.draw.below(i)]);
-  waiting_blocks_.resize(grid.blocks - std::min(grid.blocks, grid.launch.absent_blocks));
-  unfinished_ = uint32_t(waiting_blocks_.size());
-  const uint32_t most = grid.launch.cooperative ? grid.blocks : 1 + grid.draw.below(3);
-  while (resident_.size() < most && !waiting_blocks_.empty()) {
-    resident_.push_back(new_block());
+Schedule::Schedule(Grid& grid) : grid_(grid), waiting_(grid.blocks / grid.launch.cluster) {
+  const auto clusters = uint32_t(waiting_.size());
+  std::iota(waiting_.begin(), waiting_.end(), 0u);
+  for (uint32_t i = clusters; i > 1; --i) std::swap(waiting_[i - 1], waiting_[grid.draw.below(i)]);
+  waiting_.resize(clusters - std::min(clusters, grid.launch.absent_blocks / grid.launch.cluster));
+  unfinished_ = uint32_t(waiting_.size()) * grid.launch.cluster;
+  const uint32_t most = grid.launch.cooperative ? clusters : 1 + grid.draw.below(3);
+  while (resident_.size() < most && !waiting_.empty()) {
+    resident_.push_back(new_cluster());
     start_next(*resident_.back());
   }
+}
+
+std::unique_ptr<Cluster> Schedule::new_cluster() const {
+  auto cluster = std::make_unique<Cluster>();
+  for (unsigned rank = 0; rank < grid_.launch.cluster; ++rank) {
+    cluster->blocks.push_back(new_block());
+    cluster->blocks.back()->cluster = cluster.get();
+    cluster->threads += cluster->blocks.back()->threads;
+  }
+  return cluster;
 }
 
 std::unique_ptr<Block> Schedule::new_block() const {
@@ -43,6 +53,7 @@ std::unique_ptr<Block> Schedule::new_block() const {
   block->threads = launch.block[0] * launch.block[1] * launch.block[2];
   Allocation& shared = block->shared;
   shared.kind = MemoryKind::shared;
+  shared.block = block.get();
   shared.name = "shared memory";
   shared.size = rounded_up(program.static_shared, 16) + launch.dynamic_shared;
   block->shared_memory = aligned_memory(shared.size, shared.begin);
@@ -115,6 +126,7 @@ void Schedule::start(Block& block, uint32_t index) {
   block.at[2] = index / grid[0] / grid[1];
   block.counter = block.base = 1;
   block.heard.reset();
+  block.remote.clear();
   block.arrived = block.left = 0;
   std::memset(block.shared.valid.get(), 0, block.shared.size);
   block.shared.generation = next_generation();
@@ -124,6 +136,7 @@ void Schedule::start(Block& block, uint32_t index) {
   for (const auto& warp : block.warps) {
     warp->running = warp->lanes;
     warp->at_barrier = warp->gathering = warp->parked = warp->left = 0;
+    warp->came = warp->may_pass = warp->at_cluster = 0;
     warp->pc.fill(0);
     warp->clock.fill(1);
     warp->known_at = 0;
@@ -135,11 +148,15 @@ void Schedule::start(Block& block, uint32_t index) {
   }
 }
 
-void Schedule::start_next(Block& block) {
-  if (waiting_blocks_.empty()) return;
-  const uint32_t next = waiting_blocks_.back();
-  waiting_blocks_.pop_back();
-  start(block, next);
+/// Beside each other along x.
+void Schedule::start_next(Cluster& cluster) {
+  if (waiting_.empty()) return;
+  const uint32_t next = waiting_.back(), size = grid_.launch.cluster;
+  waiting_.pop_back();
+  cluster.arrived = cluster.left = 0;
+  cluster.coming.reset();
+  cluster.came.reset();
+  for (uint32_t rank = 0; rank < size; ++rank) start(*cluster.blocks[rank], next * size + rank);
 }
 
 }  // namespace graphc::cuda_emulator

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t most_static_shared = 48 * 1024;
 constexpr size_t most_parameter_bytes = 32764;  // from CUDA 12.1 on
-constexpr uint64_t most_blocks = 1 << 20;       // threads of a grid have numbers of 32 bits
+constexpr unsigned most_of_cluster = 16;
+constexpr uint64_t most_blocks = 1 << 20;  // threads of a grid have numbers of 32 bits
 
 template <typename... Args>
 void want(bool holds, const Program& program, fmt::format_string<Args...> format, Args&&... args) {
@@ -36,6 +37,9 @@ void check(const Program& program, const Launch& launch) {
        "blocks of {} threads, wanted at most its launch bounds {}", threads, program.most_threads);
   want(blocks <= most_blocks, program, "{} blocks, wanted at most {} in the emulator", blocks,
        most_blocks);
+  want(launch.cluster > 0 && launch.cluster <= most_of_cluster && grid[0] % launch.cluster == 0,
+       program, "{} blocks along x in clusters of {}, wanted whole clusters of 1 to {}", grid[0],
+       launch.cluster, most_of_cluster);
   want(!program.has_dynamic_shared || launch.dynamic_shared > 0, program,
        "no dynamic shared memory, which the kernel uses");
   const size_t shared = program.static_shared + launch.dynamic_shared;

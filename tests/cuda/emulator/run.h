@@ -15,6 +15,7 @@ struct Launch {
   unsigned block[3] = {1, 1, 1};
   size_t dynamic_shared = 0;   ///< bytes
   bool cooperative = false;    ///< all blocks are resident at a time
+  unsigned cluster = 1;        ///< blocks of a cluster, beside each other along x
   unsigned absent_blocks = 0;  ///< so many never begin, and the others may wait for them
   /// A pointer to the value of each parameter, as cuLaunchKernel takes them.
   const void* const* parameters = nullptr;

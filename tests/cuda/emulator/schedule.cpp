@@ -135,6 +135,15 @@ uint32_t Schedule::go(Warp& warp, Group group, uint32_t most) {
       case Control::barrier:
         wait_for_block(warp, group.lanes, group.pc);
         return used + 1;
+      case Control::cluster_arrive:
+        arrive(warp, group.lanes, group.pc);
+        ++group.pc;
+        break;
+      case Control::cluster_wait:
+        group.lanes = wait_for_cluster(warp, group.lanes, group.pc);
+        ++group.pc;
+        if (group.lanes == 0) return used + 1;
+        break;
       case Control::collective: {
         const uint32_t* named = warp.slot<uint32_t>(one.a);
         bool whole = warp.gathering == 0;

@@ -23,10 +23,11 @@ class Schedule {
   };
 
   // resident.cpp
+  std::unique_ptr<Cluster> new_cluster() const;
   std::unique_ptr<Block> new_block() const;
   void fill_frame(Warp& warp) const;
   void start(Block& block, uint32_t index);
-  void start_next(Block& block);
+  void start_next(Cluster& cluster);
   void broadcast(Warp& warp, const Preset& preset, uint64_t bits) const;
 
   // schedule.cpp
@@ -47,9 +48,16 @@ class Schedule {
   void wake(bool all);
   [[noreturn]] void deadlock();
 
+  // cluster.cpp
+  void arrive(Warp& warp, uint32_t lanes, uint32_t pc);
+  void pass_cluster(Cluster& cluster);
+  /// Those of the lanes that need not wait.
+  uint32_t wait_for_cluster(Warp& warp, uint32_t lanes, uint32_t pc);
+  void leave_cluster(Warp& warp, uint32_t lanes, uint32_t pc);
+
   Grid& grid_;
-  std::vector<std::unique_ptr<Block>> resident_;
-  std::vector<uint32_t> waiting_blocks_;  ///< their numbers, the next one last
+  std::vector<std::unique_ptr<Cluster>> resident_;
+  std::vector<uint32_t> waiting_;  ///< the numbers of clusters, the next one last
   std::vector<Warp*> ready_, parked_;
   uint32_t unfinished_ = 0;  ///< blocks
   uint64_t instructions_ = 0;

@@ -44,11 +44,14 @@ constexpr uint64_t page_bytes = 1 << page_shift;
 
 enum class MemoryKind : uint8_t { global, shared, local };
 
+struct Block;
+
 /// A range of memory: an allocation, the shared memory of a block, or the local memory of a warp.
 struct Allocation {
   uint64_t begin = 0, size = 0;
   MemoryKind kind = MemoryKind::global;
   uint64_t lane_bytes = 0;           ///< of local memory, of each lane
+  Block* block = nullptr;            ///< of shared memory: whose
   std::unique_ptr<uint8_t[]> valid;  ///< a byte each: 1 when it was written
   uint64_t generation = 0;           ///< cells of other generations are as if never touched
   std::vector<Page> pages;           ///< none of local memory

@@ -142,6 +142,29 @@ void Grid::synchronize_lanes(Warp& warp, uint32_t lanes) {
   }
 }
 
+void Grid::synchronize_cluster(Cluster& cluster) {
+  auto ends = std::make_shared<Heard>();
+  HeardPtr all;
+  for (const auto& block : cluster.blocks) {
+    synchronize_block(*block);
+    ends->blocks.emplace_back(block->index, block->base);
+    all = joined(all, block->heard);
+  }
+  std::ranges::sort(ends->blocks);
+  all = joined(all, ends);
+  for (const auto& block : cluster.blocks) block->heard = all;
+}
+
+void Grid::come_to_cluster(Warp& warp, uint32_t lane) {
+  HeardPtr& coming = warp.block->cluster->coming;
+  coming = joined(coming, heard_by(warp, lane));
+}
+
+void Grid::go_on_from_cluster(Warp& warp, uint32_t lane) {
+  HeardPtr* acquired = acquired_by(warp, lane);
+  *acquired = joined(*acquired, warp.block->cluster->came);
+}
+
 void Grid::acquire(Warp& warp, uint32_t lane, uint64_t address) {
   if (released.empty()) return;
   const auto found = released.find(address);

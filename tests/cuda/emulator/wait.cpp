@@ -100,6 +100,7 @@ void Schedule::leave(Warp& warp, uint32_t lanes, uint32_t pc) {
                fmt::format("divergent __syncthreads: the thread is done while others of the block "
                            "wait at that of line {}",
                            program.lines[block.barrier]));
+  leave_cluster(warp, lanes, pc);
   for (uint32_t rest = warp.gathering; rest != 0; rest &= rest - 1) {
     const uint32_t lane = first_of(rest), at = warp.pc[lane];
     const uint32_t named = warp.slot<uint32_t>(program.code[at].a)[lane];
@@ -115,8 +116,9 @@ void Schedule::leave(Warp& warp, uint32_t lanes, uint32_t pc) {
   block.left += unsigned(std::popcount(lanes));
   if (block.left < block.threads) return;
   --unfinished_;
+  grid_.check_remote(block, warp, first_of(lanes), pc);
   // The warp's turn is not over: its flags are as the next block's threads want them.
-  start_next(block);
+  if (block.cluster->left == block.cluster->threads) start_next(*block.cluster);
 }
 
 /// Parks those that found the same as when they were here last, with no change in between.
@@ -163,11 +165,14 @@ void Schedule::wake(bool all) {
 }
 
 void Schedule::deadlock() {
-  for (const auto& block : resident_)
+  std::vector<const Block*> blocks;
+  for (const auto& cluster : resident_) {
+    for (const auto& block : cluster->blocks) blocks.push_back(block.get());
+  }
+  for (const Block* block : blocks)
     for (const auto& warp : block->warps) {
-      const uint32_t waiting = warp->at_barrier | warp->gathering | warp->parked;
       // Who waits for a lane or for memory says more than who waits for the block.
-      const uint32_t shown = waiting & ~warp->at_barrier;
+      const uint32_t shown = warp->gathering | warp->parked;
       if (shown == 0) continue;
       const uint32_t lane = first_of(shown), pc = warp->pc[lane];
       if (warp->gathering >> lane & 1)
@@ -177,11 +182,15 @@ void Schedule::deadlock() {
                                warp->slot<uint32_t>(grid_.program.code[pc].a)[lane]));
       grid_.fail(*warp, lane, pc - 1, "deadlock: it polls what nobody changes any more");
     }
-  for (const auto& block : resident_)
-    for (const auto& warp : block->warps)
+  for (const Block* block : blocks)
+    for (const auto& warp : block->warps) {
       if (warp->at_barrier != 0)
         grid_.fail(*warp, first_of(warp->at_barrier), block->barrier,
                    "deadlock: it waits at __syncthreads for threads that wait elsewhere");
+      if (warp->at_cluster != 0)
+        grid_.fail(*warp, first_of(warp->at_cluster), block->cluster->barrier,
+                   "deadlock: it waits for threads of the cluster that wait elsewhere");
+    }
   throw Error(ErrorKind::internal, {}, grid_.program.name + ": deadlock");
 }
 

@@ -138,13 +138,56 @@ TEST_F(MockCalls, Launches) {
   invalid(d.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, missing, nullptr),
           "parameter 2 is null");
   CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.id = CUlaunchAttributeID(99);
   CUlaunchConfig config{1, 1, 1, 1, 1, 1, 0, stream, &attribute, 1};
   refused(d.cuLaunchKernelEx(&config, function, parameters, nullptr), CUDA_ERROR_NOT_SUPPORTED);
   config.attrs = nullptr;
   invalid(d.cuLaunchKernelEx(&config, function, parameters, nullptr));
   count = 1;  // the first element was never written
   refused(launch(1, 1), CUDA_ERROR_LAUNCH_FAILED, "scale, line 6, block (0,0,0) thread (0,0,0)");
+}
+
+TEST_F(MockCalls, Clusters) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  CUlaunchConfig config{16, 1, 1, 1, 1, 1, 0, stream, &attribute, 1};
+  int clusters = -1;
+  const auto launched = [&](unsigned x, unsigned y = 1) {
+    attribute.value.clusterDim = {x, y, 1};
+    return d.cuLaunchKernelEx(&config, function, parameters, nullptr);
+  };
+  const auto held = [&](unsigned x) {
+    attribute.value.clusterDim = {x, 1, 1};
+    return d.cuOccupancyMaxActiveClusters(&clusters, function, &config);
+  };
+  for (unsigned blocks : {1u, 2u, 8u}) ok(launched(blocks));
+  refused(launched(3), CUDA_ERROR_INVALID_CLUSTER_SIZE, "16 blocks along x in clusters of 3");
+  refused(launched(2, 2), CUDA_ERROR_NOT_SUPPORTED);
+  refused(launched(16), CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of 16 blocks where scale has 8");
+  invalid(d.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 2));
+  ok(d.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+  ok(launched(16));
+  ok(held(16));
+  EXPECT_EQ(clusters, 32 * 132 / 16);
+  config.sharedMemBytes = 49153;
+  ok(held(2));
+  EXPECT_EQ(clusters, 0);
+  config.sharedMemBytes = 0;
+  invalid(d.cuOccupancyMaxActiveClusters(nullptr, function, &config));
+  refused(d.cuOccupancyMaxActiveClusters(&clusters, nullptr, &config), CUDA_ERROR_INVALID_HANDLE);
+  config.numAttrs = 0;
+  refused(held(2), CUDA_ERROR_INVALID_CLUSTER_SIZE, "no clusters");
+  config.numAttrs = 1;
+  setenv("GRAPHC_MOCK_CAPABILITY", "89", 1);
+  refused(launched(2), CUDA_ERROR_NOT_SUPPORTED, "below compute capability 9.0");
+  unsetenv("GRAPHC_MOCK_CAPABILITY");
+  // Of so much shared memory a multiprocessor holds one block.
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "15", 1);
+  ok(d.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200000));
+  config.sharedMemBytes = 200000;
+  refused(launched(16), CUDA_ERROR_INVALID_CLUSTER_SIZE, "no cluster of that size is resident");
+  ok(launched(8));
+  unsetenv("GRAPHC_MOCK_MULTIPROCESSORS");
 }
 
 TEST_F(MockCalls, Captures) {

@@ -104,11 +104,64 @@ CUresult check_launch(const Function& function, const cuda_emulator::Launch& lau
   return CUDA_SUCCESS;
 }
 
+/// What is wrong with the clusters of a launch.
+CUresult check_clusters(const Function& function, const cuda_emulator::Launch& launch) {
+  if (launch.cluster == 1) return CUDA_SUCCESS;
+  if (capability() < 90)
+    return fail(CUDA_ERROR_NOT_SUPPORTED, "clusters below compute capability 9.0");
+  const auto wrong = [](std::string detail) {
+    return fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, std::move(detail));
+  };
+  if (launch.cluster == 0 || launch.grid[0] % launch.cluster != 0)
+    return wrong(
+        fmt::format("{} blocks along x in clusters of {}", launch.grid[0], launch.cluster));
+  const unsigned most = function.large_clusters ? kMostCluster : kPortableCluster;
+  if (launch.cluster > most)
+    return wrong(fmt::format("clusters of {} blocks where {} has {}", launch.cluster,
+                             function.kernel->name(), most));
+  return CUDA_SUCCESS;
+}
+
+/// How many clusters are resident.
+int resident_clusters(const Function& function, const cuda_emulator::Launch& launch) {
+  const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
+  const int held =
+      occupancy(function, threads, launch.dynamic_shared) * multiprocessors() / int(launch.cluster);
+  return std::min(held, int(setting("GRAPHC_MOCK_CLUSTERS", uint64_t(held))));
+}
+
+/// The shape that a configuration has; false with an attribute that the mock does not know, or a
+/// cluster that is not a row.
+bool shape_of(const CUlaunchConfig& config, cuda_emulator::Launch& shape) {
+  shape = {{config.gridDimX, config.gridDimY, config.gridDimZ},
+           {config.blockDimX, config.blockDimY, config.blockDimZ}};
+  shape.dynamic_shared = config.sharedMemBytes;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      shape.cooperative = attribute.value.cooperative != 0;
+    } else if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+               attribute.value.clusterDim.y == 1 && attribute.value.clusterDim.z == 1) {
+      shape.cluster = attribute.value.clusterDim.x;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+CUresult unknown_attribute() {
+  return fail(CUDA_ERROR_NOT_SUPPORTED, "an attribute other than cooperative, or clusters in rows");
+}
+
 CUresult launch(State& all, CUfunction handle, const cuda_emulator::Launch& shape, CUstream stream,
                 void** parameters, void** extra) {
   const Function* function = function_of(all, handle);
   if (function == nullptr) return no_function();
   if (const CUresult error = check_launch(*function, shape, parameters, extra)) return error;
+  if (const CUresult error = check_clusters(*function, shape)) return error;
+  if (shape.cluster > 1 && resident_clusters(*function, shape) == 0)
+    return fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "no cluster of that size is resident");
   return enqueue(all, stream,
                  [&all, handle, shape, kept = Parameters(*function->kernel, parameters)] {
                    const Function* found = function_of(all, handle);
@@ -182,6 +235,11 @@ GRAPHC_MOCK_EXPORT CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_att
   return called("cuFuncSetAttribute", Needs::context, [&](State& all) {
     Function* function = function_of(all, handle);
     if (function == nullptr) return no_function();
+    if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+      if (value != 0 && value != 1) return bad("neither allowed nor not");
+      function->large_clusters = value == 1;
+      return CUDA_SUCCESS;
+    }
     if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
       return bad("an attribute that cannot be set");
     }
@@ -240,15 +298,8 @@ GRAPHC_MOCK_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfun
     if (config == nullptr || (config->numAttrs > 0 && config->attrs == nullptr)) {
       return bad("no configuration");
     }
-    cuda_emulator::Launch shape{{config->gridDimX, config->gridDimY, config->gridDimZ},
-                                {config->blockDimX, config->blockDimY, config->blockDimZ}};
-    shape.dynamic_shared = config->sharedMemBytes;
-    for (unsigned i = 0; i < config->numAttrs; ++i) {
-      if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
-        return fail(CUDA_ERROR_NOT_SUPPORTED, "an attribute other than cooperative");
-      }
-      shape.cooperative = config->attrs[i].value.cooperative != 0;
-    }
+    cuda_emulator::Launch shape;
+    if (!shape_of(*config, shape)) return unknown_attribute();
     return launch(all, function, shape, config->hStream, parameters, extra);
   });
 }
@@ -263,6 +314,29 @@ GRAPHC_MOCK_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blo
     if (blocks == nullptr || threads <= 0) return bad("no threads");
     const bool fits = threads <= kMostThreads && dynamic_shared <= function->most_dynamic_shared;
     *blocks = fits ? occupancy(*function, unsigned(threads), dynamic_shared) : 0;
+    return CUDA_SUCCESS;
+  });
+}
+
+GRAPHC_MOCK_EXPORT CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction handle,
+                                                         const CUlaunchConfig* config) {
+  return called("cuOccupancyMaxActiveClusters", Needs::context, [&](State& all) {
+    const Function* function = function_of(all, handle);
+    if (function == nullptr) return no_function();
+    if (clusters == nullptr || config == nullptr ||
+        (config->numAttrs > 0 && config->attrs == nullptr)) {
+      return bad("no configuration");
+    }
+    cuda_emulator::Launch shape;
+    if (!shape_of(*config, shape)) return unknown_attribute();
+    const bool is_said = std::any_of(config->attrs, config->attrs + config->numAttrs,
+                                     [](const CUlaunchAttribute& attribute) {
+                                       return attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+                                     });
+    if (!is_said) return fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "no clusters");
+    if (const CUresult error = check_clusters(*function, shape)) return error;
+    const bool fits = shape.dynamic_shared <= function->most_dynamic_shared;
+    *clusters = fits ? resident_clusters(*function, shape) : 0;
     return CUDA_SUCCESS;
   });
 }

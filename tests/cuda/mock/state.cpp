@@ -56,6 +56,7 @@ uint64_t setting(const char* name, uint64_t otherwise) {
 }
 
 int multiprocessors() { return int(setting("GRAPHC_MOCK_MULTIPROCESSORS", 132)); }
+int capability() { return int(setting("GRAPHC_MOCK_CAPABILITY", 90)); }
 
 size_t memory_bytes() {
   static const size_t bytes = setting("GRAPHC_MOCK_MEMORY", uint64_t(4) << 30);

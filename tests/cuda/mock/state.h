@@ -29,6 +29,8 @@ constexpr int kMostThreads = 1024;
 constexpr int kWarp = 32;
 constexpr int kThreadsOfMultiprocessor = 2048;
 constexpr int kBlocksOfMultiprocessor = 32;
+/// Blocks of a cluster: that every device has, and that this one has if it is asked to.
+constexpr unsigned kPortableCluster = 8, kMostCluster = 16;
 constexpr size_t kStaticShared = 48 * 1024;
 constexpr size_t kMostShared = 227 * 1024;
 constexpr size_t kSharedOfMultiprocessor = 228 * 1024;
@@ -70,6 +72,7 @@ struct Event {
 struct Function {
   const cuda_emulator::Kernel* kernel = nullptr;
   size_t most_dynamic_shared = 0;
+  bool large_clusters = false;  ///< of more than kPortableCluster blocks
 };
 
 struct Module {
@@ -138,6 +141,8 @@ State& state();
 /// A number of the environment.
 uint64_t setting(const char* name, uint64_t otherwise);
 int multiprocessors();
+/// The compute capability: 90.
+int capability();
 size_t memory_bytes();
 
 /// Keeps what cuGetErrorString() says of this error to this thread beside its usual words.

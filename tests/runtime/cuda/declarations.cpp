@@ -68,6 +68,7 @@ GRAPHC_SAME(CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
 GRAPHC_SAME(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 GRAPHC_SAME(CUDA_ERROR_CAPTURED_EVENT);
 GRAPHC_SAME(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+GRAPHC_SAME(CUDA_ERROR_INVALID_CLUSTER_SIZE);
 GRAPHC_SAME(CUDA_ERROR_UNKNOWN);
 GRAPHC_SAME(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 GRAPHC_SAME(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
@@ -97,6 +98,7 @@ GRAPHC_SAME(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 GRAPHC_SAME(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
 GRAPHC_SAME(CU_FUNC_ATTRIBUTE_NUM_REGS);
 GRAPHC_SAME(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+GRAPHC_SAME(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
 GRAPHC_SAME(CU_JIT_ERROR_LOG_BUFFER);
 GRAPHC_SAME(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 GRAPHC_SAME(CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -121,6 +123,8 @@ static_assert(sizeof(CUdeviceptr) == sizeof(::CUdeviceptr));
 static_assert(sizeof(CUlaunchAttributeValue) == sizeof(::CUlaunchAttributeValue));
 static_assert(sizeof(CUlaunchAttribute) == sizeof(::CUlaunchAttribute));
 static_assert(offsetof(CUlaunchAttribute, value) == offsetof(::CUlaunchAttribute, value));
+static_assert(offsetof(CUlaunchAttributeValue, clusterDim.z) ==
+              offsetof(::CUlaunchAttributeValue, clusterDim.z));
 static_assert(sizeof(CUlaunchConfig) == sizeof(::CUlaunchConfig));
 static_assert(offsetof(CUlaunchConfig, sharedMemBytes) ==
               offsetof(::CUlaunchConfig, sharedMemBytes));

@@ -58,6 +58,7 @@ TEST(CudaDevice, IsOpened) {
     EXPECT_EQ(properties.l2_bytes, 50u << 20);
     EXPECT_EQ(properties.memory_bytes, size_t{64} << 20);
     EXPECT_TRUE(properties.cooperative_launch);
+    EXPECT_TRUE(properties.cluster_launch);
     EXPECT_EQ(device->architecture(), "sm_90a");
     EXPECT_EQ(device->free_memory(), properties.memory_bytes);
     EXPECT_EQ(mock.live_text(), "1 context");
@@ -195,9 +196,10 @@ TEST(CudaDevice, KernelsRun) {
   float factor = 3;
   int count = 5;
   void* parameters[] = {&x_address, &y_address, &factor, &count};
-  for (const bool cooperative : {false, true}) {
+  for (const auto& [cooperative, cluster] :
+       {std::pair{false, 1u}, std::pair{true, 1u}, std::pair{false, 3u}, std::pair{true, 3u}}) {
     stream.fill(to.address(), 0, bytes, "y");
-    stream.launch(kernel, {{3, 1, 1}, {2, 1, 1}, 0, cooperative}, parameters);
+    stream.launch(kernel, {{3, 1, 1}, {2, 1, 1}, 0, cooperative, cluster}, parameters);
     stream.copy(copy.address(), to.address(), bytes, "y");
     stream.copy_to_host(y.data(), copy.address(), bytes, "y");
     stream.synchronize("a step");
@@ -205,7 +207,7 @@ TEST(CudaDevice, KernelsRun) {
     factor = 3;
   }
   EXPECT_EQ(mock.calls("cuLaunchKernel"), 1u);
-  EXPECT_EQ(mock.calls("cuLaunchKernelEx"), 1u);
+  EXPECT_EQ(mock.calls("cuLaunchKernelEx"), 3u);
 }
 
 TEST(CudaDevice, WhatGoesWrongInALaunchIsSaid) {
@@ -239,6 +241,12 @@ TEST(CudaDevice, WhatGoesWrongInALaunchIsSaid) {
   EXPECT_EQ(launch({{9999, 1, 1}, {128, 1, 1}, 0, true}),
             "cuLaunchKernelEx (scale, 9999x1x1 blocks of 128x1x1 threads, cooperative): too many "
             "blocks in cooperative launch: 9999 blocks where 2112 are resident");
+  EXPECT_EQ(launch({{3, 1, 1}, {8, 1, 1}, 0, false, 2}),
+            "cuLaunchKernelEx (scale, 3x1x1 blocks of 8x1x1 threads, clusters of 2): cluster "
+            "misconfiguration: 3 blocks along x in clusters of 2");
+  EXPECT_EQ(launch({{16, 1, 1}, {8, 1, 1}, 0, false, 16}),
+            "cuLaunchKernelEx (scale, 16x1x1 blocks of 8x1x1 threads, clusters of 16): cluster "
+            "misconfiguration: clusters of 16 blocks where scale has 8");
   std::vector<float> y(4);
   EXPECT_THAT(
       error_of(ErrorKind::internal, [&] { stream.copy_to_host(y.data(), y_address + 8, 16, "y"); }),

@@ -20,6 +20,7 @@ void use_all(const std::string& image) {
   kernel.allow_dynamic_shared(64 * 1024);
   kernel.registers();
   kernel.resident_blocks(32, 0);
+  kernel.resident_clusters(2, 32, 0);
   const Stream stream(device);
   const DeviceBuffer buffer(device, 64, "x"), other(device, 64, "y");
   const PinnedBuffer pinned(device, 64, "inputs");

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/cuda/owned_ranges.h"
+
+#include <utility>
+
+namespace graphc::cuda {
+
+OwnedRanges::OwnedRanges(const LoopNests& nests, const LoopPlacement& placement,
+                         AddNumber add_number, TextWriter& before)
+    : placement_(placement), add_number_(std::move(add_number)), before_(before) {
+  for (size_t i = 0; i < nests.nests.size(); ++i) {
+    const NestCall& call = *nests.nests[i];
+    const NestShare& share = placement_.nests[i];
+    const auto key = std::tuple(call.rows, call.unit, share.owner, share.columns_of_block);
+    const auto [found, is_new] = ranges_.emplace(key, int(ranges_.size()));
+    range_of_.push_back(found->second);
+    if (is_new) write(call, share, found->second);
+  }
+}
+
+void OwnedRanges::write(const NestCall& call, const NestShare& share, int range) {
+  const int64_t rows = placement_.rows_of_block(call.rows);
+  add_number_(fmt::format("rows_of_{}", range), call.rows);
+  add_number_(fmt::format("columns_of_{}", range), call.unit);
+  add_number_(fmt::format("rows_owned_{}", range), rows);
+  const std::string first = fmt::format("row_group * rows_owned_{}", range);
+  const auto owned = [&](std::string_view what) { return fmt::format("{}_{}", what, range); };
+  if (share.owner == Owner::element) {
+    add_number_(owned("columns_owned"), share.columns_of_block);
+    write_bounds("row", range, first, owned("rows_owned"), owned("rows_of"));
+    return write_bounds("column", range, "column_group * " + owned("columns_owned"),
+                        owned("columns_owned"), owned("columns_of"));
+  }
+  add_number_(owned("rows_each"), (rows + placement_.column_groups - 1) / placement_.column_groups);
+  write_bounds("group", range, first, owned("rows_owned"), owned("rows_of"));
+  write_bounds("row", range, owned("group_begin") + " + column_group * " + owned("rows_each"),
+               owned("rows_each"), owned("group_end"));
+  before_.line("const long long column_begin_{0} = 0, column_end_{0} = columns_of_{0};", range);
+}
+
+/// const long long WHAT_begin_N = begin, WHAT_end_N = at most so many more.
+void OwnedRanges::write_bounds(std::string_view what, int range, const std::string& begin,
+                               const std::string& count, const std::string& limit) {
+  const std::string first = fmt::format("{}_begin_{}", what, range);
+  before_.line("const long long {} = {};", first, begin);
+  before_.line("const long long {}_end_{} = {} + {} < {} ? {} + {} : {};", what, range, first,
+               count, limit, first, count, limit);
+}
+
+void OwnedRanges::bring(TextWriter& text, size_t nest) const {
+  const int range = range_of_[nest];
+  text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", range);
+  for (const char* what : {"row", "column"})
+    text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what, range);
+}
+
+}  // namespace graphc::cuda

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the tiles of products are, and what shared memory they take.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_text.h"
+#include "ir/error.h"
+
+namespace graphc::cuda {
+namespace {
+
+/// Sums that a thread keeps in registers, those of a piece and those of all pieces.
+constexpr int kSums = 64;
+/// Shared memory for the two operands' pieces.
+constexpr int64_t kSharedOfTiles = 40 << 10;
+
+int parts_of(const NestProgram& program) {
+  int parts = 0;
+  for (const NestProduct& product : program.products) parts += product.parts;
+  return parts;
+}
+
+/// Bytes of shared memory for the pieces of every product.
+int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
+  const auto text = product_text(program, tile);
+  int64_t bytes = 0;
+  for (const NestProduct& product : program.products) {
+    const int parts = std::min(product.parts, kPartsAtOnce);
+    bytes += tile.terms * (text->left_stride() + text->right_stride(parts)) * size_of(product.sum);
+  }
+  return bytes;
+}
+
+/// Whether the sums of a thread of `tile` lie in registers.
+bool fits(const NestProgram& program, const ProductTile& tile) {
+  const int parts = parts_of(program);
+  const auto text = product_text(program, tile);
+  return (parts + std::min(parts, kPartsAtOnce)) * text->rows() * text->columns() <= kSums;
+}
+
+/// A tile of 16 x 16 threads for a nest that any blocks do.
+ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
+  ProductTile tile;
+  tile.rows = form.tile_rows / tile.down;
+  tile.columns = form.tile_columns / tile.across;
+  // Of less than 32 x 32 elements, tensor cores leave some warps without sums.
+  const int least = on_tensor_cores(program) ? 4 : 1;
+  while (!fits(program, tile) && tile.columns * tile.rows > least) {
+    (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
+  }
+  while (tile.terms > 1 && bytes_of_pieces(program, tile) > kSharedOfTiles) tile.terms /= 2;
+  GRAPHC_CHECK(bytes_of_pieces(program, tile) <= kSharedOfTiles,
+               "products that need {} bytes a term", bytes_of_pieces(program, tile));
+  return tile;
+}
+
+/// A tile of so many rows and columns: each thread has about as many left operands to read as
+/// right ones.
+ProductTile owned_tile(const NestProgram& program, const NestForm& form) {
+  ProductTile tile;
+  const int of_a_thread = std::max(form.tile_rows * form.tile_columns / ProductTile::kThreads, 1);
+  tile.rows = std::min(of_a_thread, form.tile_rows);
+  tile.columns = of_a_thread / tile.rows;
+  while (tile.rows > 2 * parts_of(program) * tile.columns && tile.columns < form.tile_columns) {
+    tile.rows /= 2;
+    tile.columns *= 2;
+  }
+  tile.across = form.tile_columns / tile.columns;
+  tile.down = ProductTile::kThreads / tile.across;
+  tile.terms = form.staged_terms;
+  return tile;
+}
+
+}  // namespace
+
+ProductTile product_tile(const NestProgram& program, const NestForm& form) {
+  return form.owned ? owned_tile(program, form) : shared_out_tile(program, form);
+}
+
+bool fits_registers(const NestProgram& program, const NestForm& form) {
+  return fits(program, product_tile(program, form));
+}
+
+int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& form) {
+  const ProductTile tile = product_tile(program, form);
+  if (!form.owned) return bytes_of_pieces(program, tile);
+  const auto text = product_text(program, tile);
+  // One product after another in one stretch.
+  int64_t most = 0;
+  for (size_t p = 0; p < program.products.size(); ++p) {
+    const NestProduct& product = program.products[p];
+    const int right =
+        form.held[p].empty() ? text->right_stride(std::min(product.parts, kPartsAtOnce)) : 0;
+    const int left = form.exchanged[p].empty() ? text->left_stride() : 0;
+    most = std::max(most, tile.terms * (left + right) * size_of(product.sum));
+  }
+  return most;
+}
+
+int64_t internal::held_elements(const NestProgram& program, const NestForm& form, size_t product,
+                                int64_t columns, int64_t k) {
+  const ProductTile tile = product_tile(program, form);
+  const auto text = product_text(program, tile);
+  const auto groups = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
+  return groups(columns, tile.block_columns()) * groups(k, text->term_group()) *
+         text->term_group() * text->right_stride(program.products[product].parts);
+}
+
+int64_t internal::exchanged_elements(const NestProgram& program, const NestForm& form, int64_t rows,
+                                     int64_t k) {
+  const ProductTile tile = product_tile(program, form);
+  const auto text = product_text(program, tile);
+  const auto rounded = [](int64_t count, int64_t to) { return (count + to - 1) / to * to; };
+  return rounded(rows, tile.block_rows()) / tile.block_rows() * rounded(k, text->term_group()) *
+         text->left_stride();
+}
+
+}  // namespace graphc::cuda

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose blocks are clusters: of every size the bits of the streamed placement, in the
+// emulator; what is exchanged in shared memory; and where clusters are refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <regex>
+
+#include "codegen/compile.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/target.h"
+#include "ir/text.h"
+#include "tests/runtime/cuda/mock_driver.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/expect_error.h"
+#include "tests/testing/targets.h"
+#include "tests/testing/wide_golden.h"
+
+namespace graphc::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Plan clustered_plan(const GraphPtr& graph) {
+  CompileReport report;
+  return make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine());
+}
+
+/// The launches of a graph that are loops in clusters, for a GPU.
+std::vector<cuda::Launch> clustered_loops(const GraphPtr& graph, const cuda::Gpu& gpu = {},
+                                          const char* placement = "cluster") {
+  const Plan plan = clustered_plan(graph);
+  std::vector<cuda::Launch> found = cuda::make_launches(plan, gpu, placement).step;
+  std::erase_if(found, [](const cuda::Launch& launch) { return launch.cluster == 1; });
+  return found;
+}
+
+/// A driver with so many multiprocessors, which are at least those of a cluster.
+class Clusters : public ::testing::Test {
+ protected:
+  Clusters() { all_test_targets(); }
+  ~Clusters() override {
+    for (const char* name : {"GRAPHC_MOCK_MULTIPROCESSORS", "GRAPHC_MOCK_CAPABILITY",
+                             "GRAPHC_MOCK_CLUSTERS", "GRAPHC_MOCK_SEED"})
+      unsetenv(name);
+  }
+
+  static std::unique_ptr<Executable> compiled(const GraphPtr& graph, const char* placement,
+                                              CompileReport& report) {
+    return compile(graph, targets::cuda, {.placement = placement}, report);
+  }
+
+  /// What the graph gives, and into `sizes` how many loops have clusters of which size.
+  static std::vector<Literal> results(const GraphPtr& graph, const std::vector<Literal>& inputs,
+                                      const char* placement, std::map<unsigned, int>& sizes) {
+    CompileReport report;
+    const auto executable = compiled(graph, placement, report);
+    for (const Remark& remark : report.remarks) {
+      unsigned clusters = 0, blocks = 0;
+      if (std::sscanf(remark.text.c_str(), "%u clusters of %u", &clusters, &blocks) == 2)
+        ++sizes[blocks];
+    }
+    std::vector<Tensor> arguments, outputs;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      arguments.emplace_back(inputs[i].converted(graph->inputs()[i].dtype()));
+    for (const Argument& output : executable->signature().outputs)
+      outputs.emplace_back(output.type);
+    executable->run(arguments, outputs);
+    executable->run(arguments, outputs);
+    std::vector<Literal> found;
+    for (const Tensor& output : outputs) found.push_back(output.copy());
+    return found;
+  }
+
+  static void expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs,
+                               std::map<unsigned, int>& sizes) {
+    const std::vector<Literal> wanted = results(graph, inputs, "streamed", sizes);
+    const std::vector<Literal> found = results(graph, inputs, "cluster", sizes);
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(
+          std::memcmp(found[i].bytes().data(), wanted[i].bytes().data(), wanted[i].bytes().size()),
+          0)
+          << "result " << i;
+    }
+  }
+};
+
+TEST_F(Clusters, OfEverySizeGiveTheBitsOfTheStreamedPlacement) {
+  std::map<unsigned, int> sizes;
+  unsigned seed = 0;
+  for (const std::string& cell : wide_cells()) {
+    for (const auto& [multiprocessors, batch] :
+         {std::pair{"2", 1}, std::pair{"4", 1}, std::pair{"8", 1}, std::pair{"8", 5}}) {
+      setenv("GRAPHC_MOCK_MULTIPROCESSORS", multiprocessors, 1);
+      setenv("GRAPHC_MOCK_SEED", std::to_string(++seed).c_str(), 1);
+      const WideCase c{cell, 3, batch, 18};
+      SCOPED_TRACE(c.name() + ", multiprocessors: " + multiprocessors);
+      expect_same_bits(wide_layer(c, Derivatives::with), wide_inputs(c), sizes);
+    }
+  }
+  for (const auto& [size, loops] : sizes) {
+    EXPECT_GE(loops, int(wide_cells().size())) << "of " << size;
+    std::printf("%d loops in clusters of %u\n", loops, size);
+    count(fmt::format("loops in clusters of {} with the bits of the streamed", size), loops);
+  }
+  EXPECT_EQ(sizes.size(), 3u);
+}
+
+/// Of whatever size the model takes, with more rows than a tile has.
+TEST_F(Clusters, OfManyRowsGiveTheBitsOfTheStreamedPlacement) {
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
+  std::map<unsigned, int> sizes;
+  for (const char* cell : {"lstm", "projected", "lengths"}) {
+    const WideCase c{cell, 2, 150, 6};
+    SCOPED_TRACE(c.name());
+    expect_same_bits(wide_layer(c, Derivatives::with), wide_inputs(c), sizes);
+  }
+  EXPECT_FALSE(sizes.empty());
+}
+
+/// What eight blocks have no room for, sixteen have: not every device holds such clusters.
+TEST_F(Clusters, OfSixteenBlocksAreTakenWhereEightDoNotFit) {
+  std::map<unsigned, int> sizes;
+  const WideCase c{"lstm", 2, 1, 360};
+  expect_same_bits(wide_layer(c, Derivatives::without), wide_inputs(c), sizes);
+  EXPECT_EQ(sizes, (std::map<unsigned, int>{{16, 1}}));
+  for (const cuda::Launch& launch :
+       clustered_loops(wide_layer(c, Derivatives::without), {}, "auto"))
+    EXPECT_LE(launch.cluster, 8u) << "unless they are asked for";
+}
+
+TEST_F(Clusters, HandEachOtherTheCarriesOfEveryCell) {
+  int64_t loops = 0;
+  for (const std::string& cell : wide_cells()) {
+    SCOPED_TRACE(cell);
+    for (const cuda::Launch& launch :
+         clustered_loops(wide_layer({cell, 5, 8, 32}, Derivatives::with))) {
+      EXPECT_FALSE(launch.placement->exchanged.empty()) << launch.note;
+      size_t products = 0;
+      for (const cuda::NestShare& nest : launch.placement->nests)
+        products += nest.form.exchanged.size();
+      EXPECT_EQ(launch.placement->exchanged.size(), products) << launch.note;
+      EXPECT_THAT(launch.note, HasSubstr(" exchanged there; "));
+      ++loops;
+    }
+  }
+  EXPECT_GE(loops, int64_t(2 * wide_cells().size()));
+}
+
+/// Every text of which one place that clusters need is damaged: its bits are others, or the
+/// emulator says what is wrong.
+TEST_F(Clusters, ADamagedExchangeIsFound) {
+  const std::pair<const char*, const char*> damages[] = {
+      {R"(\n *meet_in_cluster\(\);)", "\n"},
+      {R"(\n *asm volatile\("barrier.cluster.wait[^\n]*)", "\n"},
+      {R"(rank < (\d+)u)", "rank + 1u < $1u"},
+      {R"(\(iteration \+ 1\) % 2 \* exchanged)", "iteration % 2 * exchanged"},
+      {R"(\n *shared\[exchanged_\w+_at \+ slot\] = at_row[^\n]*)", "\n"},
+      {R"(\n *store_to_all_\d+\(&[^\n]*)", "\n"},
+      {R"((\w+) \* columns \+ column\) \*)", "$1 * columns + column + 1) *"},
+  };
+  const cuda::testing::MockDriver driver;
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", "4", 1);
+  const WideCase c{"lstm", 3, 5, 18};
+  const GraphPtr graph = wide_layer(c, Derivatives::with);
+  std::map<unsigned, int> sizes;
+  const std::vector<Literal> wanted = results(graph, wide_inputs(c), "cluster", sizes);
+  cuda::Gpu gpu;
+  gpu.multiprocessors = 4;
+  const Plan plan = clustered_plan(graph);
+  int found = 0;
+  for (const cuda::KernelText& kernel : cuda::make_launches(plan, gpu, "cluster").kernels) {
+    for (const auto& [pattern, replacement] : damages) {
+      const std::regex place(pattern);
+      const std::sregex_iterator end;
+      for (std::sregex_iterator at(kernel.text.begin(), kernel.text.end(), place); at != end;
+           ++at) {
+        const size_t begin = size_t(at->position());
+        const std::string text = kernel.text.substr(0, begin) + at->format(replacement) +
+                                 kernel.text.substr(begin + size_t(at->length()));
+        SCOPED_TRACE(fmt::format("{}: {}", kernel.name, at->str()));
+        clear_code_caches();
+        driver.exchange(kernel.text.c_str(), text.c_str(), 30'000'000);
+        bool is_found = false;
+        try {
+          is_found = results(graph, wide_inputs(c), "cluster", sizes) != wanted;
+        } catch (const Error& error) {
+          is_found = true;
+        }
+        EXPECT_TRUE(is_found);
+        found += is_found ? 1 : 0;
+      }
+    }
+  }
+  driver.exchange(nullptr, nullptr, 0);
+  clear_code_caches();
+  std::printf("%d damages found\n", found);
+  EXPECT_GE(found, 16);
+}
+
+TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
+  const GraphPtr graph = wide_layer({"lstm", 30, 128, 256}, Derivatives::with);
+  EXPECT_EQ(clustered_loops(graph, {}, "auto").size(), 2u);
+  cuda::Gpu old;
+  old.capability = 89;
+  EXPECT_EQ(clustered_loops(graph, old, "auto").size(), 0u);
+  // A meeting of a cluster that costs as much as any other is no reason.
+  const GraphPtr large = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
+  EXPECT_EQ(clustered_loops(large, {}, "auto").size(), 0u);
+}
+
+TEST_F(Clusters, AreRefusedBelowSm90) {
+  const GraphPtr graph = wide_layer({"rnn", 3, 3, 5}, Derivatives::without);
+  const std::string wanted =
+      "--placement=cluster needs clusters of blocks, sm_90 or newer: found sm_80";
+  EXPECT_EQ(error_of(ErrorKind::resource, [&] { clustered_loops(graph, cuda::gpu_of("sm_80")); }),
+            wanted);
+  setenv("GRAPHC_MOCK_CAPABILITY", "80", 1);
+  CompileReport report;
+  EXPECT_EQ(error_of(ErrorKind::resource, [&] { compiled(graph, "cluster", report); }), wanted);
+  compiled(graph, "auto", report);
+}
+
+TEST_F(Clusters, AreRefusedWhereTheMatricesDoNotFit) {
+  const GraphPtr graph = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
+  EXPECT_THAT(error_of(ErrorKind::resource, [&] { clustered_loops(graph); }),
+              AllOf(HasSubstr("--placement=cluster: the matrices of the loop do not fit into 16 "
+                              "blocks with 232448 bytes of shared memory each"),
+                    Not(HasSubstr("\n"))));
+}
+
+TEST_F(Clusters, AreRefusedWhereTheDeviceHoldsNone) {
+  setenv("GRAPHC_MOCK_CLUSTERS", "0", 1);
+  CompileReport report;
+  const GraphPtr graph = wide_layer({"rnn", 3, 3, 18}, Derivatives::without);
+  EXPECT_THAT(error_of(ErrorKind::resource, [&] { compiled(graph, "cluster", report); }),
+              AllOf(HasSubstr("holds no cluster of "), HasSubstr("--placement=grid needs none")));
+}
+
+}  // namespace
+}  // namespace graphc::testing
