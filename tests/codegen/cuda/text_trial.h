@@ -30,6 +30,8 @@ struct Subject {
   std::vector<Outside> outside = {};
   /// What the texts match that are damaged; others are another subject's.
   const char* having = "";
+  const char* placement = "streamed";  ///< CompileOptions::placement
+  int multiprocessors = 132;
 };
 
 /// Those of text_subjects.cpp.
@@ -41,6 +43,9 @@ inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject
 class Trial {
  public:
   Trial(const Subject& subject, size_t size);
+  ~Trial() { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
   const cuda::Launches& launches() const { return launches_; }
   const cuda::testing::MockDriver& driver() const { return driver_; }
@@ -60,6 +65,7 @@ class Trial {
   cuda::testing::MockDriver driver_;
   GraphPtr graph_;
   Plan packed_, spread_;
+  std::string placement_;
   cuda::Launches launches_;
   cuda::DevicePtr device_;
   std::vector<Call> calls_;
