@@ -89,11 +89,11 @@ std::vector<std::string> heading_faults(const SourceFile& file) {
 }
 
 /// Lines that do not belong: work put off, tests switched off or skipped for any other reason than
-/// a missing GPU, libnvrtc or corpus.
+/// a missing GPU, libnvrtc, clang++ or corpus.
 std::vector<std::string> content_faults(const SourceFile& file) {
   static const std::regex put_off(R"(\b(TO)DO\b|\bFIX(ME)\b|\bDIS(ABLED)_)");
   static const std::regex skip(R"(\bGTEST_(SKIP)\b)");
-  static const std::regex reason(R"lit(\(\) << "needs (a GPU|libnvrtc|the corpus))lit");
+  static const std::regex reason(R"lit(\(\) << "needs (a GPU|libnvrtc|clang|the corpus))lit");
   std::vector<std::string> faults;
   for (size_t i = 0; i < file.lines.size(); ++i) {
     const std::string& line = file.lines[i];
@@ -236,6 +236,7 @@ TEST(House, ContentFaultsAreFound) {
   };
   const std::string skip = std::string("  if (!gpu()) GTEST") + "_SKIP()";
   EXPECT_EQ(faults(skip + " << \"needs a GPU\";"), 0u);
+  EXPECT_EQ(faults(skip + " << \"needs clang++-19\";"), 0u);
   EXPECT_EQ(faults(skip + " << \"flaky\";"), 1u);
   EXPECT_EQ(faults(skip + ";"), 1u);
   EXPECT_EQ(faults(std::string("// TO") + "DO: later"), 1u);

@@ -178,10 +178,11 @@ extern "C" __global__ void __launch_bounds__(256) mark_first_indices(
 }
 )";
 
+// Two blocks of a multiprocessor: without that the compiler spills registers for sm_120.
 constexpr std::string_view kMerge =
     R"(// A row for each distinct index, ascending: the sum of the rows
 // that have it. Behind them zeros, and index -1.
-extern "C" __global__ void __launch_bounds__(256) merge_rows(
+extern "C" __global__ void __launch_bounds__(256, 2) merge_rows(
     {T}* table, const {I}* indices, const {T}* rows, {D}* distinct, const unsigned char* is_first,
     long long count, long long width) {
   __shared__ int found[256];

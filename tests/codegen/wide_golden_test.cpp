@@ -39,7 +39,7 @@ constexpr double kTolerance = 2e-5;
 
 TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
   const auto arrays = golden_arrays("wide_" + GetParam());
-  int64_t vectors = 0;
+  int64_t vectors = 0, in_emulator = 0;
   unsigned turn = 0;
   const auto expect_close = [&](const WideCase& c, const TargetLevel& level) {
     SCOPED_TRACE(c.name() + " on " + level.text());
@@ -58,6 +58,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     for (const WideDifference& d : compare(c, results, arrays)) {
       EXPECT_LT(d.difference, kTolerance * d.scale) << d.name;
       ++vectors;
+      in_emulator += level.is_cuda() ? 1 : 0;
     }
   };
   for (const WideCase& c : wide_cases(GetParam())) {
@@ -66,6 +67,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     ++turn;
   }
   count("golden vectors", vectors);
+  count("golden vectors in the emulator", in_emulator);
 }
 
 const auto name_of_cell = [](const auto& cell) { return cell.param; };

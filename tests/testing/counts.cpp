@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,6 +26,11 @@ void write_line(const std::string& line) {
 
 void count(std::string_view what, int64_t n) {
   write_line(fmt::format("{{\"count\": \"{}\", \"n\": {}}}\n", what, n));
+}
+
+void distinct(std::string_view what, const std::vector<std::string>& keys) {
+  write_line(fmt::format("{{\"distinct\": \"{}\", \"keys\": [\"{}\"]}}\n", what,
+                         fmt::join(keys, "\", \"")));
 }
 
 void largest(std::string_view what, double value) {

@@ -34,6 +34,8 @@ struct TargetLevel {
 
   const Target& target() const { return *of->target; }
   bool takes(std::string_view option) const;
+  /// Whether kernels run in the emulator of tests/cuda.
+  bool is_cuda() const { return of->target == &targets::cuda; }
   /// `wanted` at this level, without what the target does not take.
   CompileOptions options(CompileOptions wanted) const;
   /// "cpu x86-64-v3".

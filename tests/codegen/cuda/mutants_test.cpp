@@ -51,11 +51,22 @@ const std::set<std::string_view> kNotInLoops = {"one less",
                                                 "blocks below each other",
                                                 "indices exchanged"};
 
-/// Whether a defect is tried in a kernel.
+/// The line of the kernel's head.
+int64_t head_line(const std::string& text) {
+  const auto head = text.begin() + std::ptrdiff_t(text.find("__global__"));
+  return std::count(text.begin(), head, '\n');
+}
+
+/// Whether a defect is tried in a kernel. What stands before the steps of a placed loop stands
+/// nowhere else.
 bool is_tried(const TextMutant& mutant) {
-  const bool among_others = mutant.text.find("iteration < steps") != std::string::npos ||
-                            mutant.text.find("// Nests that do not") != std::string::npos;
-  return !among_others || !kNotInLoops.contains(mutant.rule->name);
+  if (!kNotInLoops.contains(mutant.rule->name)) return true;
+  if (mutant.text.find("// Nests that do not") != std::string::npos) return false;
+  const size_t steps = mutant.text.find("iteration < steps");
+  if (steps == std::string::npos) return true;
+  const auto last = mutant.text.begin() + std::ptrdiff_t(steps);
+  return is_placed(mutant) && mutant.line < 1 + std::count(mutant.text.begin(), last, '\n') &&
+         mutant.line > 1 + head_line(mutant.text) && !mutant.before.starts_with("for (");
 }
 
 /// The largest numbers that kernels of this text are launched with.

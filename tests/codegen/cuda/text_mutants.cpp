@@ -2,10 +2,11 @@
 #include "tests/codegen/cuda/text_mutants.h"
 
 #include <algorithm>
-#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
+
+#include "tests/codegen/cuda/text_lines.h"
 
 namespace graphc::testing {
 namespace {
@@ -40,6 +41,23 @@ const std::vector<TextRule> kRules = {
     {"first place an iteration late", "iteration == 0 ?", R"(iteration == 0 \?)",
      "iteration == 1 ?"},
     {"no first place", "iteration == 0 ?", R"(iteration == 0 \?)", "false ?"},
+    // What a block owns in a placed loop, and what it keeps in shared memory.
+    {"share off by one", "_group * ", R"((\w+_group) \* (\w+_(?:owned|each)_\d+))",
+     "$1 * ($2 + 1)"},
+    {"own end left out", "_begin_", R"((\w+_begin_\d+ \+ \w+) < (\w+) \? \1 : \2)", "$1"},
+    {"end of all for the own", "_begin_", R"((\w+_begin_\d+ \+ \w+) < (\w+) \? \1 : \2)", "$2"},
+    {"from the first of all", "_begin;", R"(= (?:row|column)_begin;)", "= 0;"},
+    {"groups meet in one place", "meet(", R"(arrived \+ row_group \* \d+)", "arrived"},
+    {"over the left piece", "&shared[", R"(&shared\[staging \+ \d+\])", "&shared[staging]"},
+    {"at the first of shared memory", "&shared[", R"(&shared\[\w+\])", "&shared[0]"},
+    {"held tile counted from 0", "held_tile = ", R"(\(first_column - column_begin\))",
+     "first_column"},
+    {"first held tile", "held_tile = ", R"(\(first_column - column_begin\) / \d+)", "0"},
+    {"first piece held", "held_tile = ", R"( \+ first_term\))", ")"},
+    {"last held tile left out", "slots = ", R"(\(column_end - column_begin \+ \d+\))",
+     "(column_end - column_begin)"},
+    {"held from the first column", "column_begin + ", R"(column_begin \+ of_block)", "of_block"},
+    {"guard of what is held removed", "] = ", R"(= column < column_end \?)", "= true ?"},
     // What is left out at the edges.
     {"guard of a load removed", "&& ", R"((?:\bthreadIdx\.)?\b\w+ < \w+ && )", ""},
     {"last guard of a load removed", "&& ", R"( && \w+ < \w+(?= \?))", ""},
@@ -77,53 +95,6 @@ const std::vector<TextRule> kRules = {
     {"one later", "for (", R"(^(for \((?:long long|int) (\w+) = )([^;]+);)", "$1$3 + 1;"},
 };
 
-const std::vector<EqualPlace> kEqual = {
-    {"one thread's work by all", "distinct[places[0]] = ", "all threads have the same to store"},
-    {"guard of a load removed", "_block + (term", "panels end in zeros"},
-    {"guard of one more", "_block + (term", "panels end in zeros"},
-    {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
-};
-
-/// Rules about what is done when all blocks meet.
-const std::set<std::string_view> kOfMeetings = {"meeting removed", "meetings not counted"};
-
-/// Rules about what is done between two pieces of a sum.
-const std::set<std::string_view> kOfPieces = {"pieces before left out", "sum not begun again",
-                                              "earlier pieces left out",
-                                              "term of a piece left out"};
-
-/// A line without the space and the comment around it.
-std::string trimmed(const std::string& line) {
-  const size_t first = line.find_first_not_of(' ');
-  if (first == std::string::npos) return {};
-  const size_t comment = line.find("//");
-  size_t end = comment == std::string::npos ? line.size() : comment;
-  while (end > first && line[end - 1] == ' ') --end;
-  return line.substr(first, end - first);
-}
-
-/// Whether it is a statement, or begins one, and no head of a function.
-bool is_statement(const std::string& line, const std::string& text) {
-  if (!line.starts_with("  ") || text.empty() || text.starts_with("__shared__")) return false;
-  return text.ends_with(";") || text.starts_with("for (") || text.starts_with("if (") ||
-         text.starts_with("while (") || text.starts_with("} else");
-}
-
-struct Line {
-  std::string text, statement;
-  bool counts = false;
-};
-
-std::vector<Line> lines_of(const std::string& text) {
-  std::vector<Line> lines;
-  std::istringstream all(text);
-  for (std::string line; std::getline(all, line);) {
-    const std::string statement = trimmed(line);
-    lines.push_back({line, statement, is_statement(line, statement)});
-  }
-  return lines;
-}
-
 /// The text with another line at this place.
 std::string with_line(const std::vector<Line>& lines, size_t at, const std::string& line) {
   std::string text;
@@ -131,61 +102,9 @@ std::string with_line(const std::vector<Line>& lines, size_t at, const std::stri
   return text;
 }
 
-size_t indent_of(const Line& line) { return line.text.find_first_not_of(' '); }
-
-/// The loop around a line, or the last of them that `wanted` is true of; null: none.
-template <typename Wanted>
-const Line* loop_around(const std::vector<Line>& lines, size_t at, const Wanted& wanted) {
-  size_t indent = indent_of(lines[at]);
-  // A mutant's line stands at the left: what is below it says how far in it was.
-  for (size_t i = at + 1; i < lines.size() && indent == 0; ++i) {
-    indent = indent_of(lines[i]) + (lines[i].statement.starts_with("}") ? 2 : 0);
-  }
-  for (size_t i = at; i-- > 0;) {
-    if (lines[i].statement.empty() || indent_of(lines[i]) >= indent) continue;
-    indent = indent_of(lines[i]);
-    if (lines[i].statement.starts_with("for (") && wanted(lines[i])) return &lines[i];
-  }
-  return nullptr;
-}
-
-/// The head of the function that a line is in.
-std::string head_above(const std::vector<Line>& lines, size_t at) {
-  while (at > 0 && lines[at].text.find("__global__") == std::string::npos &&
-         lines[at].text.find("__device__") == std::string::npos)
-    --at;
-  return lines[at].text;
-}
-
-/// By how much the loop over pieces around a line goes on; 0: there is none.
-int64_t stride_around(const std::vector<Line>& lines, size_t at) {
-  static const std::regex step(R"(\+= ([0-9]+)\) \{$)");
-  std::smatch match;
-  const Line* loop = loop_around(
-      lines, at, [&](const Line& line) { return std::regex_search(line.statement, match, step); });
-  return loop == nullptr ? 0 : std::stoll(match[1]);
-}
-
-/// Whether the line is the last of what a block does between two turns of the loop over its work.
-bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
-  const Line* loop = loop_around(lines, at, [](const Line&) { return true; });
-  return loop != nullptr && loop->statement.find("gridDim") != std::string::npos &&
-         at + 1 < lines.size() && lines[at + 1].statement == "}";
-}
-
-const std::regex& compiled(std::string_view pattern) {
-  static std::map<std::string_view, std::regex> all;
-  auto found = all.find(pattern);
-  if (found == all.end())
-    found = all.emplace(pattern, std::regex(pattern.begin(), pattern.end())).first;
-  return found->second;
-}
-
 }  // namespace
 
 const std::vector<TextRule>& text_rules() { return kRules; }
-
-const std::vector<EqualPlace>& equal_places() { return kEqual; }
 
 std::vector<TextMutant> mutants_of(const std::string& text) {
   const std::vector<Line> lines = lines_of(text);
@@ -217,6 +136,18 @@ int64_t Launched::largest(std::string_view beginning) const {
   return most;
 }
 
+bool is_placed(const TextMutant& mutant) {
+  return mutant.text.find("column_groups") != std::string::npos;
+}
+
+bool Launched::has_row_groups() const {
+  return std::ranges::any_of(numbers, [&](const auto& number) {
+    const auto owned = numbers.find("rows_owned_" + number.first.substr(number.first.size() - 1));
+    return number.first.starts_with("rows_of_") && owned != numbers.end() &&
+           owned->second < number.second;
+  });
+}
+
 std::vector<std::string> parameters_of(const std::string& text) {
   std::vector<std::string> names;
   const size_t head = text.find("__global__");
@@ -225,44 +156,6 @@ std::vector<std::string> parameters_of(const std::string& text) {
   for (std::string one; std::getline(all, one, ',');)
     names.push_back(one.substr(one.find_last_of(" *") + 1));
   return names;
-}
-
-std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
-  const std::string_view rule = mutant.rule->name;
-  const std::vector<Line> lines = lines_of(mutant.text);
-  const size_t at = size_t(mutant.line) - 1;
-  const bool in_loop = mutant.text.find("iteration < steps") != std::string::npos;
-  const bool of_blocks = rule.starts_with("blocks ") || kOfMeetings.contains(rule) ||
-                         (in_loop && head_above(lines, at).find(" meet(") != std::string::npos);
-  if (of_blocks && launched.blocks == 1) return "it is launched with one block";
-  if (rule == "one less" && mutant.before.find("* blockDim.x)") != std::string::npos &&
-      !launched.has_single_column)
-    return "no block begins with the last column";
-  // Its stride of rows is 0, or nothing.
-  const bool of_rows = std::regex_search(
-      mutant.now,
-      compiled(R"(\brow \* \(\w+ \+ 1\)|; row <= rows; |^if \((?:true|row <= rows)\))"));
-  if (of_rows && launched.largest("rows") == 1 && !in_loop) return "it is launched with one row";
-  std::smatch panel;
-  if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
-      std::stoll(panel[1]) >= launched.largest("columns"))
-    return "it is launched with one panel";
-  if (kOfPieces.contains(rule)) {
-    const int64_t stride = stride_around(lines, at);
-    const int64_t most =
-        std::max({launched.largest("rows"), launched.largest("columns"),
-                  rule == "earlier pieces left out" || rule == "term of a piece left out"
-                      ? launched.largest("terms")
-                      : 0});
-    if (stride >= most) return "it is launched with one piece";
-  }
-  if (rule == "barrier removed" && !in_loop && ends_a_turn(lines, at))
-    return "its blocks have one turn each";
-  for (const EqualPlace& equal : kEqual) {
-    if (rule == equal.rule && mutant.before.find(equal.part) != std::string::npos)
-      return equal.reason;
-  }
-  return {};
 }
 
 }  // namespace graphc::testing

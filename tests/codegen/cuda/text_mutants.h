@@ -33,6 +33,9 @@ struct TextMutant {
 /// function or a pragma is left alone.
 std::vector<TextMutant> mutants_of(const std::string& text);
 
+/// Whether it is of a loop whose blocks own rows and columns.
+bool is_placed(const TextMutant& mutant);
+
 /// Mutants that no launch tells from the text, by a part of the line.
 struct EqualPlace {
   std::string_view rule, part, reason;
@@ -47,6 +50,8 @@ struct Launched {
 
   /// The largest parameter whose name begins so; 0 where there is none.
   int64_t largest(std::string_view beginning) const;
+  /// Whether the blocks of a placed loop are in groups of rows.
+  bool has_row_groups() const;
 };
 
 /// The names of the parameters of a text's kernel, in order.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that have every kind of kernel, in sizes at which each of its statements matters.
+#include <algorithm>
+
 #include "tests/codegen/cuda/text_trial.h"
 
 namespace graphc::testing {
@@ -147,8 +149,59 @@ const std::vector<Subject> kSubjects = {
      {"R=7 C=5", "R=17 C=65"}},
 };
 
+constexpr const char* kRnn =
+    R"(graph @g(%x: f32[T,B,H], %h0: f32[B,H]) state (%u: f32[H,H]) {
+       %h.e = scan %x.t in %x carry %h = %h0 with %u { next %h = tanh(add(%x.t, matmul(%h, %u))) }
+       return %h.e
+     })";
+
+constexpr const char* kProjection =
+    R"(graph @g(%x: f32[T,B,G], %h0: f32[B,R], %c0: f32[B,H]) state (%u: f32[R,G], %p: f32[H,R]) {
+       %h.e, %c.e = scan %x.t in %x carry %h = %h0, %c = %c0 with %u, %p {
+         %i, %f, %g, %o = split(add(%x.t, matmul(%h, %u))) {axis = 1, parts = 4}
+         %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
+         next %h = matmul(mul(sigmoid(%o), tanh(%c.1)), %p), %c = %c.1
+       }
+       return %h.e, %c.e
+     })";
+
+/// With a matrix that is another one in every step, and sums along rows.
+constexpr const char* kMovingMatrix =
+    R"(graph @g(%x: f32[T,B,H], %k0: f32[B,H], %m: f32[T,H,H]) state (%u: f32[H,H]) {
+       %y, %l, %k.e = scan %x.t in %x, %m.t in %m carry %k = %k0 with %u {
+         %n = tanh(add(%x.t, matmul(%k, %m.t)))
+         next %k = matmul(%n, %u)
+         emit %n, sum(mul(%n, %x.t)) {axes = [1]}
+       }
+       return %y, %l, %k.e
+     })";
+
+/// A loop whose blocks own rows, or columns of groups of rows.
+Subject placed(const char* name, const char* graph, const char* size, const char* placement,
+               int multiprocessors) {
+  return {name, graph, {size}, 0, {}, "iteration < steps", placement, multiprocessors};
+}
+
+std::vector<Subject> all_subjects() {
+  std::vector<Subject> all = kSubjects;
+  const char* lstm = std::ranges::find(kSubjects, std::string_view("lstm"), &Subject::name)->graph;
+  // Two groups of rows, three of columns; three blocks.
+  all.push_back(placed("lstm_in_grid", lstm, "T=4 B=17 H=17 G=68", "grid", 6));
+  all.push_back(placed("lstm_in_blocks", lstm, "T=3 B=17 H=21 G=84", "block", 3));
+  // Two matrices, two tiles of columns, two pieces of terms.
+  all.push_back(
+      placed("projection_in_blocks", kProjection, "T=2 B=5 R=5 H=261 G=1044", "block", 3));
+  all.push_back(placed("moving_in_grid", kMovingMatrix, "T=3 B=35 H=21", "grid", 7));
+  // Two tiles of rows, and threads that read what others wrote.
+  all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", "block", 3));
+  return all;
+}
+
 }  // namespace
 
-const std::vector<Subject>& text_subjects() { return kSubjects; }
+const std::vector<Subject>& text_subjects() {
+  static const std::vector<Subject> all = all_subjects();
+  return all;
+}
 
 }  // namespace graphc::testing

@@ -98,6 +98,8 @@ Trial::Trial(const Subject& subject, size_t size)
   const GraphPtr kernels = form_kernels_for(graph_, {.unroll = "loop"}, report);
   packed_ = make_plan(*kernels, cuda::gpu_machine());
   spread_ = spread_out(packed_);
+  placement_ = subject.placement;
+  setenv("GRAPHC_MOCK_MULTIPROCESSORS", std::to_string(subject.multiprocessors).c_str(), 1);
   device_ = cuda::Device::open();
   launches_ = compiled(packed_)->launches();
   calls_.push_back(random_call(*graph_, 7, Numbers::real));
@@ -114,7 +116,7 @@ Trial::Trial(const Subject& subject, size_t size)
 std::unique_ptr<cuda::GpuExecutable> Trial::compiled(const Plan& plan) const {
   CompileReport report;
   return std::make_unique<cuda::GpuExecutable>(
-      signature_of(*graph_), plan, device_, CompileOptions{.placement = "streamed"},
+      signature_of(*graph_), plan, device_, CompileOptions{.placement = placement_},
       cuda::CodeOptions{device_->architecture(), {}}, report, merging_);
 }
 

@@ -32,6 +32,8 @@ struct Subject {
   const char* having = "";
   /// Whether nests may be one launch, whose text depends on where things lie in memory.
   cuda::Merging merging = cuda::Merging::apart;
+  const char* placement = "streamed";  ///< CompileOptions::placement
+  int multiprocessors = 132;
 };
 
 /// Those of text_subjects.cpp.
@@ -43,6 +45,9 @@ inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject
 class Trial {
  public:
   Trial(const Subject& subject, size_t size);
+  ~Trial() { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
   const cuda::Launches& launches() const { return launches_; }
   const cuda::testing::MockDriver& driver() const { return driver_; }
@@ -63,6 +68,7 @@ class Trial {
   GraphPtr graph_;
   const cuda::Merging merging_;
   Plan packed_, spread_;
+  std::string placement_;
   cuda::Launches launches_;
   cuda::DevicePtr device_;
   std::vector<Call> calls_;

@@ -174,6 +174,7 @@ CUresult launch(State& all, CUfunction handle, const cuda_emulator::Launch& shap
                      now.absent_blocks = unsigned(setting("GRAPHC_MOCK_ABSENT_BLOCKS", 0));
                    if (all.exchange.most_instructions > 0)
                      now.most_instructions = all.exchange.most_instructions;
+                   if (found->key) all.kernels_run.insert(*found->key);
                    cuda_emulator::run(*found->kernel, now, all.memory);
                    return CUDA_SUCCESS;
                  });
@@ -191,8 +192,8 @@ GRAPHC_MOCK_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* ima
     }
     if (const CUresult error = refuse_in_capture(all, "a module")) return error;
     try {
-      const std::string text = exchanged(all, static_cast<const char*>(image));
-      auto loaded = std::make_unique<Module>(text.c_str());
+      const std::string given = static_cast<const char*>(image), text = exchanged(all, given);
+      auto loaded = std::make_unique<Module>(text, text != given);
       *module = keep<CUmodule>(all.modules, std::move(loaded));
     } catch (const Error& error) {
       write_log(error.what(), options, names, values);
@@ -223,7 +224,7 @@ GRAPHC_MOCK_EXPORT CUresult cuModuleGetFunction(CUfunction* to, CUmodule handle,
     if (function == nullptr) {
       const size_t own = kernel->static_shared();
       function = std::make_unique<Function>(
-          Function{kernel, kStaticShared - std::min(own, kStaticShared)});
+          Function{kernel, kStaticShared - std::min(own, kStaticShared), module->key});
     }
     *to = reinterpret_cast<CUfunction>(function.get());
     return CUDA_SUCCESS;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tests/cuda/mock/control.h"
+#include "tests/testing/counts.h"
 
 namespace graphc::cuda_mock {
 namespace {
@@ -39,12 +40,22 @@ std::vector<State::Fault> faults_of(const char* text) {
   return faults;
 }
 
+/// What the process ran in the emulator, when it ends.
+void count_launches() {
+  if (state().launches == 0) return;
+  graphc::testing::count("launches in the emulator", int64_t(state().launches));
+  std::vector<std::string> keys;
+  for (const size_t key : state().kernels_run) keys.push_back(fmt::format("{:x}", key));
+  graphc::testing::distinct("CUDA kernels run in the emulator", keys);
+}
+
 }  // namespace
 
 State& state() {
   static State* const kept = [] {
     auto made = std::make_unique<State>();
     made->faults = faults_of(std::getenv("GRAPHC_MOCK_FAIL"));
+    std::atexit(count_launches);
     return made.release();
   }();
   return *kept;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -72,13 +73,17 @@ struct Event {
 struct Function {
   const cuda_emulator::Kernel* kernel = nullptr;
   size_t most_dynamic_shared = 0;
-  bool large_clusters = false;  ///< of more than kPortableCluster blocks
+  bool large_clusters = false;     ///< of more than kPortableCluster blocks
+  std::optional<size_t> key = {};  ///< of its module
 };
 
 struct Module {
-  explicit Module(const char* text) : module(text, "image") {}
+  Module(const std::string& text, bool is_other)
+      : module(text, "image"),
+        key(is_other ? std::nullopt : std::optional(std::hash<std::string>()(text))) {}
 
   cuda_emulator::Module module;
+  std::optional<size_t> key;  ///< of the text, unless it stands for another
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
@@ -113,6 +118,7 @@ struct State {
   std::map<std::string, int> library_objects;  ///< of other libraries' mocks, by kind
   size_t allocated = 0;                        ///< bytes of the device
   uint64_t launches = 0, graph_launches = 0;
+  std::set<size_t> kernels_run;  ///< keys of the modules whose kernels were launched
   /// Waits of captured streams since graphc_mock_forget(), and the one that orders nothing.
   uint64_t waits = 0, forgotten = 0;
 

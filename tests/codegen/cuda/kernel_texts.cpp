@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/codegen/cuda/kernel_texts.h"
+
+#include <fmt/format.h>
+
+#include "codegen/compile.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/cuda/machine.h"
+#include "ir/text.h"
+#include "models/registry.h"
+#include "tests/testing/op_cases.h"
+
+namespace graphc::testing {
+
+void add_kernels(const GraphPtr& graph, const char* variant, KernelTexts& texts,
+                 std::string_view precision, std::string_view placement) {
+  CompileReport report;
+  const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
+  const Plan plan = make_plan(*kernels, cuda::gpu_machine(precision));
+  for (const cuda::KernelText& kernel : cuda::make_launches(plan, {}, placement).kernels)
+    texts.emplace(kernel.text, kernel.name);
+}
+
+KernelTexts texts_of_ops() {
+  KernelTexts texts;
+  for (const Op* op : sampled_ops()) add_kernels(op_cases(*op)[0].graph, "fused", texts);
+  return texts;
+}
+
+KernelTexts texts_of_model(const std::string& model, const std::vector<std::string>& parameters) {
+  KernelTexts texts;
+  const auto program = make_program(model, parameters);
+  for (const char* variant : {"fused", "basic"}) {
+    add_kernels(program->model().trace("train", program->extents("train")).graph, variant, texts);
+  }
+  return texts;
+}
+
+KernelTexts texts_of_lstm() {
+  KernelTexts texts;
+  const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=8"});
+  const GraphPtr graph = lstm->model().trace("train", lstm->extents("train")).graph;
+  for (const char* placement : {"streamed", "grid", "block"})
+    add_kernels(graph, "fused", texts, "f32", placement);
+  add_kernels(graph, "basic", texts);
+  return texts;
+}
+
+KernelTexts texts_on_tensor_cores(const std::vector<std::string_view>& precisions) {
+  KernelTexts texts;
+  const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=32"});
+  for (std::string_view precision : precisions) {
+    for (const char* shapes : {"%a: f32[9,64], %b: f32[64,16]", "%a: f32[40,64], %b: f32[64,24]",
+                               "%a: f32[99,64], %b: f32[64,960]"}) {
+      for (const int parts : {1, 4, 8}) {
+        std::string names = "%p0", sum = "%p0";
+        for (int part = 1; part < parts; ++part) {
+          names += fmt::format(", %p{}", part);
+          sum = fmt::format("tanh(add(%p{}, {}))", part, sum);
+        }
+        add_kernels(
+            parse_graph(fmt::format("graph @p({}) {{\n  {} = split(matmul(%a, %b)) {{axis = "
+                                    "1, parts = {}}}\n  return {}\n}}",
+                                    shapes, names, parts, sum)),
+            "fused", texts, precision);
+      }
+    }
+    add_kernels(lstm->model().trace("train", lstm->extents("train")).graph, "fused", texts,
+                precision);
+  }
+  std::erase_if(texts,
+                [](const auto& text) { return text.first.find("mma.sync") == std::string::npos; });
+  return texts;
+}
+
+}  // namespace graphc::testing

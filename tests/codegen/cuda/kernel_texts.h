@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The texts of many kernels, for compilers to try.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace graphc::testing {
+
+/// Names of kernels by their texts: each text once.
+using KernelTexts = std::map<std::string, std::string>;
+
+/// The kernels of a graph in a variant; loops in a placement.
+void add_kernels(const GraphPtr& graph, const char* variant, KernelTexts& texts,
+                 std::string_view precision = "f32", std::string_view placement = "auto");
+
+/// Of every op that has samples, on the first of them.
+KernelTexts texts_of_ops();
+
+/// Of a model's training step, in the variants fused and basic.
+KernelTexts texts_of_model(const std::string& model, const std::vector<std::string>& parameters);
+
+/// Of a training step of a layer of W1, in every placement.
+KernelTexts texts_of_lstm();
+
+/// Products in tiles of several sizes, of several parts, and in loops, on tensor cores in each of
+/// these precisions.
+KernelTexts texts_on_tensor_cores(const std::vector<std::string_view>& precisions);
+
+}  // namespace graphc::testing

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two thousand random graphs on the CUDA target, in the emulator: of real numbers, of whole ones,
+// and confused ones of both (tests/testing), small, most with a loop. Each is compiled in one way,
+// for one placement of its loops, all of which take turns, run twice and compared with the
+// evaluator. GRAPHC_CUDA_GRAPHS says how many, GRAPHC_SEED which is the first. A graph that fails
+// is reduced and written down as tests/codegen/variants.h says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "ir/text.h"
+#include "tests/codegen/variants.h"
+#include "tests/testing/confused_graph.h"
+#include "tests/testing/counts.h"
+#include "tests/testing/exact_graph.h"
+#include "tests/testing/random_graph.h"
+
+namespace graphc::testing {
+namespace {
+
+constexpr const char* kCudaPlacements[] = {"grid", "block", "streamed", "auto"};
+/// Loops stay loops in the first two, so that they have placements.
+const std::vector<Way> kCudaWays{{"fused", "loop", {1}},
+                                 {"basic", "loop", {1}},
+                                 {"unrolled", "auto", {1}},
+                                 {"fused", "auto", {1}}};
+
+/// What a number stands for. Sixteen in a row meet every way in every placement; kinds of graphs
+/// take turns over these.
+struct CudaDraw {
+  unsigned seed;
+  GraphPtr graph;
+  Numbers numbers;
+  TargetLevel level;
+  Way way;
+};
+CudaDraw draw_for_cuda(unsigned seed) {
+  const std::vector<TestTarget>& targets = all_test_targets();
+  const TestTarget* cuda = &*std::ranges::find(targets, &targets::cuda, &TestTarget::target);
+  CudaDraw draw{
+      seed, nullptr, Numbers::real, {cuda, "", kCudaPlacements[seed % 4]}, kCudaWays[seed / 4 % 4]};
+  const unsigned kind = seed / 16;
+  const int nodes = 3 + int(seed % 9);
+  const bool gradient = kind % 4 == 3;
+  switch (kind % 10) {
+    case 0:
+      draw.numbers = Numbers::whole;
+      draw.graph = exact_graph(seed, nodes, true);
+      break;
+    case 1:
+      draw.numbers = Numbers::scaled;
+      draw.graph = confused_graph(seed, {.real = true, .gradient = gradient});
+      break;
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+      draw.numbers = Numbers::whole;
+      draw.graph = confused_graph(seed, {.gradient = gradient});
+      break;
+    default:
+      draw.graph =
+          random_graph(seed, {.nodes = nodes, .loop = kind % 10 != 6, .gradient = gradient});
+  }
+  return draw;
+}
+
+constexpr int64_t kCudaParts = 8;
+
+/// In parts, so that they run side by side.
+class RandomGraphsOnCudaTarget : public ::testing::TestWithParam<int64_t> {
+ protected:
+  /// On a GPU of few multiprocessors blocks meet as well, and the emulator has less to do.
+  void SetUp() override { setenv("GRAPHC_MOCK_MULTIPROCESSORS", "3", 1); }
+  void TearDown() override { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
+};
+
+TEST_P(RandomGraphsOnCudaTarget, AgreeWithTheEvaluator) {
+  const int64_t all = number_from("GRAPHC_CUDA_GRAPHS", 2000);
+  const int64_t first = number_from("GRAPHC_SEED", 1);
+  const int64_t begin = all * GetParam() / kCudaParts, end = all * (GetParam() + 1) / kCudaParts;
+  std::set<std::tuple<std::string, std::string, std::string>> met;
+  for (int64_t number = begin; number < end && !HasFailure(); ++number) {
+    const CudaDraw draw = draw_for_cuda(unsigned(first + number));
+    met.emplace(draw.level.placement, draw.way.variant, draw.way.unroll);
+    const std::string wrong =
+        first_difference(draw.graph, draw.seed, draw.numbers, {draw.level}, {draw.way});
+    if (wrong.empty()) continue;
+    ADD_FAILURE() << "seed " << draw.seed << ", placement " << draw.level.placement << ": " << wrong
+                  << "\n"
+                  << print(*draw.graph) << "\n"
+                  << reduced_failure(draw.graph, "cuda_" + std::to_string(draw.seed), draw.seed,
+                                     draw.numbers, {draw.level}, {draw.way});
+  }
+  EXPECT_TRUE(end - begin < 16 || met.size() == 16) << met.size();
+  count("random graphs on the CUDA target", end - begin);
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsOnCudaTarget, ::testing::Range<int64_t>(0, kCudaParts));
+
+}  // namespace
+}  // namespace graphc::testing

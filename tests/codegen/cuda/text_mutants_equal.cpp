@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which defects of CUDA text change nothing, and why.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "tests/codegen/cuda/text_lines.h"
+#include "tests/codegen/cuda/text_mutants.h"
+
+namespace graphc::testing {
+namespace {
+
+const std::vector<EqualPlace> kEqual = {
+    {"one thread's work by all", "distinct[places[0]] = ", "all threads have the same to store"},
+    {"guard of a load removed", "_block + (term", "panels end in zeros"},
+    {"guard of one more", "_block + (term", "panels end in zeros"},
+    {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
+    {"remainder for quotient", " % 1;", "there is one part"},
+    {"thread of another axis", "thread_y = threadIdx.x / 256;", "it is 0"},
+    {"guard of what is held removed", "_panels[", "columns of others are not multiplied with"},
+};
+
+/// Rules about what is done when all blocks meet.
+const std::set<std::string_view> kOfMeetings = {"meeting removed", "meetings not counted"};
+
+/// Rules about what is done between two pieces of a sum.
+const std::set<std::string_view> kOfPieces = {"pieces before left out", "sum not begun again",
+                                              "earlier pieces left out",
+                                              "term of a piece left out"};
+
+/// Rules about who owns what.
+const std::set<std::string_view> kOfShares = {
+    "blocks side by side",    "share off by one",      "own end left out",
+    "end of all for the own", "from the first of all", "held from the first column"};
+
+/// The head of the function that a line is in.
+std::string head_above(const std::vector<Line>& lines, size_t at) {
+  while (at > 0 && lines[at].text.find("__global__") == std::string::npos &&
+         lines[at].text.find("__device__") == std::string::npos)
+    --at;
+  return lines[at].text;
+}
+
+/// By how much the loop over pieces around a line goes on; 0: there is none.
+int64_t stride_around(const std::vector<Line>& lines, size_t at) {
+  static const std::regex step(R"(\+= ([0-9]+)\) \{$)");
+  std::smatch match;
+  const Line* loop = loop_around(
+      lines, at, [&](const Line& line) { return std::regex_search(line.statement, match, step); });
+  return loop == nullptr ? 0 : std::stoll(match[1]);
+}
+
+/// Whether the line is the last of what a block does between two turns of the loop over its work.
+bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
+  const Line* loop = loop_around(lines, at, [](const Line&) { return true; });
+  return loop != nullptr && loop->statement.find("gridDim") != std::string::npos &&
+         at + 1 < lines.size() && lines[at + 1].statement == "}";
+}
+
+/// What is said of the nest of a placed loop that a line is in: "columns_owned" is its
+/// columns_owned_1; 0 where nothing is.
+int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
+                const std::string& what) {
+  static const std::regex range(R"(columns = columns_of_([0-9]+);)");
+  std::smatch match;
+  while (at > 0 && !std::regex_search(lines[at].statement, match, range)) --at;
+  const auto found = launched.numbers.find(what + "_" + (at > 0 ? match[1].str() : ""));
+  return found == launched.numbers.end() ? 0 : found->second;
+}
+
+/// The loops of a placed nest around a line.
+struct TileLoops {
+  int64_t terms = 0;  ///< of the product; 0: the line is in none
+  bool one_piece = true, one_stage = true, one_tile = true;
+};
+TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  static const std::regex head(R"(^for \(long long (\w+) = .* < (\w+); .* \+= ([0-9]+)\) \{$)");
+  TileLoops loops;
+  int64_t staged = std::numeric_limits<int64_t>::max();
+  loop_around(lines, at, [&](const Line& line) {
+    std::smatch match;
+    if (!std::regex_search(line.statement, match, head)) return false;
+    const std::string what = match[1];
+    const int64_t stride = std::stoll(match[3]);
+    if (what == "first_term") staged = stride;
+    if (what == "piece") {
+      loops.terms = launched.numbers.at(match[2]);
+      loops.one_piece = stride >= loops.terms;
+      loops.one_stage = std::min(stride, staged) >= loops.terms;
+    }
+    if (what == "first_row") loops.one_tile &= stride >= of_nest(lines, at, launched, "rows_owned");
+    if (what == "first_column")
+      loops.one_tile &= stride >= of_nest(lines, at, launched, "columns_owned");
+    return false;
+  });
+  return loops;
+}
+
+/// Whether the rows of threads are no more than the columns that the least block owns.
+bool has_no_thread_beyond(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  static const std::regex threads(R"(threads_y = ([0-9]+);)");
+  std::smatch match;
+  while (at > 0 && !std::regex_search(lines[at].statement, match, threads)) --at;
+  const int64_t others =
+      (launched.largest("column_groups") - 1) * launched.largest("columns_owned");
+  return at > 0 && std::stoll(match[1]) <= launched.largest("columns_of") - others;
+}
+
+/// Whether the loop over tiles at a line is over a product with a matrix that is not held.
+bool is_of_matrix_in_memory(const std::vector<Line>& lines, size_t at) {
+  bool has_pieces = false;
+  while (++at < lines.size() && lines[at].statement.find("threads_x") == std::string::npos) {
+    if (lines[at].statement.find("held_tile") != std::string::npos) return false;
+    has_pieces |= lines[at].statement.find("piece = 0") != std::string::npos;
+  }
+  return has_pieces;
+}
+
+/// Whether what a nest writes is read in the next one, the first of the next step after the last,
+/// by the thread that wrote it: threads lie on the one's columns as they do on the other's terms.
+bool reads_its_own(const std::vector<Line>& lines, size_t at) {
+  static const std::regex threads(R"(threads_x = ([0-9]+),)"), staged(R"(first_term \+= ([0-9]+))");
+  std::smatch match;
+  const auto number_in = [&](size_t line, const std::regex& pattern) {
+    return std::regex_search(lines[line].statement, match, pattern) ? std::stoll(match[1]) : 0;
+  };
+  int64_t mine = 0, next = 0, terms = 0;
+  for (size_t line = at; line > 0 && mine == 0; --line) mine = number_in(line, threads);
+  size_t line = at;
+  for (size_t i = 0; i < lines.size() && next == 0; ++i, ++line) {
+    next = number_in(line % lines.size(), threads);
+  }
+  for (; line < at + lines.size() && terms == 0; ++line) {
+    if (number_in(line % lines.size(), threads) > 0) break;
+    terms = number_in(line % lines.size(), staged);
+  }
+  return mine == (terms > 0 ? terms : next);
+}
+
+/// Why a defect of a loop whose blocks own rows and columns changes nothing.
+std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector<Line>& lines,
+                                     size_t at, const Launched& launched) {
+  const std::string_view rule = mutant.rule->name;
+  std::smatch place;
+  if (rule == "at the first of shared memory" &&
+      std::regex_search(mutant.before, place, compiled(R"(shared\[(\w+)\])")) &&
+      launched.largest(place[1].str()) == 0)
+    return "it lies there";
+  if (rule == "barrier removed") {
+    const std::string& next = lines[at + 1].statement;
+    if (next.starts_with("unsigned meetings") || next.starts_with("for (long long iteration"))
+      return "what is held is read behind the barrier of a left piece";
+  }
+  const TileLoops loops = tile_loops(lines, at, launched);
+  if (loops.terms > 0 && loops.one_tile) {
+    if (rule == "first held tile" || (rule == "barrier removed" && loops.one_stage))
+      return "its blocks have one tile each";
+  }
+  if (rule == "first piece held" && loops.one_stage) return "its terms are one piece";
+  if (rule == "barrier removed" && loops.terms == 0 && reads_its_own(lines, at))
+    return "each thread reads what it has written";
+  if (kOfPieces.contains(rule) && loops.terms > 0 && loops.one_piece)
+    return "it is launched with one piece";
+  const bool of_columns = mutant.before.find("column") < mutant.before.find("row_");
+  if (kOfShares.contains(rule) && of_columns && launched.largest("column_groups") == 1)
+    return "there is one group of columns";
+  const bool of_rows = (kOfShares.contains(rule) && !of_columns) ||
+                       rule == "groups meet in one place" ||
+                       (rule == "guard of a load removed" && loops.one_tile);
+  if (of_rows && !launched.has_row_groups()) return "there is one group of rows";
+  if (rule == "from the first of all" && of_columns && is_of_matrix_in_memory(lines, at))
+    return "blocks that own the columns store the same bytes";
+  const int64_t owned = of_nest(lines, at, launched, "columns_owned");
+  if (std::regex_search(mutant.now, place, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
+      std::stoll(place[1]) >= of_nest(lines, at, launched, "columns_of"))
+    return "it is launched with one panel";
+  if (rule == "held tile counted from 0" &&
+      std::regex_search(mutant.before, place, compiled(R"(column_begin\) / (\d+))")) &&
+      (launched.largest("column_groups") - 1) * owned < std::stoll(place[1]))
+    return "all columns are in the first tile";
+  if (rule == "remainder for quotient" && mutant.before.find("of_block = ") != std::string::npos &&
+      std::regex_search(lines[at + 1].statement, place, compiled(R"(of_block \* (\d+))")) &&
+      owned <= std::stoll(place[1]))
+    return "its blocks have one tile each";
+  if (rule == "thread of another axis" && mutant.before.starts_with("if (first_row") &&
+      has_no_thread_beyond(lines, at, launched))
+    return "every thread has a column";
+  return {};
+}
+
+}  // namespace
+
+const std::vector<EqualPlace>& equal_places() { return kEqual; }
+
+std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
+  const std::string_view rule = mutant.rule->name;
+  const std::vector<Line> lines = lines_of(mutant.text);
+  const size_t at = size_t(mutant.line) - 1;
+  const bool in_loop = mutant.text.find("iteration < steps") != std::string::npos;
+  if (is_placed(mutant)) {
+    const std::string_view reason = why_equal_in_placed(mutant, lines, at, launched);
+    if (!reason.empty()) return reason;
+  }
+  const bool of_blocks = rule.starts_with("blocks ") || kOfMeetings.contains(rule) ||
+                         (in_loop && head_above(lines, at).find(" meet(") != std::string::npos);
+  if (of_blocks && launched.blocks == 1) return "it is launched with one block";
+  if (rule == "one less" && mutant.before.find("* blockDim.x)") != std::string::npos &&
+      !launched.has_single_column)
+    return "no block begins with the last column";
+  // Its stride of rows is 0, or nothing.
+  const bool of_rows = std::regex_search(
+      mutant.now,
+      compiled(R"(\brow \* \(\w+ \+ 1\)|; row <= rows; |^if \((?:true|row <= rows)\))"));
+  if (of_rows && launched.largest("rows") == 1 && !in_loop) return "it is launched with one row";
+  std::smatch panel;
+  if (std::regex_search(mutant.now, panel, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
+      std::stoll(panel[1]) >= launched.largest("columns"))
+    return "it is launched with one panel";
+  if (kOfPieces.contains(rule)) {
+    const int64_t stride = stride_around(lines, at);
+    const int64_t most =
+        std::max({launched.largest("rows"), launched.largest("columns"),
+                  rule == "earlier pieces left out" || rule == "term of a piece left out"
+                      ? launched.largest("terms")
+                      : 0});
+    if (stride >= most) return "it is launched with one piece";
+  }
+  if (rule == "barrier removed" && !in_loop && ends_a_turn(lines, at))
+    return "its blocks have one turn each";
+  for (const EqualPlace& equal : kEqual) {
+    if (rule == equal.rule && mutant.before.find(equal.part) != std::string::npos)
+      return equal.reason;
+  }
+  return {};
+}
+
+}  // namespace graphc::testing
