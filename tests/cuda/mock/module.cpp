@@ -224,7 +224,9 @@ GRAPHC_MOCK_EXPORT CUresult cuModuleGetFunction(CUfunction* to, CUmodule handle,
     if (function == nullptr) {
       const size_t own = kernel->static_shared();
       function = std::make_unique<Function>(
-          Function{kernel, kStaticShared - std::min(own, kStaticShared), module->key});
+          Function{.kernel = kernel,
+                   .most_dynamic_shared = kStaticShared - std::min(own, kStaticShared),
+                   .key = module->key});
     }
     *to = reinterpret_cast<CUfunction>(function.get());
     return CUDA_SUCCESS;
