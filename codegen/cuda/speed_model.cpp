@@ -43,8 +43,9 @@ void add(LaunchTime& time, const NestWork& work, const GpuFigures& figures, Insi
   const double used = work.blocks / rounds;
   const double cycles = gpu.clock_per_us * used;
   const double f32 = figures.f32_per_us() / gpu.multiprocessors * used;
-  const double arithmetic =
-      work.flop / (work.is_f64 ? f32 * figures.f64 : f32) + 2 * work.operations / f32;
+  const double products =
+      figures.products_per_us(work.factors, work.is_f64) / gpu.multiprocessors * used;
+  const double arithmetic = work.flop / products + 2 * work.operations / f32;
   // A warp reads 32 words of four bytes in a cycle.
   const double shared = work.shared_bytes / (128 * cycles);
   const double ingest = work.ingest_bytes / (gpu.bytes_per_clock * cycles);
@@ -223,6 +224,21 @@ class Prediction {
 };
 
 }  // namespace
+
+double GpuFigures::products_per_us(Factors factors, bool is_f64) const {
+  switch (factors) {
+    case Factors::tf32:
+      return tf32_per_us;
+    case Factors::split_tf32:
+      return tf32_per_us / 3;
+    case Factors::bf16:
+    case Factors::f16:
+      return half_per_us;
+    case Factors::as_stored:
+      break;
+  }
+  return is_f64 ? f32_per_us() * f64 : f32_per_us();
+}
 
 const GpuFigures* gpu_figures(std::string_view architecture) {
   const auto found = std::ranges::find(all_figures(), architecture, &GpuFigures::architecture);

@@ -26,14 +26,15 @@ struct GpuFigures {
   double f64 = 0;            ///< multiply-adds against f32
   double memory_per_us = 0;  ///< bytes
   double launch_us = 0;      ///< one more kernel in a CUDA graph
-  /// Products of tiles, FLOP in a microsecond: what the goals of docs/performance.md stand on. The
-  /// model does not use them yet: it takes every product as multiply-adds.
+  /// Products of tiles on tensor cores, FLOP in a microsecond: of tf32, and of bf16 and fp16.
   double tf32_per_us = 0, half_per_us = 0;
 
   /// f32 multiply-adds of all multiprocessors, FLOP in a microsecond.
   double f32_per_us() const {
     return 2 * gpu.fma_per_clock * gpu.clock_per_us * gpu.multiprocessors;
   }
+  /// The same of products whose factors are so; a product of split ones is three of tf32.
+  double products_per_us(Factors factors, bool is_f64) const;
 };
 
 /// The figures of an architecture; null for one that the model does not know.

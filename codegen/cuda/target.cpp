@@ -173,9 +173,6 @@ std::string launches_text(const cuda::Launches& launches) {
 /// What the model of speed says of a step.
 std::string speed_text(const Plan& plan, const cuda::Launches& launches,
                        const CompileOptions& options) {
-  if (options.precision != cuda::kPrecisions[0])
-    return fmt::format("no model of the speed of products in {}: there is one of those in {}\n",
-                       options.precision, cuda::kPrecisions[0]);
   const std::string name = options.architecture.empty() ? kShownArchitecture : options.architecture;
   const cuda::GpuFigures* figures = cuda::gpu_figures(name);
   if (figures == nullptr)

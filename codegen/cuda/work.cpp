@@ -141,11 +141,13 @@ class Counting {
     const double terms = double(call_.rows) * k * columns * around();
     work_.flop += 2 * terms;
     work_.is_f64 |= form.sum == DType::f64;
-    // Each thread loads a row of its tile and a column of it for each term.
+    if (on_tensor_cores(program_)) work_.factors = form.factors;
+    // What a warp loads of each operand for a term serves all its sums.
     const ProductTile tile = this->tile();
-    const double of_thread = double(tile.rows) * tile.columns * form.parts;
-    const double loaded = double(tile.rows) + double(tile.columns) * form.parts;
-    work_.shared_bytes += terms * loaded / of_thread * double(size_of(form.sum));
+    const auto text = product_text(program_, tile);
+    const double of_thread = double(text->rows()) * text->columns() * form.parts;
+    work_.shared_bytes +=
+        terms * text->loads_of_term(form.parts) / of_thread * double(size_of(form.sum));
     if (!held || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
   }
 

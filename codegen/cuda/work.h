@@ -8,11 +8,12 @@ namespace graphc::cuda {
 
 /// One execution of a nest.
 struct NestWork {
-  double blocks = 0;        ///< of threads; 0: there is nothing to do
-  double flop = 0;          ///< multiplications and additions of products
-  double operations = 0;    ///< of all elements besides; an elementary function counts as a few
-  bool is_f64 = false;      ///< the products
-  double bytes = 0;         ///< at its addresses, each once
+  double blocks = 0;      ///< of threads; 0: there is nothing to do
+  double flop = 0;        ///< multiplications and additions of products
+  double operations = 0;  ///< of all elements besides; an elementary function counts as a few
+  bool is_f64 = false;    ///< the products
+  Factors factors = Factors::as_stored;  ///< of products on tensor cores; as stored: of none
+  double bytes = 0;                      ///< at its addresses, each once
   double moving_bytes = 0;  ///< those whose address moves with the loop at the depth asked about
   double ingest_bytes = 0;  ///< that its blocks read and write, together: a tile's operands again
                             ///< in each block, but for what a block keeps in shared memory

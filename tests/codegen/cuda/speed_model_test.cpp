@@ -104,6 +104,24 @@ TEST(SpeedModel, AProductIsSharedOutToWholeBlocks) {
   EXPECT_NEAR(time.total_us(), longest + waits * kLatency + kLaunch, 1e-9);
 }
 
+TEST(SpeedModel, TensorCoresHaveARateForEachPrecision) {
+  const GpuFigures& figures = *gpu_figures("sm_90a");
+  // Whole rounds of blocks.
+  const GraphPtr graph = product(64 * 132, 512, 256);
+  const auto arithmetic = [&](std::string_view precision) {
+    CompileReport report;
+    const Plan plan = make_plan(*form_kernels_for(graph, {}, report), gpu_machine(precision));
+    const Launches launches = make_launches(plan, figures.gpu);
+    return predict(plan, launches, figures).launches.back().arithmetic_us;
+  };
+  const double flop = 2.0 * 64 * 132 * 512 * 256;
+  EXPECT_NEAR(arithmetic("f32"), flop / figures.f32_per_us(), 1e-6);
+  EXPECT_NEAR(arithmetic("tf32"), flop / 330e6, 1e-6);
+  EXPECT_NEAR(arithmetic("3xtf32"), 3 * flop / 330e6, 1e-6);
+  EXPECT_NEAR(arithmetic("bf16"), flop / 560e6, 1e-6);
+  EXPECT_NEAR(arithmetic("fp16"), flop / 560e6, 1e-6);
+}
+
 TEST(SpeedModel, AStreamedLoopIsItsStepsAndMeetings) {
   const Predicted all = predicted(layer(256, 30, 64, "forward"), "streamed");
   const auto loop = std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
@@ -195,6 +213,10 @@ TEST(SpeedModel, IsPrintedBehindThePlan) {
                     HasSubstr("\nmodel, not measured: a step on sm_80 (A100 80 GB) in "
                               "microseconds\n      us  launches  steps")));
   EXPECT_EQ(shown(""), shown("sm_90a"));
+  CompileOptions options;
+  options.precision = "bf16";
+  EXPECT_THAT(targets::cuda.show(layer(64, 5, 8, "train"), options, "plan"),
+              HasSubstr("\nmodel, not measured: a step on sm_90a (H200)"));
   EXPECT_THAT(shown("sm_70"), HasSubstr("\nno model of the speed of sm_70: there are sm_80 (A100 "
                                         "80 GB), sm_90a (H200)\n"));
 }

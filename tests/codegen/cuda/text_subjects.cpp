@@ -179,7 +179,12 @@ constexpr const char* kMovingMatrix =
 /// A loop whose blocks own rows, or columns of groups of rows.
 Subject placed(const char* name, const char* graph, const char* size, const char* placement,
                int multiprocessors) {
-  return {name, graph, {size}, 0, {}, "iteration < steps", placement, multiprocessors};
+  return {.name = name,
+          .graph = graph,
+          .sizes = {size},
+          .having = "iteration < steps",
+          .placement = placement,
+          .multiprocessors = multiprocessors};
 }
 
 std::vector<Subject> all_subjects() {
