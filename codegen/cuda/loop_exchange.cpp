@@ -45,7 +45,8 @@ class Finding {
     const NestCall& call = *nests_.nests[exchange.nest];
     const CallProduct& product = call.products[exchange.product];
     const NestProduct& form = nests_.program(exchange.nest).products[exchange.product];
-    if (form.left != form.sum || product.a_k <= 0) return false;
+    // Of no terms there is nothing to hand on.
+    if (form.left != form.sum || product.a_k <= 0 || product.panels.k == 0) return false;
     const Reach reach = reach_of(exchange);
     std::vector<std::pair<int64_t, int64_t>> terms;
     for (size_t i = 0; i < nests_.nests.size(); ++i) {

@@ -204,6 +204,22 @@ TEST_F(Clusters, ADamagedExchangeIsFound) {
   EXPECT_GE(found, 16);
 }
 
+TEST_F(Clusters, HandNothingOnToAProductOfNoTerms) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @g(%x: f32[3,2,4], %h0: f32[2,4], %z: f32[2,0], %w: f32[0,4]) {
+      %y, %e = scan %t in %x carry %h = %h0 with %z, %w {
+        %n = tanh(add(add(%h, %t), matmul(%z, %w)))
+        next %h = %n
+        emit %n
+      }
+      return %y, %e
+    })");
+  CompileReport report;
+  compiled(graph, "cluster", report);
+  for (const cuda::Launch& launch : clustered_loops(graph))
+    EXPECT_TRUE(launch.placement->exchanged.empty()) << launch.note;
+}
+
 TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
   const GraphPtr graph = wide_layer({"lstm", 30, 128, 256}, Derivatives::with);
   EXPECT_EQ(clustered_loops(graph, {}, "auto").size(), 2u);
