@@ -31,6 +31,10 @@ struct CompileOptions {
   /// What computes the large products of a GPU: generated kernels ("generated"), cuBLASLt
   /// ("cublaslt"), or of both, for each product, what is found to be faster ("auto").
   std::string products = "auto";
+  /// From how many multiplications and additions on a GPU's products and loops are tried in several
+  /// ways. Below 16 million a launch costs more than what is computed (a microsecond at 30
+  /// TFLOP/s).
+  int64_t least_tried_work = int64_t{1} << 24;
   /// Whether steps of a GPU look, when they have ended, whether their results and the states that
   /// they wrote are finite, and keep the states as they were before (Executable::checks_finite()).
   bool check_finite = false;

@@ -86,7 +86,7 @@ GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
       stream_(std::make_shared<Stream>(device_)) {
   report.lap(&CompileReport::allocate_s);
   launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), options.placement, merging,
-                            least_library_work(options));
+                            alternatives_of(options));
   checks_finite_ = options.check_finite;
   if (checks_finite_) {
     std::vector<DType> types;

@@ -86,6 +86,8 @@ class GpuExecutable : public Executable {
   void prepare_libraries(const CompileOptions& options, const Choices& choices,
                          CompileReport& report);
   void choose_products(const Choices& choices, bool measure, CompileReport& report);
+  void choose_placements(const Choices& choices);
+  float milliseconds_of(const Launch& launch);
   void fill_with_zeros();
   CUdeviceptr address_of(const LaunchValue& value) const;
   uint64_t bits_of(const LaunchValue& value) const;

@@ -2,6 +2,7 @@
 // What libraries do of an executable's step: chosen when it is compiled, by trying.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "codegen/cuda/executable.h"
 
@@ -28,9 +29,58 @@ void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choic
     for (const std::string& note : layers_->notes())
       report.remarks.push_back({"cudnn", "", {}, note});
   }
+  const auto has_others = [](const Launch& each) { return !each.others.empty(); };
+  if (std::ranges::any_of(launches_.step, has_others)) {
+    fill_with_zeros();
+    choose_placements(choices);
+  }
   if (options.products == "cublaslt" || any(&Launch::by_library)) {
     products_ = std::make_unique<ProductLibrary>(stream_);
     choose_products(choices, options.products == "auto", report);
+  }
+}
+
+/// The least time of a launch by itself; no number where the device does not have it.
+float GpuExecutable::milliseconds_of(const Launch& each) {
+  try {
+    return least_milliseconds(*stream_, [&] { launch(each, *stream_); });
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::resource) throw;
+    return std::numeric_limits<float>::infinity();
+  }
+}
+
+void GpuExecutable::choose_placements(const Choices& choices) {
+  for (Launch& each : launches_.step) {
+    if (each.others.empty()) continue;
+    const auto describe = [&](const Launch& one) {
+      return fmt::format("{} blocks, {} bytes\n{}", one.grid.blocks[0], one.shared_bytes,
+                         launches_.kernels[size_t(one.kernel)].text);
+    };
+    std::string key = fmt::format("placement on {} of {} steps:\n{}", device_->properties().name,
+                                  std::get<LoopCall>(each.record->call).steps, describe(each));
+    for (const Launch& other : each.others) key += describe(other);
+    std::string times;
+    const std::string chosen = choices.get(key, [&] {
+      float least = milliseconds_of(each);
+      const Launch* best = &each;
+      times = fmt::format("; tried: {} {:.3f} ms", name_of(each.placement->placement), least);
+      for (const Launch& other : each.others) {
+        const float time = milliseconds_of(other);
+        times += fmt::format(", {} {:.3f} ms", name_of(other.placement->placement), time);
+        if (time < least) least = time, best = &other;
+      }
+      return std::string(name_of(best->placement->placement));
+    });
+    const auto other = std::ranges::find_if(each.others, [&](const Launch& one) {
+      return name_of(one.placement->placement) == chosen;
+    });
+    if (other != each.others.end()) {
+      Launch taken = std::move(*other);
+      each = std::move(taken);
+    }
+    each.note += times.empty() ? "; tried before" : times;
+    each.others.clear();
   }
 }
 

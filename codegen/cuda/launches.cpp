@@ -19,13 +19,14 @@ namespace {
 /// Goes through the plan as its one worker does, and notes down what that would do.
 class Recorder {
  public:
-  Recorder(const Plan& plan, const Gpu& gpu, std::string_view placements, int64_t library_work)
+  Recorder(const Plan& plan, const Gpu& gpu, std::string_view placements,
+           const Alternatives& alternatives)
       : plan_(plan),
         gpu_(gpu),
         placements_(placements),
-        library_work_(library_work),
+        alternatives_(alternatives),
         position_(size_t(plan.loop_depth)) {
-    if (library_work >= 0) library_forms_.emplace(plan);
+    if (alternatives.products >= 0) library_forms_.emplace(plan);
   }
 
   Launches record() {
@@ -55,6 +56,11 @@ class Recorder {
       launch.record = &record;
       for (LaunchedNest& nest : launch.nests) nest.record = &record;
       launch.touched = touched_by(plan_, record, position_, depth_);
+      for (Launch& other : launch.others) {
+        other.record = &record;
+        other.touched = launch.touched;
+        touch_own_words(other);
+      }
       touch_own_words(launch);
     }
   }
@@ -75,8 +81,13 @@ class Recorder {
     // One name, and so one text, wherever the loops around it stand.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
-    if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placements_))
-      return add(std::move(*whole), call);
+    if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placements_)) {
+      Launch launch = launch_of(std::move(*whole), call);
+      if (alternatives_.placements >= 0 && products_of(call) >= alternatives_.placements)
+        launch.others = in_other_placements(call, name, launch.placement->placement);
+      launches_.step.push_back(std::move(launch));
+      return;
+    }
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < call.steps; ++i) {
       position_[depth] = position_in(call, i);
@@ -85,7 +96,38 @@ class Recorder {
     --depth_;
   }
 
-  void add(LoopKernel&& loop, const LoopCall& call) {
+  /// Multiplications and additions of the products of all steps.
+  int64_t products_of(const LoopCall& call) const {
+    int64_t work = 0;
+    for (const Record& record : call.body) {
+      const auto* nest = std::get_if<NestCall>(&record.call);
+      for (const CallProduct& product : nest->products)
+        work += nest->rows * nest->unit * product.panels.parts * product.panels.k;
+    }
+    return work * call.steps;
+  }
+
+  /// Those that it can have on this GPU.
+  std::vector<Launch> in_other_placements(const LoopCall& call, const std::string& name,
+                                          Placement chosen) {
+    std::vector<Launch> others;
+    for (const Placement placement :
+         {Placement::streamed, Placement::grid, Placement::cluster, Placement::block}) {
+      if (placement == chosen || (placement == Placement::cluster && !gpu_.has_clusters()))
+        continue;
+      try {
+        auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, name_of(placement));
+        if (whole && whole->placement.placement == placement)
+          others.push_back(launch_of(std::move(*whole), call));
+      } catch (const Error& error) {
+        // Its matrices may not fit.
+        if (error.kind() != ErrorKind::resource) throw;
+      }
+    }
+    return others;
+  }
+
+  Launch launch_of(LoopKernel&& loop, const LoopCall& call) {
     const LoopPlacement& placement = loop.placement;
     Launch launch;
     launch.kernel = kernel(std::move(loop.kernel));
@@ -104,7 +146,7 @@ class Recorder {
     launches_.most_meeting_groups = std::max(launches_.most_meeting_groups, launch.meeting_groups);
     launch.note = std::move(loop.note);
     launch.placement = std::make_shared<LoopPlacement>(std::move(loop.placement));
-    launches_.step.push_back(std::move(launch));
+    return launch;
   }
 
   void nest(const NestCall& call) {
@@ -127,7 +169,8 @@ class Recorder {
   /// The product of a nest by cuBLASLt, if it can and there is enough to do.
   std::shared_ptr<LibraryForm> by_library(const NestCall& call) {
     const std::optional<LibraryForms::Found> found = library_forms_->find(call);
-    if (!found || found->shape.rows * found->shape.columns * found->shape.k < library_work_)
+    if (!found ||
+        found->shape.rows * found->shape.columns * found->shape.k < alternatives_.products)
       return nullptr;
     auto form = std::make_shared<LibraryForm>();
     form->shape = found->shape;
@@ -230,7 +273,7 @@ class Recorder {
   const Plan& plan_;
   const Gpu& gpu_;
   const std::string_view placements_;
-  const int64_t library_work_;
+  const Alternatives alternatives_;
   Position position_;
   int depth_ = 0;
   Names names_;
@@ -252,12 +295,12 @@ std::array<const Address*, 14> layer_addresses(const LayerCall& call) {
 }
 
 Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
-                       Merging merging, int64_t library_work) {
+                       Merging merging, const Alternatives& alternatives) {
   if (placements == name_of(Placement::cluster) && !gpu.has_clusters())
     throw resource_error(
         "--placement=cluster needs clusters of blocks, sm_90 or newer: found sm_{}",
         gpu.capability);
-  Launches launches = Recorder(plan, gpu, placements, library_work).record();
+  Launches launches = Recorder(plan, gpu, placements, alternatives).record();
   if (merging == Merging::together) merge_launches(plan, gpu, launches);
   return launches;
 }

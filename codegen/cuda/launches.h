@@ -40,6 +40,8 @@ struct Launch {
   std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
   /// How cuBLASLt does the same (library_product.h); null where it cannot.
   std::shared_ptr<LibraryForm> by_library;
+  /// A loop in its other placements, where it is worth trying which is fastest.
+  std::vector<Launch> others;
   const Record* record = nullptr;  ///< of the plan, what it does or is a part of
   /// Nests that can be one launch with others, and that are (merge.h). Of other launches none.
   std::vector<LaunchedNest> nests;
@@ -60,15 +62,20 @@ struct Launches {
 /// dweights. Absent ones have no buffer.
 std::array<const Address*, 14> layer_addresses(const LayerCall& call);
 
+/// From how many multiplications and additions on a product is put as cuBLASLt's too, and a loop in
+/// all placements that it can have; negative: never.
+struct Alternatives {
+  int64_t products = -1, placements = -1;
+};
+
 /// Whether nests that do not depend on each other become one launch (merge.h).
 enum class Merging : uint8_t { apart, together };
 
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
 /// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
-/// it has its own. Products of at least so much `library_work` (rows * columns * k) are also put as
-/// cuBLASLt's; a negative number: none. Throws ErrorKind::resource where the GPU lacks what a
-/// placement needs.
+/// it has its own. `alternatives` says what is put in other ways too. Throws ErrorKind::resource
+/// where the GPU lacks what a placement needs.
 Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
-                       Merging merging = Merging::together, int64_t library_work = -1);
+                       Merging merging = Merging::together, const Alternatives& alternatives = {});
 
 }  // namespace graphc::cuda

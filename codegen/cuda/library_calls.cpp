@@ -156,9 +156,12 @@ std::optional<ProductMethod> method_of(const std::string& text) {
 
 }  // namespace
 
-int64_t least_library_work(const CompileOptions& options) {
-  if (options.products == "cublaslt") return 0;
-  return options.products == "auto" && cublaslt_present() ? kLeastLibraryWork : -1;
+Alternatives alternatives_of(const CompileOptions& options) {
+  Alternatives all;
+  if (options.products == "cublaslt") all.products = 0;
+  if (options.products == "auto" && cublaslt_present()) all.products = options.least_tried_work;
+  if (options.placement == "auto") all.placements = options.least_tried_work;
+  return all;
 }
 
 std::string Choices::get(const std::string& key, const std::function<std::string()>& choose) const {

@@ -22,8 +22,8 @@
 
 namespace graphc::cuda {
 
-/// The least work of products that cuBLASLt may do, as make_launches() takes it.
-int64_t least_library_work(const CompileOptions& options);
+/// What is to be tried on a device, as the options have it.
+Alternatives alternatives_of(const CompileOptions& options);
 
 /// Remembers choices by all that they depend on: in the process, and in files.
 class Choices {

@@ -57,8 +57,4 @@ class LibraryForms {
   std::map<int, int> rest_programs_;  ///< by program of the plan
 };
 
-/// Products of so many multiplications and additions are worth a library's call: below it a launch
-/// costs more than what is computed (at 30 TFLOP/s a microsecond).
-inline constexpr int64_t kLeastLibraryWork = int64_t{1} << 24;
-
 }  // namespace graphc::cuda

@@ -238,6 +238,7 @@ class MergedStep {
     for (std::vector<Launch>* list : {&all_.forms, &all_.step}) {
       for (Launch& launch : *list) {
         keep(launch);
+        for (Launch& other : launch.others) keep(other);
         if (launch.by_library != nullptr && launch.by_library->rest) keep(*launch.by_library->rest);
       }
     }

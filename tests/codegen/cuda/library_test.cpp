@@ -233,17 +233,54 @@ TEST_F(CudaLibraries, SmallProductsAreNotWorthAChoice) {
 TEST_F(CudaLibraries, AProductIsTriedOnceAndTheChoiceKept) {
   const KernelFolder folder;
   const GraphPtr graph = parse_graph(
-      "graph @large(%a: f32[256,256], %b: f32[256,256]) {\n  return relu(matmul(%a, %b))\n}");
-  const auto first = compiled(graph, {});
+      "graph @large(%a: f32[25,26], %b: f32[26,27]) {\n  return relu(matmul(%a, %b))\n}");
+  const CompileOptions options{.least_tried_work = 25 * 26 * 27};
+  const auto first = compiled(graph, options);
   ASSERT_THAT(remarks("products"), ::testing::SizeIs(1));
   EXPECT_GT(driver_.calls("cublasLtMatmul"), 5u);
   for (int turn = 0; turn < 2; ++turn) {
     driver_.heal();
-    const auto again = compiled(graph, {});
+    const auto again = compiled(graph, options);
     EXPECT_LE(driver_.calls("cublasLtMatmul"), 1u) << "it is put into the graph of the step";
     EXPECT_EQ(driver_.calls("cublasLtMatmulAlgoGetHeuristic"), 0u);
     clear_code_caches();
   }
+}
+
+/// A loop that can have every placement.
+constexpr const char* kPlacedLoop = R"(
+  graph @loop(%x: f32[3,8,24], %h: f32[8,24], %u: f32[24,24]) {
+    %y, %end = scan %x.t in %x carry %h.t = %h with %u {
+      %n = tanh(add(matmul(%h.t, %u), %x.t))
+      next %h.t = %n
+      emit %n
+    }
+    return %y, %end
+  })";
+
+TEST_F(CudaLibraries, ALoopIsTriedInEveryPlacementAndTheFastestKept) {
+  const KernelFolder folder;
+  const GraphPtr graph = parse_graph(kPlacedLoop);
+  const CompileOptions options{.least_tried_work = 3 * 8 * 24 * 24};
+  const Literals given = drawn_inputs(*graph, 3, 1, false);
+  const auto first = compiled(graph, options);
+  expect_near(graph, run(*first, given), given, 4e-7);
+  ASSERT_THAT(remarks("placement"), ::testing::SizeIs(1));
+  const std::string note = remarks("placement")[0];
+  for (const char* placement : {"streamed ", "grid ", "cluster ", "block "})
+    EXPECT_THAT(note.substr(note.find("tried: ")), HasSubstr(placement));
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto again = compiled(graph, options);
+    EXPECT_THAT(remarks("placement")[0], HasSubstr("tried before"));
+    EXPECT_THAT(note, ::testing::StartsWith(remarks("placement")[0].substr(0, 20)));
+    expect_near(graph, run(*again, given), given, 4e-7);
+    clear_code_caches();
+  }
+  // One that is asked for is not compared with others, nor is a small loop.
+  compiled(graph, {.placement = "grid", .least_tried_work = 1});
+  EXPECT_THAT(remarks("placement")[0], Not(HasSubstr("tried")));
+  compiled(graph, {});
+  EXPECT_THAT(remarks("placement")[0], Not(HasSubstr("tried")));
 }
 
 TEST_F(CudaLibraries, EveryCallFailsOnceWithOneErrorAndNothingIsLost) {
