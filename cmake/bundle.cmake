@@ -8,8 +8,8 @@
 
 # What the build makes of it; the preset builds no more.
 add_custom_target(bundle_contents
-  DEPENDS graphc_tool graphc_bench graphc_gpu_probe graphc_mock_driver graphc_mock_nvrtc graphc_mock_cudnn
-    graphc_mock_cublaslt)
+  DEPENDS graphc_tool graphc_bench graphc_gpu_probe graphc_mock_driver graphc_mock_nvrtc
+    graphc_mock_cudnn graphc_mock_cublaslt)
 
 set(in_bundle COMPONENT bundle EXCLUDE_FROM_ALL)
 install(TARGETS graphc_tool graphc_bench graphc_gpu_probe RUNTIME_DEPENDENCY_SET bundled

@@ -32,8 +32,10 @@ KernelText check_kernel(DType dtype) {
   const auto [type, exponent] = bits_of(dtype);
   const std::string name = fmt::format("not_finite_{}", name_of(dtype));
   return {name, fmt::format(R"(// Whether any of so many numbers is infinite or not a number.
-extern "C" __global__ void __launch_bounds__({threads}) {name}(const {type}* numbers, long long count, unsigned* found) {{
-  for (long long i = (long long)blockIdx.x * {threads} + threadIdx.x; i < count; i += (long long)gridDim.x * {threads}) {{
+extern "C" __global__ void __launch_bounds__({threads}) {name}(
+    const {type}* numbers, long long count, unsigned* found) {{
+  const long long step = (long long)gridDim.x * {threads};
+  for (long long i = (long long)blockIdx.x * {threads} + threadIdx.x; i < count; i += step) {{
     if ((numbers[i] & {exponent}) == {exponent}) *found = 1u;
   }}
 }}

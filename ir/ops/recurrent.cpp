@@ -79,6 +79,9 @@ constinit const Op ops::lstm_gradients{
         "(every h), and the cotangents of y, of the last h and of the last c.",
     .infer = infer_by_body,
     .body = R"(graph (%x, %h0, %c0, %w, %u, %b, %y, %dy, %dh.end, %dc.end) {
+      %zero.w = constant {dtype = $w.dtype, shape = $w.shape, value = 0.}
+      %zero.u = constant {dtype = $u.dtype, shape = $u.shape, value = 0.}
+      %zero.b = constant {dtype = $b.dtype, shape = $b.shape, value = 0.}
       %hs, %cs, %is, %fs, %gs, %os, %ts, %h.last, %c.last = scan %x.t in %x, %y.t in %y
           carry %h = %h0, %c = %c0 with %w, %u, %b {
         %z = add(add(matmul(%x.t, %w), %b), matmul(%h, %u))
@@ -94,9 +97,7 @@ constinit const Op ops::lstm_gradients{
       }
       %dx, %dh.0, %dc.0, %dw.0, %du.0, %db.0 = scan {reverse = true} %x.t in %x, %h in %hs,
           %c in %cs, %i in %is, %f in %fs, %g in %gs, %o in %os, %t in %ts, %dy.t in %dy
-          carry %dh = %dh.end, %dc = %dc.end, %dw = constant {dtype = $w.dtype, shape = $w.shape, value = 0.},
-                %du = constant {dtype = $u.dtype, shape = $u.shape, value = 0.},
-                %db = constant {dtype = $b.dtype, shape = $b.shape, value = 0.}
+          carry %dh = %dh.end, %dc = %dc.end, %dw = %zero.w, %du = %zero.u, %db = %zero.b
           with %w, %u {
         %dh.t = add(%dh, %dy.t)
         %dc.t = add(%dc, mul(mul(%dh.t, %o), sub(1., square(%t))))
@@ -149,16 +150,17 @@ constinit const Op ops::gru_gradients{
         "(every h), and the cotangents of y and of the last h.",
     .infer = infer_by_body,
     .body = R"(graph (%x, %h0, %w, %u, %b, %b_n, %y, %dy, %dh.end) {
+      %zero.w = constant {dtype = $w.dtype, shape = $w.shape, value = 0.}
+      %zero.u = constant {dtype = $u.dtype, shape = $u.shape, value = 0.}
+      %zero.b = constant {dtype = $b.dtype, shape = $b.shape, value = 0.}
+      %zero.b_n = constant {dtype = $b_n.dtype, shape = $b_n.shape, value = 0.}
       %hs, %h.last = scan %y.t in %y carry %h = %h0 {
         next %h = %y.t
         emit %h
       }
       %dx, %dh.0, %dw.0, %du.0, %db.0, %db_n.0 = scan {reverse = true} %x.t in %x, %h in %hs,
           %dy.t in %dy
-          carry %dh = %dh.end, %dw = constant {dtype = $w.dtype, shape = $w.shape, value = 0.},
-                %du = constant {dtype = $u.dtype, shape = $u.shape, value = 0.},
-                %db = constant {dtype = $b.dtype, shape = $b.shape, value = 0.},
-                %db_n = constant {dtype = $b_n.dtype, shape = $b_n.shape, value = 0.}
+          carry %dh = %dh.end, %dw = %zero.w, %du = %zero.u, %db = %zero.b, %db_n = %zero.b_n
           with %w, %u, %b, %b_n {
         %x.r, %x.z, %x.n = split(add(matmul(%x.t, %w), %b)) {axis = 1, parts = 3}
         %h.r, %h.z, %h.n = split(matmul(%h, %u)) {axis = 1, parts = 3}
@@ -210,15 +212,16 @@ constinit const Op ops::rnn_gradients{
         "(every h), and the cotangents of y and of the last h.",
     .infer = infer_by_body,
     .body = R"(graph (%x, %h0, %w, %u, %b, %y, %dy, %dh.end) {
+      %zero.w = constant {dtype = $w.dtype, shape = $w.shape, value = 0.}
+      %zero.u = constant {dtype = $u.dtype, shape = $u.shape, value = 0.}
+      %zero.b = constant {dtype = $b.dtype, shape = $b.shape, value = 0.}
       %hs, %h.last = scan %y.t in %y carry %h = %h0 {
         next %h = %y.t
         emit %h
       }
       %dx, %dh.0, %dw.0, %du.0, %db.0 = scan {reverse = true} %x.t in %x, %h in %hs,
           %dy.t in %dy
-          carry %dh = %dh.end, %dw = constant {dtype = $w.dtype, shape = $w.shape, value = 0.},
-                %du = constant {dtype = $u.dtype, shape = $u.shape, value = 0.},
-                %db = constant {dtype = $b.dtype, shape = $b.shape, value = 0.}
+          carry %dh = %dh.end, %dw = %zero.w, %du = %zero.u, %db = %zero.b
           with %w, %u, %b {
         %n = tanh(add(add(matmul(%x.t, %w), %b), matmul(%h, %u)))
         %dz = mul(add(%dh, %dy.t), sub(1., square(%n)))

@@ -238,7 +238,7 @@ TEST(Outline, RefusesNamesOfNoComposite) {
     return "accepted";
   };
   EXPECT_EQ(message_of("outline{lstn}"),
-            "pass 'outline' has no option 'lstn'; it has report,COMPOSITE; "
+            "pass 'outline' has no option 'lstn'; it has report,library,COMPOSITE; "
             "did you mean 'lstm'?");
   EXPECT_EQ(message_of("outline{report=lstn}"),
             "there is no composite 'lstn'; did you mean 'lstm'?");

@@ -161,35 +161,6 @@ TEST_F(CudaExecutable, AStepAsksNothingOfTheDriverButOneLaunchAndItsEnd) {
   }
 }
 
-TEST_F(CudaExecutable, AStepSaysItselfWhetherItWasFiniteAndGivesStatesBack) {
-  CompileReport report;
-  const auto counter =
-      compile(parse_graph(kCounter), targets::cuda, {.check_finite = true}, report);
-  ASSERT_TRUE(counter->checks_finite());
-  EXPECT_FALSE(compiled(kCounter)->checks_finite());
-  StoredState state(Tensor(Literal::filled({DType::f32, {4}}, 10)));
-  call(*counter, state);
-  driver_.heal();
-  call(*counter, state);
-  EXPECT_TRUE(counter->was_finite());
-  EXPECT_EQ(driver_.calls("cuMemcpyDtoHAsync_v2"), 0u) << "nothing is brought home to be looked at";
-  EXPECT_EQ(driver_.calls("cuStreamSynchronize"), 1u);
-  for (const float bad : {INFINITY, -INFINITY, NAN}) {
-    std::vector<Tensor> inputs{ones()}, outputs;
-    outputs.emplace_back(Type{DType::f32, {4}});
-    reinterpret_cast<float*>(inputs[0].address())[3] = bad;
-    StoredState* states[] = {&state};
-    counter->run(inputs, states, outputs);
-    EXPECT_FALSE(counter->was_finite()) << bad;
-    EXPECT_FALSE(std::isfinite(state.home().copy().element(3))) << "the step has written it";
-    counter->restore(states);
-    EXPECT_EQ(state.home().copy().element(3), 12);
-    counter->restore(states);  // once is enough
-  }
-  EXPECT_EQ(call(*counter, state), (std::vector<float>(4, 26)));
-  EXPECT_TRUE(counter->was_finite());
-}
-
 TEST_F(CudaExecutable, AFaultHandsOutNothing) {
   const auto rows = compiled(kTable);
   const Tensor table(Literal::filled({DType::f32, {5, 3}}, 1));
