@@ -25,7 +25,8 @@ namespace {
 using Literals = std::vector<Literal>;
 
 /// Whole layers.
-const std::set<std::string_view> recurrent = {"lstm", "gru", "rnn"};
+const std::set<std::string_view> recurrent = {"lstm", "lstm_gradients", "gru", "gru_gradients",
+                                              "rnn",  "rnn_gradients"};
 
 constexpr int kGroups = 6;
 

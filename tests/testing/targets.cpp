@@ -36,8 +36,11 @@ const std::set<std::string_view> kOnlyInF32 = {"exp",
                                                "cross_entropy_with_probabilities",
                                                "sigmoid_cross_entropy",
                                                "lstm",
+                                               "lstm_gradients",
                                                "gru",
-                                               "rnn"};
+                                               "gru_gradients",
+                                               "rnn",
+                                               "rnn_gradients"};
 
 /// Targets that tests know more of than their record says, and targets of tests. The reference is
 /// what the others are compared with: a few graphs show that it runs as an executable.
