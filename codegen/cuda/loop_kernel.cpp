@@ -149,7 +149,9 @@ class LoopText {
     before_.line("const long long row_group = blockIdx.x / column_groups;");
     before_.line("const long long column_group = blockIdx.x % column_groups;");
     if (placement_.shared_bytes == 0) return;
-    add_number("staging", placement_.staging);
+    const bool has_staging =
+        placement_.staging * size_of(placement_.dtype) < placement_.shared_bytes;
+    if (has_staging) add_number("staging", placement_.staging);
     before_.line("extern __shared__ {} shared[];", register_type_text(placement_.dtype));
   }
 

@@ -12,41 +12,48 @@
 
 namespace graphc::testing {
 
-void add_kernels(const GraphPtr& graph, const char* variant, KernelTexts& texts,
-                 std::string_view precision, std::string_view placement) {
+void add_kernels(const GraphPtr& graph, std::string_view architecture, const char* variant,
+                 KernelTexts& texts, std::string_view precision, std::string_view placement) {
   CompileReport report;
   const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
   const Plan plan = make_plan(*kernels, cuda::gpu_machine(precision));
-  for (const cuda::KernelText& kernel : cuda::make_launches(plan, {}, placement).kernels)
+  for (const cuda::KernelText& kernel :
+       cuda::make_launches(plan, cuda::gpu_of(architecture), placement).kernels)
     texts.emplace(kernel.text, kernel.name);
 }
 
-KernelTexts texts_of_ops() {
+KernelTexts texts_of_ops(std::string_view architecture) {
   KernelTexts texts;
-  for (const Op* op : sampled_ops()) add_kernels(op_cases(*op)[0].graph, "fused", texts);
+  for (const Op* op : sampled_ops())
+    add_kernels(op_cases(*op)[0].graph, architecture, "fused", texts);
   return texts;
 }
 
-KernelTexts texts_of_model(const std::string& model, const std::vector<std::string>& parameters) {
+KernelTexts texts_of_model(std::string_view architecture, const std::string& model,
+                           const std::vector<std::string>& parameters) {
   KernelTexts texts;
   const auto program = make_program(model, parameters);
   for (const char* variant : {"fused", "basic"}) {
-    add_kernels(program->model().trace("train", program->extents("train")).graph, variant, texts);
+    add_kernels(program->model().trace("train", program->extents("train")).graph, architecture,
+                variant, texts);
   }
   return texts;
 }
 
-KernelTexts texts_of_lstm() {
+KernelTexts texts_of_lstm(std::string_view architecture) {
   KernelTexts texts;
   const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=8"});
   const GraphPtr graph = lstm->model().trace("train", lstm->extents("train")).graph;
-  for (const char* placement : {"streamed", "grid", "block"})
-    add_kernels(graph, "fused", texts, "f32", placement);
-  add_kernels(graph, "basic", texts);
+  std::vector<const char*> placements{"streamed", "grid", "block"};
+  if (cuda::gpu_of(architecture).has_clusters()) placements.push_back("cluster");
+  for (const char* placement : placements)
+    add_kernels(graph, architecture, "fused", texts, "f32", placement);
+  add_kernels(graph, architecture, "basic", texts);
   return texts;
 }
 
-KernelTexts texts_on_tensor_cores(const std::vector<std::string_view>& precisions) {
+KernelTexts texts_on_tensor_cores(std::string_view architecture,
+                                  const std::vector<std::string_view>& precisions) {
   KernelTexts texts;
   const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=32"});
   for (std::string_view precision : precisions) {
@@ -62,11 +69,11 @@ KernelTexts texts_on_tensor_cores(const std::vector<std::string_view>& precision
             parse_graph(fmt::format("graph @p({}) {{\n  {} = split(matmul(%a, %b)) {{axis = "
                                     "1, parts = {}}}\n  return {}\n}}",
                                     shapes, names, parts, sum)),
-            "fused", texts, precision);
+            architecture, "fused", texts, precision);
       }
     }
-    add_kernels(lstm->model().trace("train", lstm->extents("train")).graph, "fused", texts,
-                precision);
+    add_kernels(lstm->model().trace("train", lstm->extents("train")).graph, architecture, "fused",
+                texts, precision);
   }
   std::erase_if(texts,
                 [](const auto& text) { return text.first.find("mma.sync") == std::string::npos; });

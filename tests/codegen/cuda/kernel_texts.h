@@ -14,21 +14,24 @@ namespace graphc::testing {
 /// Names of kernels by their texts: each text once.
 using KernelTexts = std::map<std::string, std::string>;
 
-/// The kernels of a graph in a variant; loops in a placement.
-void add_kernels(const GraphPtr& graph, const char* variant, KernelTexts& texts,
-                 std::string_view precision = "f32", std::string_view placement = "auto");
+/// The kernels of a graph in a variant for an architecture; loops in a placement.
+void add_kernels(const GraphPtr& graph, std::string_view architecture, const char* variant,
+                 KernelTexts& texts, std::string_view precision = "f32",
+                 std::string_view placement = "auto");
 
 /// Of every op that has samples, on the first of them.
-KernelTexts texts_of_ops();
+KernelTexts texts_of_ops(std::string_view architecture);
 
 /// Of a model's training step, in the variants fused and basic.
-KernelTexts texts_of_model(const std::string& model, const std::vector<std::string>& parameters);
+KernelTexts texts_of_model(std::string_view architecture, const std::string& model,
+                           const std::vector<std::string>& parameters);
 
-/// Of a training step of a layer of W1, in every placement.
-KernelTexts texts_of_lstm();
+/// Of a training step of a layer of W1, in every placement that is for it.
+KernelTexts texts_of_lstm(std::string_view architecture);
 
 /// Products in tiles of several sizes, of several parts, and in loops, on tensor cores in each of
 /// these precisions.
-KernelTexts texts_on_tensor_cores(const std::vector<std::string_view>& precisions);
+KernelTexts texts_on_tensor_cores(std::string_view architecture,
+                                  const std::vector<std::string_view>& precisions);
 
 }  // namespace graphc::testing

@@ -86,23 +86,23 @@ class Nvrtc : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Nvrtc, CompilesTheKernelsOfEveryOp) {
-  const KernelTexts texts = texts_of_ops();
+  const KernelTexts texts = texts_of_ops(GetParam());
   EXPECT_GT(texts.size(), 60u);
   expect_compiled(share_of(texts, GetParam()), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfAnLstmInEveryPlacement) {
-  expect_compiled(share_of(texts_of_lstm(), GetParam()), GetParam());
+  expect_compiled(share_of(texts_of_lstm(GetParam()), GetParam()), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
-  const KernelTexts texts = texts_of_model("ptb-lm", {"size=test"});
+  const KernelTexts texts = texts_of_model(GetParam(), "ptb-lm", {"size=test"});
   EXPECT_GT(texts.size(), 20u);
   expect_compiled(share_of(texts, GetParam()), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
-  const KernelTexts texts = texts_on_tensor_cores({"3xtf32", "tf32", "bf16", "fp16"});
+  const KernelTexts texts = texts_on_tensor_cores(GetParam(), {"3xtf32", "tf32", "bf16", "fp16"});
   EXPECT_GE(texts.size(), 40u);
   expect_compiled(share_of(texts, GetParam()), GetParam());
 }
@@ -111,10 +111,10 @@ TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
 class NvrtcSlow : public Nvrtc {};
 
 TEST_P(NvrtcSlow, CompilesEveryKernel) {
-  KernelTexts texts = texts_of_ops();
-  texts.merge(texts_of_lstm());
-  texts.merge(texts_of_model("ptb-lm", {"size=test"}));
-  texts.merge(texts_on_tensor_cores({"3xtf32", "tf32", "bf16", "fp16"}));
+  KernelTexts texts = texts_of_ops(GetParam());
+  texts.merge(texts_of_lstm(GetParam()));
+  texts.merge(texts_of_model(GetParam(), "ptb-lm", {"size=test"}));
+  texts.merge(texts_on_tensor_cores(GetParam(), {"3xtf32", "tf32", "bf16", "fp16"}));
   expect_compiled(texts, GetParam());
 }
 
@@ -134,9 +134,10 @@ TEST(NvrtcClusters, CompilesTheirLoops) {
   if (!cuda::nvrtc_present()) GTEST_SKIP() << "needs libnvrtc: " << cuda::nvrtc_library().why_not;
   KernelTexts texts;
   for (const char* cell : {"lstm", "gru_reset_before", "projected", "lengths"})
-    add_kernels(wide_layer({cell, 5, 24, 64}, Derivatives::with), "fused", texts, "f32", "cluster");
+    add_kernels(wide_layer({cell, 5, 24, 64}, Derivatives::with), "sm_90a", "fused", texts, "f32",
+                "cluster");
   const GraphPtr lstm = wide_layer({"lstm", 5, 64, 128}, Derivatives::with);
-  add_kernels(lstm, "fused", texts, "3xtf32", "cluster");
+  add_kernels(lstm, "sm_90a", "fused", texts, "3xtf32", "cluster");
   std::erase_if(texts, [](const auto& text) {
     return text.first.find("meet_in_cluster();") == std::string::npos;
   });
