@@ -24,9 +24,8 @@ namespace {
 
 using Literals = std::vector<Literal>;
 
-/// Whole layers.
-const std::set<std::string_view> recurrent = {"lstm", "lstm_gradients", "gru", "gru_gradients",
-                                              "rnn",  "rnn_gradients"};
+const std::set<std::string_view> whole_layers{"lstm",           "gru",           "rnn",
+                                              "lstm_gradients", "gru_gradients", "rnn_gradients"};
 
 constexpr int kGroups = 6;
 
@@ -165,7 +164,7 @@ TEST_P(ConformanceCpu, EveryOpHasItsValuesOnEveryTarget) {
   std::map<std::string_view, std::string> refused;
   for (const OpCase& c : cases_of(GetParam())) {
     // Recurrences of large weights are chaotic: rounding alone would change their values.
-    const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
+    const double high = whole_layers.contains(c.graph->name()) ? 0.5 : 2.5;
     const Expected small = expected(c, 0.2, 1.3), wide = expected(c, -high, high);
     // Other extents meet the targets, each at the level, whose turn it is.
     const std::vector<TargetLevel> in_turn = target_levels_for(turn, turn);
@@ -378,7 +377,7 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     try {
       const CompiledDerivatives compiled(c, levels);
       expect_derivatives(c, compiled, 0.2, 1.3, looked);
-      const double high = recurrent.contains(c.graph->name()) ? 0.5 : 2.5;
+      const double high = whole_layers.contains(c.graph->name()) ? 0.5 : 2.5;
       if (!positive.contains(c.graph->name())) expect_derivatives(c, compiled, -high, high, looked);
     } catch (const Error& error) {
       ADD_FAILURE() << c.name << ": " << error.what() << "\n" << print(*c.graph);

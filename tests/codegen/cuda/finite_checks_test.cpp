@@ -15,8 +15,8 @@ namespace {
 /// A state that moves by what it is given, as often as a number says; a type of every kind.
 constexpr const char* kMoves = R"(
   graph @moves(%x: f32[700]) state (%s: f32[700], %wide: f64[3], %half: bf16[5], %count: i32[]) {
-    %first = slice %x {starts = [0], stops = [3]}
-    %five = slice %x {starts = [0], stops = [5]}
+    %first = slice %x {axis = 0, start = 0, limit = 3}
+    %five = slice %x {axis = 0, start = 0, limit = 5}
     %t = add %s, %x
     next %s = %t, %wide = add(%wide, cast(%first) {dtype = f64}),
          %half = add(%half, cast(%five) {dtype = bf16}), %count = add(%count, 1)
