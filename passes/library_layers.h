@@ -3,9 +3,15 @@
 // (Op::gradients), which the passes of option `library` leave as they are.
 #pragma once
 
+#include <span>
+
 #include "ir/graph.h"
 
 namespace graphc {
+
+/// Whether a library has the layer (`lstm`, `gru`, `rnn`) on operands of these types: f32, and each
+/// as large as it can be. Where equations broadcast, a library reads what is not there.
+bool has_library_form(const Op& layer, std::span<const Type> operands);
 
 /// Whether the node is a layer in the form that libraries have: f32, from the first step to the
 /// last. (A layer that goes the other way is one over the reversed sequence: `outline` writes

@@ -14,6 +14,7 @@
 
 #include "ir/build.h"
 #include "ir/spelling.h"
+#include "passes/library_layers.h"
 #include "passes/passes.h"
 #include "passes/recognise.h"
 #include "passes/region.h"
@@ -46,11 +47,16 @@ Request request_of(const PassOptions& options) {
   return request;
 }
 
-/// Whether a library has what was found: `library_layers.h` says it of nodes.
+/// Whether a library has what was found.
 bool fits_library(const Recognition& found) {
-  return std::ranges::all_of(found.match.operands, [](const Values& terms) {
-    return terms[0].dtype() == DType::f32 && terms[0].shape().elements() > 0;
-  });
+  std::vector<Type> types;
+  // An operand is a sum, which may be larger than each of its terms.
+  for (const Values& terms : found.match.operands) {
+    Shape shape = terms[0].shape();
+    for (const Value term : terms) shape = broadcast(shape, term.shape()).value_or(shape);
+    types.push_back({terms[0].dtype(), shape});
+  }
+  return has_library_form(*found.op, types);
 }
 
 /// The composites that the nodes of a graph are, each node part of one: later nodes choose first,

@@ -97,7 +97,13 @@ GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
   kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();
   report.lap(&CompileReport::allocate_s);
-  prepare_libraries(options, Choices(code.files), report);
+  try {
+    prepare_libraries(options, Choices(code.files), report);
+  } catch (Error& error) {
+    if (error.message().find("out of memory") != std::string::npos)
+      error.note("the largest buffers of the plan: " + largest_buffers(plan_));
+    throw;
+  }
   report.lap(&CompileReport::tune_s);
   branches_ = branches_of(launches_.step);
   record_step();

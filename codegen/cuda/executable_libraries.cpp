@@ -34,9 +34,17 @@ void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choic
     fill_with_zeros();
     choose_placements(choices);
   }
-  if (options.products == "cublaslt" || any(&Launch::by_library)) {
-    products_ = std::make_unique<ProductLibrary>(stream_);
-    choose_products(choices, options.products == "auto", report);
+  if (any(&Launch::by_library)) {
+    const bool is_wanted = options.products == "cublaslt";
+    try {
+      products_ = std::make_unique<ProductLibrary>(stream_);
+    } catch (const Error& error) {
+      // It was only to be tried.
+      if (is_wanted || error.kind() != ErrorKind::resource) throw;
+      report.remarks.push_back({"products", "", {}, "by generated kernels: " + error.message()});
+      return;
+    }
+    choose_products(choices, !is_wanted, report);
   }
 }
 
@@ -114,6 +122,7 @@ void GpuExecutable::fill_with_zeros() {
   stream_->fill(scratch_.address(), 0, scratch_.bytes(), "scratch");
   stream_->fill(inputs_.device.address(), 0, inputs_.bytes, "the inputs");
   std::memset(inputs_.host.data(), 0, inputs_.bytes);
+  stream_->fill(results_.device.address(), 0, results_.bytes, "the outputs");
   for (const auto& state : states_)
     stream_->fill(state->address(), 0, state->bytes(), state->name());
   for (const DeviceBuffer& form : forms_) stream_->fill(form.address(), 0, form.bytes(), "panels");

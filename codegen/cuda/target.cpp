@@ -9,6 +9,7 @@
 
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/executable.h"
+#include "codegen/cuda/library_product.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/merge.h"
 #include "codegen/cuda/speed_model.h"
@@ -97,6 +98,35 @@ bool has_layers(const Graph& graph) {
   });
 }
 
+/// What was found of the variants `fused` and `cudnn`.
+struct Faster {
+  GpuExecutablePtr executable;  ///< null where it was decided before
+  std::string variant, note;
+};
+
+/// Compiles both and tries them. Where the library cannot do its part, that is a remark.
+Faster try_both(const Compilation& all, const CompileOptions& own, const CompileOptions& library,
+                const GraphPtr& with_layers) {
+  Faster found{compile_variant(all, own), own.variant, ""};
+  GpuExecutablePtr theirs;
+  try {
+    theirs = compile_kernels(all, with_layers, library);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::resource) throw;
+    found.note = ", without cudnn: " + error.message();
+    return found;
+  }
+  const float own_ms = found.executable->milliseconds_of_step();
+  const float their_ms = theirs->milliseconds_of_step();
+  all.report.lap(&CompileReport::tune_s);
+  found.note = fmt::format("; fused: {:.3f} ms a step, cudnn {:.3f} ms", own_ms, their_ms);
+  if (their_ms < own_ms) {
+    found.executable = std::move(theirs);
+    found.variant = library.variant;
+  }
+  return found;
+}
+
 /// The faster of `fused` and `cudnn`, by trying both once for a graph, a device and a library.
 GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) {
   CompileOptions library = options;
@@ -109,27 +139,16 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
       "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
       cuda::cudnn_library().version, all.device->properties().name, all.code.architecture,
       options.precision, options.placement, options.products, print(*all.graph));
-  std::string note;
-  GpuExecutablePtr made;
-  const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
-    GpuExecutablePtr own = compile_variant(all, options);
-    GpuExecutablePtr theirs = compile_kernels(all, with_layers, library);
-    const float own_ms = own->milliseconds_of_step(), their_ms = theirs->milliseconds_of_step();
-    all.report.lap(&CompileReport::tune_s);
-    note = fmt::format(": {:.3f} ms a step, cudnn {:.3f} ms", own_ms, their_ms);
-    made = own_ms <= their_ms ? std::move(own) : std::move(theirs);
-    return own_ms <= their_ms ? options.variant : library.variant;
+  Faster found;
+  found.note = ", as decided before";
+  found.variant = cuda::Choices(all.code.files).get(key, [&] {
+    found = try_both(all, options, library, with_layers);
+    return found.variant;
   });
-  all.report.remarks.push_back({"variant",
-                                "",
-                                {},
-                                fmt::format("{} is used; fused{}", chosen,
-                                            note.empty() ? " or cudnn was "
-                                                           "decided before"
-                                                         : note)});
-  if (made) return made;
-  return chosen == library.variant ? compile_kernels(all, with_layers, library)
-                                   : compile_variant(all, options);
+  all.report.remarks.push_back({"variant", "", {}, found.variant + " is used" + found.note});
+  if (found.executable) return std::move(found.executable);
+  return found.variant == library.variant ? compile_kernels(all, with_layers, library)
+                                          : compile_variant(all, options);
 }
 
 std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
@@ -170,6 +189,29 @@ std::string launches_text(const cuda::Launches& launches) {
   return text;
 }
 
+/// Products that cuBLASLt does, or may do, a line each.
+std::string products_text(const cuda::Launches& launches, const CompileOptions& options) {
+  std::string text;
+  for (const cuda::Launch& launch : launches.step) {
+    if (launch.by_library == nullptr) continue;
+    text +=
+        fmt::format("product {}: {} by {}{}\n", launches.kernels[size_t(launch.kernel)].name,
+                    launch.by_library->shape.text(),
+                    options.products == "cublaslt" ? "cuBLASLt" : "cuBLASLt where that is faster",
+                    launch.by_library->rest ? ", the rest by a kernel" : "");
+  }
+  return text;
+}
+
+/// What is shown of products by a library: those that are asked for, and in a plan those that a
+/// device would have to choose from.
+cuda::Alternatives shown_alternatives(const CompileOptions& options, std::string_view stage) {
+  cuda::Alternatives all;
+  if (options.products == "cublaslt") all.products = 0;
+  if (options.products == "auto" && stage == "plan") all.products = options.least_tried_work;
+  return all;
+}
+
 /// What the model of speed says of a step.
 std::string speed_text(const Plan& plan, const cuda::Launches& launches,
                        const CompileOptions& options) {
@@ -189,9 +231,10 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
   const Plan plan = make_plan(*form_kernels_for(graph, options, report),
                               cuda::gpu_machine(options.precision, architecture));
   const cuda::Launches launches =
-      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement);
+      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement,
+                          cuda::Merging::together, shown_alternatives(options, stage));
   if (stage == "plan")
-    return print(plan) + launches_text(launches) +
+    return print(plan) + launches_text(launches) + products_text(launches, options) +
            cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +
            speed_text(plan, launches, options);
   std::string text;

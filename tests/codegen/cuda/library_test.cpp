@@ -145,6 +145,33 @@ std::string plan_text(const std::string& graph, const char* variant) {
   return targets::cuda.show(parse_graph(graph), options, "plan");
 }
 
+/// Layers whose operands are smaller than they could be, and broadcast.
+TEST_F(CudaLibraries, WhatBroadcastsIsNoLayerOfALibrary) {
+  struct Smaller {
+    const char *from, *to;
+  };
+  const Smaller smaller[] = {
+      {"%b: f32[15]", "%b: f32[1]"},     {"%b: f32[15]", "%b: f32[]"},
+      {"%b: f32[15]", "%b: f32[3,15]"},  {"%w: f32[2,15]", "%w: f32[2,1]"},
+      {"%u: f32[5,15]", "%u: f32[5,3]"}, {"%b_n: f32[5]", "%b_n: f32[1]"},
+      {"%b_n: f32[5]", "%b_n: f32[]"},   {"%x: f32[4,3,2]", "%x: f32[4,1,2]"}};
+  for (const auto& [from, to] : smaller) {
+    SCOPED_TRACE(to);
+    std::string text = layer_text(kLayers[1], false, false);
+    ASSERT_NE(text.find(from), text.npos);
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    const GraphPtr graph = parse_graph(text);
+    const auto executable = compiled(graph, {.variant = "cudnn"});
+    EXPECT_TRUE(remarks("cudnn").empty());
+    const Literals given = drawn_inputs(*graph, 7, 1, false);
+    expect_near(graph, run(*executable, given), given, 1e-6);
+  }
+  // The same of a loop that is written out, and of its gradient.
+  std::string text = kCell;
+  text.replace(text.find("%b: f32[32]"), 11, "%b: f32[1]");
+  EXPECT_THAT(plan_text(text, "cudnn"), Not(HasSubstr("library %")));
+}
+
 TEST_F(CudaLibraries, ALoopThatIsAnLstmBecomesACallAndItsGradientAnother) {
   const std::string text = plan_text(kCell, "cudnn");
   EXPECT_THAT(text, HasSubstr("lstm, 6 steps, 3 rows, 4 inputs, 8 units, leaves what pair 0"));
@@ -223,6 +250,31 @@ TEST_F(CudaLibraries, ProductsInOtherPrecisionsAreAsExactAsTheirs) {
   // Of the sum of two tf32 it has nothing.
   compiled(graph, {.precision = "3xtf32", .products = "cublaslt"});
   EXPECT_TRUE(remarks("products").empty());
+}
+
+TEST_F(CudaLibraries, WithoutAWorkingLibraryWhatWasToBeTriedIsOurOwn) {
+  const GraphPtr layer = parse_graph(kCell), products = parse_graph(kProducts);
+  driver_.fail("cudnnCreate", 1001, 0);
+  driver_.fail("cublasLtCreate", 1, 0);
+  compiled(layer, {.variant = "auto"});
+  EXPECT_THAT(remarks("variant"), Contains(HasSubstr("fused is used, without cudnn: cudnnCreate")));
+  compiled(products, {.least_tried_work = 1});
+  EXPECT_THAT(remarks("products"), Contains(HasSubstr("by generated kernels: cublasLtCreate")));
+  EXPECT_THAT(error_of(ErrorKind::resource, [&] { compiled(layer, {.variant = "cudnn"}); }),
+              HasSubstr("cudnnCreate"));
+  EXPECT_THAT(error_of(ErrorKind::resource, [&] { compiled(products, {.products = "cublaslt"}); }),
+              HasSubstr("cublasLtCreate"));
+  clear_code_caches();
+}
+
+TEST_F(CudaLibraries, PlansShowWhichProductsALibraryDoes) {
+  const GraphPtr graph = parse_graph(kProducts);
+  EXPECT_THAT(targets::cuda.show(graph, {.products = "cublaslt"}, "plan"),
+              HasSubstr("[20, 30] x [30, 40] by cuBLASLt, the rest by a kernel\n"));
+  EXPECT_THAT(targets::cuda.show(graph, {.least_tried_work = 1}, "plan"),
+              HasSubstr("by cuBLASLt where that is faster"));
+  EXPECT_THAT(targets::cuda.show(graph, {.products = "generated"}, "plan"),
+              Not(HasSubstr("cuBLASLt")));
 }
 
 TEST_F(CudaLibraries, SmallProductsAreNotWorthAChoice) {
