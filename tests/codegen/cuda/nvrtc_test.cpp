@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "codegen/cuda/code.h"
+#include "codegen/cuda/machine.h"
+#include "tests/codegen/cuda/cuda_draw.h"
 #include "tests/codegen/cuda/kernel_texts.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/wide_golden.h"
@@ -115,6 +117,19 @@ TEST_P(NvrtcSlow, CompilesEveryKernel) {
   texts.merge(texts_of_lstm(GetParam()));
   texts.merge(texts_of_model(GetParam(), "ptb-lm", {"size=test"}));
   texts.merge(texts_on_tensor_cores(GetParam(), {"3xtf32", "tf32", "bf16", "fp16"}));
+  expect_compiled(texts, GetParam());
+}
+
+TEST_P(NvrtcSlow, CompilesTheKernelsOfRandomGraphs) {
+  KernelTexts texts;
+  const bool has_clusters = cuda::gpu_of(GetParam()).has_clusters();
+  for (unsigned seed = 1; seed <= 2000; ++seed) {
+    const CudaDraw draw = draw_for_cuda(seed);
+    const bool other = draw.level.placement == "cluster" && !has_clusters;
+    add_kernels(draw.graph, GetParam(), draw.way.variant, texts, "f32",
+                other ? "auto" : draw.level.placement);
+  }
+  EXPECT_GT(texts.size(), 5000u);
   expect_compiled(texts, GetParam());
 }
 
