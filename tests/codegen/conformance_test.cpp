@@ -23,7 +23,6 @@ namespace graphc::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
-
 const std::set<std::string_view> whole_layers{"lstm",           "gru",           "rnn",
                                               "lstm_gradients", "gru_gradients", "rnn_gradients"};
 
@@ -376,7 +375,9 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     SCOPED_TRACE(c.name);
     try {
       const CompiledDerivatives compiled(c, levels);
-      expect_derivatives(c, compiled, 0.2, 1.3, looked);
+      // Of large numbers 1 - tanh^2 is what rounding left.
+      const double most = c.graph->name().ends_with("_gradients") ? 0.5 : 1.3;
+      expect_derivatives(c, compiled, 0.2, most, looked);
       const double high = whole_layers.contains(c.graph->name()) ? 0.5 : 2.5;
       if (!positive.contains(c.graph->name())) expect_derivatives(c, compiled, -high, high, looked);
     } catch (const Error& error) {
@@ -384,11 +385,7 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
     }
   }
   for (const auto& [op, seen] : looked.largest) {
-    if (zero.contains(op)) {
-      EXPECT_EQ(seen, 0) << op;
-    } else {
-      EXPECT_GT(seen, 1e-3) << op;
-    }
+    EXPECT_TRUE(zero.contains(op) ? seen == 0 : seen > 1e-3) << op << ": " << seen;
   }
   EXPECT_LE(looked.kinks * 20, looked.differences);
   count("conformance derivatives", looked.on_targets);
