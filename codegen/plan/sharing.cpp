@@ -91,7 +91,8 @@ class CopyRemoval {
       } else if (const std::optional<WholeCopy> copy = whole_copy(plan_, record);
                  copy && !removed_.contains(&record)) {
         const int from = places_.of(copy->from.buffer), to = places_.of(copy->to.buffer);
-        if (from != to && !goes_on_in(from, to, record, scope) && !is_made_in(from, to, record))
+        if (from != to && !goes_on_in(from, to, record, scope) &&
+            (scope != -1 || !is_made_in(from, to, record)))
           continue;
         plan_.removed.push_back({copy->from.value, copy->to.value, id_at(records, i), scope});
         remove(record, from, to);
@@ -124,7 +125,8 @@ class CopyRemoval {
     return true;
   }
 
-  /// `from` may be made in the state `to`, by the rule.
+  /// `from` may be made in the state `to`, by the rule. Not for a copy in the steps of a loop,
+  /// whose uses are the loop's.
   bool is_made_in(int from, int to, const Record& copy) {
     if (!is_in_arena(from, -1) || plan_.buffers[size_t(to)].place != Place::state) return false;
     const std::vector<Use>& made = uses_.of(from);
