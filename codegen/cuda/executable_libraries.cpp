@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries do of an executable's step: chosen when it is compiled, by trying.
+// What of an executable's step is chosen by trying when it is compiled: placements of loops, and what
+// libraries do.
 #include <algorithm>
 #include <cstring>
 #include <limits>
