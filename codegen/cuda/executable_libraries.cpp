@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an executable's step is chosen by trying when it is compiled: placements of loops, and what
-// libraries do.
+// What of an executable's step is chosen by trying when it is compiled: placements of loops, and
+// what libraries do.
 #include <algorithm>
 #include <cstring>
 #include <limits>
