@@ -100,10 +100,11 @@ void CompiledPlan::refresh_forms(std::span<StoredState* const> states) {
   std::vector<size_t> stale;
   for (size_t i = 0; i < forms_.size(); ++i) {
     const PlanForm& form = plan_.forms[i];
-    StoredState& state = *states[size_t(form.state(plan_.buffers))];
-    if (forms_[i].state != &state) forms_[i] = {&state, state.form(form.key(), form.bytes())};
+    StoredState& state = *states[size_t(form.states[0])];
+    const int64_t bytes = plan_.buffers[size_t(form.buffer)].bytes;
+    if (forms_[i].state != &state) forms_[i] = {&state, state.form(form.key(), bytes)};
     const DerivedForm& held = *forms_[i].form;
-    bases_[size_t(form.make.to.buffer)] = reinterpret_cast<char*>(held.data());
+    bases_[size_t(form.buffer)] = reinterpret_cast<char*>(held.data());
     const bool trusted = mutated(Mutant::stale_form_read) && held.made_from != 0;
     if (held.is_stale(state) && !trusted) stale.push_back(i);
   }

@@ -57,7 +57,7 @@ class CompiledPlan {
   const CompiledPlanTimes& times() const { return times_; }
 
  private:
-  /// A derived form that the plan reads, and of which state it is.
+  /// A derived form that the plan reads, and of which state it is: panels of one, all of them.
   struct HeldForm {
     const StoredState* state = nullptr;
     std::shared_ptr<DerivedForm> form;

@@ -32,7 +32,7 @@ class Walker::Thread {
     bases_ = bases.data();
     for (size_t i : forms) {
       const PlanForm& form = walker_.plan_.forms[i];
-      panels(form.make, share_of(form.share, index_, walker_.plan_.workers));
+      panels(*form.panels(), share_of(form.make[0].share, index_, walker_.plan_.workers));
     }
   }
 

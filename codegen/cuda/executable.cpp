@@ -139,14 +139,16 @@ void GpuExecutable::allocate() {
       stream_->copy_to_device(constants_[i].address(), constant.data.data(), size_t(constant.bytes),
                               constant.name);
     }
-    for (const PlanForm& form : plan_.forms)
-      forms_.push_back(buffer(form.bytes(), "panels of " + form.make.name));
+    for (const PlanForm& form : plan_.forms) {
+      const Buffer& planned = plan_.buffers[size_t(form.buffer)];
+      forms_.push_back(buffer(planned.bytes, planned.name));
+    }
   } catch (Error& error) {
     error.note("the largest buffers of the plan: " + largest_buffers(plan_));
     throw;
   }
   held_states_.resize(states_.size());
-  made_forms_.resize(forms_.size());
+  for (const PlanForm& form : plan_.forms) made_forms_.emplace_back(form.states.size());
   stream_->synchronize("constants");
 }
 
@@ -286,10 +288,14 @@ void GpuExecutable::copy_state_to_device(size_t i, const StoredState& state) {
 
 void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
   for (size_t i = 0; i < forms_.size(); ++i) {
-    const StoredState& state = *states[size_t(plan_.forms[i].state(plan_.buffers))];
-    if (made_forms_[i].state == &state && made_forms_[i].version == state.version()) continue;
-    if (launches_.forms[i].grid.blocks[0] > 0) launch(launches_.forms[i], *stream_);
-    made_forms_[i] = {&state, state.version()};
+    bool is_stale = false;
+    for (size_t of = 0; of < made_forms_[i].size(); ++of) {
+      const StoredState& state = *states[size_t(plan_.forms[i].states[of])];
+      const Held now{&state, state.version()};
+      is_stale |= std::exchange(made_forms_[i][of], now) != now;
+    }
+    if (!is_stale) continue;
+    for (const Launch& each : launches_.forms[i]) launch(each, *stream_);
   }
 }
 

@@ -117,7 +117,8 @@ class GpuExecutable : public Executable {
   DeviceBuffer arena_, scratch_, arrived_;
   std::vector<DeviceBuffer> constants_, forms_;
   std::vector<std::shared_ptr<DeviceState>> states_;
-  std::vector<Held> held_states_, made_forms_;
+  std::vector<Held> held_states_;
+  std::vector<std::vector<Held>> made_forms_;  ///< of each form, by its states
   bool checks_finite_ = false;
   std::vector<Launch> finite_checks_;
   std::vector<DeviceBuffer> kept_states_;  ///< what written states had before the last step

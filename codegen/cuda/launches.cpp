@@ -30,8 +30,10 @@ class Recorder {
   }
 
   Launches record() {
-    for (const PlanForm& form : plan_.forms)
-      launches_.forms.push_back(made(panel_kernel(form.make)));
+    for (const PlanForm& form : plan_.forms) {
+      for (const Record& each : form.make) add(each);
+      launches_.forms.push_back(std::exchange(launches_.step, {}));
+    }
     for (const Record& each : plan_.records) add(each);
     return std::move(launches_);
   }

@@ -49,8 +49,8 @@ struct Launch {
 };
 
 struct Launches {
-  std::vector<KernelText> kernels;  ///< distinct
-  std::vector<Launch> forms;        ///< that makes each of the plan's forms
+  std::vector<KernelText> kernels;         ///< distinct
+  std::vector<std::vector<Launch>> forms;  ///< that make each of the plan's forms
   std::vector<Launch> step;
   std::vector<const TableCall*> tables;  ///< by Fault::record - 1
   std::vector<const LoopCall*> loops;    ///< whose blocks wait for each other; by Fault::stuck - 1

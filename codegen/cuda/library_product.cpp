@@ -109,11 +109,12 @@ bool LibraryForms::find_operands(const NestCall& call, Found& found) const {
   MatrixStrides strides = product.b_strides;
   if (product.in_panels) {
     // Panels of a state stand for the state, as long as the step does not write that.
-    const auto made = std::ranges::find(plan_.forms, product.b.buffer,
-                                        [](const PlanForm& each) { return each.make.to.buffer; });
-    if (made == plan_.forms.end() || written_.contains(made->make.from.buffer)) return false;
-    found.right = made->make.from;
-    strides = made->make.from_strides;
+    const auto kept = std::ranges::find(plan_.forms, product.b.buffer, &PlanForm::buffer);
+    if (kept == plan_.forms.end()) return false;
+    const PanelCall& made = *kept->panels();
+    if (written_.contains(made.from.buffer)) return false;
+    found.right = made.from;
+    strides = made.from_strides;
   }
   if (form.parts > 1 && strides.part != strides.column * call.unit) return false;
   const ProductShape& shape = found.shape;

@@ -235,13 +235,15 @@ class MergedStep {
       }
       launch.kernel = kernel;
     };
-    for (std::vector<Launch>* list : {&all_.forms, &all_.step}) {
-      for (Launch& launch : *list) {
+    const auto keep_all = [&](std::vector<Launch>& list) {
+      for (Launch& launch : list) {
         keep(launch);
         for (Launch& other : launch.others) keep(other);
         if (launch.by_library != nullptr && launch.by_library->rest) keep(*launch.by_library->rest);
       }
-    }
+    };
+    for (std::vector<Launch>& form : all_.forms) keep_all(form);
+    keep_all(all_.step);
     all_.kernels = std::move(kept);
   }
 

@@ -142,16 +142,20 @@ class Prediction {
     std::set<int> written;
     for (const Record& record : plan_.records) {
       visit_accesses(plan_, record, [&](const Address& address, Access access) {
-        if (access == Access::write) written.insert(address.buffer);
+        if (access == Access::read) return;
+        const Buffer& buffer = plan_.buffers[size_t(address.buffer)];
+        if (buffer.place == Place::state) written.insert(buffer.index);
       });
     }
     for (const PlanForm& form : plan_.forms) {
-      if (!written.contains(form.make.from.buffer)) continue;
+      const auto is_written = [&](int state) { return written.contains(state); };
+      if (std::ranges::none_of(form.states, is_written)) continue;
+      const Buffer& buffer = plan_.buffers[size_t(form.buffer)];
       LaunchTime time;
-      time.name = fmt::format("form %{}", plan_.buffers[size_t(form.make.to.buffer)].name);
-      time.launches = 1;
-      time.launch_us = figures_.launch_us;
-      add_moved(time, 2.0 * double(form.bytes()), figures_, 1);
+      time.name = fmt::format("form %{}", buffer.name);
+      time.launches = int64_t(form.make.size());
+      time.launch_us = figures_.launch_us * double(time.launches);
+      add_moved(time, 2.0 * double(buffer.bytes), figures_, 1);
       step_.launches.push_back(std::move(time));
     }
   }

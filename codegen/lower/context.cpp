@@ -24,11 +24,18 @@ int LowerContext::add_buffer(const std::string& name, Place place, int index, in
   return int(plan_.buffers.size()) - 1;
 }
 
-int LowerContext::add_form(const std::string& name, int64_t bytes) {
-  const int index = int(plan_.forms.size());
-  int buffer = -1;
-  in_scope(-1, [&] { buffer = add_buffer(name, Place::form, index, bytes); });
-  return buffer;
+Address LowerContext::add_form(const std::string& name, int64_t bytes, const std::vector<int>& from,
+                               const std::function<void(const Address&)>& make) {
+  PlanForm form;
+  for (const int buffer : from) form.states.push_back(plan_.buffers[size_t(buffer)].index);
+  in_scope(-1, [&] {
+    form.buffer = add_buffer(name, Place::form, int(plan_.forms.size()), bytes);
+    std::vector<Record>* const outer = std::exchange(records_, &form.make);
+    make({.buffer = form.buffer});
+    records_ = outer;
+  });
+  plan_.forms.push_back(std::move(form));
+  return {.buffer = plan_.forms.back().buffer};
 }
 
 View LowerContext::temporary(const Type& type, const std::string& name) {

@@ -3,6 +3,7 @@
 // where in loops they are. Internal to codegen/lower.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -56,8 +57,10 @@ class LowerContext {
   int add_buffer(const std::string& name, Place place, int index, int64_t bytes);
   /// A new buffer of the arena, that lives in the steps of the loop around.
   View temporary(const Type& type, const std::string& name);
-  /// A new buffer for a derived form of a state.
-  int add_form(const std::string& name, int64_t bytes);
+  /// A new derived form of the states that these buffers are; `make` adds the records that write
+  /// it.
+  Address add_form(const std::string& name, int64_t bytes, const std::vector<int>& from,
+                   const std::function<void(const Address&)>& make);
   /// Whether the graph writes a state, by its buffer.
   bool is_written(int buffer) const { return written_.contains(buffer); }
   void note_written(int buffer) { written_.insert(buffer); }

@@ -128,20 +128,45 @@ class LayerLowering {
 
   void set(size_t index, View view) { views_.set(node_.result(int(index)), std::move(view)); }
 
-  /// Copies the weights into the library's order. Its second bias, which it adds to the product of
-  /// the state, is zero but where a GRU has one of the new gate.
+  /// The weights in the library's order: a derived form of states if they are those, and the graph
+  /// writes none of them; else they are copied in every step.
   Address weights() {
-    const View all = context_.temporary({DType::f32, {form().elements()}}, call_.name + ".weights");
-    const WeightViews parts(form(), all.address);
+    const Type type{DType::f32, {form().elements()}};
+    const std::string name = call_.name + ".weights";
+    if (const std::vector<int> states = states_of_weights(); !states.empty())
+      return context_.add_form(name, type.bytes(), states,
+                               [&](const Address& to) { copy_weights(to); });
+    const View all = context_.temporary(type, name);
+    copy_weights(all.address);
+    return all.address;
+  }
+
+  /// The buffers of the states that all weights are; none if one is something else, or is written.
+  std::vector<int> states_of_weights() const {
+    std::vector<int> states;
+    for (const size_t operand : {operands_.w, operands_.u, operands_.b, operands_.b_n}) {
+      if (operand == 0) continue;
+      const Address& at = views_.get(node_.operands[operand]).address;
+      if (context_.plan().buffers[size_t(at.buffer)].place != Place::state ||
+          context_.is_written(at.buffer) || !at.terms.empty() || at.at_first)
+        return {};
+      if (std::ranges::count(states, at.buffer) == 0) states.push_back(at.buffer);
+    }
+    return states;
+  }
+
+  /// The library's second bias, which it adds to the product of the state, is zero but where a GRU
+  /// has one of the new gate.
+  void copy_weights(const Address& to) {
+    const WeightViews parts(form(), to);
     fill_with_zeros(parts.state_bias);
-    const auto copy = [&](size_t operand, const View& to) {
-      context_.copy(views_.get(node_.operands[operand]), to, call_.name);
+    const auto copy = [&](size_t operand, const View& part) {
+      context_.copy(views_.get(node_.operands[operand]), part, call_.name);
     };
     copy(operands_.w, parts.w);
     copy(operands_.u, parts.u);
     copy(operands_.b, parts.b);
     if (operands_.b_n != 0) copy(operands_.b_n, parts.b_n);
-    return all.address;
   }
 
   void fill_with_zeros(const View& to) {

@@ -35,10 +35,12 @@ bool read_form(LowerContext& context, CallProduct& product, const std::string& n
   auto found = find_panels(context.forms, key);
   if (found == context.forms.end()) {
     const std::string state = context.plan().buffers[size_t(from.buffer)].name;
-    PlanForm form{{name, from, {}, product.b_strides, product.panels}, {}};
-    form.make.to.buffer = context.add_form(state + ".panels", product.panels.bytes());
-    found = context.forms.emplace(context.forms.end(), key, form.make.to);
-    context.plan().forms.push_back(std::move(form));
+    const auto make = [&](const Address& to) {
+      context.add(std::nullopt, PanelCall{name, from, to, product.b_strides, product.panels});
+    };
+    const Address form =
+        context.add_form(state + ".panels", product.panels.bytes(), {from.buffer}, make);
+    found = context.forms.emplace(context.forms.end(), key, form);
   }
   product.b = found->second;
   product.in_panels = true;

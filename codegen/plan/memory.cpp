@@ -70,11 +70,17 @@ void plan_memory(Plan& plan, bool own_places) {
   if (own_places) set_offsets(plan, order, smallest_of(plan, order));
 }
 
+const PanelCall* PlanForm::panels() const {
+  return make.size() == 1 ? std::get_if<PanelCall>(&make[0].call) : nullptr;
+}
+
 std::vector<int64_t> PlanForm::key() const {
-  const PanelForm& form = make.panels;
-  const MatrixStrides& strides = make.from_strides;
-  return {make.from.offset, strides.k,  strides.column,      strides.part, form.k,     form.unit,
-          form.parts,       form.width, int64_t(form.dtype), form.k_group, form.k_tile};
+  const PanelCall* const call = panels();
+  GRAPHC_CHECK(call != nullptr, "a form of {} states has no key", states.size());
+  const PanelForm& form = call->panels;
+  const MatrixStrides& strides = call->from_strides;
+  return {call->from.offset, strides.k,  strides.column,      strides.part, form.k,     form.unit,
+          form.parts,        form.width, int64_t(form.dtype), form.k_group, form.k_tile};
 }
 
 Plan make_plan(const Graph& kernels, const Machine& machine) {

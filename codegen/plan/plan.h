@@ -230,20 +230,19 @@ struct Record {
   Share share;  ///< set by schedule()
 };
 
-/// A derived form of a state that the plan reads: panels of a weight. Before the records, `make`
-/// puts the state as the call finds it into panels, if it has been written since that was done
-/// last; so calls that change no weights put nothing into panels. Plans with equal keys share the
-/// memory.
+/// A derived form of states that the plan reads: panels of a weight, or all weights of a layer in
+/// the order of the machine's library. Before the records of the plan, `make` writes it from the
+/// states as the call finds them, if one has been written since that was done last; so calls that
+/// change no weights make nothing.
 struct PlanForm {
-  PanelCall make;  ///< from a state's buffer to the form's
-  Share share;     ///< of each worker; set by schedule()
+  int buffer = -1;           ///< what is written
+  std::vector<int> states;   ///< of the graph: what it is made from
+  std::vector<Record> make;  ///< panels of one state; or nests, none of which reads another's
 
-  /// Which state of the graph it is made from.
-  int state(const std::vector<Buffer>& buffers) const {
-    return buffers[size_t(make.from.buffer)].index;
-  }
-  int64_t bytes() const { return make.panels.bytes(); }
-  /// All that decides its bytes, besides the state's.
+  /// How it is made if it is the panels of one state; else null.
+  const PanelCall* panels() const;
+  /// Of panels: all that decides their bytes, besides the state's. Plans with equal keys share the
+  /// memory.
   std::vector<int64_t> key() const;
 };
 

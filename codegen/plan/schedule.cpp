@@ -76,8 +76,9 @@ class Scheduler {
 
 void schedule(Plan& plan, const Machine& machine) {
   plan.workers = machine.workers;
-  for (PlanForm& form : plan.forms) form.share = of_panels(form.make);
-  Scheduler(plan, machine).run(plan.records);
+  Scheduler scheduler(plan, machine);
+  for (PlanForm& form : plan.forms) scheduler.run(form.make);
+  scheduler.run(plan.records);
 }
 
 }  // namespace graphc

@@ -199,7 +199,11 @@ void drop_programs(Plan& plan) {
           record.call);
     }
   };
-  each(each, plan.records, [&](int program) { index[size_t(program)] = 0; });
+  const auto all = [&](const auto& use) {
+    for (PlanForm& form : plan.forms) each(each, form.make, use);
+    each(each, plan.records, use);
+  };
+  all([&](int program) { index[size_t(program)] = 0; });
   size_t kept = 0;
   for (size_t i = 0; i < index.size(); ++i) {
     if (index[i] < 0) continue;
@@ -207,7 +211,7 @@ void drop_programs(Plan& plan) {
     index[i] = int(kept++);
   }
   plan.programs.resize(kept);
-  each(each, plan.records, [&](int& program) { program = index[size_t(program)]; });
+  all([&](int& program) { program = index[size_t(program)]; });
 }
 
 /// Every address says which value it means, whatever place that may get.
@@ -215,8 +219,7 @@ void name_values(Plan& plan) {
   const auto name = [](Address& address) { address.value = address.buffer; };
   for (Record& record : plan.records) change_addresses(record, name);
   for (PlanForm& form : plan.forms) {
-    name(form.make.from);
-    name(form.make.to);
+    for (Record& record : form.make) change_addresses(record, name);
   }
 }
 

@@ -184,6 +184,29 @@ void print_record(const Plan& plan, const Record& record, const std::string& ind
 
 }  // namespace
 
+namespace {
+
+void print_form(const Plan& plan, const PlanForm& form, std::string& out) {
+  if (const PanelCall* call = form.panels()) {
+    const PanelForm& panels = call->panels;
+    out +=
+        fmt::format("when %{} has changed: panels -> {}: [{}, {} x {}]{}\n",
+                    plan.buffers[size_t(call->from.buffer)].name, text_of(plan, call->to), panels.k,
+                    panels.parts, panels.unit, text_of(form.make[0].share, plan.workers));
+    return;
+  }
+  std::vector<std::string> states;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.place == Place::state && std::ranges::count(form.states, buffer.index) > 0)
+      states.push_back("%" + buffer.name);
+  }
+  out += fmt::format("when {} {} changed:\n", fmt::join(states, ", "),
+                     states.size() == 1 ? "has" : "have");
+  for (const Record& record : form.make) print_record(plan, record, "  ", out);
+}
+
+}  // namespace
+
 std::string print(const Plan& plan) {
   int64_t sum = 0;
   for (const Buffer& buffer : plan.buffers) sum += lives_in_arena(buffer) ? buffer.bytes : 0;
@@ -201,13 +224,7 @@ std::string print(const Plan& plan) {
                          buffer.last_phase);
     out += "\n";
   }
-  for (const PlanForm& form : plan.forms) {
-    const PanelForm& panels = form.make.panels;
-    out +=
-        fmt::format("when %{} has changed: panels -> {}: [{}, {} x {}]{}\n",
-                    plan.buffers[size_t(form.make.from.buffer)].name, text_of(plan, form.make.to),
-                    panels.k, panels.parts, panels.unit, text_of(form.share, plan.workers));
-  }
+  for (const PlanForm& form : plan.forms) print_form(plan, form, out);
   int phase = 0;
   print_phases(plan, plan.records, "", phase, out);
   return out;

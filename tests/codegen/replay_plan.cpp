@@ -36,8 +36,8 @@ class Replay {
       memory_.set_thread(worker_);
       for (size_t i = 0; i < planned_.forms.size(); ++i) {
         const PlanForm &a = lowered_.forms[i], &b = planned_.forms[i];
-        memory_.set_call(b.make.name);
-        panel_call(a.make, b.make, share_of(b.share, worker_, planned_.workers));
+        memory_.set_call(b.panels()->name);
+        panel_call(*a.panels(), *b.panels(), share_of(b.make[0].share, worker_, planned_.workers));
       }
     }
   }

@@ -71,7 +71,9 @@ bool is_tried(const TextMutant& mutant) {
 
 /// The largest numbers that kernels of this text are launched with.
 void note_launches(const cuda::Launches& launches, std::map<std::string, Launched>& all) {
-  for (const auto& list : {launches.forms, launches.step}) {
+  std::vector<std::vector<cuda::Launch>> lists = launches.forms;
+  lists.push_back(launches.step);
+  for (const std::vector<cuda::Launch>& list : lists) {
     for (const cuda::Launch& launch : list) {
       const std::string& text = launches.kernels[size_t(launch.kernel)].text;
       Launched& noted = all[text];

@@ -27,7 +27,7 @@ class Interpreter {
   void run() {
     for (const PlanForm& form : plan_.forms) {
       for (const int worker : workers_)
-        panels(form.make, share_of(form.share, worker, plan_.workers));
+        panels(*form.panels(), share_of(form.make[0].share, worker, plan_.workers));
     }
     walk_.run();
   }
