@@ -1,21 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cuda/owned_ranges.h"
 
+#include <set>
 #include <utility>
 
 namespace graphc::cuda {
+namespace {
+
+constexpr size_t kMostInRegisters = 4;
+
+/// The bounds of a range, in the order in which shared memory has them.
+constexpr const char* kBounds[] = {"row_begin", "row_end", "column_begin", "column_end"};
+
+}  // namespace
 
 OwnedRanges::OwnedRanges(const LoopNests& nests, const LoopPlacement& placement,
                          AddNumber add_number, TextWriter& before)
     : placement_(placement), add_number_(std::move(add_number)), before_(before) {
   for (size_t i = 0; i < nests.nests.size(); ++i) {
-    const NestCall& call = *nests.nests[i];
-    const NestShare& share = placement_.nests[i];
-    const auto key = std::tuple(call.rows, call.unit, share.owner, share.columns_of_block);
-    const auto [found, is_new] = ranges_.emplace(key, int(ranges_.size()));
+    const auto [found, is_new] = ranges_.emplace(key_of(nests, placement_, i), int(ranges_.size()));
     range_of_.push_back(found->second);
-    if (is_new) write(call, share, found->second);
+    if (is_new) write(*nests.nests[i], placement_.nests[i], found->second);
   }
+  if (ranges_.size() > kMostInRegisters) write_shared();
+}
+
+OwnedRanges::Key OwnedRanges::key_of(const LoopNests& nests, const LoopPlacement& placement,
+                                     size_t nest) {
+  const NestCall& call = *nests.nests[nest];
+  const NestShare& share = placement.nests[nest];
+  return {call.rows, call.unit, share.owner, share.columns_of_block};
+}
+
+int64_t OwnedRanges::shared_bytes(const LoopNests& nests, const LoopPlacement& placement) {
+  std::set<Key> ranges;
+  for (size_t i = 0; i < nests.nests.size(); ++i) ranges.insert(key_of(nests, placement, i));
+  const bool is_shared = ranges.size() > kMostInRegisters;
+  return is_shared ? int64_t(ranges.size() * std::size(kBounds) * sizeof(int64_t)) : 0;
+}
+
+void OwnedRanges::write_shared() {
+  before_.line("__shared__ long long owned[{}][{}];", ranges_.size(), std::size(kBounds));
+  before_.open("if (threadIdx.x == 0)");
+  for (size_t range = 0; range < ranges_.size(); ++range) {
+    for (size_t i = 0; i < std::size(kBounds); ++i)
+      before_.line("owned[{0}][{1}] = {2}_{0};", range, i, kBounds[i]);
+  }
+  before_.close();
+  before_.line("__syncthreads();");
 }
 
 void OwnedRanges::write(const NestCall& call, const NestShare& share, int range) {
@@ -50,6 +82,11 @@ void OwnedRanges::write_bounds(std::string_view what, int range, const std::stri
 void OwnedRanges::bring(TextWriter& text, size_t nest) const {
   const int range = range_of_[nest];
   text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", range);
+  if (ranges_.size() > kMostInRegisters) {
+    for (size_t i = 0; i < std::size(kBounds); ++i)
+      text.line("const long long {} = owned[{}][{}];", kBounds[i], range, i);
+    return;
+  }
   for (const char* what : {"row", "column"})
     text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what, range);
 }

@@ -14,7 +14,8 @@
 namespace graphc::cuda {
 
 /// What of a nest a block does is known before the steps, and is the same for nests that are shared
-/// out alike: registers for each nest of a long body would not be enough.
+/// out alike. Each of these takes eight registers, so that more than a few lie in shared memory:
+/// nine, in registers, were 150 bytes of spills.
 class OwnedRanges {
  public:
   /// Gives the kernel a parameter of that name.
@@ -27,7 +28,15 @@ class OwnedRanges {
   /// Brings what of the nest the block does into scope.
   void bring(TextWriter& text, size_t nest) const;
 
+  /// Static shared memory that these take.
+  static int64_t shared_bytes(const LoopNests& nests, const LoopPlacement& placement);
+
  private:
+  /// What decides which rows and columns of a nest a block owns.
+  using Key = std::tuple<int64_t, int64_t, Owner, int64_t>;
+
+  static Key key_of(const LoopNests& nests, const LoopPlacement& placement, size_t nest);
+  void write_shared();
   void write(const NestCall& call, const NestShare& share, int range);
   void write_bounds(std::string_view what, int range, const std::string& begin,
                     const std::string& count, const std::string& limit);
@@ -35,9 +44,8 @@ class OwnedRanges {
   const LoopPlacement& placement_;
   const AddNumber add_number_;
   TextWriter& before_;
-  /// Which are shared out alike, by number, and the number of each nest.
-  std::map<std::tuple<int64_t, int64_t, Owner, int64_t>, int> ranges_;
-  std::vector<int> range_of_;
+  std::map<Key, int> ranges_;  ///< which are shared out alike, by number
+  std::vector<int> range_of_;  ///< each nest
 };
 
 }  // namespace graphc::cuda

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "codegen/cuda/loop_exchange.h"
+#include "codegen/cuda/owned_ranges.h"
 
 namespace graphc::cuda {
 namespace {
@@ -209,7 +210,7 @@ int64_t Placer::staging_bytes(const LoopPlacement& p) const {
 }
 
 int64_t Placer::static_bytes(const LoopPlacement& p) const {
-  int64_t bytes = 0;
+  int64_t bytes = OwnedRanges::shared_bytes(nests_, p);
   for (size_t i = 0; i < p.nests.size(); ++i) {
     if (nests_.program(i).kind != NestKind::tiles)
       bytes += internal::shared_bytes(nests_.program(i), p.nests[i].form);

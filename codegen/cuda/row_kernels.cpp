@@ -127,10 +127,11 @@ extern "C" __global__ void __launch_bounds__(256) scatter_rows(
 }
 )";
 
+// Two blocks of a multiprocessor: without that the compiler spills registers, to have more.
 constexpr std::string_view kScatterAdd =
     R"(// The block of the first of equal indices adds them all,
 // in their order.
-extern "C" __global__ void __launch_bounds__(256) add_rows(
+extern "C" __global__ void __launch_bounds__(256, 2) add_rows(
     {T}* table, const {I}* indices, const {T}* rows, long long count, long long width,
     long long table_rows) {
   __shared__ int found[256];
@@ -178,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(256) mark_first_indices(
 }
 )";
 
-// Two blocks of a multiprocessor: without that the compiler spills registers for sm_120.
+// Two blocks of a multiprocessor, as above.
 constexpr std::string_view kMerge =
     R"(// A row for each distinct index, ascending: the sum of the rows
 // that have it. Behind them zeros, and index -1.

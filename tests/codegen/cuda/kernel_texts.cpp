@@ -52,6 +52,26 @@ KernelTexts texts_of_lstm(std::string_view architecture) {
   return texts;
 }
 
+KernelTexts texts_of_a_loop_of_many_shapes(std::string_view architecture) {
+  std::string states, body, before = "%h";
+  for (int i = 0; i < 9; ++i) {
+    const int rows = i == 0 ? 5 : 6 + i, columns = i == 8 ? 5 : 7 + i;
+    states += fmt::format("{}%u{}: f32[{},{}]", i > 0 ? ", " : "", i, rows, columns);
+    body += fmt::format("    %n{0} = tanh(matmul({1}, %u{0}))\n", i, before);
+    before = fmt::format("%n{}", i);
+  }
+  const std::string text = fmt::format(
+      "graph @g(%x: f32[4,3,5], %h0: f32[3,5]) state ({0}) {{\n"
+      "  %h.e = scan %x.t in %x carry %h = %h0 with %u0, %u1, %u2, %u3, %u4, %u5, %u6, %u7, %u8 "
+      "{{\n"
+      "{1}    next %h = add(%n8, %x.t)\n  }}\n  return %h.e\n}}",
+      states, body);
+  KernelTexts texts;
+  for (const char* placement : {"grid", "block"})
+    add_kernels(parse_graph(text), architecture, "fused", texts, "f32", placement);
+  return texts;
+}
+
 KernelTexts texts_on_tensor_cores(std::string_view architecture,
                                   const std::vector<std::string_view>& precisions) {
   KernelTexts texts;

@@ -30,6 +30,9 @@ KernelTexts texts_of_model(std::string_view architecture, const std::string& mod
 KernelTexts texts_of_lstm(std::string_view architecture);
 
 /// Products in tiles of several sizes, of several parts, and in loops, on tensor cores in each of
+/// Of a loop of nine products of as many widths, in the grid and in blocks.
+KernelTexts texts_of_a_loop_of_many_shapes(std::string_view architecture);
+
 /// these precisions.
 KernelTexts texts_on_tensor_cores(std::string_view architecture,
                                   const std::vector<std::string_view>& precisions);

@@ -107,9 +107,8 @@ TEST(LibraryWeightsPlan, OnlyStatesThatTheStepLeavesAloneHaveAForm) {
   EXPECT_THAT(kept, HasSubstr("when %w, %u, %b, %b_n have changed:\n"));
   EXPECT_THAT(kept, Not(HasSubstr("\nmap %"))) << "the step is the library's call alone";
   // One of them is written, or made in the step.
-  for (const auto& [operands, next] :
-       {std::pair("%w, %u, %b, %b_n", "next %u = mul(%u, 0.5)"),
-        std::pair("%w, mul(%u, 0.5), %b, %b_n", "")}) {
+  for (const auto& [operands, next] : {std::pair("%w, %u, %b, %b_n", "next %u = mul(%u, 0.5)"),
+                                       std::pair("%w, mul(%u, 0.5), %b, %b_n", "")}) {
     const std::string step = plan_of(graph_with(operands, next));
     EXPECT_THAT(step, HasSubstr("library %"));
     EXPECT_THAT(step, Not(HasSubstr("changed:")));

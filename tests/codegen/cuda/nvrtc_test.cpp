@@ -97,6 +97,14 @@ TEST_P(Nvrtc, CompilesTheKernelsOfAnLstmInEveryPlacement) {
   expect_compiled(share_of(texts_of_lstm(GetParam()), GetParam()), GetParam());
 }
 
+TEST_P(Nvrtc, CompilesTheKernelOfALoopOfManyShapes) {
+  const KernelTexts texts = texts_of_a_loop_of_many_shapes(GetParam());
+  EXPECT_TRUE(std::ranges::any_of(texts, [](const auto& text) {
+    return text.first.find("owned[8][3]") != std::string::npos;
+  })) << "what its blocks own is not in shared memory";
+  expect_compiled(texts, GetParam());
+}
+
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
   const KernelTexts texts = texts_of_model(GetParam(), "ptb-lm", {"size=test"});
   EXPECT_GT(texts.size(), 20u);
