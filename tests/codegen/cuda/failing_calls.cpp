@@ -229,21 +229,18 @@ void FaultTrial::check_error(const Error& error, const Fault& fault) const {
 }
 
 std::vector<Fault> faults_of(const LibraryCall& function, size_t calls,
-                             std::span<const ErrorCode> codes, const std::set<int>& everywhere,
-                             bool at_both_ends) {
+                             std::span<const ErrorCode> codes, AllCodes all,
+                             const std::set<int>& everywhere) {
   constexpr size_t kEvery = 12;
+  std::set<size_t> every;
+  for (size_t call = 1; call <= calls && calls <= kEvery; ++call) every.insert(call);
+  if (calls > kEvery) every = {1, 2, calls / 2, calls - 1, calls};
+  const std::set<size_t> one{all == AllCodes::first ? 1 : calls};
   std::vector<Fault> faults;
-  if (calls == 0) return faults;
-  std::set<size_t> others;
-  for (size_t call = 2; call < calls && calls <= kEvery; ++call) others.insert(call);
-  if (calls > kEvery) others = {2, calls / 2, calls - 1};
   for (const ErrorCode& code : codes) {
     if (code.value == 0) continue;
-    const bool is_everywhere = everywhere.contains(code.value);
-    faults.push_back({function, code, 1});
-    if (calls > 1 && (is_everywhere || at_both_ends)) faults.push_back({function, code, calls});
-    if (!is_everywhere) continue;
-    for (const size_t call : others) faults.push_back({function, code, call});
+    for (const size_t call : everywhere.contains(code.value) ? every : one)
+      faults.push_back({function, code, call});
   }
   return faults;
 }

@@ -88,10 +88,13 @@ class FaultTrial {
   std::map<std::string, size_t, std::less<>> calls_;
 };
 
-/// Each code at the first call and, with `at_both_ends`, at the last; the codes that `everywhere`
-/// lists at every call of at most twelve, else at the second, one in the middle and the last two.
+/// Which call of a function returns all of the codes, in turn.
+enum class AllCodes { first, last };
+
+/// Each code at one call; the codes that `everywhere` lists at every call of at most twelve, else
+/// at the first two, one in the middle and the last two.
 std::vector<Fault> faults_of(const LibraryCall& function, size_t calls,
-                             std::span<const ErrorCode> codes, const std::set<int>& everywhere,
-                             bool at_both_ends);
+                             std::span<const ErrorCode> codes, AllCodes all,
+                             const std::set<int>& everywhere);
 
 }  // namespace graphc::testing
