@@ -80,34 +80,41 @@ void DeviceState::bring(std::byte* home) const {
 GpuExecutable::GpuExecutable(Signature signature, Plan plan, DevicePtr device,
                              const CompileOptions& options, const CodeOptions& code,
                              CompileReport& report, Merging merging)
-    : Executable(std::move(signature)),
-      device_(std::move(device)),
-      plan_(std::move(plan)),
-      stream_(std::make_shared<Stream>(device_)) {
+    : Executable(std::move(signature)), device_(std::move(device)), plan_(std::move(plan)) {
+  noting_buffers([&] { prepare(options, code, report, merging); });
+}
+
+void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& code,
+                            CompileReport& report, Merging merging) {
+  stream_ = std::make_shared<Stream>(device_);
   report.lap(&CompileReport::allocate_s);
   launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), options.placement, merging,
                             alternatives_of(options));
   checks_finite_ = options.check_finite;
   if (checks_finite_) {
     std::vector<DType> types;
-    for (const Argument& state : this->signature().states) types.push_back(state.type.dtype);
+    for (const Argument& state : signature().states) types.push_back(state.type.dtype);
     finite_checks_ = finite_checks(plan_, types, launches_);
   }
   report.lap(&CompileReport::emit_s);
   kernels_ = load_kernels(device_, launches_.kernels, code, report);
   allocate();
   report.lap(&CompileReport::allocate_s);
+  prepare_libraries(options, Choices(code.files), report);
+  report.lap(&CompileReport::tune_s);
+  branches_ = branches_of(launches_.step);
+  record_step();
+  report.lap(&CompileReport::allocate_s);
+}
+
+void GpuExecutable::noting_buffers(const std::function<void()>& work) const {
   try {
-    prepare_libraries(options, Choices(code.files), report);
+    work();
   } catch (Error& error) {
     if (error.message().find("out of memory") != std::string::npos)
       error.note("the largest buffers of the plan: " + largest_buffers(plan_));
     throw;
   }
-  report.lap(&CompileReport::tune_s);
-  branches_ = branches_of(launches_.step);
-  record_step();
-  report.lap(&CompileReport::allocate_s);
 }
 
 DeviceBuffer GpuExecutable::buffer(int64_t bytes, const std::string& what) const {
@@ -116,36 +123,31 @@ DeviceBuffer GpuExecutable::buffer(int64_t bytes, const std::string& what) const
 
 void GpuExecutable::allocate() {
   device_->make_current();
-  try {
-    arena_ = buffer(plan_.arena_bytes, "the arena");
-    scratch_ = buffer(launches_.scratch_bytes, "scratch");
-    arrived_ = buffer(int64_t{launches_.most_meeting_groups} * kMeetingWords * sizeof(unsigned),
-                      "the blocks that wait");
-    allocate_transfers();
-    for (const Argument& state : signature().states)
-      states_.push_back(
-          std::make_shared<DeviceState>(stream_, size_t(state.type.bytes()), state.name));
-    kept_states_.resize(states_.size());
-    for (size_t i = 0; i < states_.size(); ++i) {
-      const Argument& state = signature().states[i];
-      if (checks_finite_ && state.written)
-        kept_states_[i] = buffer(state.type.bytes(), "state " + state.name + " before a step");
-    }
-    constants_.resize(plan_.buffers.size());
-    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
-      const Buffer& constant = plan_.buffers[i];
-      if (constant.place != Place::constant) continue;
-      constants_[i] = buffer(constant.bytes, "constant " + constant.name);
-      stream_->copy_to_device(constants_[i].address(), constant.data.data(), size_t(constant.bytes),
-                              constant.name);
-    }
-    for (const PlanForm& form : plan_.forms) {
-      const Buffer& planned = plan_.buffers[size_t(form.buffer)];
-      forms_.push_back(buffer(planned.bytes, planned.name));
-    }
-  } catch (Error& error) {
-    error.note("the largest buffers of the plan: " + largest_buffers(plan_));
-    throw;
+  arena_ = buffer(plan_.arena_bytes, "the arena");
+  scratch_ = buffer(launches_.scratch_bytes, "scratch");
+  arrived_ = buffer(int64_t{launches_.most_meeting_groups} * kMeetingWords * sizeof(unsigned),
+                    "the blocks that wait");
+  allocate_transfers();
+  for (const Argument& state : signature().states)
+    states_.push_back(
+        std::make_shared<DeviceState>(stream_, size_t(state.type.bytes()), state.name));
+  kept_states_.resize(states_.size());
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const Argument& state = signature().states[i];
+    if (checks_finite_ && state.written)
+      kept_states_[i] = buffer(state.type.bytes(), "state " + state.name + " before a step");
+  }
+  constants_.resize(plan_.buffers.size());
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& constant = plan_.buffers[i];
+    if (constant.place != Place::constant) continue;
+    constants_[i] = buffer(constant.bytes, "constant " + constant.name);
+    stream_->copy_to_device(constants_[i].address(), constant.data.data(), size_t(constant.bytes),
+                            constant.name);
+  }
+  for (const PlanForm& form : plan_.forms) {
+    const Buffer& planned = plan_.buffers[size_t(form.buffer)];
+    forms_.push_back(buffer(planned.bytes, planned.name));
   }
   held_states_.resize(states_.size());
   for (const PlanForm& form : plan_.forms) made_forms_.emplace_back(form.states.size());
@@ -301,6 +303,11 @@ void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
 
 void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                             std::span<Tensor> outputs) {
+  noting_buffers([&] { step(inputs, states, outputs); });
+}
+
+void GpuExecutable::step(std::span<const Tensor> inputs, std::span<StoredState* const> states,
+                         std::span<Tensor> outputs) {
   const double begun = steady_seconds();
   device_->make_current();
   has_kept_ = false;
@@ -323,15 +330,17 @@ void GpuExecutable::execute(std::span<const Tensor> inputs, std::span<StoredStat
 void GpuExecutable::restore(std::span<StoredState* const> states) {
   if (!has_kept_) return;
   device_->make_current();
-  for (size_t i = 0; i < states_.size(); ++i) {
-    if (!signature().states[i].written) continue;
-    stream_->copy(states_[i]->address(), kept_states_[i].address(), kept_states_[i].bytes(),
-                  states_[i]->name());
-    states[i]->leave(states_[i]);
-    states[i]->written();
-    held_states_[i] = {states[i], states[i]->version()};
-  }
-  stream_->synchronize("states that are put back");
+  noting_buffers([&] {
+    for (size_t i = 0; i < states_.size(); ++i) {
+      if (!signature().states[i].written) continue;
+      stream_->copy(states_[i]->address(), kept_states_[i].address(), kept_states_[i].bytes(),
+                    states_[i]->name());
+      states[i]->leave(states_[i]);
+      states[i]->written();
+      held_states_[i] = {states[i], states[i]->version()};
+    }
+    stream_->synchronize("states that are put back");
+  });
   has_kept_ = false;
 }
 

@@ -2,6 +2,7 @@
 // A plan that a GPU runs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -74,7 +75,14 @@ class GpuExecutable : public Executable {
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                std::span<Tensor> outputs) override;
+  void step(std::span<const Tensor> inputs, std::span<StoredState* const> states,
+            std::span<Tensor> outputs);
 
+  /// What the constructor does when there is a plan.
+  void prepare(const CompileOptions& options, const CodeOptions& code, CompileReport& report,
+               Merging merging);
+  /// Does the work; an error about memory gets a note of the plan's largest buffers.
+  void noting_buffers(const std::function<void()>& work) const;
   void allocate();
   void allocate_transfers();
   DeviceBuffer buffer(int64_t bytes, const std::string& what) const;

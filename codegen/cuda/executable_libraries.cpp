@@ -99,15 +99,21 @@ void GpuExecutable::choose_products(const Choices& choices, bool measure, Compil
     const Launch& each = launches_.step[i];
     if (each.by_library == nullptr) continue;
     const KernelText& text = launches_.kernels[size_t(each.kernel)];
-    chosen_products_[i] = products_->choose(
-        *each.by_library, [&](const ChosenProduct& chosen) { enqueue(each, chosen, *stream_); },
-        measure ? [&] { launch(each, *stream_); } : std::function<void()>(), text.text, choices);
+    std::string why_not;
+    try {
+      chosen_products_[i] = products_->choose(
+          *each.by_library, [&](const ChosenProduct& chosen) { enqueue(each, chosen, *stream_); },
+          measure ? [&] { launch(each, *stream_); } : std::function<void()>(), text.text, choices);
+    } catch (const Error& error) {
+      if (!measure || error.kind() != ErrorKind::resource) throw;
+      why_not = ": " + error.message();
+    }
     report.remarks.push_back(
         {"products",
          text.name,
          {},
-         fmt::format("{} by {}", each.by_library->shape.text(),
-                     chosen_products_[i] ? "cuBLASLt" : "a generated kernel")});
+         fmt::format("{} by {}{}", each.by_library->shape.text(),
+                     chosen_products_[i] ? "cuBLASLt" : "a generated kernel", why_not)});
   }
   for (size_t i = 0; i < chosen_products_.size(); ++i) {
     if (!chosen_products_[i]) continue;
@@ -138,9 +144,12 @@ int64_t GpuExecutable::step_bytes() const {
 
 float GpuExecutable::milliseconds_of_step() {
   device_->make_current();
-  fill_with_zeros();
-  const float time = least_milliseconds(*stream_, [&] { step_.launch(*stream_); });
-  stream_->synchronize("a step that is tried");
+  float time = 0;
+  noting_buffers([&] {
+    fill_with_zeros();
+    time = least_milliseconds(*stream_, [&] { step_.launch(*stream_); });
+    stream_->synchronize("a step that is tried");
+  });
   return time;
 }
 

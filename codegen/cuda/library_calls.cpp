@@ -173,6 +173,7 @@ std::string Choices::get(const std::string& key, const std::function<std::string
   std::optional<std::string> choice = files_.find(key);
   if (!choice) {
     choice = choose();
+    if (choice->empty()) return "";
     files_.keep(key, *choice);
   }
   const std::lock_guard lock(known().mutex);

@@ -30,7 +30,8 @@ class Choices {
  public:
   explicit Choices(FileCache files) : files_(std::move(files)) {}
 
-  /// What was chosen under the key, or what `choose` gives now.
+  /// What was chosen under the key, or what `choose` gives now: "" is no choice, and is not
+  /// remembered.
   std::string get(const std::string& key, const std::function<std::string()>& choose) const;
   /// Forgets what this process has chosen.
   static void clear();

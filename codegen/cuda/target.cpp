@@ -102,18 +102,20 @@ bool has_layers(const Graph& graph) {
 struct Faster {
   GpuExecutablePtr executable;  ///< null where it was decided before
   std::string variant, note;
+  bool were_both_tried = true;
 };
 
 /// Compiles both and tries them. Where the library cannot do its part, that is a remark.
 Faster try_both(const Compilation& all, const CompileOptions& own, const CompileOptions& library,
                 const GraphPtr& with_layers) {
-  Faster found{compile_variant(all, own), own.variant, ""};
+  Faster found{compile_variant(all, own), own.variant, "", true};
   GpuExecutablePtr theirs;
   try {
     theirs = compile_kernels(all, with_layers, library);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::resource) throw;
     found.note = ", without cudnn: " + error.message();
+    found.were_both_tried = false;
     return found;
   }
   const float own_ms = found.executable->milliseconds_of_step();
@@ -141,10 +143,12 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
       options.precision, options.placement, options.products, print(*all.graph));
   Faster found;
   found.note = ", as decided before";
-  found.variant = cuda::Choices(all.code.files).get(key, [&] {
+  const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
     found = try_both(all, options, library, with_layers);
-    return found.variant;
+    // What fails today may work tomorrow.
+    return found.were_both_tried ? found.variant : std::string();
   });
+  if (!chosen.empty()) found.variant = chosen;
   all.report.remarks.push_back({"variant", "", {}, found.variant + " is used" + found.note});
   if (found.executable) return std::move(found.executable);
   return found.variant == library.variant ? compile_kernels(all, with_layers, library)

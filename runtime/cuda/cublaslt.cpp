@@ -67,8 +67,9 @@ void check(cublasStatus_t status, std::string_view call, std::string_view about 
   std::string message(call);
   if (!about.empty()) message += fmt::format(" ({})", about);
   const bool defect = status == CUBLAS_STATUS_INVALID_VALUE;
-  throw Error(defect ? ErrorKind::internal : ErrorKind::resource, {},
-              fmt::format("{}: {}", message, cublaslt().cublasLtGetStatusString(status)));
+  message += fmt::format(": {}", cublaslt().cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) message += ": out of memory";
+  throw Error(defect ? ErrorKind::internal : ErrorKind::resource, {}, message);
 }
 
 using Layout = CublasLtObject<cublasLtMatrixLayout_t>;

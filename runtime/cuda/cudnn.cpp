@@ -69,6 +69,9 @@ Error error_of(cudnnStatus_t status, std::string_view call, std::string_view abo
   std::string message(call);
   if (!about.empty()) message += fmt::format(" ({})", about);
   message += fmt::format(": {}", cudnn().cudnnGetErrorString(status));
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+      status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+    message += ": out of memory";
   if (reason[0] != '\0') message += fmt::format(": {}", reason.data());
   return Error(status / 1000 == 2 ? ErrorKind::internal : ErrorKind::resource, {}, message);
 }

@@ -96,13 +96,18 @@ const LoadedNvrtc& present() {
   return loaded;
 }
 
+/// A compiler without its library of builtin functions, which lies beside it, is a machine's fault.
+ErrorKind kind_of(nvrtcResult result) {
+  const bool machine =
+      result == NVRTC_ERROR_OUT_OF_MEMORY || result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
+  return machine ? ErrorKind::resource : ErrorKind::internal;
+}
+
 /// Throws unless a call of NVRTC other than to compile went well.
 void check(nvrtcResult result, std::string_view call, const std::string& name) {
   if (result == NVRTC_SUCCESS) return;
-  const ErrorKind kind =
-      result == NVRTC_ERROR_OUT_OF_MEMORY ? ErrorKind::resource : ErrorKind::internal;
   throw Error(
-      kind, {},
+      kind_of(result), {},
       fmt::format("{} ({}): {}", call, name, present().functions.nvrtcGetErrorString(result)));
 }
 
@@ -121,29 +126,46 @@ class Program {
     return nvrtc_.nvrtcCompileProgram(program_, int(options.size()), options.data());
   }
   std::string cubin() const {
-    return bytes(nvrtc_.nvrtcGetCUBINSize, nvrtc_.nvrtcGetCUBIN, "nvrtcGetCUBIN");
+    return bytes({nvrtc_.nvrtcGetCUBINSize, "nvrtcGetCUBINSize"},
+                 {nvrtc_.nvrtcGetCUBIN, "nvrtcGetCUBIN"});
   }
   std::string ptx() const {
-    return text(nvrtc_.nvrtcGetPTXSize, nvrtc_.nvrtcGetPTX, "nvrtcGetPTX");
+    return text({nvrtc_.nvrtcGetPTXSize, "nvrtcGetPTXSize"}, {nvrtc_.nvrtcGetPTX, "nvrtcGetPTX"});
   }
   std::string log() const {
-    return text(nvrtc_.nvrtcGetProgramLogSize, nvrtc_.nvrtcGetProgramLog, "nvrtcGetProgramLog");
+    return text({nvrtc_.nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize"},
+                {nvrtc_.nvrtcGetProgramLog, "nvrtcGetProgramLog"});
+  }
+  /// The same where compiling has failed: that is what is said, whether there is a log or not.
+  std::string log_of_failure() const {
+    try {
+      return log();
+    } catch (const Error&) {
+      return "";
+    }
   }
 
  private:
-  using Size = nvrtcResult (*)(nvrtcProgram, size_t*);
-  using Get = nvrtcResult (*)(nvrtcProgram, char*);
+  /// A function, and what errors call it.
+  struct Size {
+    nvrtcResult (*function)(nvrtcProgram, size_t*);
+    std::string_view name;
+  };
+  struct Get {
+    nvrtcResult (*function)(nvrtcProgram, char*);
+    std::string_view name;
+  };
 
-  std::string bytes(Size size, Get get, std::string_view call) const {
+  std::string bytes(const Size& size, const Get& get) const {
     size_t count = 0;
-    check(size(program_, &count), call, name_);
+    check(size.function(program_, &count), size.name, name_);
     std::string result(count, '\0');
-    check(get(program_, result.data()), call, name_);
+    check(get.function(program_, result.data()), get.name, name_);
     return result;
   }
   /// The size of a text counts the zero at its end.
-  std::string text(Size size, Get get, std::string_view call) const {
-    std::string result = bytes(size, get, call);
+  std::string text(const Size& size, const Get& get) const {
+    std::string result = bytes(size, get);
     while (!result.empty() && result.back() == '\0') result.pop_back();
     return result;
   }
@@ -207,10 +229,8 @@ Error compile_error(nvrtcResult result, const std::string& name, const std::stri
   }
   const auto first = std::ranges::find_if(
       lines, [](const std::string& line) { return line.find("error") != std::string::npos; });
-  const ErrorKind kind =
-      result == NVRTC_ERROR_OUT_OF_MEMORY ? ErrorKind::resource : ErrorKind::internal;
   Error error(
-      kind, {},
+      kind_of(result), {},
       fmt::format("cannot compile {} for {}: {}", name, architecture,
                   first != lines.end() ? *first : present().functions.nvrtcGetErrorString(result)));
   for (size_t i = 0; i < lines.size() && i < kMostNotes; ++i) error.note(lines[i]);
@@ -226,8 +246,9 @@ Compiled compile(const std::string& text, const std::string& name, const std::st
   for (const std::string& option : options) arguments.push_back(option.c_str());
   Program program(text, name);
   const nvrtcResult result = program.compile(arguments);
+  if (result != NVRTC_SUCCESS)
+    throw compile_error(result, name, architecture, program.log_of_failure());
   Compiled compiled{"", !ptx, program.log()};
-  if (result != NVRTC_SUCCESS) throw compile_error(result, name, architecture, compiled.log);
   compiled.image = ptx ? program.ptx() : program.cubin();
   return compiled;
 }
@@ -280,5 +301,7 @@ bool nvrtc_present(std::string* why_not) {
 }
 
 const FoundLibrary& nvrtc_library() { return loaded_nvrtc().library; }
+
+FoundLibrary look_for_nvrtc(const Places& places) { return load_nvrtc(places).library; }
 
 }  // namespace graphc::cuda

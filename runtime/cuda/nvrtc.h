@@ -55,5 +55,7 @@ bool nvrtc_present(std::string* why_not = nullptr);
 
 /// What was found of NVRTC: looked for in places_of_environment(), once a process.
 const FoundLibrary& nvrtc_library();
+/// Looks for NVRTC, opens it, and asks what it is; nvrtc_library() does so once a process.
+FoundLibrary look_for_nvrtc(const Places& places);
 
 }  // namespace graphc::cuda

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/cuda/cublaslt_functions.h"
+#include "tests/cuda/mock/error_codes.h"
 #include "tests/cuda/mock/libraries.h"
 
 // The descriptors behind cuBLASLt's handles.
@@ -152,8 +153,7 @@ void multiply(const CublasLtMatmulDesc& product, const void* a, const Layout& a_
 
 GRAPHC_MOCK_EXPORT size_t cublasLtGetVersion() { return 130100; }
 GRAPHC_MOCK_EXPORT const char* cublasLtGetStatusString(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
-                                               : "CUBLAS_STATUS_OF_THE_MOCK";
+  return words_of(kCublasCodes, status, "CUBLAS_STATUS_OF_THE_MOCK");
 }
 
 GRAPHC_MOCK_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {

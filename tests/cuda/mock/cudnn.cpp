@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/cuda/mock/error_codes.h"
+
 namespace graphc::cuda_mock {
 
 GRAPHC_MOCK_EXPORT size_t cudnnGetVersion() { return 91900; }
 GRAPHC_MOCK_EXPORT const char* cudnnGetErrorString(cudnnStatus_t status) {
-  return status == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"
-         : status / 1000 == 2                 ? "CUDNN_STATUS_BAD_PARAM"
-                                              : "CUDNN_STATUS_OF_THE_MOCK";
+  return words_of(kCudnnCodes, status, "CUDNN_STATUS_OF_THE_MOCK");
 }
 GRAPHC_MOCK_EXPORT void cudnnGetLastErrorString(char* text, size_t bytes) {
   std::strncpy(text, last_error().c_str(), bytes);

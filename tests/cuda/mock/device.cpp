@@ -5,64 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/cuda/mock/error_codes.h"
 #include "tests/cuda/mock/state.h"
 
 namespace graphc::cuda_mock {
 namespace {
 
 constexpr std::string_view kName = "graphc's emulator of an sm_90";
-
-struct Words {
-  CUresult error;
-  const char* name;
-  const char* text;
-};
-
-constexpr std::array kWords{
-    Words{CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
-    Words{CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    Words{CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    Words{CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-    Words{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-    Words{CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    Words{CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
-    Words{CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    Words{CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-    Words{CUDA_ERROR_ILLEGAL_STATE, "CUDA_ERROR_ILLEGAL_STATE",
-          "the operation cannot be performed in the present state"},
-    Words{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-    Words{CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-    Words{CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
-          "too many blocks in cooperative launch"},
-    Words{CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-          "operation not permitted when stream is capturing"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-          "operation failed due to a previous error during capture"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE",
-          "operation would result in a merge of separate capture sequences"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
-          "capture was not ended in the same stream as it began"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
-          "capturing stream has unjoined work"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
-          "dependency created on uncaptured work in another stream"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
-          "operation would make the legacy stream depend on a capturing blocking stream"},
-    Words{CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
-          "operation not permitted on an event last recorded in a capturing stream"},
-    Words{CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
-          "attempt to terminate a thread-local capture sequence from another thread"},
-    Words{CUDA_ERROR_INVALID_CLUSTER_SIZE, "CUDA_ERROR_INVALID_CLUSTER_SIZE",
-          "cluster misconfiguration"},
-    Words{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
-};
-
-const Words* words_of(CUresult error) {
-  const auto found =
-      std::ranges::find_if(kWords, [&](const Words& words) { return words.error == error; });
-  return found == kWords.end() ? nullptr : &*found;
-}
 
 /// Read at every call, since a test may change the clock.
 std::vector<std::pair<CUdevice_attribute, int>> attributes() {
@@ -120,7 +69,7 @@ GRAPHC_MOCK_EXPORT CUresult cuDriverGetVersion(int* version) {
 
 GRAPHC_MOCK_EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Words* words = words_of(error);
+  const ErrorCode* words = find_code(kDriverCodes, error);
   *name = words == nullptr ? nullptr : words->name;
   return words == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
@@ -128,13 +77,17 @@ GRAPHC_MOCK_EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
 /// The driver's words, and after them what the mock knows of this thread's last failure.
 GRAPHC_MOCK_EXPORT CUresult cuGetErrorString(CUresult error, const char** text) {
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Words* words = words_of(error);
-  *text = words == nullptr ? nullptr : words->text;
+  {
+    const std::lock_guard lock(state().mutex);
+    if (const CUresult asked = count_call(state(), "cuGetErrorString")) return asked;
+  }
+  const ErrorCode* words = find_code(kDriverCodes, error);
+  *text = words == nullptr ? nullptr : words->words;
   if (words == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::string& detail = last_detail(error);
   if (detail.empty()) return CUDA_SUCCESS;
   thread_local std::string kept;
-  kept = fmt::format("{}: {}", words->text, detail);
+  kept = fmt::format("{}: {}", words->words, detail);
   *text = kept.c_str();
   return CUDA_SUCCESS;
 }

@@ -15,8 +15,8 @@
 #include "ir/error.h"
 #include "runtime/cuda/nvrtc_functions.h"
 #include "tests/cuda/emulator/module.h"
-
-#define GRAPHC_MOCK_EXPORT extern "C" __attribute__((visibility("default")))
+#include "tests/cuda/mock/error_codes.h"
+#include "tests/cuda/mock/libraries.h"
 
 namespace graphc::cuda_mock {
 namespace {
@@ -44,9 +44,14 @@ Programs& programs() {
   return *kept;
 }
 
-/// Runs `body` on the program of a handle, under the lock.
+/// What a test asked that this call return instead of what it would; else NVRTC_SUCCESS.
+nvrtcResult asked(const char* symbol) { return nvrtcResult(library_driver().call(symbol)); }
+
+/// One call on the program of a handle, under the lock: counted, made to fail if a test asked for
+/// that.
 template <typename Body>
-nvrtcResult with(nvrtcProgram handle, Body&& body) {
+nvrtcResult with(const char* symbol, nvrtcProgram handle, Body&& body) {
+  if (const nvrtcResult error = asked(symbol)) return error;
   const std::lock_guard lock(programs().mutex);
   const auto found = programs().all.find(handle);
   return found == programs().all.end() ? NVRTC_ERROR_INVALID_PROGRAM : body(*found->second);
@@ -102,25 +107,11 @@ nvrtcResult copy_of(const std::string& bytes, size_t extra, char* to) {
 }  // namespace
 
 GRAPHC_MOCK_EXPORT const char* nvrtcGetErrorString(nvrtcResult result) {
-  switch (result) {
-    case NVRTC_SUCCESS:
-      return "NVRTC_SUCCESS";
-    case NVRTC_ERROR_OUT_OF_MEMORY:
-      return "NVRTC_ERROR_OUT_OF_MEMORY";
-    case NVRTC_ERROR_INVALID_INPUT:
-      return "NVRTC_ERROR_INVALID_INPUT";
-    case NVRTC_ERROR_INVALID_PROGRAM:
-      return "NVRTC_ERROR_INVALID_PROGRAM";
-    case NVRTC_ERROR_INVALID_OPTION:
-      return "NVRTC_ERROR_INVALID_OPTION";
-    case NVRTC_ERROR_COMPILATION:
-      return "NVRTC_ERROR_COMPILATION";
-    default:
-      return "NVRTC_ERROR unknown";
-  }
+  return words_of(kNvrtcCodes, result, "NVRTC_ERROR unknown");
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcVersion(int* major, int* minor) {
+  if (const nvrtcResult error = asked("nvrtcVersion")) return error;
   if (major == nullptr || minor == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   *major = 13;
   *minor = 0;
@@ -128,12 +119,14 @@ GRAPHC_MOCK_EXPORT nvrtcResult nvrtcVersion(int* major, int* minor) {
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
+  if (const nvrtcResult error = asked("nvrtcGetNumSupportedArchs")) return error;
   if (count == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   *count = int(kArchitectures.size());
   return NVRTC_SUCCESS;
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  if (const nvrtcResult error = asked("nvrtcGetSupportedArchs")) return error;
   if (architectures == nullptr) return NVRTC_ERROR_INVALID_INPUT;
   std::ranges::copy(kArchitectures, architectures);
   return NVRTC_SUCCESS;
@@ -143,6 +136,7 @@ GRAPHC_MOCK_EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const c
                                                   const char* name, int headers,
                                                   const char* const* header_texts,
                                                   const char* const* header_names) {
+  if (const nvrtcResult error = asked("nvrtcCreateProgram")) return error;
   if (program == nullptr || text == nullptr || headers < 0) return NVRTC_ERROR_INVALID_INPUT;
   if (headers > 0 || header_texts != nullptr || header_names != nullptr) {
     return NVRTC_ERROR_INVALID_INPUT;  // the texts that graphc makes have no headers
@@ -153,6 +147,7 @@ GRAPHC_MOCK_EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const c
   const std::lock_guard lock(programs().mutex);
   *program = reinterpret_cast<nvrtcProgram>(made.get());
   programs().all[*program] = std::move(made);
+  library_driver().objects("program", 1);
   return NVRTC_SUCCESS;
 }
 
@@ -161,12 +156,13 @@ GRAPHC_MOCK_EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   const std::lock_guard lock(programs().mutex);
   if (programs().all.erase(*program) == 0) return NVRTC_ERROR_INVALID_PROGRAM;
   *program = nullptr;
-  return NVRTC_SUCCESS;
+  library_driver().objects("program", -1);
+  return asked("nvrtcDestroyProgram");
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count,
                                                    const char* const* options) {
-  return with(handle, [&](Program& program) {
+  return with("nvrtcCompileProgram", handle, [&](Program& program) {
     if (count < 0 || (count > 0 && options == nullptr)) return NVRTC_ERROR_INVALID_INPUT;
     bool ptx = true;  // as without --gpu-architecture
     if (!read_options(program, count, options, ptx)) return NVRTC_ERROR_INVALID_OPTION;
@@ -184,27 +180,33 @@ GRAPHC_MOCK_EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int coun
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram handle, size_t* bytes) {
-  return with(handle, [&](Program& program) { return size_of(program.ptx, 1, bytes); });
+  return with("nvrtcGetPTXSize", handle,
+              [&](Program& program) { return size_of(program.ptx, 1, bytes); });
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram handle, char* ptx) {
-  return with(handle, [&](Program& program) { return copy_of(program.ptx, 1, ptx); });
+  return with("nvrtcGetPTX", handle,
+              [&](Program& program) { return copy_of(program.ptx, 1, ptx); });
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram handle, size_t* bytes) {
-  return with(handle, [&](Program& program) { return size_of(program.cubin, 0, bytes); });
+  return with("nvrtcGetCUBINSize", handle,
+              [&](Program& program) { return size_of(program.cubin, 0, bytes); });
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram handle, char* cubin) {
-  return with(handle, [&](Program& program) { return copy_of(program.cubin, 0, cubin); });
+  return with("nvrtcGetCUBIN", handle,
+              [&](Program& program) { return copy_of(program.cubin, 0, cubin); });
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram handle, size_t* bytes) {
-  return with(handle, [&](Program& program) { return size_of(program.log, 1, bytes); });
+  return with("nvrtcGetProgramLogSize", handle,
+              [&](Program& program) { return size_of(program.log, 1, bytes); });
 }
 
 GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram handle, char* log) {
-  return with(handle, [&](Program& program) { return copy_of(program.log, 1, log); });
+  return with("nvrtcGetProgramLog", handle,
+              [&](Program& program) { return copy_of(program.log, 1, log); });
 }
 
 }  // namespace graphc::cuda_mock

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each call of the driver fails once, and whatever was made until then is given back.
+// Each call of the driver fails once, and whatever was made until then is given back; every code
+// of those calls that are made once a process, or only of an error. Every code of the others:
+// tests/codegen/cuda/every_error_test.cpp.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/cuda/stream.h"
+#include "tests/cuda/mock/error_codes.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/runtime/cuda/scale.h"
 
@@ -83,6 +87,41 @@ TEST(CudaLeaks, NothingIsLeftWhenACallFails) {
   EXPECT_GT(failures, 50);
   // What is destroyed, and made current for it, is not heard of.
   EXPECT_GT(unseen, 10);
+}
+
+TEST(CudaLeaks, ADriverThatCannotBeStartedSaysWhy) {
+  const MockDriver mock;
+  for (const char* symbol : {"cuInit", "cuDriverGetVersion"}) {
+    for (const cuda_mock::ErrorCode& code : cuda_mock::kDriverCodes) {
+      mock.heal();
+      mock.fail(symbol, code.value, 1);
+      const std::string& why_not = load_driver(places_of_environment()).library.why_not;
+      EXPECT_EQ(why_not, code.value == 0 ? "" : fmt::format("{}: {}", symbol, code.words));
+    }
+  }
+  mock.heal();
+  EXPECT_EQ(load_driver(places_of_environment()).library.why_not, "");
+  EXPECT_EQ(mock.live(), 0u) << mock.live_text();
+}
+
+TEST(CudaLeaks, WhatIsAskedOfAnErrorMayFailToo) {
+  const MockDriver mock;
+  const DevicePtr device = Device::open();
+  for (const cuda_mock::ErrorCode& code : cuda_mock::kDriverCodes) {
+    mock.heal();
+    mock.fail("cuMemAlloc_v2", CUDA_ERROR_OUT_OF_MEMORY, 1);
+    mock.fail("cuMemGetInfo_v2", code.value, 1);
+    mock.fail("cuGetErrorString", code.value, 1);
+    try {
+      DeviceBuffer(device, 64, "x");
+      ADD_FAILURE() << "there was memory";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::resource);
+      EXPECT_EQ(error.message(), fmt::format("cuMemAlloc (64 bytes for x): {}",
+                                             code.value == 0 ? "out of memory" : "error 2"));
+      EXPECT_EQ(error.notes().size(), code.value == 0 ? 1u : 0u);
+    }
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <array>
 
+#include "tests/cuda/mock/error_codes.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/runtime/cuda/scale.h"
 #include "tests/testing/expect_error.h"
@@ -99,6 +100,33 @@ TEST(CudaCompiler, AGpuGetsTheNewestItCanRun) {
   EXPECT_EQ(architecture_for(12, 0), "compute_90");
   EXPECT_EQ(error_of(ErrorKind::resource, [] { architecture_for(7, 0); }),
             "a GPU of compute capability 7.0 is too old for NVRTC 13.0");
+}
+
+TEST(CudaCompiler, OneThatDoesNotSayWhatItIsCannotBeUsed) {
+  const MockDriver mock;
+  for (const char* symbol :
+       {"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs"}) {
+    for (const cuda_mock::ErrorCode& code : cuda_mock::kNvrtcCodes) {
+      mock.heal();
+      mock.fail(symbol, code.value, 1);
+      EXPECT_EQ(look_for_nvrtc(places_of_environment()).why_not,
+                code.value == 0 ? "" : fmt::format("{}: {}", symbol, code.name));
+    }
+  }
+  mock.heal();
+  EXPECT_EQ(look_for_nvrtc(places_of_environment()).why_not, "");
+}
+
+TEST(CudaCompiler, WhyATextDoesNotCompileNeedsNoLog) {
+  const MockDriver mock;
+  for (const char* symbol : {"nvrtcGetProgramLogSize", "nvrtcGetProgramLog"}) {
+    mock.heal();
+    mock.fail("nvrtcCompileProgram", 1, 1);
+    mock.fail(symbol, 11, 1);
+    EXPECT_EQ(error_of(ErrorKind::resource, [] { compile_text(kScale, "scale.cu", "sm_90a"); }),
+              "cannot compile scale.cu for sm_90a: NVRTC_ERROR_OUT_OF_MEMORY");
+    EXPECT_EQ(mock.live(), 0u) << mock.live_text();
+  }
 }
 
 }  // namespace
