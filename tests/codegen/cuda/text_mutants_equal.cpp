@@ -6,8 +6,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/codegen/cuda/text_lines.h"
-#include "tests/codegen/cuda/text_mutants.h"
+#include "tests/codegen/cuda/text_equal.h"
 
 namespace graphc::testing {
 namespace {
@@ -19,6 +18,10 @@ const std::vector<EqualPlace> kEqual = {
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
     {"remainder for quotient", " % 1;", "there is one part"},
     {"thread of another axis", "thread_y = threadIdx.x / 256;", "it is 0"},
+    {"last guard of a load removed", "= term < terms && column < column_end ? ",
+     "sums of columns of others are not stored"},
+    {"last guard of one more", "= term < terms && column < column_end ? ",
+     "sums of columns of others are not stored"},
     {"guard of what is held removed", "_panels[", "columns of others are not multiplied with"},
 };
 
@@ -59,21 +62,12 @@ bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
          at + 1 < lines.size() && lines[at + 1].statement == "}";
 }
 
-/// What is said of the nest of a placed loop that a line is in: "columns_owned" is its
-/// columns_owned_1; 0 where nothing is.
-int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
-                const std::string& what) {
-  static const std::regex range(R"(columns = columns_of_([0-9]+);)");
-  std::smatch match;
-  while (at > 0 && !std::regex_search(lines[at].statement, match, range)) --at;
-  const auto found = launched.numbers.find(what + "_" + (at > 0 ? match[1].str() : ""));
-  return found == launched.numbers.end() ? 0 : found->second;
-}
-
 /// The loops of a placed nest around a line.
 struct TileLoops {
   int64_t terms = 0;  ///< of the product; 0: the line is in none
-  bool one_piece = true, one_stage = true, one_tile = true;
+  bool one_piece = true, one_stage = true, one_tile_of_rows = true, one_tile_of_columns = true;
+
+  bool one_tile() const { return one_tile_of_rows && one_tile_of_columns; }
 };
 TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& launched) {
   static const std::regex head(R"(^for \(long long (\w+) = .* < (\w+); .* \+= ([0-9]+)\) \{$)");
@@ -90,9 +84,10 @@ TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& 
       loops.one_piece = stride >= loops.terms;
       loops.one_stage = std::min(stride, staged) >= loops.terms;
     }
-    if (what == "first_row") loops.one_tile &= stride >= of_nest(lines, at, launched, "rows_owned");
+    if (what == "first_row")
+      loops.one_tile_of_rows = stride >= of_nest(lines, at, launched, "rows_owned");
     if (what == "first_column")
-      loops.one_tile &= stride >= of_nest(lines, at, launched, "columns_owned");
+      loops.one_tile_of_columns = stride >= of_nest(lines, at, launched, "columns_owned");
     return false;
   });
   return loops;
@@ -139,6 +134,40 @@ bool reads_its_own(const std::vector<Line>& lines, size_t at) {
   return mine == (terms > 0 ? terms : next);
 }
 
+/// Why a defect of where a tile lies in shared memory changes nothing.
+std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<Line>& lines,
+                                   size_t at, const Launched& launched, const TileLoops& loops) {
+  const std::string_view rule = mutant.rule->name;
+  const bool of_left = mutant.before.starts_with("const float* left_");
+  const bool of_right = mutant.before.starts_with("const float* held_tile");
+  std::smatch place;
+  if (rule == "remainder for quotient of a sum" &&
+      ((of_left && loops.one_tile_of_rows) || (of_right && loops.one_tile_of_columns)))
+    return "its blocks have one tile there";
+  if (rule == "remainder for quotient of a sum" &&
+      mutant.now.find(" + 15) % 16 * 16)") != std::string::npos &&
+      std::regex_search(mutant.now, place, compiled(R"(\(row - row_begin\) / (\d+) \*)")) &&
+      of_nest(lines, at, launched, "rows_owned") <= std::stoll(place[1]))
+    return "its blocks have one tile there";
+  if (rule == "guard of a load removed" && loops.one_tile_of_rows &&
+      std::regex_search(mutant.before, compiled(R"(\bwarp < \d+ && )")) &&
+      !std::regex_search(mutant.now, compiled(R"(\bwarp < \d+ && )")))
+    return "warps without sums are beyond the rows of the one tile";
+  if (rule == "rows counted from the first of all" && !launched.has_row_groups())
+    return "there is one group of rows";
+  if (rule == "rows counted from the first of all" && of_left &&
+      std::regex_search(mutant.now, place, compiled(R"(\(first_row / (\d+))"))) {
+    const int64_t owned = of_nest(lines, at, launched, "rows_owned");
+    const int64_t rows = of_nest(lines, at, launched, "rows_of");
+    if (loops.one_tile_of_rows && (rows - 1) / owned * owned < std::stoll(place[1]))
+      return "all blocks begin within the first tile";
+  }
+  if (rule == "stride of rows handed on off by one" && of_left && loops.one_tile_of_rows &&
+      loops.one_stage)
+    return "it is the first term of the first tile";
+  return {};
+}
+
 /// Why a defect of a loop whose blocks own rows and columns changes nothing.
 std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector<Line>& lines,
                                      size_t at, const Launched& launched) {
@@ -154,13 +183,18 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
       return "what is held is read behind the barrier of a left piece";
   }
   const TileLoops loops = tile_loops(lines, at, launched);
-  if (loops.terms > 0 && loops.one_tile) {
-    if (rule == "first held tile" || (rule == "barrier removed" && loops.one_stage))
-      return "its blocks have one tile each";
-  }
+  const std::string_view of_tile = why_equal_in_tile(mutant, lines, at, launched, loops);
+  if (!of_tile.empty()) return of_tile;
+  if (loops.terms > 0 && loops.one_tile() && rule == "barrier removed" && loops.one_stage)
+    return "its blocks have one tile each";
+  if (loops.terms > 0 && loops.one_tile_of_columns && rule == "first held tile")
+    return "its blocks have one tile each";
   if (rule == "first piece held" && loops.one_stage) return "its terms are one piece";
   if (rule == "barrier removed" && loops.terms == 0 && reads_its_own(lines, at))
     return "each thread reads what it has written";
+  if (mutant.before == "meet_in_cluster();" && lines[at + 1].text == "  }" &&
+      reads_its_own(lines, at) && has_met_since_stores(lines, at))
+    return "each thread reads what it has written, and what is handed on was met for before";
   if (kOfPieces.contains(rule) && loops.terms > 0 && loops.one_piece)
     return "it is launched with one piece";
   const bool of_columns = mutant.before.find("column") < mutant.before.find("row_");
@@ -168,7 +202,7 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
     return "there is one group of columns";
   const bool of_rows = (kOfShares.contains(rule) && !of_columns) ||
                        rule == "groups meet in one place" ||
-                       (rule == "guard of a load removed" && loops.one_tile);
+                       (rule == "guard of a load removed" && loops.one_tile());
   if (of_rows && !launched.has_row_groups()) return "there is one group of rows";
   if (rule == "from the first of all" && of_columns && is_of_matrix_in_memory(lines, at))
     return "blocks that own the columns store the same bytes";
@@ -192,6 +226,15 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
 
 }  // namespace
 
+int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
+                const std::string& what) {
+  static const std::regex range(R"(columns = columns_of_([0-9]+);)");
+  std::smatch match;
+  while (at > 0 && !std::regex_search(lines[at].statement, match, range)) --at;
+  const auto found = launched.numbers.find(what + "_" + (at > 0 ? match[1].str() : ""));
+  return found == launched.numbers.end() ? 0 : found->second;
+}
+
 const std::vector<EqualPlace>& equal_places() { return kEqual; }
 
 std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
@@ -199,6 +242,8 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   const std::vector<Line> lines = lines_of(mutant.text);
   const size_t at = size_t(mutant.line) - 1;
   const bool in_loop = mutant.text.find("iteration < steps") != std::string::npos;
+  const std::string_view of_gpu = why_equal_of_gpus(mutant, lines, at, launched);
+  if (!of_gpu.empty()) return of_gpu;
   if (is_placed(mutant)) {
     const std::string_view reason = why_equal_in_placed(mutant, lines, at, launched);
     if (!reason.empty()) return reason;
