@@ -18,9 +18,9 @@ const std::vector<EqualPlace> kEqual = {
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
     {"remainder for quotient", " % 1;", "there is one part"},
     {"thread of another axis", "thread_y = threadIdx.x / 256;", "it is 0"},
-    {"last guard of a load removed", "= term < terms && column < column_end ? ",
+    {"last guard of a load removed", "&& column < column_end ? ",
      "sums of columns of others are not stored"},
-    {"last guard of one more", "= term < terms && column < column_end ? ",
+    {"last guard of one more", "&& column < column_end ? ",
      "sums of columns of others are not stored"},
     {"guard of what is held removed", "_panels[", "columns of others are not multiplied with"},
 };

@@ -144,13 +144,15 @@ std::string_view why_equal_in_first_content(const TextMutant& mutant,
       (before.starts_with("for (") && lines[at + 1].statement.ends_with("_at + slot] = 0.0f;"));
   std::smatch match;
   if (rule == "remainder for quotient" &&
-      std::regex_search(mutant.now, match, compiled(R"(row_begin \+ slot % (\d+) / )"))) {
-    const int64_t rows = std::stoll(match[1]);
+      std::regex_search(mutant.now, match,
+                        compiled(R"(row_begin \+ slot % (\d+) / .* \* (\d+) \+ at_row;)"))) {
+    const int64_t stride = std::stoll(match[1]), rows = std::stoll(match[2]);
     const int64_t size = launched.largest(exchanged_name(lines[at + 1].statement) + "_size");
     const int64_t terms = launched.largest("terms");
     const bool rounded = mutant.now.find("+ 15) / 16 * 16") != std::string::npos;
     const int64_t there = rounded ? (terms + 15) / 16 * 16 : terms;
-    if (size == rows * there && rows <= there) return "there is one tile, of fewer rows than terms";
+    if (size == stride * there && rows <= there)
+      return "there is one tile, of no more rows than there are terms";
   }
   if (exchanged.empty()) return {};
   if (before.starts_with("shared[")) {
