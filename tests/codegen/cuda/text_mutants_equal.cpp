@@ -17,7 +17,6 @@ const std::vector<EqualPlace> kEqual = {
     {"guard of one more", "_block + (term", "panels end in zeros"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
     {"remainder for quotient", " % 1;", "there is one part"},
-    {"thread of another axis", "thread_y = threadIdx.x / 256;", "it is 0"},
     {"last guard of a load removed", "&& column < column_end ? ",
      "sums of columns of others are not stored"},
     {"last guard of one more", "&& column < column_end ? ",
@@ -113,14 +112,38 @@ bool is_of_matrix_in_memory(const std::vector<Line>& lines, size_t at) {
   return has_pieces;
 }
 
+/// How many terms lie in shared memory of a matrix that is held, at most.
+int64_t held_terms(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  while (at > 0 && !lines[at].statement.starts_with("const long long terms_there = ")) --at;
+  const int64_t terms = launched.largest("terms");
+  const bool rounded = lines[at].statement.find("+ 15) / 16 * 16") != std::string::npos;
+  return rounded ? (terms + 15) / 16 * 16 : terms;
+}
+
+/// Whether slots of a held matrix are in the block's one tile still where the tile's number is
+/// (slot % `width_of_parts`) / `terms`: 0 for the columns that the block owns.
+bool is_of_first_tile(const std::vector<Line>& lines, size_t at, int64_t width_of_parts,
+                      int64_t owned, int64_t terms) {
+  std::smatch match;
+  if (!std::regex_search(lines[at + 1].statement, match, compiled(R"(of_block \* (\d+))")))
+    return false;
+  const int64_t width = std::stoll(match[1]);
+  return owned <= width && (width_of_parts <= terms || (width_of_parts == width && owned <= terms));
+}
+
 /// Whether what a nest writes is read in the next one, the first of the next step after the last,
 /// by the thread that wrote it: threads lie on the one's columns as they do on the other's terms.
+/// On tensor cores they lie otherwise.
 bool reads_its_own(const std::vector<Line>& lines, size_t at) {
   static const std::regex threads(R"(threads_x = ([0-9]+),)"), staged(R"(first_term \+= ([0-9]+))");
   std::smatch match;
   const auto number_in = [&](size_t line, const std::regex& pattern) {
     return std::regex_search(lines[line].statement, match, pattern) ? std::stoll(match[1]) : 0;
   };
+  if (std::ranges::any_of(lines, [](const Line& line) {
+        return line.statement.find("mma.sync") != std::string::npos;
+      }))
+    return false;
   int64_t mine = 0, next = 0, terms = 0;
   for (size_t line = at; line > 0 && mine == 0; --line) mine = number_in(line, threads);
   size_t line = at;
@@ -185,7 +208,8 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   const TileLoops loops = tile_loops(lines, at, launched);
   const std::string_view of_tile = why_equal_in_tile(mutant, lines, at, launched, loops);
   if (!of_tile.empty()) return of_tile;
-  if (loops.terms > 0 && loops.one_tile() && rule == "barrier removed" && loops.one_stage)
+  if (loops.terms > 0 && loops.one_tile() && rule == "barrier removed" && loops.one_stage &&
+      lines[at + 1].statement == "}")
     return "its blocks have one tile each";
   if (loops.terms > 0 && loops.one_tile_of_columns && rule == "first held tile")
     return "its blocks have one tile each";
@@ -200,9 +224,9 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   const bool of_columns = mutant.before.find("column") < mutant.before.find("row_");
   if (kOfShares.contains(rule) && of_columns && launched.largest("column_groups") == 1)
     return "there is one group of columns";
-  const bool of_rows = (kOfShares.contains(rule) && !of_columns) ||
-                       rule == "groups meet in one place" ||
-                       (rule == "guard of a load removed" && loops.one_tile());
+  const bool of_rows =
+      (kOfShares.contains(rule) && !of_columns) || rule == "groups meet in one place" ||
+      (rule == "guard of a load removed" && loops.one_tile() && mutant.before.starts_with("if ("));
   if (of_rows && !launched.has_row_groups()) return "there is one group of rows";
   if (rule == "from the first of all" && of_columns && is_of_matrix_in_memory(lines, at))
     return "blocks that own the columns store the same bytes";
@@ -214,10 +238,12 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
       std::regex_search(mutant.before, place, compiled(R"(column_begin\) / (\d+))")) &&
       (launched.largest("column_groups") - 1) * owned < std::stoll(place[1]))
     return "all columns are in the first tile";
-  if (rule == "remainder for quotient" && mutant.before.find("of_block = ") != std::string::npos &&
-      std::regex_search(lines[at + 1].statement, place, compiled(R"(of_block \* (\d+))")) &&
-      owned <= std::stoll(place[1]))
+  if (rule == "remainder for quotient" &&
+      std::regex_search(mutant.now, place, compiled(R"(of_block = slot % (\d+) / )")) &&
+      is_of_first_tile(lines, at, std::stoll(place[1]), owned, held_terms(lines, at, launched)))
     return "its blocks have one tile each";
+  if (rule == "thread of another axis" && mutant.now.ends_with("thread_y = threadIdx.y / 256;"))
+    return "it is 0";
   if (rule == "thread of another axis" && mutant.before.starts_with("if (first_row") &&
       has_no_thread_beyond(lines, at, launched))
     return "every thread has a column";
@@ -274,6 +300,12 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   }
   if (rule == "barrier removed" && !in_loop && ends_a_turn(lines, at))
     return "its blocks have one turn each";
+  // Where a matrix is held its panels end with its terms.
+  if (mutant.before.starts_with("held_") &&
+      (rule == "guard of a load removed" || rule == "guard of one more"))
+    return mutant.now.find("column <= column_end") != std::string::npos
+               ? "columns of others are not multiplied with"
+               : std::string_view();
   for (const EqualPlace& equal : kEqual) {
     if (rule == equal.rule && mutant.before.find(equal.part) != std::string::npos)
       return equal.reason;

@@ -72,7 +72,7 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
       product("product_in_tf32", kProduct, "tf32", Numbers::whole),
       product("product_in_bf16", kTransposed, "bf16", Numbers::whole),
       product("product_in_fp16", kProduct, "fp16", Numbers::whole),
-      loop("gates_in_3xtf32", kGates, "T=3 B=35 H=17 G=34", "streamed", 132, "3xtf32"),
+      loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", "streamed", 132, "3xtf32"),
       loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=35 H=17 G=34", "grid", 4, "3xtf32"),
       loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", "cluster", 4, "f32"),
       loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", "cluster", 2, "f32"),
