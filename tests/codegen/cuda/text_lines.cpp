@@ -17,11 +17,17 @@ std::string trimmed(const std::string& line) {
   return line.substr(first, end - first);
 }
 
+/// Whether it says which registers an instruction has.
+bool is_of_registers(const std::string& text) {
+  return text.starts_with("\"{%") || text.starts_with(": \"") || text.starts_with("\"+f\"") ||
+         text.starts_with("\"r\"");
+}
+
 /// Whether it is a statement, or begins one, and no head of a function.
 bool is_statement(const std::string& line, const std::string& text) {
   if (!line.starts_with("  ") || text.empty() || text.starts_with("__shared__")) return false;
   return text.ends_with(";") || text.starts_with("for (") || text.starts_with("if (") ||
-         text.starts_with("while (") || text.starts_with("} else");
+         text.starts_with("while (") || text.starts_with("} else") || is_of_registers(text);
 }
 
 }  // namespace

@@ -11,7 +11,9 @@ namespace graphc::testing {
 
 struct Line {
   std::string text, statement;  ///< as it is; without the space and the comment around it
-  bool counts = false;          ///< a statement, or the beginning of one, and no head of a function
+  /// A statement, or the beginning of one, and no head of a function; or registers of an
+  /// instruction.
+  bool counts = false;
 };
 std::vector<Line> lines_of(const std::string& text);
 

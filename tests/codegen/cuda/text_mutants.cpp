@@ -22,6 +22,28 @@ const std::vector<TextRule> kRules = {
     {"polled by a plain read", "atomicAdd(", R"(atomicAdd\((arrived), 0u\))", "*$1"},
     {"meetings not counted", "meetings = ", R"(^meetings = [^;]*;)", ";"},
     {"one thread's work by all", "threadIdx.x == 0", R"(threadIdx\.x == 0)", "true"},
+    {"meeting of a cluster removed", "meet_in_cluster();", R"(^meet_in_cluster\(\);)", ";"},
+    {"blocks of a cluster by themselves", "meet_in_cluster();", R"(^meet_in_cluster\(\);)",
+     "__syncthreads();"},
+    {"cluster meets before the nest", "meet_in_cluster();", R"(^meet_in_cluster\(\);)", ";", true},
+    {"cluster not awaited", "cluster.wait", R"(^asm volatile\("barrier\.cluster\.wait.*)", ";"},
+    {"cluster not told", "cluster.arrive", R"(^asm volatile\("barrier\.cluster\.arrive.*)", ";"},
+    // What blocks of a cluster write into each other's shared memory.
+    {"last block left out", "rank < ", R"(rank < (\d+)u)", "rank + 1u < $1u"},
+    {"first block left out", "rank = 0u", R"(rank = 0u)", "rank = 1u"},
+    {"block beyond the cluster", "mapa", R"(\(rank\))", "(rank + 1u)"},
+    {"first block for each", "mapa", R"(\(rank\))", "(0u)"},
+    {"own block for the others", "mapa", R"(^asm volatile\("mapa.*)", ";"},
+    {"own place for the other's", "*there = ", R"(^\*there = value;)", "*at = value;"},
+    {"handed on to nobody", "store_to_all_", R"(^store_to_all_\d+\(.*\);)", ";"},
+    {"handed on in this block alone", "store_to_all_", R"(^store_to_all_\d+\(&(.*\]), (\w+)\);)",
+     "$1 = $2;"},
+    {"handed on beside its place", "store_to_all_", R"(column\) \*)", "column + 1) *"},
+    {"handed on into another tile", "store_to_all_", R"(row_begin\) / (\d+) \* )",
+     "row_begin) / $1 + 1 * "},
+    {"rows counted from the first of all", "row_begin", R"(\((\w+) - row_begin\))", "$1"},
+    {"slot of this step", "iteration + 1", R"(\(iteration \+ 1\) % 2)", "iteration % 2"},
+    {"first slot for both", "_size + slot", R"((\w+_at) \+ \w+_size \+ slot)", "$1 + slot"},
     // Where things are.
     {"stride off by one", "* ",
      R"(\* (width|\w+_(?:row|k|column|part|step|slot|block|outer(?:_\d+)?)(?:_\d+)?)\b)",
@@ -41,6 +63,38 @@ const std::vector<TextRule> kRules = {
     {"first place an iteration late", "iteration == 0 ?", R"(iteration == 0 \?)",
      "iteration == 1 ?"},
     {"no first place", "iteration == 0 ?", R"(iteration == 0 \?)", "false ?"},
+    // Fragments of tensor cores: which lane has what, in which register.
+    {"register of another fragment", "][", R"((left_(?:fragment|low)\[at_row / 2\])\[(\d)\])",
+     "$1[3 - $2]"},
+    {"register of the other rows", "][", R"((left_(?:fragment|low)\[at_row / 2\])\[(\d)\])",
+     "$1[$2 ^ 1]"},
+    {"register of the other half", "right_", R"((right_(?:fragment|low))\[(\d)\](?!;))",
+     "$1[1 - $2]"},
+    {"registers exchanged", "\"{%", R"(%(\d), %(\d))", "%$2, %$1"},
+    {"registers of both halves exchanged", "\"{%", R"(%5, %6)", "%6, %5"},
+    {"operands exchanged", "\"{%", R"(%7\}, \{%8)", "%8}, {%7"},
+    {"sum of the row before", "\"+f\"", R"(at_row \+ 1\])", "at_row]"},
+    {"sum of the column before", "\"+f\"", R"(at_column \+ 1\])", "at_column]"},
+    {"pair exchanged", "_pair(", R"(_pair\((\w+\[[^\]]*\]), (\w+\[[^\]]*\])\))", "_pair($2, $1)"},
+    {"lane of a group for the group", "group", R"(\bgroup\b(?! = ))", "in_group"},
+    {"group for the lane of it", "in_group", R"(\bin_group\b(?! = ))", "group"},
+    {"first warp", "warp_", R"(\bwarp_(?:row|column)\b(?! = ))", "0"},
+    {"row of a warp for the column", "warp_row", R"(\bwarp_row\b(?! = ))", "warp_column"},
+    {"column of a warp for the row", "warp_column", R"(\bwarp_column\b(?! = ))", "warp_row"},
+    {"remainder for quotient of a sum", ") / ", R"(\) / (\d+)\b)", ") % $1"},
+    {"quotient for remainder of a sum", ") % ", R"(\) % (\d+)\b)", ") / $1"},
+    {"stride of a warp off by one", "warp_", R"(\* (\d+)\b)", "* ($1 + 1)"},
+    {"stride of a fragment off by one", "lane_term", R"(\* (\d+)\b)", "* ($1 + 1)"},
+    {"stride of shared memory off by one", "] = ", R"(^(\w+\[[^=]*?) \* (\d+)\b(?=[^=]*\] = ))",
+     "$1 * ($2 + 1)"},
+    {"stride of rows handed on off by one", "row_begin)", R"(\) \* (\d+)\b)", ") * ($1 + 1)"},
+    {"row of eight before", "+ 8", R"(_row \+ 8\])", "_row]"},
+    {"first terms of an instruction", "lane_term + ", R"(lane_term \+ \d+)", "lane_term"},
+    {"every other term skipped", "at_term += ", R"(at_term \+= (\d+))", "at_term += 2 * $1"},
+    {"low digits left out", "_low[", R"(_low(\S*) = tf32_bits\(.*\);)", "_low$1 = 0u;"},
+    {"nothing taken off", " - tf32_value", R"( - tf32_value\([^()]*\))", ""},
+    {"high digits for the low", "\"r\"", R"(\((left|right)_low\[)", "($1_fragment["},
+    {"unspecified digits kept", "& 0x", R"( & 0x\w+)", ""},
     // What a block owns in a placed loop, and what it keeps in shared memory.
     {"share off by one", "_group * ", R"((\w+_group) \* (\w+_(?:owned|each)_\d+))",
      "$1 * ($2 + 1)"},
@@ -95,6 +149,15 @@ const std::vector<TextRule> kRules = {
     {"one later", "for (", R"(^(for \((?:long long|int) (\w+) = )([^;]+);)", "$1$3 + 1;"},
 };
 
+/// Where the nest before a line begins: it stands as far in.
+size_t nest_before(const std::vector<Line>& lines, size_t at) {
+  const size_t indent = indent_of(lines[at]);
+  while (at-- > 0) {
+    if (lines[at].statement == "{" && indent_of(lines[at]) == indent) return at;
+  }
+  return 0;
+}
+
 /// The text with another line at this place.
 std::string with_line(const std::vector<Line>& lines, size_t at, const std::string& line) {
   std::string text;
@@ -121,6 +184,8 @@ std::vector<TextMutant> mutants_of(const std::string& text) {
         now += at->format(std::string(rule.replacement));
         now += before.substr(size_t(at->position() + at->length()));
         TextMutant mutant{&rule, int(i) + 1, before, now, with_line(lines, i, now)};
+        if (rule.before_nest)
+          mutant.text = with_line(lines_of(mutant.text), nest_before(lines, i), before + " {");
         if (known.insert(mutant.text).second) mutants.push_back(std::move(mutant));
       }
     }

@@ -16,6 +16,7 @@ struct TextRule {
   std::string_view contains;     ///< what a line must have for the pattern to be tried
   std::string_view pattern;      ///< of a part of a line: a std::regex
   std::string_view replacement;  ///< as std::regex_replace has it
+  bool before_nest = false;      ///< what is replaced goes to where the nest before it begins
 };
 
 /// All rules; the order of a sample.

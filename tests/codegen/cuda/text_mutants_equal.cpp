@@ -6,8 +6,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/codegen/cuda/text_lines.h"
-#include "tests/codegen/cuda/text_mutants.h"
+#include "tests/codegen/cuda/text_equal.h"
 
 namespace graphc::testing {
 namespace {
@@ -18,7 +17,10 @@ const std::vector<EqualPlace> kEqual = {
     {"guard of one more", "_block + (term", "panels end in zeros"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
     {"remainder for quotient", " % 1;", "there is one part"},
-    {"thread of another axis", "thread_y = threadIdx.x / 256;", "it is 0"},
+    {"last guard of a load removed", "&& column < column_end ? ",
+     "sums of columns of others are not stored"},
+    {"last guard of one more", "&& column < column_end ? ",
+     "sums of columns of others are not stored"},
     {"guard of what is held removed", "_panels[", "columns of others are not multiplied with"},
 };
 
@@ -59,21 +61,12 @@ bool ends_a_turn(const std::vector<Line>& lines, size_t at) {
          at + 1 < lines.size() && lines[at + 1].statement == "}";
 }
 
-/// What is said of the nest of a placed loop that a line is in: "columns_owned" is its
-/// columns_owned_1; 0 where nothing is.
-int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
-                const std::string& what) {
-  static const std::regex range(R"(columns = columns_of_([0-9]+);)");
-  std::smatch match;
-  while (at > 0 && !std::regex_search(lines[at].statement, match, range)) --at;
-  const auto found = launched.numbers.find(what + "_" + (at > 0 ? match[1].str() : ""));
-  return found == launched.numbers.end() ? 0 : found->second;
-}
-
 /// The loops of a placed nest around a line.
 struct TileLoops {
   int64_t terms = 0;  ///< of the product; 0: the line is in none
-  bool one_piece = true, one_stage = true, one_tile = true;
+  bool one_piece = true, one_stage = true, one_tile_of_rows = true, one_tile_of_columns = true;
+
+  bool one_tile() const { return one_tile_of_rows && one_tile_of_columns; }
 };
 TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& launched) {
   static const std::regex head(R"(^for \(long long (\w+) = .* < (\w+); .* \+= ([0-9]+)\) \{$)");
@@ -90,9 +83,10 @@ TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& 
       loops.one_piece = stride >= loops.terms;
       loops.one_stage = std::min(stride, staged) >= loops.terms;
     }
-    if (what == "first_row") loops.one_tile &= stride >= of_nest(lines, at, launched, "rows_owned");
+    if (what == "first_row")
+      loops.one_tile_of_rows = stride >= of_nest(lines, at, launched, "rows_owned");
     if (what == "first_column")
-      loops.one_tile &= stride >= of_nest(lines, at, launched, "columns_owned");
+      loops.one_tile_of_columns = stride >= of_nest(lines, at, launched, "columns_owned");
     return false;
   });
   return loops;
@@ -118,14 +112,38 @@ bool is_of_matrix_in_memory(const std::vector<Line>& lines, size_t at) {
   return has_pieces;
 }
 
+/// How many terms lie in shared memory of a matrix that is held, at most.
+int64_t held_terms(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  while (at > 0 && !lines[at].statement.starts_with("const long long terms_there = ")) --at;
+  const int64_t terms = launched.largest("terms");
+  const bool rounded = lines[at].statement.find("+ 15) / 16 * 16") != std::string::npos;
+  return rounded ? (terms + 15) / 16 * 16 : terms;
+}
+
+/// Whether slots of a held matrix are in the block's one tile still where the tile's number is
+/// (slot % `width_of_parts`) / `terms`: 0 for the columns that the block owns.
+bool is_of_first_tile(const std::vector<Line>& lines, size_t at, int64_t width_of_parts,
+                      int64_t owned, int64_t terms) {
+  std::smatch match;
+  if (!std::regex_search(lines[at + 1].statement, match, compiled(R"(of_block \* (\d+))")))
+    return false;
+  const int64_t width = std::stoll(match[1]);
+  return owned <= width && (width_of_parts <= terms || (width_of_parts == width && owned <= terms));
+}
+
 /// Whether what a nest writes is read in the next one, the first of the next step after the last,
 /// by the thread that wrote it: threads lie on the one's columns as they do on the other's terms.
+/// On tensor cores they lie otherwise.
 bool reads_its_own(const std::vector<Line>& lines, size_t at) {
   static const std::regex threads(R"(threads_x = ([0-9]+),)"), staged(R"(first_term \+= ([0-9]+))");
   std::smatch match;
   const auto number_in = [&](size_t line, const std::regex& pattern) {
     return std::regex_search(lines[line].statement, match, pattern) ? std::stoll(match[1]) : 0;
   };
+  if (std::ranges::any_of(lines, [](const Line& line) {
+        return line.statement.find("mma.sync") != std::string::npos;
+      }))
+    return false;
   int64_t mine = 0, next = 0, terms = 0;
   for (size_t line = at; line > 0 && mine == 0; --line) mine = number_in(line, threads);
   size_t line = at;
@@ -137,6 +155,40 @@ bool reads_its_own(const std::vector<Line>& lines, size_t at) {
     terms = number_in(line % lines.size(), staged);
   }
   return mine == (terms > 0 ? terms : next);
+}
+
+/// Why a defect of where a tile lies in shared memory changes nothing.
+std::string_view why_equal_in_tile(const TextMutant& mutant, const std::vector<Line>& lines,
+                                   size_t at, const Launched& launched, const TileLoops& loops) {
+  const std::string_view rule = mutant.rule->name;
+  const bool of_left = mutant.before.starts_with("const float* left_");
+  const bool of_right = mutant.before.starts_with("const float* held_tile");
+  std::smatch place;
+  if (rule == "remainder for quotient of a sum" &&
+      ((of_left && loops.one_tile_of_rows) || (of_right && loops.one_tile_of_columns)))
+    return "its blocks have one tile there";
+  if (rule == "remainder for quotient of a sum" &&
+      mutant.now.find(" + 15) % 16 * 16)") != std::string::npos &&
+      std::regex_search(mutant.now, place, compiled(R"(\(row - row_begin\) / (\d+) \*)")) &&
+      of_nest(lines, at, launched, "rows_owned") <= std::stoll(place[1]))
+    return "its blocks have one tile there";
+  if (rule == "guard of a load removed" && loops.one_tile_of_rows &&
+      std::regex_search(mutant.before, compiled(R"(\bwarp < \d+ && )")) &&
+      !std::regex_search(mutant.now, compiled(R"(\bwarp < \d+ && )")))
+    return "warps without sums are beyond the rows of the one tile";
+  if (rule == "rows counted from the first of all" && !launched.has_row_groups())
+    return "there is one group of rows";
+  if (rule == "rows counted from the first of all" && of_left &&
+      std::regex_search(mutant.now, place, compiled(R"(\(first_row / (\d+))"))) {
+    const int64_t owned = of_nest(lines, at, launched, "rows_owned");
+    const int64_t rows = of_nest(lines, at, launched, "rows_of");
+    if (loops.one_tile_of_rows && (rows - 1) / owned * owned < std::stoll(place[1]))
+      return "all blocks begin within the first tile";
+  }
+  if (rule == "stride of rows handed on off by one" && of_left && loops.one_tile_of_rows &&
+      loops.one_stage)
+    return "it is the first term of the first tile";
+  return {};
 }
 
 /// Why a defect of a loop whose blocks own rows and columns changes nothing.
@@ -154,21 +206,27 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
       return "what is held is read behind the barrier of a left piece";
   }
   const TileLoops loops = tile_loops(lines, at, launched);
-  if (loops.terms > 0 && loops.one_tile) {
-    if (rule == "first held tile" || (rule == "barrier removed" && loops.one_stage))
-      return "its blocks have one tile each";
-  }
+  const std::string_view of_tile = why_equal_in_tile(mutant, lines, at, launched, loops);
+  if (!of_tile.empty()) return of_tile;
+  if (loops.terms > 0 && loops.one_tile() && rule == "barrier removed" && loops.one_stage &&
+      lines[at + 1].statement == "}")
+    return "its blocks have one tile each";
+  if (loops.terms > 0 && loops.one_tile_of_columns && rule == "first held tile")
+    return "its blocks have one tile each";
   if (rule == "first piece held" && loops.one_stage) return "its terms are one piece";
   if (rule == "barrier removed" && loops.terms == 0 && reads_its_own(lines, at))
     return "each thread reads what it has written";
+  if (mutant.before == "meet_in_cluster();" && lines[at + 1].text == "  }" &&
+      reads_its_own(lines, at) && has_met_since_stores(lines, at))
+    return "each thread reads what it has written, and what is handed on was met for before";
   if (kOfPieces.contains(rule) && loops.terms > 0 && loops.one_piece)
     return "it is launched with one piece";
   const bool of_columns = mutant.before.find("column") < mutant.before.find("row_");
   if (kOfShares.contains(rule) && of_columns && launched.largest("column_groups") == 1)
     return "there is one group of columns";
-  const bool of_rows = (kOfShares.contains(rule) && !of_columns) ||
-                       rule == "groups meet in one place" ||
-                       (rule == "guard of a load removed" && loops.one_tile);
+  const bool of_rows =
+      (kOfShares.contains(rule) && !of_columns) || rule == "groups meet in one place" ||
+      (rule == "guard of a load removed" && loops.one_tile() && mutant.before.starts_with("if ("));
   if (of_rows && !launched.has_row_groups()) return "there is one group of rows";
   if (rule == "from the first of all" && of_columns && is_of_matrix_in_memory(lines, at))
     return "blocks that own the columns store the same bytes";
@@ -180,10 +238,12 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
       std::regex_search(mutant.before, place, compiled(R"(column_begin\) / (\d+))")) &&
       (launched.largest("column_groups") - 1) * owned < std::stoll(place[1]))
     return "all columns are in the first tile";
-  if (rule == "remainder for quotient" && mutant.before.find("of_block = ") != std::string::npos &&
-      std::regex_search(lines[at + 1].statement, place, compiled(R"(of_block \* (\d+))")) &&
-      owned <= std::stoll(place[1]))
+  if (rule == "remainder for quotient" &&
+      std::regex_search(mutant.now, place, compiled(R"(of_block = slot % (\d+) / )")) &&
+      is_of_first_tile(lines, at, std::stoll(place[1]), owned, held_terms(lines, at, launched)))
     return "its blocks have one tile each";
+  if (rule == "thread of another axis" && mutant.now.ends_with("thread_y = threadIdx.y / 256;"))
+    return "it is 0";
   if (rule == "thread of another axis" && mutant.before.starts_with("if (first_row") &&
       has_no_thread_beyond(lines, at, launched))
     return "every thread has a column";
@@ -192,6 +252,15 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
 
 }  // namespace
 
+int64_t of_nest(const std::vector<Line>& lines, size_t at, const Launched& launched,
+                const std::string& what) {
+  static const std::regex range(R"(columns = columns_of_([0-9]+);)");
+  std::smatch match;
+  while (at > 0 && !std::regex_search(lines[at].statement, match, range)) --at;
+  const auto found = launched.numbers.find(what + "_" + (at > 0 ? match[1].str() : ""));
+  return found == launched.numbers.end() ? 0 : found->second;
+}
+
 const std::vector<EqualPlace>& equal_places() { return kEqual; }
 
 std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
@@ -199,6 +268,8 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   const std::vector<Line> lines = lines_of(mutant.text);
   const size_t at = size_t(mutant.line) - 1;
   const bool in_loop = mutant.text.find("iteration < steps") != std::string::npos;
+  const std::string_view of_gpu = why_equal_of_gpus(mutant, lines, at, launched);
+  if (!of_gpu.empty()) return of_gpu;
   if (is_placed(mutant)) {
     const std::string_view reason = why_equal_in_placed(mutant, lines, at, launched);
     if (!reason.empty()) return reason;
@@ -229,6 +300,12 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   }
   if (rule == "barrier removed" && !in_loop && ends_a_turn(lines, at))
     return "its blocks have one turn each";
+  // Where a matrix is held its panels end with its terms.
+  if (mutant.before.starts_with("held_") &&
+      (rule == "guard of a load removed" || rule == "guard of one more"))
+    return mutant.now.find("column <= column_end") != std::string::npos
+               ? "columns of others are not multiplied with"
+               : std::string_view();
   for (const EqualPlace& equal : kEqual) {
     if (rule == equal.rule && mutant.before.find(equal.part) != std::string::npos)
       return equal.reason;

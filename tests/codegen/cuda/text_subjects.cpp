@@ -199,6 +199,7 @@ std::vector<Subject> all_subjects() {
   all.push_back(placed("moving_in_grid", kMovingMatrix, "T=3 B=35 H=21", "grid", 7));
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", "block", 3));
+  std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));
   return all;
 }
 

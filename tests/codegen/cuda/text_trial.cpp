@@ -93,16 +93,19 @@ void draw_indices(Call& call, int limit, size_t way) {
 }  // namespace
 
 Trial::Trial(const Subject& subject, size_t size)
-    : graph_(parse_graph(text_of(subject, subject.sizes[size]))), merging_(subject.merging) {
+    : graph_(parse_graph(text_of(subject, subject.sizes[size]))),
+      merging_(subject.merging),
+      placement_(subject.placement),
+      precision_(subject.precision),
+      tolerance_(subject.tolerance) {
   CompileReport report;
   const GraphPtr kernels = form_kernels_for(graph_, {.unroll = "loop"}, report);
-  packed_ = make_plan(*kernels, cuda::gpu_machine());
+  packed_ = make_plan(*kernels, cuda::gpu_machine(precision_));
   spread_ = spread_out(packed_);
-  placement_ = subject.placement;
   setenv("GRAPHC_MOCK_MULTIPROCESSORS", std::to_string(subject.multiprocessors).c_str(), 1);
   device_ = cuda::Device::open();
   launches_ = compiled(packed_)->launches();
-  calls_.push_back(random_call(*graph_, 7, Numbers::real));
+  calls_.push_back(random_call(*graph_, 7, subject.numbers));
   if (subject.indices > 0) draw_indices(calls_[0], subject.indices, size);
   for (const Outside& outside : size == 0 ? subject.outside : std::vector<Outside>{}) {
     calls_.push_back(calls_[0]);
@@ -116,7 +119,8 @@ Trial::Trial(const Subject& subject, size_t size)
 std::unique_ptr<cuda::GpuExecutable> Trial::compiled(const Plan& plan) const {
   CompileReport report;
   return std::make_unique<cuda::GpuExecutable>(
-      signature_of(*graph_), plan, device_, CompileOptions{.placement = placement_},
+      signature_of(*graph_), plan, device_,
+      CompileOptions{.precision = precision_, .placement = placement_},
       cuda::CodeOptions{device_->architecture(), {}}, report, merging_);
 }
 
@@ -172,8 +176,8 @@ std::vector<Literal> Trial::evaluated(const Call& call) const {
   return values;
 }
 
-/// What is farther from the evaluator's number than a thousandth of the largest; suites that look
-/// for less are elsewhere. Integers are equal.
+/// What is farther from the evaluator's number than a share of the largest; suites that look for
+/// less are elsewhere. Integers are equal.
 std::string Trial::first_call(Executable& executable) {
   Outcome outcome = run(executable, calls_[0]);
   std::vector<Literal> found = std::move(outcome.results);
@@ -183,7 +187,7 @@ std::string Trial::first_call(Executable& executable) {
     const std::span<const double> x = numbers.data<double>(), y = wanted_[i].data<double>();
     double largest = 0;
     for (const double each : y) largest = std::max(largest, std::abs(each));
-    const double tolerance = is_floating(found[i].type().dtype) ? 1e-3 * largest : 0;
+    const double tolerance = is_floating(found[i].type().dtype) ? tolerance_ * largest : 0;
     for (size_t k = 0; k < x.size(); ++k) {
       if (!(std::abs(x[k] - y[k]) <= tolerance))
         return fmt::format("result {} element {}: wanted {}, found {}", i, k, y[k], x[k]);

@@ -34,10 +34,17 @@ struct Subject {
   cuda::Merging merging = cuda::Merging::apart;
   const char* placement = "streamed";  ///< CompileOptions::placement
   int multiprocessors = 132;
+  const char* precision = "f32";  ///< CompileOptions::precision
+  /// Whole ones are exact in every precision, so are their products.
+  Numbers numbers = Numbers::real;
+  /// How far a result may be from the evaluator's, as a share of the largest one.
+  double tolerance = 1e-3;
 };
 
-/// Those of text_subjects.cpp.
+/// Those of text_subjects.cpp and text_subjects_of_gpus.cpp.
 const std::vector<Subject>& text_subjects();
+/// Those that not every GPU has: on tensor cores, or in clusters of blocks. `lstm`: its graph.
+std::vector<Subject> subjects_of_gpus(const char* lstm);
 
 inline void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
 
@@ -68,7 +75,8 @@ class Trial {
   GraphPtr graph_;
   const cuda::Merging merging_;
   Plan packed_, spread_;
-  std::string placement_;
+  const std::string placement_, precision_;
+  const double tolerance_;
   cuda::Launches launches_;
   cuda::DevicePtr device_;
   std::vector<Call> calls_;

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which defects of texts for tensor cores and for clusters change nothing, and why.
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "tests/codegen/cuda/text_equal.h"
+
+namespace graphc::testing {
+namespace {
+
+/// Rules about where blocks of a cluster meet.
+const std::set<std::string_view> kOfClusterMeetings = {"meeting of a cluster removed",
+                                                       "blocks of a cluster by themselves",
+                                                       "cluster meets before the nest"};
+
+/// What the index of an unrolled loop around a line is at most; -1: there is no such loop.
+int64_t largest_index(const std::vector<Line>& lines, size_t at, const std::string& index) {
+  const std::regex head(R"(^for \(int )" + index +
+                        R"( = 0; \w+ < (\d+); (?:\+\+\w+|\w+ \+= (\d+))\) \{$)");
+  std::smatch match;
+  const Line* loop = loop_around(
+      lines, at, [&](const Line& line) { return std::regex_search(line.statement, match, head); });
+  if (loop == nullptr) return -1;
+  const int64_t end = std::stoll(match[1]), step = match[2].matched ? std::stoll(match[2]) : 1;
+  return (end - 1) / step * step;
+}
+
+/// How many terms the pieces around a line have that lie in shared memory.
+int64_t staged_terms(const std::vector<Line>& lines, size_t at) {
+  static const std::regex head(R"(first_term \+= (\d+)\) \{$)");
+  std::smatch match;
+  const Line* loop = loop_around(
+      lines, at, [&](const Line& line) { return std::regex_search(line.statement, match, head); });
+  return loop == nullptr ? 0 : std::stoll(match[1]);
+}
+
+std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vector<Line>& lines,
+                                        size_t at) {
+  const std::string_view rule = mutant.rule->name;
+  std::smatch match;
+  if (rule == "every other term skipped" &&
+      std::regex_search(mutant.before, match, compiled(R"(at_term \+= (\d+))")) &&
+      std::stoll(match[1]) >= staged_terms(lines, at))
+    return "one instruction has all terms of a piece";
+  if (rule == "one less" &&
+      std::regex_search(mutant.now, match, compiled(R"(< (\d+) - 1; at_\w+ \+= 2\))")) &&
+      std::stoll(match[1]) % 2 == 0)
+    return "it goes on by two";
+  if (rule == "sum not begun" && mutant.before.starts_with("unsigned bits") &&
+      lines[at + 1].statement.find("\"=r\"(bits)") != std::string::npos)
+    return "the instruction below writes it";
+  if (rule == "thread of another axis" &&
+      mutant.now.find("warp = (threadIdx.y * 16 + threadIdx.y) / 32;") != std::string::npos)
+    return "17 times the row of threads is in the warp that 16 times the row is in";
+  if (rule == "thread of another axis" &&
+      mutant.now.find("warp = (thread_y * 16 + thread_y) / 32;") != std::string::npos)
+    return "17 times the row of threads is in the warp that 16 times the row is in";
+  if (rule == "first warp" && mutant.before.starts_with("const float this_") &&
+      mutant.before.find(" ? ") != std::string::npos)
+    return "a lane beyond the edge loads the number of its row and does not use it";
+  if (rule == "stride of a warp off by one" &&
+      std::regex_search(mutant.now, match, compiled(R"((at_\w+)( / 2)? \* \(\d+ \+ 1\))")) &&
+      largest_index(lines, at, match[1]) / (match[2].matched ? 2 : 1) == 0)
+    return "the index is 0";
+  return {};
+}
+
+/// The rows of the one tile of rows that a nest of a loop has around a line, in the block that has
+/// the fewest; 0: it has more tiles.
+int64_t rows_of_one_tile(const std::vector<Line>& lines, size_t at, const Launched& launched) {
+  static const std::regex head(R"(first_row \+= (?:\(long long\)blocks_y \* )?(\d+)\) \{$)");
+  std::smatch match;
+  const Line* loop = loop_around(
+      lines, at, [&](const Line& line) { return std::regex_search(line.statement, match, head); });
+  const int64_t rows = of_nest(lines, at, launched, "rows_of");
+  int64_t owned = of_nest(lines, at, launched, "rows_owned");
+  if (owned == 0) owned = rows;
+  if (loop == nullptr || owned == 0 || owned > std::stoll(match[1])) return 0;
+  return rows - (rows - 1) / owned * owned;
+}
+
+/// The first column of a tile's last warp.
+int64_t last_warp_column(const std::vector<Line>& lines, size_t at) {
+  static const std::regex warps(R"(warp_column = warp % (\d+) \* (\d+);)");
+  std::smatch match;
+  while (at > 0 && !std::regex_search(lines[at].statement, match, warps)) --at;
+  return at > 0 ? (std::stoll(match[1]) - 1) * std::stoll(match[2]) : 0;
+}
+
+/// The guard of a warp leaves out work of no use: other guards are as good if they leave out no
+/// other.
+std::string_view why_equal_in_guard(const TextMutant& mutant, const std::vector<Line>& lines,
+                                    size_t at, const Launched& launched) {
+  const std::string_view rule = mutant.rule->name;
+  if (!mutant.before.starts_with("if (") ||
+      mutant.before.find("warp_column < ") == std::string::npos)
+    return {};
+  if (rule == "first warp") return "a warp beyond the edge adds to sums that nobody stores";
+  const int64_t rows = rows_of_one_tile(lines, at, launched);
+  if (rows == 0) return {};
+  if (rule == "guard of a load removed" && rows == of_nest(lines, at, launched, "rows_of"))
+    return "all rows are in one tile, and a warp beyond them adds to sums that nobody stores";
+  if (rule == "row of a warp for the column" && last_warp_column(lines, at) < rows)
+    return "no warp begins with a column beyond the number of rows";
+  return {};
+}
+
+/// Which left operand a line gives its first content.
+std::string exchanged_name(const std::string& line) {
+  std::smatch match;
+  return std::regex_search(line, match, compiled(R"((exchanged_\d+_\d+)_(?:at|size))"))
+             ? match[1].str()
+             : std::string();
+}
+
+/// Whether threads read no row of a left operand but their own one.
+bool is_read_by_one_row(const std::vector<Line>& lines, const std::string& exchanged) {
+  const auto names = [&](const Line& line) {
+    return line.statement.find(" = &" + exchanged + "[") != std::string::npos;
+  };
+  auto line = std::ranges::find_if(lines, names);
+  while (line != lines.end() && !line->statement.starts_with("for (int at_row = ")) ++line;
+  return line != lines.end() && line->statement.find("at_row < 1; ++at_row") != std::string::npos;
+}
+
+/// Whether blocks meet in the first step before one of them touches what is exchanged.
+bool meets_before_use(const std::vector<Line>& lines, size_t at, const std::string& exchanged) {
+  while (++at < lines.size() && lines[at].statement != "meet_in_cluster();") {
+    if (lines[at].statement.find(exchanged) != std::string::npos) return false;
+  }
+  return true;
+}
+
+/// Why a defect of what lies in shared memory before the first step changes nothing.
+std::string_view why_equal_in_first_content(const TextMutant& mutant,
+                                            const std::vector<Line>& lines, size_t at,
+                                            const Launched& launched) {
+  const std::string_view rule = mutant.rule->name;
+  const std::string& before = mutant.before;
+  const std::string exchanged = exchanged_name(before);
+  const bool is_zero =
+      before.ends_with("slot] = 0.0f;") ||
+      (before.starts_with("for (") && lines[at + 1].statement.ends_with("_at + slot] = 0.0f;"));
+  std::smatch match;
+  if (rule == "remainder for quotient" &&
+      std::regex_search(mutant.now, match,
+                        compiled(R"(row_begin \+ slot % (\d+) / .* \* (\d+) \+ at_row;)"))) {
+    const int64_t stride = std::stoll(match[1]), rows = std::stoll(match[2]);
+    const int64_t size = launched.largest(exchanged_name(lines[at + 1].statement) + "_size");
+    const int64_t terms = launched.largest("terms");
+    const bool rounded = mutant.now.find("+ 15) / 16 * 16") != std::string::npos;
+    const int64_t there = rounded ? (terms + 15) / 16 * 16 : terms;
+    if (size == stride * there && rows <= there)
+      return "there is one tile, of no more rows than there are terms";
+  }
+  if (exchanged.empty()) return {};
+  if (before.starts_with("shared[")) {
+    if ((rule == "last guard of a load removed" || rule == "last guard of one more") &&
+        std::regex_search(lines[at - 2].statement, compiled(R"(% \(terms\w*\);$)")))
+      return "a term is a remainder by the number of terms";
+    if (rule == "guard of a load removed" && before.find("at_row < ") != std::string::npos &&
+        mutant.now.find("at_row < ") == std::string::npos)
+      return "what lies between two terms is not read";
+  }
+  if (rule == "one later" && is_zero)
+    return "the first row of the first term is handed on before it is read";
+  // Only of an operand that the steps make first is the content before them nothing but zeros.
+  const bool over_zeros =
+      rule != "first slot for both" || lines[at - 1].statement.ends_with("_at + slot] = 0.0f;");
+  if (is_zero && over_zeros && mutant.text.find("mma.sync") == std::string::npos &&
+      is_read_by_one_row(lines, exchanged))
+    return "every element is handed on before it is read, and nothing else is read";
+  return {};
+}
+
+std::string_view why_equal_in_clusters(const TextMutant& mutant, const std::vector<Line>& lines,
+                                       size_t at) {
+  const std::string_view rule = mutant.rule->name;
+  if (kOfClusterMeetings.contains(rule) && lines[at + 1].text == "}" &&
+      has_met_since_stores(lines, at))
+    return "nobody writes into another's shared memory since the meeting within the step";
+  if (rule == "cluster meets before the nest" &&
+      lines[at + 1].statement.starts_with("for (long long iteration") &&
+      meets_before_use(lines, at, exchanged_name(lines[at - 3].statement)))
+    return "the operand is used behind the first meeting of a step";
+  return {};
+}
+
+}  // namespace
+
+bool has_met_since_stores(const std::vector<Line>& lines, size_t at) {
+  bool met = false;
+  while (at-- > 0) {
+    if (lines[at].statement.starts_with("store_to_all_")) return met;
+    met |= lines[at].statement == "meet_in_cluster();";
+  }
+  return false;
+}
+
+std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<Line>& lines,
+                                   size_t at, const Launched& launched) {
+  if (mutant.text.find("mma.sync") != std::string::npos) {
+    std::string_view reason = why_equal_in_fragments(mutant, lines, at);
+    if (reason.empty()) reason = why_equal_in_guard(mutant, lines, at, launched);
+    if (!reason.empty()) return reason;
+  }
+  if (mutant.text.find("meet_in_cluster") != std::string::npos) {
+    const std::string_view reason = why_equal_in_clusters(mutant, lines, at);
+    return reason.empty() ? why_equal_in_first_content(mutant, lines, at, launched) : reason;
+  }
+  return {};
+}
+
+}  // namespace graphc::testing

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs whose texts not every GPU takes: products on tensor cores, and loops in clusters.
+#include "tests/codegen/cuda/text_trial.h"
+
+namespace graphc::testing {
+namespace {
+
+/// Together their sizes have warps and lanes without rows or columns, more than one block and more
+/// than one piece of a sum, and a piece that ends within what an instruction takes.
+constexpr const char* kProduct =
+    R"(graph @g(%x: f32[M,K], %w: f32[K,N], %b: f32[N], %s: f32[M,1]) {
+       return add(mul(matmul(%x, %w), %s), %b)
+     })";
+
+constexpr const char* kTransposed =
+    R"(graph @g(%x: f32[K,M], %w: f32[N,K]) {
+       return matmul(transpose(%x) {permutation = [1,0]}, transpose(%w) {permutation = [1,0]})
+     })";
+
+/// Sums of small whole numbers are exact in every precision.
+constexpr double kExact = 1e-7;
+/// More than 3xtf32 loses, and a hundredth of what a tf32 does.
+constexpr double kSplit = 1e-5;
+
+Subject product(const char* name, const char* graph, const char* precision, Numbers numbers) {
+  return {.name = name,
+          .graph = graph,
+          .sizes = {"M=65 K=17 N=65", "M=33 K=257 N=33", "M=33 K=17 N=67"},
+          .precision = precision,
+          .numbers = numbers,
+          .tolerance = numbers == Numbers::whole ? kExact : kSplit};
+}
+
+Subject loop(const char* name, const char* graph, const char* size, const char* placement,
+             int multiprocessors, const char* precision) {
+  return {.name = name,
+          .graph = graph,
+          .sizes = {size},
+          .having = "iteration < steps",
+          .placement = placement,
+          .multiprocessors = multiprocessors,
+          .precision = precision,
+          .tolerance = kSplit};
+}
+
+/// A product of two parts.
+constexpr const char* kGates =
+    R"(graph @g(%x: f32[T,B,G], %h0: f32[B,H]) state (%u: f32[H,G]) {
+       %h.e = scan %x.t in %x carry %h = %h0 with %u {
+         %a, %b = split(add(%x.t, matmul(%h, %u))) {axis = 1, parts = 2}
+         next %h = mul(tanh(%a), sigmoid(%b))
+       }
+       return %h.e
+     })";
+
+/// Two operands are handed on, one of them after the last meeting of a step.
+constexpr const char* kTwoProducts =
+    R"(graph @g(%x: f32[T,B,H], %h0: f32[B,H]) state (%u: f32[H,H], %v: f32[H,H]) {
+       %y, %h.e = scan %x.t in %x carry %h = %h0 with %u, %v {
+         %m = mul(%h, %x.t)
+         next %h = tanh(add(matmul(%m, %u), matmul(%h, %v)))
+         emit %m
+       }
+       return %y, %h.e
+     })";
+
+}  // namespace
+
+std::vector<Subject> subjects_of_gpus(const char* lstm) {
+  return {
+      product("product_in_3xtf32", kProduct, "3xtf32", Numbers::real),
+      product("product_in_tf32", kProduct, "tf32", Numbers::whole),
+      product("product_in_bf16", kTransposed, "bf16", Numbers::whole),
+      product("product_in_fp16", kProduct, "fp16", Numbers::whole),
+      loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", "streamed", 132, "3xtf32"),
+      loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=35 H=17 G=34", "grid", 4, "3xtf32"),
+      loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", "cluster", 4, "f32"),
+      loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", "cluster", 2, "f32"),
+      loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=48 H=17", "cluster", 2, "3xtf32")};
+}
+
+}  // namespace graphc::testing
