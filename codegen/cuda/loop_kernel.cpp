@@ -163,7 +163,7 @@ class LoopText {
     add_number(held + "_at", matrix.offset);
     before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
     before_.open_block();
-    ranges_->bring(before_, matrix.nest);
+    ranges_->bring_columns(before_, matrix.nest);
     for (const Parameter& parameter : nest.parameters) {
       if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
         before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));

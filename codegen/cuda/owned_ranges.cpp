@@ -41,12 +41,10 @@ int64_t OwnedRanges::shared_bytes(const LoopNests& nests, const LoopPlacement& p
 
 void OwnedRanges::write_shared() {
   before_.line("__shared__ long long owned[{}][{}];", ranges_.size(), std::size(kBounds));
-  before_.open("if (threadIdx.x == 0)");
   for (size_t range = 0; range < ranges_.size(); ++range) {
     for (size_t i = 0; i < std::size(kBounds); ++i)
-      before_.line("owned[{0}][{1}] = {2}_{0};", range, i, kBounds[i]);
+      before_.line("if (threadIdx.x == 0) owned[{0}][{1}] = {2}_{0};", range, i, kBounds[i]);
   }
-  before_.close();
   before_.line("__syncthreads();");
 }
 
@@ -82,13 +80,24 @@ void OwnedRanges::write_bounds(std::string_view what, int range, const std::stri
 void OwnedRanges::bring(TextWriter& text, size_t nest) const {
   const int range = range_of_[nest];
   text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", range);
-  if (ranges_.size() > kMostInRegisters) {
-    for (size_t i = 0; i < std::size(kBounds); ++i)
+  bring(text, range, "row");
+  bring(text, range, "column");
+}
+
+void OwnedRanges::bring_columns(TextWriter& text, size_t nest) const {
+  const int range = range_of_[nest];
+  text.line("const long long columns = columns_of_{};", range);
+  bring(text, range, "column");
+}
+
+void OwnedRanges::bring(TextWriter& text, int range, std::string_view what) const {
+  if (ranges_.size() <= kMostInRegisters)
+    return text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what,
+                     range);
+  for (size_t i = 0; i < std::size(kBounds); ++i) {
+    if (std::string_view(kBounds[i]).starts_with(what))
       text.line("const long long {} = owned[{}][{}];", kBounds[i], range, i);
-    return;
   }
-  for (const char* what : {"row", "column"})
-    text.line("const long long {0}_begin = {0}_begin_{1}, {0}_end = {0}_end_{1};", what, range);
 }
 
 }  // namespace graphc::cuda

@@ -27,6 +27,8 @@ class OwnedRanges {
 
   /// Brings what of the nest the block does into scope.
   void bring(TextWriter& text, size_t nest) const;
+  /// The same, but for the rows.
+  void bring_columns(TextWriter& text, size_t nest) const;
 
   /// Static shared memory that these take.
   static int64_t shared_bytes(const LoopNests& nests, const LoopPlacement& placement);
@@ -37,6 +39,7 @@ class OwnedRanges {
 
   static Key key_of(const LoopNests& nests, const LoopPlacement& placement, size_t nest);
   void write_shared();
+  void bring(TextWriter& text, int range, std::string_view what) const;
   void write(const NestCall& call, const NestShare& share, int range);
   void write_bounds(std::string_view what, int range, const std::string& begin,
                     const std::string& count, const std::string& limit);

@@ -186,7 +186,8 @@ std::vector<TextMutant> mutants_of(const std::string& text) {
         TextMutant mutant{&rule, int(i) + 1, before, now, with_line(lines, i, now)};
         if (rule.before_nest)
           mutant.text = with_line(lines_of(mutant.text), nest_before(lines, i), before + " {");
-        if (known.insert(mutant.text).second) mutants.push_back(std::move(mutant));
+        const bool is_change = now != before || rule.before_nest;
+        if (is_change && known.insert(mutant.text).second) mutants.push_back(std::move(mutant));
       }
     }
   }

@@ -13,6 +13,8 @@ namespace {
 
 const std::vector<EqualPlace> kEqual = {
     {"one thread's work by all", "distinct[places[0]] = ", "all threads have the same to store"},
+    {"one thread's work by all", ") owned[", "all threads have the same to store"},
+    {"thread of another axis", ") owned[", "all threads have the same to store"},
     {"guard of a load removed", "_block + (term", "panels end in zeros"},
     {"guard of one more", "_block + (term", "panels end in zeros"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},

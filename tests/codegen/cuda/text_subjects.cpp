@@ -176,6 +176,17 @@ constexpr const char* kMovingMatrix =
        return %y, %l, %k.e
      })";
 
+/// With five stages of as many widths: what blocks own of each lies in shared memory.
+constexpr const char* kManyShapes =
+    R"(graph @g(%x: f32[3,B,37], %h0: f32[B,37])
+         state (%a: f32[37,19], %b: f32[19,22], %c: f32[22,23], %d: f32[23,17], %e: f32[17,37]) {
+       %h.e = scan %x.t in %x carry %h = %h0 with %a, %b, %c, %d, %e {
+         %n = tanh(matmul(tanh(matmul(tanh(matmul(tanh(matmul(%h, %a)), %b)), %c)), %d))
+         next %h = add(matmul(%n, %e), %x.t)
+       }
+       return %h.e
+     })";
+
 /// A loop whose blocks own rows, or columns of groups of rows.
 Subject placed(const char* name, const char* graph, const char* size, const char* placement,
                int multiprocessors) {
@@ -199,6 +210,7 @@ std::vector<Subject> all_subjects() {
   all.push_back(placed("moving_in_grid", kMovingMatrix, "T=3 B=35 H=21", "grid", 7));
   // Two tiles of rows, and threads that read what others wrote.
   all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", "block", 3));
+  all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", "grid", 6));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));
   return all;
 }
