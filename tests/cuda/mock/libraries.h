@@ -18,15 +18,16 @@ namespace graphc::cuda_mock {
 /// Work of a library in a stream: "" or what went wrong.
 using LibraryWork = std::function<std::string()>;
 
-/// The functions of the driver, whose names begin with graphc_mock_library_.
+/// The functions of the driver, whose names begin with graphc_mock_library_. Where there is no
+/// driver, which a compiler does not need, calls and objects are not counted.
 struct LibraryDriver {
   /// Counts a call of a library's function: the error that a test asked for, or 0. A function must
   /// have a context.
-  int (*call)(const char* symbol) = nullptr;
+  int (*call)(const char* symbol) = [](const char*) { return 0; };
   /// Whether the calling thread has the device's context.
   int (*has_context)() = nullptr;
   /// Objects of this kind that there are, more by `change`; they count as alive in the driver.
-  void (*objects)(const char* kind, int change) = nullptr;
+  void (*objects)(const char* kind, int change) = [](const char*, int) {};
   /// Puts work into a stream, which runs it at once or captures it; a CUresult.
   int (*enqueue)(cuda::CUstream stream, const LibraryWork& work) = nullptr;
   /// In such work: that it reads, or writes, bytes of the device. Null, or what is wrong with that:
@@ -44,9 +45,9 @@ inline const LibraryDriver& library_driver() {
     void* handle =
         dlopen((path.substr(0, path.rfind('/')) + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
     LibraryDriver found;
+    if (handle == nullptr) return found;
     const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-          handle == nullptr ? nullptr : dlsym(handle, name));
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
     };
     find(found.call, "graphc_mock_library_call");
     find(found.has_context, "graphc_mock_library_has_context");
