@@ -7,6 +7,8 @@ namespace graphc {
 namespace {
 
 constexpr OrderRule listed_rules[] = {
+    {"reroll", "simplify", Harm::slower,
+     "What is folded in the copy that meets a state of zeros makes it another than the others."},
     {"simplify,cse", "autodiff", Harm::slower,
      "Also inside bodies. Two equal values would be saved twice, or one of them computed again "
      "through a product in the backward loop. Sound, because a gradient is taken at leaves: "

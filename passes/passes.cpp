@@ -16,6 +16,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::outline,       //
     &passes::pack_matmuls,  //
     &passes::reductions,    //
+    &passes::reroll,        //
     &passes::simplify,      //
     &passes::sparse_rows,   //
     &passes::unroll,        //

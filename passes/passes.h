@@ -18,6 +18,7 @@ extern const Pass hoist;
 extern const Pass outline;
 extern const Pass pack_matmuls;
 extern const Pass reductions;
+extern const Pass reroll;
 extern const Pass simplify;
 extern const Pass sparse_rows;
 extern const Pass unroll;

@@ -32,12 +32,12 @@ constexpr Variant variants[] = {
      "reductions,simplify,fuse{single=true}"},
     // Loops distributed: what the planned kernels are made of.
     {"fused",
-     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
+     "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,fuse"},
     // The same, but for recurrent layers that a library has.
     {"cudnn",
-     "simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
+     "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
      "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,fuse", true},
 };

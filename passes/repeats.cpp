@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 
@@ -12,7 +13,8 @@ namespace graphc {
 namespace {
 
 constexpr size_t kLeastCopies = 4;
-/// How many nodes like the first of a body are tried as the first of the next copy.
+/// How many nodes like the first of a body are tried as the first of the next copy, and how many
+/// places of a body as its beginning.
 constexpr size_t kMostTried = 64;
 
 bool is_constant(const Node& node) { return node.operands.empty() && node.regions.empty(); }
@@ -66,6 +68,8 @@ class Finder {
   explicit Finder(const Graph& graph) : place_(graph.nodes().size(), kNone) {
     const std::vector<bool> live = live_nodes(graph);
     std::unordered_map<std::string, int> numbers;
+    nodes_.reserve(graph.nodes().size());
+    alike_.reserve(graph.nodes().size());
     for (const Node& node : graph.nodes()) {
       if (!live[size_t(node.id)] || stands_anywhere(node)) continue;
       place_[size_t(node.id)] = nodes_.size();
@@ -81,8 +85,8 @@ class Finder {
     }
   }
 
-  std::optional<Repeats> first_run() {
-    for (size_t i = 0; i + kLeastCopies <= nodes_.size();) {
+  std::optional<Repeats> first_run(size_t from) {
+    for (size_t i = from; i + kLeastCopies <= nodes_.size();) {
       Run best = longest_at(i);
       if (best.copies >= kLeastCopies && is_worth_it(best))
         return repeats_of(with_least_carried(best));
@@ -97,7 +101,8 @@ class Finder {
 
   Repeats repeats_of(Run&& run) const {
     const auto begin = nodes_.begin() + std::ptrdiff_t(run.first);
-    return {run.period,
+    return {run.first,
+            run.period,
             run.copies,
             {begin, begin + std::ptrdiff_t(run.period * run.copies)},
             std::move(run.operands)};
@@ -121,9 +126,9 @@ class Finder {
     return best;
   }
 
-  /// Whether two copies have nodes alike.
+  /// Whether the least number of copies have nodes alike.
   bool are_alike(size_t first, size_t period) const {
-    for (size_t k = 1; k < period; ++k) {
+    for (size_t k = 1; k < (kLeastCopies - 1) * period; ++k) {
       if (alike_[first + k] != alike_[first + period + k]) return false;
     }
     return true;
@@ -241,7 +246,8 @@ class Finder {
       case Kind::internal:
         return is_at(copy);
       case Kind::carried:
-        return is_at(copy - 1);
+        return is_at(copy - 1) ||
+               (mutated(Mutant::rerolled_reads_any_state) && copy > 1 && is_at(copy - 2));
       case Kind::invariant:
         return value == wanted.outside || equal_constants(value, wanted.outside);
       case Kind::stream:
@@ -274,8 +280,8 @@ class Finder {
       if (one.is(ops::grad) || one.is(ops::watch)) return false;
       has_product |= one.is(ops::matmul);
       for (const CopyOperand& operand : run.operands[m])
-        goes_on |= operand.kind == CopyOperand::Kind::carried ||
-                   operand.kind == CopyOperand::Kind::stream;
+        goes_on |=
+            operand.kind == CopyOperand::Kind::carried || operand.kind == CopyOperand::Kind::stream;
     }
     return has_product && goes_on;
   }
@@ -284,7 +290,7 @@ class Finder {
   Run with_least_carried(const Run& run) const {
     int64_t least = carried(run);
     Run best = run;
-    for (size_t k = 1; k < run.period; ++k) {
+    for (size_t k = 1; k < std::min(run.period, kMostTried); ++k) {
       Run other = run_of(run.first + k, run.period);
       if (other.copies + 1 < run.copies || other.copies < kLeastCopies) continue;
       const int64_t elements = carried(other);
@@ -296,9 +302,9 @@ class Finder {
   }
 
   std::vector<const Node*> nodes_;
-  std::vector<int> alike_;      ///< by node: its class
-  std::vector<size_t> next_;    ///< by node: the next of its class
-  std::vector<size_t> place_;   ///< by id
+  std::vector<int> alike_;     ///< by node: its class
+  std::vector<size_t> next_;   ///< by node: the next of its class
+  std::vector<size_t> place_;  ///< by id
 };
 
 }  // namespace
@@ -322,6 +328,8 @@ bool Repeats::reverse() const {
   return false;
 }
 
-std::optional<Repeats> find_repeats(const Graph& graph) { return Finder(graph).first_run(); }
+std::optional<Repeats> find_repeats(const Graph& graph, size_t from) {
+  return Finder(graph).first_run(from);
+}
 
 }  // namespace graphc

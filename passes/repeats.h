@@ -39,6 +39,7 @@ struct CopyOperand {
 
 /// `copies` copies of a body of `period` nodes.
 struct Repeats {
+  size_t first = 0;  ///< its place among the nodes of the graph that may be of a copy
   size_t period = 0, copies = 0;
   std::vector<const Node*> nodes;                  ///< copy by copy
   std::vector<std::vector<CopyOperand>> operands;  ///< by node of the body, by operand
@@ -48,10 +49,10 @@ struct Repeats {
   bool reverse() const;
 };
 
-/// The repeats of a graph that are worth a loop: at least four copies, with a product, of which each
-/// reads what the one before gives, or the next step of something. Steps that are taken
+/// The repeats of a graph that are worth a loop: at least four copies, with a product, of which
+/// each reads what the one before gives, or the next step of something. Steps that are taken
 /// (`taken_step`) and constants are no nodes of a copy: they may stand anywhere. Returns the first
-/// run of the graph, begun where in its body it hands on the least; nothing where there is none.
-std::optional<Repeats> find_repeats(const Graph& graph);
+/// run from a place on, begun where in its body it hands on the least; nothing where there is none.
+std::optional<Repeats> find_repeats(const Graph& graph, size_t from = 0);
 
 }  // namespace graphc

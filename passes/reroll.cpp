@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop that somebody wrote out becomes a loop again: copies of one body, each of which reads what
-// the one before gives, or the next step of a sequence, are one `scan`. What is compiled then is one
-// body, however many steps there are, and all that is known of loops applies to it.
+// the one before gives, or the next step of a sequence, are one `scan`. What is compiled then is
+// one body, however many steps there are, and all that is known of loops applies to it.
 //
 // What the copies give goes on as steps of the history that the loop emits; where all of them are
 // put one after another along an axis, as the history itself. Copies that are different, such as a
@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "ir/build.h"
+#include "ir/mutant.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
 #include "passes/passes.h"
@@ -22,7 +23,7 @@
 namespace graphc {
 namespace {
 
-/// Loops that are made of one graph at most: each is looked for from its beginning.
+/// Loops that are made of one graph at most: for each the graph is made anew.
 constexpr int kMostLoops = 32;
 
 /// Moves an axis to the front, or back from there.
@@ -78,7 +79,8 @@ class Body {
     const auto steps = int64_t(run_.copies);
     ScanParts parts;
     for (const CopyOperand& stream : streams_) {
-      const int64_t first = stream.step->index - (stream.by < 0 ? steps - 1 : 0);
+      int64_t first = stream.step->index - (stream.by < 0 ? steps - 1 : 0);
+      if (mutated(Mutant::rerolled_from_the_first_step)) first = 0;
       const Value from = known(stream.outside);
       const int axis = stream.step->axis;
       const bool is_whole = first == 0 && steps == from.shape()[axis];
@@ -149,7 +151,11 @@ class Body {
 class Reroll {
  public:
   Reroll(const Graph& from, const Repeats& run)
-      : from_(from), run_(run), body_(run), to_(std::make_unique<Graph>(from.name())), known_(from) {
+      : from_(from),
+        run_(run),
+        body_(run),
+        to_(std::make_unique<Graph>(from.name())),
+        known_(from) {
     for (size_t i = 0; i < run.nodes.size(); ++i) place_.emplace(run.nodes[i], i);
   }
 
@@ -237,8 +243,7 @@ class Reroll {
     if (const Value there = known_.find(value)) return there;
     const std::optional<Given> of = given(value);
     GRAPHC_CHECK(of.has_value(), "%{} is not known", value.name());
-    const auto last = final_.find(of->of_body());
-    if (of->copy == run_.copies - 1 && last != final_.end()) return last->second;
+    if (!histories_.contains(of->of_body())) return final_.at(of->of_body());
     Value& step_value = steps_[{of->copy, of->node, of->result}];
     if (!step_value) step_value = step_of(histories_.at(of->of_body()), 0, step(of->copy), false);
     return step_value;
@@ -301,24 +306,31 @@ class Reroll {
   Body body_;
   std::unique_ptr<Graph> to_;
   ValueMap known_;
-  std::map<const Node*, size_t> place_;                             ///< in the run
-  std::vector<bool> is_wanted_;                                     ///< by id
-  std::map<std::pair<size_t, int>, std::set<size_t>> uses_;         ///< copies, by result of the body
-  std::map<std::pair<size_t, int>, Value> histories_, final_;       ///< the same
-  std::map<std::tuple<size_t, size_t, int>, Value> steps_;          ///< of histories
+  std::map<const Node*, size_t> place_;                        ///< in the run
+  std::vector<bool> is_wanted_;                                ///< by id
+  std::map<std::pair<size_t, int>, std::set<size_t>> uses_;    ///< copies, by result of the body
+  std::map<std::pair<size_t, int>, Value> histories_, final_;  ///< the same
+  std::map<std::tuple<size_t, size_t, int>, Value> steps_;     ///< of histories
 };
 
 GraphPtr run_reroll(const GraphPtr& graph, const PassOptions&, Remarks& remarks) {
   GraphPtr result = graph;
-  for (int loops = 0; loops < kMostLoops; ++loops) {
-    const std::optional<Repeats> run = find_repeats(*result);
-    if (!run) break;
+  size_t from = 0;
+  for (int loops = 0;; ++loops) {
+    const std::optional<Repeats> run = find_repeats(*result, from);
+    if (!run) return result;
     const Node& first = run->node(0, 0);
+    if (loops == kMostLoops) {
+      remarks.add(first, fmt::format("{} copies stay written out: {} loops are made of one graph",
+                                     run->copies, kMostLoops));
+      return result;
+    }
     const WhereScope scope(first.where);
-    remarks.add(first, fmt::format("{} copies of {} nodes are one loop", run->copies, run->period));
+    remarks.add(first, fmt::format("{} copies of {} node{} are one loop", run->copies, run->period,
+                                   run->period == 1 ? "" : "s"));
+    from = run->first;
     result = Reroll(*result, *run).result();
   }
-  return result;
 }
 
 }  // namespace
