@@ -43,8 +43,9 @@ struct Written {
   int steps = 6;
   std::string input = "f32[6,3,4]";
   /// The lines that take step {0} of %x as %x{0}.
-  std::string take = "%x{0} = reshape(slice(%x) {{axis = 0, start = {0}, limit = {1}}}) "
-                     "{{shape = [3,4]}}\n";
+  std::string take =
+      "%x{0} = reshape(slice(%x) {{axis = 0, start = {0}, limit = {1}}}) "
+      "{{shape = [3,4]}}\n";
   /// The new state %h{1} from %h{0} and %x{0}.
   std::string cell = "%h{1} = tanh(add(matmul(%x{0}, %w), matmul(%h{0}, %u)))\n";
   std::string before, behind = "return %h6";
@@ -52,8 +53,9 @@ struct Written {
   bool backwards = false;
 
   GraphPtr graph() const {
-    std::string taken, text = "graph @g(%x: " + input +
-                              ", %h0: f32[3,5]) state (%w: f32[4,5], %u: f32[5,5], %v: f32[5,5]) {\n";
+    std::string taken,
+        text = "graph @g(%x: " + input +
+               ", %h0: f32[3,5]) state (%w: f32[4,5], %u: f32[5,5], %v: f32[5,5]) {\n";
     text += before;
     std::string copies;
     for (int i = 0; i < steps; ++i) {
@@ -79,8 +81,7 @@ TEST(Reroll, CopiesOfACellAreALoop) {
 }
 
 TEST(Reroll, HoweverStepsAreTaken) {
-  const std::string parts =
-      "%s0, %s1, %s2, %s3, %s4, %s5 = split(%x) {axis = 0, parts = 6}\n";
+  const std::string parts = "%s0, %s1, %s2, %s3, %s4, %s5 = split(%x) {axis = 0, parts = 6}\n";
   const Written all[] = {
       {.takes_first = true},
       {.take = "%x{0} = reshape(%s{0}) {{shape = [3,4]}}\n", .before = parts},
@@ -117,10 +118,9 @@ TEST(Reroll, WhatIsPutTogetherIsTheHistory) {
         operands += fmt::format("{}%y{}", i > 1 ? ", " : "", i);
       }
       Written written;
-      if (is_inside)
-        written.cell += "%y{1} = reshape(%h{1}) {{shape = " + shape + "}}\n";
-      written.behind = fmt::format("{}return concat({}) {{axis = {}}}", is_inside ? "" : rows,
-                                   operands, axis);
+      if (is_inside) written.cell += "%y{1} = reshape(%h{1}) {{shape = " + shape + "}}\n";
+      written.behind =
+          fmt::format("{}return concat({}) {{axis = {}}}", is_inside ? "" : rows, operands, axis);
       SCOPED_TRACE(written.behind);
       const GraphPtr loop = after(rerolled(written.graph()), "simplify");
       EXPECT_THAT(steps_of_loops(*loop), ElementsAre(6));
@@ -230,14 +230,16 @@ TEST(Reroll, TheStateBeforeTheLastIsNoCarry) {
 
 TEST(Reroll, GradientsGoThroughTheLoop) {
   Written written;
-  written.behind = "%l = sum(square(add(%h3, %h6))) {axes = [0,1]}\n"
-                   "%dx, %dh, %dw, %du = grad %l, %x, %h0, %w, %u\nreturn %l, %dx, %dh, %dw, %du";
+  written.behind =
+      "%l = sum(square(add(%h3, %h6))) {axes = [0,1]}\n"
+      "%dx, %dh, %dw, %du = grad %l, %x, %h0, %w, %u\nreturn %l, %dx, %dh, %dw, %du";
   const GraphPtr graph = written.graph(), loop = after(graph, "reroll");
   EXPECT_THAT(steps_of_loops(*loop), ElementsAre(6));
   expect_same_values(after(graph, "autodiff"), after(loop, "autodiff"), 3, 1e-12);
   // A value that a gradient is taken of is no copy's.
-  written.cell = "%m{1} = watch(matmul(%h{0}, %u))\n"
-                 "%h{1} = tanh(add(matmul(%x{0}, %w), %m{1}))\n";
+  written.cell =
+      "%m{1} = watch(matmul(%h{0}, %u))\n"
+      "%h{1} = tanh(add(matmul(%x{0}, %w), %m{1}))\n";
   written.behind = "%l = sum(%h6) {axes = [0,1]}\n%d = grad %l, %m2\nreturn %d";
   EXPECT_THAT(steps_of_loops(*after(written.graph(), "reroll")), IsEmpty());
 }
