@@ -119,6 +119,9 @@ class Finder {
          next = next_[next], ++tried) {
       const size_t period = next - first;
       if (first + kLeastCopies * period > nodes_.size()) break;
+      // Two copies of this that are made of copies found already end where those do.
+      if (best.period > 0 && period % best.period == 0 && best.copies * best.period >= 2 * period)
+        continue;
       if (!are_alike(first, period)) continue;
       Run run = run_of(first, period);
       if (run.copies * period > best.copies * best.period) best = std::move(run);
