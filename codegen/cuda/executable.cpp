@@ -290,14 +290,17 @@ void GpuExecutable::copy_state_to_device(size_t i, const StoredState& state) {
 
 void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
   for (size_t i = 0; i < forms_.size(); ++i) {
-    bool is_stale = false;
-    for (size_t of = 0; of < made_forms_[i].size(); ++of) {
+    const auto now = [&](size_t of) {
       const StoredState& state = *states[size_t(plan_.forms[i].states[of])];
-      const Held now{&state, state.version()};
-      is_stale |= std::exchange(made_forms_[i][of], now) != now;
-    }
+      return Held{&state, state.version()};
+    };
+    std::vector<Held>& made = made_forms_[i];
+    bool is_stale = false;
+    for (size_t of = 0; of < made.size(); ++of) is_stale |= made[of] != now(of);
     if (!is_stale) continue;
     for (const Launch& each : launches_.forms[i]) launch(each, *stream_);
+    // Now, and not before: what failed on the way is made again.
+    for (size_t of = 0; of < made.size(); ++of) made[of] = now(of);
   }
 }
 

@@ -93,6 +93,19 @@ TEST_F(LibraryWeights, AreMadeOnceUntilAStateIsWritten) {
   }
 }
 
+/// What failed half-way is not taken for made.
+TEST_F(LibraryWeights, AreMadeAnewWhenThatHasFailed) {
+  const size_t made = launches();
+  for (size_t call = 1; call <= made; ++call) {
+    change(states_[1]);
+    driver_.heal();
+    driver_.fail("cuLaunchKernel", cuda::CUDA_ERROR_OUT_OF_MEMORY, call);
+    EXPECT_THROW(launches(), Error);
+    driver_.heal();
+    EXPECT_EQ(launches(), made) << "after call " << call;
+  }
+}
+
 TEST_F(LibraryWeights, AreThoseOfTheStatesOfTheCall) {
   const size_t made = launches();
   StoredState other(states_[1].home().copy());
