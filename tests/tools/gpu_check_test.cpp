@@ -165,6 +165,37 @@ chmod +x other/bin/graphc
               HasSubstr("\nFailed: conformance/lstm train"));
 }
 
+/// A source tree whose programs are `programs()`, in build/release without the mock.
+std::string tree_without_mock() {
+  return fmt::format(
+      R"(mkdir -p tree/tools tree/build/release/bin tree/build/dev
+cp -r '{0}' '{1}' tree/tools
+ln -s '{2}'/graphc* tree/build/release/bin/
+)",
+      source_path("tools/gpu-check"), source_path("tools/gpu_check"), programs());
+}
+
+constexpr const char* kDryRunOfTree =
+    "export ASAN_OPTIONS=detect_leaks=0\n"
+    "tree/tools/gpu-check --dry-run --only=machine --output=results";
+
+TEST(GpuCheck, DryRunWantsTheMockAndSaysWhatBuildsIt) {
+  const TemporaryFolder folder;
+  const Ran ran = run_bash(tree_without_mock() + kDryRunOfTree, folder);
+  EXPECT_EQ(ran.code, 5) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("no libcuda.so.1 in "));
+  EXPECT_THAT(ran.err, HasSubstr("build/release/mock; tools/test builds it"));
+}
+
+TEST(GpuCheck, DryRunTakesTheBuildThatHasTheMock) {
+  const TemporaryFolder folder;
+  const std::string dev = fmt::format(
+      "ln -s '{0}' tree/build/dev/bin\nln -s '{0}/../mock' tree/build/dev/mock\n", programs());
+  const Ran ran = run_bash(tree_without_mock() + dev + kDryRunOfTree, folder);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(states_of(results(folder), "machine"), Contains("done"));
+}
+
 TEST(GpuCheck, RefusesWhatItCannotDo) {
   const TemporaryFolder folder;
   const Ran unknown = dry_run(folder, "--only=nothing");

@@ -167,7 +167,7 @@ def main(here, arguments):
 
 
 def check(here, options):
-    places = Places(here, options.programs)
+    places = Places(here, options.programs, options.dry_run)
     name = "gpu-check-dry-run" if options.dry_run else "gpu-check-results"
     folder = pathlib.Path(options.output or name)
     variables = environment(places, options.dry_run, folder)

@@ -14,7 +14,7 @@ class Missing(Exception):
 class Places:
     """The programs, the mock libraries beside them, graphs to compare and the peers' scripts."""
 
-    def __init__(self, here, programs=None):
+    def __init__(self, here, programs=None, dry_run=False):
         self.scripts = here / "gpu_check"
         bundle = here / "bin"
         root = here.parent
@@ -27,7 +27,9 @@ class Places:
         found = [folder for folder in candidates if all((folder / p).exists() for p in PROGRAMS)]
         if not found:
             raise Missing(f"no {', '.join(PROGRAMS)} in {' or '.join(map(str, candidates))}")
-        self.programs = found[0]
+        # The mock is built with the tests, so perhaps not beside the first of them.
+        mocked = [folder for folder in found if (folder.parent / "mock" / "libcuda.so.1").exists()]
+        self.programs = (mocked if dry_run and mocked else found)[0]
         self.mock = self.programs.parent / "mock"
         if (here / "graphs").is_dir():
             graphs = [here / "graphs"]
@@ -58,7 +60,9 @@ def environment(places, dry_run, folder):
     variables.setdefault("GRAPHC_CACHE", str(folder.resolve() / "kernels"))
     if dry_run:
         if not (places.mock / "libcuda.so.1").exists():
-            raise Missing(f"--dry-run needs the mock driver in {places.mock}")
+            raise Missing(
+                f"--dry-run needs the mock driver: no libcuda.so.1 in {places.mock}; tools/test "
+                "builds it")
         variables["GRAPHC_CUDA_LIBRARIES"] = str(places.mock)
         variables["GRAPHC_CACHE"] = "none"
     return variables
