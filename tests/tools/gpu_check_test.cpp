@@ -22,13 +22,13 @@ using Json = nlohmann::json;
 
 std::string programs() { return std::filesystem::path(GRAPHC_TOOL).parent_path().string(); }
 
-/// gpu-check in `folder`, with results in results/. Leaks are looked for elsewhere: a hundred
-/// processes would do so at their end.
+/// Leaks are looked for elsewhere: a hundred processes would do so at their end.
+constexpr const char* kNoLeaks = "export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n";
+
+/// gpu-check of the source tree, with results in results/.
 std::string gpu_check(const std::string& arguments, const std::string& with = programs()) {
-  return fmt::format(
-      "export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n"
-      "'{}' --output=results --programs='{}' {}",
-      source_path("tools/gpu-check"), with, arguments);
+  return fmt::format("{}'{}' --output=results --programs='{}' {}", kNoLeaks,
+                     source_path("tools/gpu-check"), with, arguments);
 }
 
 Ran dry_run(const TemporaryFolder& folder, const std::string& arguments,
@@ -175,23 +175,24 @@ ln -s '{2}'/graphc* tree/build/release/bin/
       source_path("tools/gpu-check"), source_path("tools/gpu_check"), programs());
 }
 
-constexpr const char* kDryRunOfTree =
-    "export ASAN_OPTIONS=detect_leaks=0\n"
-    "tree/tools/gpu-check --dry-run --only=machine --output=results";
+/// A dry run of that tree, which has to find its programs by itself.
+std::string dry_run_of_tree() {
+  return fmt::format("{}tree/tools/gpu-check --dry-run --only=machine --output=results", kNoLeaks);
+}
 
 TEST(GpuCheck, DryRunWantsTheMockAndSaysWhatBuildsIt) {
   const TemporaryFolder folder;
-  const Ran ran = run_bash(tree_without_mock() + kDryRunOfTree, folder);
+  const Ran ran = run_bash(tree_without_mock() + dry_run_of_tree(), folder);
   EXPECT_EQ(ran.code, 5) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("no libcuda.so.1 in "));
-  EXPECT_THAT(ran.err, HasSubstr("build/release/mock; tools/test builds it"));
+  EXPECT_THAT(ran.err, HasSubstr("build/release/mock; tools/test builds one in build/dev/mock"));
 }
 
 TEST(GpuCheck, DryRunTakesTheBuildThatHasTheMock) {
   const TemporaryFolder folder;
   const std::string dev = fmt::format(
       "ln -s '{0}' tree/build/dev/bin\nln -s '{0}/../mock' tree/build/dev/mock\n", programs());
-  const Ran ran = run_bash(tree_without_mock() + dev + kDryRunOfTree, folder);
+  const Ran ran = run_bash(tree_without_mock() + dev + dry_run_of_tree(), folder);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(states_of(results(folder), "machine"), Contains("done"));
 }

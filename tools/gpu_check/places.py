@@ -11,8 +11,14 @@ class Missing(Exception):
     """Something that gpu-check cannot do without."""
 
 
+def has_mock(folder):
+    """Whether the mock of the driver, which is built with the tests, is in this folder."""
+    return (folder / "libcuda.so.1").exists()
+
+
 class Places:
-    """The programs, the mock libraries beside them, graphs to compare and the peers' scripts."""
+    """The programs, the mock libraries beside them, graphs to compare and the peers' scripts. A dry
+    run takes the first build that has the mock, anything else the first there is."""
 
     def __init__(self, here, programs=None, dry_run=False):
         self.scripts = here / "gpu_check"
@@ -27,8 +33,7 @@ class Places:
         found = [folder for folder in candidates if all((folder / p).exists() for p in PROGRAMS)]
         if not found:
             raise Missing(f"no {', '.join(PROGRAMS)} in {' or '.join(map(str, candidates))}")
-        # The mock is built with the tests, so perhaps not beside the first of them.
-        mocked = [folder for folder in found if (folder.parent / "mock" / "libcuda.so.1").exists()]
+        mocked = [folder for folder in found if has_mock(folder.parent / "mock")]
         self.programs = (mocked if dry_run and mocked else found)[0]
         self.mock = self.programs.parent / "mock"
         if (here / "graphs").is_dir():
@@ -59,10 +64,10 @@ def environment(places, dry_run, folder):
     variables = dict(os.environ)
     variables.setdefault("GRAPHC_CACHE", str(folder.resolve() / "kernels"))
     if dry_run:
-        if not (places.mock / "libcuda.so.1").exists():
+        if not has_mock(places.mock):
             raise Missing(
                 f"--dry-run needs the mock driver: no libcuda.so.1 in {places.mock}; tools/test "
-                "builds it")
+                "builds one in build/dev/mock, beside the programs of build/dev/bin")
         variables["GRAPHC_CUDA_LIBRARIES"] = str(places.mock)
         variables["GRAPHC_CACHE"] = "none"
     return variables
