@@ -33,7 +33,7 @@ constexpr Variant variants[] = {
     // Loops distributed: what the planned kernels are made of.
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
-     "autodiff,expand,simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
+     "autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
      "reductions,simplify,fuse"},
     // The same, but for recurrent layers that a library has.
     {"cudnn",

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes loops out: all steps one after another (`full`), or `steps` of them in each step of a
-// shorter loop. Without options nothing is unrolled: measured, a loop of kernels is as fast, and it
-// is compiled once.
+// Writes loops out: all steps one after another (`full`), `steps` of them in each step of a shorter
+// loop, or, with `auto`, what is worth it. Without options nothing is unrolled.
+//
+// What `auto` weighs is what a step costs. In a loop it costs its kernels, with no meeting of the
+// threads where rows are independent, and is compiled once. Written out it costs the same kernels,
+// a meeting behind each, a copy of what it emits to its place among all steps, and its share of the
+// compilation. Products with an initial state of zeros, and gradients of a state for nobody, are
+// left out of loops as well (codegen/lower/unneeded.h). So the one loop worth writing out is that
+// of a single step, which emits nothing that has to be stacked, and around which everything else
+// then folds: measured, two steps are faster as a loop already (docs/performance.md).
 //
 // Copies of the body are made by inlining it, not by calling it: what a copy shares with its
 // neighbours is for simplify and cse to find. A remainder of steps is a loop of its own, written
@@ -135,11 +142,51 @@ Values in_blocks(const Scan& scan, const Values& values, int64_t factor, Graph& 
   return stacks;
 }
 
+/// Bytes of what a step emits, which copies put in its place.
+int64_t emitted_bytes(const Scan& scan) {
+  int64_t bytes = 0;
+  for (const Value emit : scan.emits()) bytes += emit.type().bytes();
+  return bytes;
+}
+
+/// Writes out the loops of one step, and says of the others why they stay.
+GraphPtr unroll_where_worth_it(const GraphPtr& graph, Remarks& remarks) {
+  bool any = false;
+  for (const Node& node : graph->nodes()) {
+    if (!node.is(ops::scan)) continue;
+    const Scan scan(node);
+    if (scan.steps() <= 1) {
+      any = true;
+      continue;
+    }
+    remarks.add(node, fmt::format("stays a loop of {} steps: copies would have the same kernels "
+                                  "{} times, a meeting behind each, and move {} bytes a step",
+                                  scan.steps(), scan.steps(), emitted_bytes(scan)));
+  }
+  if (!any) return graph;
+  return rewrite(
+      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+        if (!node.is(ops::scan)) return std::nullopt;
+        const WhereScope scope(node.where);
+        const Scan scan(node);
+        if (scan.steps() > 1) return std::nullopt;
+        remarks.add(node,
+                    scan.steps() == 0 ? "wrote out a loop of no steps" : "wrote out the only step");
+        return written_out(scan, operands, to);
+      });
+}
+
 GraphPtr run_unroll(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   const bool full = options.get_bool("full", false);
   const int64_t factor = options.get_int("steps", 1);
   if (factor < 1)
     throw Error(ErrorKind::usage, {}, fmt::format("unroll: steps is at least 1: found {}", factor));
+  if (options.get_bool("auto", false)) {
+    if (full || factor > 1)
+      throw Error(ErrorKind::usage, {},
+                  "unroll: auto chooses: neither full nor steps goes with it");
+    return unroll_where_worth_it(graph, remarks);
+  }
   if (!full && factor == 1) return graph;
   return rewrite(*graph,
                  [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
@@ -159,8 +206,8 @@ GraphPtr run_unroll(const GraphPtr& graph, const PassOptions& options, Remarks& 
 
 constinit const Pass passes::unroll{
     .name = "unroll",
-    .summary = "writes loops out, in full or some steps at a time",
-    .options = "full,steps",
+    .summary = "writes loops out: in full, some steps at a time, or what is worth it",
+    .options = "auto,full,steps",
     .run = run_unroll,
 };
 

@@ -42,7 +42,7 @@ std::string message_of(std::string_view list) {
 TEST(Pipeline, RefusesWhatIsNotAPassOrAnOption) {
   EXPECT_EQ(message_of("simplfy"), "there is no pass 'simplfy'; did you mean 'simplify'?");
   EXPECT_EQ(message_of("unroll{step=4}"),
-            "pass 'unroll' has no option 'step'; it has full,steps; did you mean 'steps'?");
+            "pass 'unroll' has no option 'step'; it has auto,full,steps; did you mean 'steps'?");
   EXPECT_EQ(message_of("cse{x=1}"), "pass 'cse' has no option 'x'; it has none");
   EXPECT_EQ(message_of("unroll{steps=4"), "braces do not match in 'unroll{steps=4'");
   EXPECT_EQ(message_of("cse,,cse"), "there is no pass ''");
