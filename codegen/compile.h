@@ -67,6 +67,9 @@ struct CompileReport {
   double allocate_s = 0;   ///< arenas, states and threads
   int64_t kernels = 0;     ///< distinct kernels compiled
   int64_t cache_hits = 0;  ///< those that this process or, on disk, another one had compiled
+  /// Floating-point operations of one call's products, two for each term, as planned: what is known
+  /// to be multiplied with zeros or for nobody is not among them. 0 when the target does not plan.
+  double product_flop = 0;
   int64_t peak_bytes = 0;  ///< of the arena while it runs; 0 when the target does not plan it
   std::vector<PassTime> passes;
   std::vector<Remark> remarks;

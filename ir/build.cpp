@@ -59,6 +59,22 @@ Value splat(Graph& graph, double value, const Type& type) {
   return graph.add(ops::constant, {}, std::move(attributes), {}, current_where).result();
 }
 
+std::optional<double> splat_value(Value value) {
+  if (!value.node->is(ops::constant)) return std::nullopt;
+  const Attribute* attribute = value.node->attributes.find("value");
+  if (const auto* number = std::get_if<double>(attribute)) return *number;
+  // What a double would round is another number: no rule knows it.
+  if (const auto* number = std::get_if<int64_t>(attribute))
+    return std::abs(*number) <= int64_t{1} << 53 ? std::optional(double(*number)) : std::nullopt;
+  if (const auto* number = std::get_if<bool>(attribute)) return *number ? 1 : 0;
+  return std::nullopt;
+}
+
+bool is_splat(Value value, double number) {
+  const std::optional<double> found = splat_value(value);
+  return found && *found == number;
+}
+
 Value iota(Graph& graph, const Shape& shape, int axis, DType dtype) {
   Attributes attributes = shape_attribute(shape);
   attributes.set("axis", int64_t(axis));

@@ -7,6 +7,7 @@
 // captured (ir/graph.h). Passes, derivatives and the frontend all write with these.
 #pragma once
 
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -63,6 +64,10 @@ Value apply1(const Op& op, std::vector<Operand> operands, Attributes attributes 
 Value scalar_constant(Graph& graph, double value, DType dtype = DType::f32);
 /// A constant of the type in which every element is `value`.
 Value splat(Graph& graph, double value, const Type& type);
+/// The number all elements of a constant are, if its value is one number that a double holds.
+std::optional<double> splat_value(Value value);
+/// splat_value() == number.
+bool is_splat(Value value, double number);
 /// 0, 1, 2, ... along `axis` of the shape.
 Value iota(Graph& graph, const Shape& shape, int axis = 0, DType dtype = DType::i32);
 

@@ -16,7 +16,6 @@
 #include "ir/scan.h"
 #include "passes/passes.h"
 #include "passes/region.h"
-#include "passes/simplify_rules.h"
 
 namespace graphc {
 namespace {

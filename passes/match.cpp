@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/build.h"
 #include "ir/scan.h"
 #include "passes/match_places.h"
 #include "passes/simplify_rules.h"

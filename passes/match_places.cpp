@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/build.h"
 #include "passes/match.h"
-#include "passes/simplify_rules.h"
 
 namespace graphc {
 namespace {

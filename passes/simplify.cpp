@@ -109,22 +109,6 @@ GraphPtr simplified(const GraphPtr& graph) {
   }
 }
 
-std::optional<double> splat_value(Value value) {
-  if (!value.node->is(ops::constant)) return std::nullopt;
-  const Attribute* attribute = value.node->attributes.find("value");
-  if (const auto* number = std::get_if<double>(attribute)) return *number;
-  // What a double would round is another number: no rule knows it.
-  if (const auto* number = std::get_if<int64_t>(attribute))
-    return std::abs(*number) <= int64_t{1} << 53 ? std::optional(double(*number)) : std::nullopt;
-  if (const auto* number = std::get_if<bool>(attribute)) return *number ? 1 : 0;
-  return std::nullopt;
-}
-
-bool is_splat(Value value, double number) {
-  const std::optional<double> found = splat_value(value);
-  return found && *found == number;
-}
-
 constinit const Pass passes::simplify{
     .name = "simplify",
     .summary = "applies a table of rules that make a graph smaller, also inside loops",

@@ -46,9 +46,4 @@ GraphPtr prune_scans(const GraphPtr& graph);
 /// The constant that a node of op `size` is.
 Value constant_size(const Node& size, Graph& to);
 
-/// The number all elements of a constant are, if its value is one number that a double holds.
-std::optional<double> splat_value(Value value);
-/// splat_value() == number.
-bool is_splat(Value value, double number);
-
 }  // namespace graphc

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "ir/build.h"
 #include "ir/denormals.h"
@@ -178,6 +179,52 @@ Result product_of_zeros(const Node& node, Graph& to) {
   return Values{splat(to, 0, node.types[0])};
 }
 
+/// How many indices along an axis, at its beginning and its end, hold nothing but zeros.
+struct Zeros {
+  int64_t front = 0, back = 0;
+};
+
+/// Of a concatenation along the axis, or of one along the first axis in another shape.
+Zeros zeros_along(Value value, int axis) {
+  const Node& node = *value.node;
+  if (node.is(ops::reshape) && axis == 0) {
+    const Value inner = node.operands[0];
+    if (inner.shape().rank() == 0 || value.shape().elements() == 0) return {};
+    const Zeros zeros = zeros_along(inner, 0);
+    // Elements of an index of either; a number of them may be no whole number of the other.
+    const int64_t from = inner.shape().elements() / inner.shape()[0];
+    const int64_t to = value.shape().elements() / value.shape()[0];
+    return {zeros.front * from / to, zeros.back * from / to};
+  }
+  if (!node.is(ops::concat) || node.attributes.get_int("axis", 0) != axis) return {};
+  const auto leading = [&](const auto& parts) {
+    int64_t extent = 0;
+    for (const Value part : parts) {
+      if (!is_splat(part, 0)) break;
+      extent += part.shape()[axis];
+    }
+    return extent;
+  };
+  return {leading(node.operands), leading(node.operands | std::views::reverse)};
+}
+
+/// What a product sums over goes without the zeros at its ends: the state before the first step,
+/// when the gradient of a matrix is summed over all steps.
+Result product_without_zeros(const Node& node, Graph& to) {
+  const Value a = node.operands[0], b = node.operands[1];
+  const bool ta = node.attributes.get_bool("transpose_a", false);
+  const bool tb = node.attributes.get_bool("transpose_b", false);
+  const int a_axis = a.shape().rank() - (ta ? 2 : 1), b_axis = b.shape().rank() - (tb ? 1 : 2);
+  if (a_axis < 0 || b_axis < 0) return std::nullopt;
+  const Zeros of_a = zeros_along(a, a_axis), of_b = zeros_along(b, b_axis);
+  const int64_t front = std::max(of_a.front, of_b.front), back = std::max(of_a.back, of_b.back);
+  const int64_t terms = a.shape()[a_axis];
+  if (front + back == 0) return std::nullopt;
+  if (front + back >= terms) return Values{splat(to, 0, node.types[0])};
+  return Values{
+      matmul(slice(a, a_axis, front, terms - back), slice(b, b_axis, front, terms - back), ta, tb)};
+}
+
 /// The value and the factor of `mul(x, c)` with a constant c, or of `neg(x)`.
 struct Scaled {
   Value x;
@@ -295,6 +342,7 @@ std::span<const Rule> value_rules() {
       {"max-nothing", &ops::max, reduce_nothing},
       {"matmul-transpose", &ops::matmul, matmul_of_transpose},
       {"matmul-zero", &ops::matmul, product_of_zeros},
+      {"matmul-zero-terms", &ops::matmul, product_without_zeros},
       {"mul-mul", &ops::mul, merge_factors},
       {"neg-mul", &ops::neg, merge_factors},
       {"div-power", &ops::div, divide_by_power},

@@ -20,7 +20,6 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/passes.h"
-#include "passes/simplify_rules.h"
 
 namespace graphc {
 namespace {

@@ -7,7 +7,6 @@
 #include "ir/build.h"
 #include "ir/mutant.h"
 #include "passes/region.h"
-#include "passes/simplify_rules.h"
 
 namespace graphc {
 namespace {

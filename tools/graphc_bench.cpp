@@ -26,7 +26,7 @@ namespace graphc::bench {
 namespace {
 
 struct Options {
-  std::string what, target, variants = "fused", cache = "cold", json;
+  std::string what, target, variants = "fused", unrolls = "auto", cache = "cold", json;
   std::vector<std::string> parameters, inputs;
   CompileOptions compile;
   commands::ArgumentOptions arguments;
@@ -36,6 +36,20 @@ struct Options {
 };
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
+
+/// What is compiled in every way of the lists, the variant changing fastest.
+std::vector<CompileOptions> ways_of(const Options& options) {
+  std::vector<CompileOptions> ways;
+  for (const std::string& unroll : split_list(options.unrolls, "--unroll")) {
+    for (const std::string& variant : split_list(options.variants, "--variant")) {
+      standard_pipeline(variant, unroll);
+      ways.push_back(options.compile);
+      ways.back().variant = variant;
+      ways.back().unroll = unroll;
+    }
+  }
+  return ways;
+}
 
 /// Every row, so that a mistake in the last one is found before the first is measured.
 Subjects subjects_of(const Options& options) {
@@ -56,12 +70,9 @@ Subjects subjects_of(const Options& options) {
                             path = options.what] {
     return commands::parse_any_model(content, path);
   };
-  const std::vector<std::string> variants = split_list(options.variants, "--variant");
-  for (const std::string& variant : variants) standard_pipeline(variant, options.compile.unroll);
+  const std::vector<CompileOptions> ways = ways_of(options);
   for (const auto& assignments : combinations(options.parameters)) {
-    for (const std::string& variant : variants) {
-      CompileOptions compile = options.compile;
-      compile.variant = variant;
+    for (const CompileOptions& compile : ways) {
       if (random) {
         subjects.push_back(random_graph_subject(assignments, options.target, compile));
         continue;
@@ -208,8 +219,14 @@ void add_options(CLI::App& app, Options& options) {
                                      ->capture_default_str());
   app.add_option("--precision", options.compile.precision, "what f32 are computed in")
       ->capture_default_str();
+  options.given.watch(
+      "unroll",
+      app.add_option("--unroll", options.unrolls,
+                     "how loops are written out, separated by commas: auto, loop, full or a number "
+                     "of steps")
+          ->capture_default_str());
   commands::add_compile_options(app, options.compile, options.given,
-                                {"threads", "unroll", "placement", "products", "cpu"});
+                                {"threads", "placement", "products", "cpu"});
   app.add_option("--repeat", options.settings.repeat,
                  "timed calls of each kind; a row stops after 20 seconds")
       ->check(commands::whole_number(1))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/profile.h"
 
+#include "codegen/plan/flop.h"
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 #include "runtime/clock.h"
@@ -10,32 +11,6 @@ namespace {
 
 /// Of a worker: 5 MB.
 constexpr size_t kMostEntries = 100'000;
-
-double flop_of(const Record& record);
-
-double flop_of(const std::vector<Record>& records) {
-  double flop = 0;
-  for (const Record& record : records) flop += flop_of(record);
-  return flop;
-}
-
-/// Two for each term of the products, over all rows and steps.
-double flop_of(const NestCall& call) {
-  double elements = double(call.rows) * double(call.unit), flop = 0;
-  for (int64_t extent : call.outer) elements *= double(extent);
-  for (const CallProduct& product : call.products)
-    flop += 2 * elements * double(product.panels.parts) * double(product.panels.k);
-  return flop;
-}
-
-double flop_of(const Record& record) {
-  return std::visit(
-      Cases{[](const NestCall& call) { return flop_of(call); },
-            [](const LoopCall& loop) { return double(loop.steps) * flop_of(loop.body); },
-            [](const BlockCall& block) { return flop_of(block.body); },
-            [](const auto&) { return 0.0; }},
-      record.call);
-}
 
 std::string name_of(const Record& record) {
   return std::visit([](const auto& call) { return call.name; }, record.call);
@@ -119,6 +94,7 @@ void PlanProfile::end() {
 RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   RunProfile result;
   std::map<const Record*, size_t> places;
+  const std::map<const Record*, double> flop = flop_of_phases(plan);
   visit_phases(plan.records, [&](const Record& record, int, int) {
     const auto sum = sums_.find(&record);
     if (sum == sums_.end()) return;
@@ -130,7 +106,7 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
                               .where = line == lines.end() ? Where{} : line->second,
                               .calls = sum->second.calls,
                               .seconds = sum->second.seconds,
-                              .flop = double(sum->second.calls) * flop_of(record)});
+                              .flop = flop.at(&record)});
   });
   for (size_t worker = 0; worker < logs_.size(); ++worker) {
     result.dropped += logs_[worker].dropped;

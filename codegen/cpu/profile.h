@@ -33,7 +33,7 @@ class PlanProfile {
   /// Ends the last phase of a run.
   void end();
 
-  /// The phases of the plan that ran, in its order.
+  /// The phases of the plan that ran, in its order, in one run.
   RunProfile result(const Plan& plan, const Lines& lines) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
+#include "codegen/plan/flop.h"
 #include "ir/scan.h"
 #include "runtime/cores.h"
 
@@ -76,6 +77,7 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   if (!nests.why_not_kept.empty())
     report.remarks.push_back({"cpu", "", {}, "kernels are not kept: " + nests.why_not_kept});
   report.peak_bytes = program->plan().arena_bytes;
+  report.product_flop = product_flop(program->plan());
   return std::make_unique<CpuExecutable>(signature_of(*graph), std::move(program));
 }
 

@@ -119,8 +119,7 @@ class Walker::Thread {
     }
     products_.resize(call.products.size());
     const int depth = walk_.depth();
-    const bool dropped = mutated(Mutant::first_recurrent_product_dropped) && depth > 0 &&
-                         walk_.position()[size_t(depth - 1)].iteration == 0;
+    const bool first = depth > 0 && walk_.position()[size_t(depth - 1)].iteration == 0;
     for (size_t i = 0; i < call.products.size(); ++i) {
       const CallProduct& from = call.products[i];
       products_[i] = {resolved(from.a),
@@ -128,7 +127,7 @@ class Walker::Thread {
                       from.a_k,
                       from.in_panels ? resolved(from.b) : nullptr,
                       from.panels.block_bytes(),
-                      dropped ? 0 : from.panels.k};
+                      first && from.zeros_at_first ? 0 : from.panels.k};
     }
   }
 

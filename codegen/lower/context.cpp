@@ -38,6 +38,15 @@ Address LowerContext::add_form(const std::string& name, int64_t bytes, const std
   return {.buffer = plan_.forms.back().buffer};
 }
 
+void LowerContext::note_uses(const Graph& graph, const std::vector<bool>& live) {
+  const auto note = [&](Value value) { used_.emplace(value.node, value.index); };
+  for (const Node& node : graph.nodes()) {
+    if (live[size_t(node.id)]) std::ranges::for_each(node.operands, note);
+  }
+  std::ranges::for_each(graph.results(), note);
+  for (const Next& next : graph.next()) note(next.value);
+}
+
 View LowerContext::temporary(const Type& type, const std::string& name) {
   return contiguous_view(add_buffer(name, Place::arena, 0, type.bytes()), type);
 }

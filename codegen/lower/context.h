@@ -64,6 +64,10 @@ class LowerContext {
   /// Whether the graph writes a state, by its buffer.
   bool is_written(int buffer) const { return written_.contains(buffer); }
   void note_written(int buffer) { written_.insert(buffer); }
+  /// Notes which values the live nodes, results and `next` of a graph use.
+  void note_uses(const Graph& graph, const std::vector<bool>& live);
+  /// Whether the graph that a value is of uses it; its uses were noted.
+  bool is_used(Value value) const { return used_.contains({value.node, value.index}); }
   /// A constant that is a list, in a buffer of its own.
   View constant_data(const Node& node);
   /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer.
@@ -122,9 +126,10 @@ class LowerContext {
   std::vector<Record>* records_;              // where add() appends
   std::map<std::string, int> program_index_;  // by text
   std::set<int> written_;                     // states
-  int depth_ = 0;                             // of the loop being lowered
-  int scope_ = -1;                            // its id
-  int loops_ = 0;                             // ids given so far
+  std::set<std::pair<const Node*, int>> used_;
+  int depth_ = 0;   // of the loop being lowered
+  int scope_ = -1;  // its id
+  int loops_ = 0;   // ids given so far
 };
 
 // --- what lowers what ---

@@ -6,6 +6,7 @@
 
 #include "codegen/lower/context.h"
 #include "codegen/lower/scan_views.h"
+#include "codegen/lower/unneeded.h"
 #include "codegen/plan/view.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
@@ -103,15 +104,16 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   for (Value operand : node.operands) operands.push_back(views.get(operand));
   LowerContext::OpenLoop loop;
   loop.call.id = context.new_loop_id();
-  ScanViews bound = bind_scan(context, scan, operands, node, wanted, loop.call.id);
+  const ScanViews bound = bind_scan(context, scan, operands, node, wanted, loop.call.id);
   publish(scan, bound, node, views);
   if (scan.steps() == 0) return;
-  loop.call.carries = std::move(bound.carries);
+  loop.call.carries = bound.carries;
   loop.call.name = node.names.empty() ? "loop" : node.names[0];
   loop.call.steps = scan.steps();
   loop.call.reverse = scan.reverse();
   loop.call.where = node.where;
   context.open(loop);
+  const int first_buffer = int(context.plan().buffers.size());
   ViewMap inner, inner_wanted;
   for (size_t i = 0; i < bound.inputs.size(); ++i)
     inner.set(scan.body().inputs()[i], bound.inputs[i]);
@@ -124,6 +126,7 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
     const Value result = scan.body().results()[i];
     context.copy_unless_there(inner.get(result), bound.results[i], result.name());
   }
+  mark_idle_at_last(context, scan, node, bound, first_buffer, loop.call.body);
   context.close(loop, std::nullopt);
 }
 

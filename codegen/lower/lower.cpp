@@ -163,6 +163,7 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
 
 void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, ViewMap& wanted) {
   const std::vector<bool> live = live_nodes(graph);
+  context.note_uses(graph, live);
   find_histories(context, graph);
   find_layer_pairs(context, graph);
   for (const Node& node : graph.nodes()) {

@@ -7,6 +7,7 @@
 #include "codegen/lower/context.h"
 #include "codegen/lower/panels.h"
 #include "codegen/lower/scan_views.h"
+#include "codegen/lower/unneeded.h"
 #include "ir/op.h"
 
 namespace graphc {
@@ -29,6 +30,18 @@ bool shares_columns(const LowerContext& context, const std::vector<NestCall>& ca
          bytes - bytes / workers >= stages * context.machine().meeting_bytes;
 }
 
+/// What the carries of a kernel's scan begin with, outside the kernel where that is an operand.
+Values initial_values(const Scan& scan, const Node& kernel) {
+  const std::vector<Value>& inputs = kernel.region().inputs();
+  Values values;
+  for (const Value value : scan.initial()) {
+    const auto input = std::ranges::find(inputs, value);
+    values.push_back(input == inputs.end() ? value
+                                           : kernel.operands[size_t(input - inputs.begin())]);
+  }
+  return values;
+}
+
 }  // namespace
 
 void lower_recurrent(LowerContext& context, const Node& kernel, const std::vector<View>& inputs,
@@ -41,24 +54,27 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
     throw input_error({}, "a recurrent kernel whose step has no model of rows: {}", why_not);
   LoopCall loop;
   const int id = context.new_loop_id();
-  ScanViews bound = bind_scan(context, scan, inputs, kernel, wanted, id);
+  const ScanViews bound = bind_scan(context, scan, inputs, kernel, wanted, id);
   publish(scan, bound, kernel, views);
   if (scan.steps() == 0) return;
-  loop.carries = std::move(bound.carries);
+  loop.carries = bound.carries;
   loop.name = kernel.names[0];
   loop.steps = scan.steps();
   loop.reverse = scan.reverse();
   loop.where = kernel.region().results().at(0).node->where;
   loop.rows = rows->rows();
+  const int first_buffer = int(context.plan().buffers.size());
   std::vector<NestCall> calls =
       lower_rows(context, body, *rows, {bound.inputs, bound.results, loop.name, false});
   make_panels(context, calls);
+  mark_zero_products(context, initial_values(scan, kernel), bound, scan.streams().size(), calls);
   // What repeats along some axes of the rows only keeps them apart: rows cannot be shared out.
   loop.private_rows = std::ranges::all_of(
       calls, [&](const NestCall& call) { return call.outer.empty() && call.rows == loop.rows; });
   if (shares_columns(context, calls, loop.rows)) loop.private_rows = false;
   loop.id = loop.private_rows ? -1 : id;
   for (NestCall& call : calls) loop.body.push_back({Family::recurrent, std::move(call)});
+  mark_idle_at_last(context, scan, kernel, bound, first_buffer, loop.body);
   context.note_loop();
   context.add(Family::recurrent, std::move(loop));
 }

@@ -106,6 +106,9 @@ struct CallProduct {
   MatrixStrides b_strides;  ///< unused when in panels
   PanelForm panels;
   std::vector<int64_t> outer;  ///< bytes, of the left operand
+  /// In the first iteration of the loop around, the left operand is all zeros, so that the product
+  /// has no terms: its k is 0 there.
+  bool zeros_at_first = false;
 };
 
 /// Along what a call may be shared out to workers; schedule() chooses by their number.
@@ -228,6 +231,9 @@ struct Record {
   std::variant<NestCall, PanelCall, TableCall, LayerCall, LoopCall, BlockCall> call;
   int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
   Share share;  ///< set by schedule()
+  /// Nobody needs what it writes in the last iteration of the loop around, where walks leave it
+  /// out.
+  bool idle_at_last = false;
 };
 
 /// A derived form of states that the plan reads: panels of a weight, or all weights of a layer in

@@ -86,9 +86,10 @@ class RecordText {
     end_line();
     for (const CallProduct& product : call.products) {
       const PanelForm& form = product.panels;
-      out_ += fmt::format("{}  product  {} x {}, k {}, {} part{}{}\n", indent_,
+      out_ += fmt::format("{}  product  {} x {}, k {}, {} part{}{}{}\n", indent_,
                           text_of(plan_, product.a), text_of(plan_, product.b), form.k, form.parts,
-                          form.parts == 1 ? "" : "s", product.in_panels ? ", in panels" : "");
+                          form.parts == 1 ? "" : "s", product.in_panels ? ", in panels" : "",
+                          product.zeros_at_first ? ", zeros in the first step" : "");
     }
     for (size_t i = 0; i < call.operands.size(); ++i) {
       if (call.operands[i].address.buffer < 0) continue;
@@ -165,7 +166,10 @@ class RecordText {
     return "";
   }
 
-  void end_line() const { out_ += text_of(record_.share, plan_.workers) + "\n"; }
+  void end_line() const {
+    if (record_.idle_at_last) out_ += ", not in the last step";
+    out_ += text_of(record_.share, plan_.workers) + "\n";
+  }
 
   void body(const std::vector<Record>& records) const {
     for (const Record& inner : records) print_record(plan_, inner, indent_ + "  ", out_);

@@ -99,7 +99,10 @@ class PlanWalk {
     const size_t depth = size_t(depth_++);
     for (int64_t i = 0; i < loop.steps; ++i) {
       position_[depth] = position_in(loop, i);
-      for (const Record& inner : loop.body) visit(inner);
+      const bool last = i + 1 == loop.steps;
+      for (const Record& inner : loop.body) {
+        if (!(last && inner.idle_at_last)) visit(inner);
+      }
     }
     --depth_;
   }

@@ -8,7 +8,6 @@
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
-#include "passes/simplify_rules.h"
 
 namespace graphc {
 

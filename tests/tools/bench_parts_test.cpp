@@ -68,7 +68,7 @@ Row row_of(double train_s) {
   Row row{.work = Work{.examples = 2, .forward_flop = 1e9, .train_flop = 3e9}};
   row.configuration = {.workload = "w", .given = "hidden=2", .target = "cpu"};
   row.compile_s = {0.5, 0.5, 0.5};
-  row.train = Timed{{train_s, train_s, train_s}, 1};
+  row.train = Timed{.step_s = {train_s, train_s, train_s}, .steps = 1};
   return row;
 }
 
@@ -80,6 +80,21 @@ TEST(Report, FasterThanThePeakIsAFailedCheck) {
   check_fractions(std::span(&row, 1), 6);
   EXPECT_EQ(error_of(ErrorKind::check, [&] { check_fractions(std::span(&row, 1), 5.9); }),
             "graphc fused hidden=2: 6.0 GFLOP/s is more than the measured peak of 5.9");
+}
+
+TEST(Report, WhatAStepLeavesOutIsNotFasterThanThePeak) {
+  // Two thirds of the counted work are done.
+  Row row = row_of(0.5);
+  row.train->product_flop = 2e9;
+  check_fractions(std::span(&row, 1), 4);
+  EXPECT_EQ(error_of(ErrorKind::check, [&] { check_fractions(std::span(&row, 1), 3.9); }),
+            "graphc fused hidden=2: 4.0 GFLOP/s is more than the measured peak of 3.9");
+  // What is computed a second time is no faster for it.
+  row.train->product_flop = 4e9;
+  check_fractions(std::span(&row, 1), 6);
+  const nlohmann::ordered_json json = to_json(std::span(&row, 1), 6)["results"][0];
+  EXPECT_EQ(json["train_product_flop"], 4e9);
+  EXPECT_FALSE(json.contains("forward_product_flop"));
 }
 
 TEST(Report, WhatHasNoPeakIsComparedWithNone) {

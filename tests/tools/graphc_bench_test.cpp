@@ -68,6 +68,24 @@ TEST(GraphcBenchCpu, TheTableHasARowForEachConfigurationInOrder) {
   EXPECT_FALSE(std::getline(lines, line)) << line;
 }
 
+TEST(GraphcBenchCpu, WaysToWriteLoopsOutAreRowsToo) {
+  const Ran ran = bench(
+      "lstm-layer hidden=8 batch=2 steps=3,1 --unroll=auto,full,2 --repeat=1 "
+      "--compilations=1 --threads=1 --json=-");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::vector<std::string> found;
+  const json results = json::parse(ran.out)["results"];
+  for (const json& row : results)
+    found.push_back(fmt::format("{} {}", row["parameters"]["steps"].get<int>(),
+                                row["unroll"].get<std::string>()));
+  EXPECT_EQ(found,
+            (std::vector<std::string>{"3 auto", "3 full", "3 2", "1 auto", "1 full", "1 2"}));
+  // Three steps multiply by the matrix of the state twice, the first time by zeros; one step never.
+  const double product = 2.0 * 2 * 8 * 32;
+  EXPECT_EQ(results[0]["forward_product_flop"], 5 * product);
+  EXPECT_EQ(results[3]["forward_product_flop"], product);
+}
+
 TEST(GraphcBenchCpu, TakesEveryFormOfAGraph) {
   const TemporaryFolder folder;
   const std::string graph =

@@ -97,7 +97,7 @@ Timed measure_steps(Subject& subject, Call call, const Batches& batches, int64_t
     if (const std::optional<double> enqueue_s = subject.enqueue_s()) enqueued.push_back(*enqueue_s);
     if (call == Call::train) check_loss(subject, results);
   }
-  Timed timed{summarize(seconds), int64_t(seconds.size())};
+  Timed timed{.step_s = summarize(seconds), .steps = int64_t(seconds.size())};
   if (!enqueued.empty()) timed.enqueue_s = summarize(enqueued);
   return timed;
 }
@@ -132,16 +132,20 @@ Row measure(Subject& subject, const Settings& settings, const std::function<void
     const double share = subject.has(Call::forward) ? 0.5 : 1;
     row.train = measure_steps(subject, Call::train, batches, settings.repeat,
                               begun + settings.row_seconds * share);
+    row.train->product_flop = row.compile.product_flop;
   }
   stop();
   if (subject.has(Call::forward)) {
+    double product_flop = row.compile.product_flop;
     if (trains) {
       batches = random_batches(subject, Call::forward);
       const CompileReport report = subject.compile(Call::forward, batches[0]);
       row.peak_bytes = std::max(row.peak_bytes, report.peak_bytes);
+      product_flop = report.product_flop;
     }
     row.forward = measure_steps(subject, Call::forward, batches, settings.repeat,
                                 begun + settings.row_seconds);
+    row.forward->product_flop = product_flop;
   }
   stop();
   subject.forget();

@@ -25,6 +25,7 @@ struct Settings {
 struct Timed {
   Summary step_s;
   int64_t steps = 0;
+  double product_flop = 0;  ///< CompileReport::product_flop of its graph
   /// Until a device had been given the work of a step, without waiting for it: not the time of a
   /// step. Nothing where there is no device.
   std::optional<Summary> enqueue_s = std::nullopt;

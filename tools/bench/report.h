@@ -18,9 +18,9 @@ struct Speed {
 };
 std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops);
 
-/// Throws ErrorKind::check, naming the row, when a median is faster than the peak: then the work is
-/// counted wrong, or the peak was not reached while it was read. Without a peak there is nothing to
-/// check.
+/// Throws ErrorKind::check, naming the row, when a median is faster than the peak, counting no more
+/// than the step does (Timed::product_flop): then the work is counted wrong, or the peak was not
+/// reached while it was read. Without a peak there is nothing to check.
 void check_fractions(std::span<const Row> rows, double peak_gflops);
 
 /// `Library | Compile (s) | Train (ms) | Forward only (ms)`, per example, with a line for each row;
