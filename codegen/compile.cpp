@@ -79,6 +79,7 @@ double unit_roundoff(std::string_view precision) {
   if (precision == "f64") return 0x1p-53;
   if (precision == "tf32" || precision == "fp16") return 0x1p-11;
   if (precision == "bf16") return 0x1p-8;
+  if (precision == "bf16x3") return 0x1.8p-16;
   return precision == "3xtf32" ? 0x1.8p-22 : 0x1p-24;
 }
 

@@ -178,8 +178,7 @@ int bench(Options& options) {
   // What takes threads computes on this machine's cores: their peak says nothing of other targets.
   std::optional<PeakMeter> meter;
   if (std::ranges::find(on.options, "threads") != on.options.end())
-    meter.emplace(options.compile.threads, int64_t(subjects.size()),
-                  options.compile.precision == "bf16" ? DType::bf16 : DType::f32);
+    meter.emplace(options.compile.threads, int64_t(subjects.size()), options.compile.precision);
   const auto stop = [&meter] {
     if (meter) meter->stop();
   };

@@ -346,7 +346,8 @@ class NestEmitter : private LoopEmitter {
           Value* rows = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number(2 * kTileRows),
                                                  b_.CreateSub(of.count, m));
           const auto product = [&](int row_tiles) {
-            emit_tile_product(products_[p], {row_tiles, std::min(2, tiles - tile), tiles},
+            emit_tile_product(products_[p],
+                              {row_tiles, std::min(2, tiles - tile), tiles, bf16_parts_of(p)},
                               {row, rows}, of.column, tile, to, of.sums_row);
           };
           if (kernel_.cpu().matrix_tiles == MatrixTiles::dot_products) return product(2);
@@ -358,6 +359,8 @@ class NestEmitter : private LoopEmitter {
       offset += int64_t(tiles) * kTileRowBytes;
     }
   }
+
+  int bf16_parts_of(size_t product) const { return bf16_parts(program_.products[product].factors); }
 
   /// Rows from the first, so many of them.
   struct Rows {

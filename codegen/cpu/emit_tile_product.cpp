@@ -5,10 +5,13 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <utility>
 #include <vector>
 
 #include "codegen/cpu/emit_dot_product.h"
+#include "codegen/cpu/emit_mended_sums.h"
 #include "ir/error.h"
+#include "ir/mutant.h"
 #include "runtime/matrix_tiles.h"
 
 namespace graphc::cpu {
@@ -82,6 +85,7 @@ class TileProductEmitter {
     b_.CreateCondBr(function_->getArg(6), begin, resume);
     b_.SetInsertPoint(begin);
     store_sums(function_->getArg(4), function_->getArg(5));
+    mend_sums(function_->getArg(4), function_->getArg(5));
     b_.CreateRetVoid();
     b_.SetInsertPoint(resume);
     add_sums();
@@ -111,21 +115,65 @@ class TileProductEmitter {
     rest->addIncoming(count, before);
     left->addIncoming(function_->getArg(0), before);
     panel->addIncoming(function_->getArg(2), before);
-    Value* row_bytes = number(kTileRowBytes);
-    for (int row = 0; row < loop_.row_tiles; ++row) {
-      Value* offset = b_.CreateMul(function_->getArg(1), number(row));
-      tiles_.load_streamed(4 + row, at(left, offset), row_bytes);
-    }
-    for (int column = 0; column < loop_.column_tiles; ++column) {
-      tiles_.load(6 + column, at(panel, int64_t(column) * kTileBytes), row_bytes);
-      for (int row = 0; row < loop_.row_tiles; ++row)
-        tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
-    }
+    multiply_term_tile(left, panel);
     rest->addIncoming(b_.CreateSub(rest, number(1)), head);
-    left->addIncoming(at(left, kTileBytes), head);
-    panel->addIncoming(at(panel, int64_t(loop_.panel_tiles) * kTileBytes), head);
+    left->addIncoming(at(left, int64_t(loop_.bf16_parts) * kTileBytes), head);
+    panel->addIncoming(at(panel, loop_.bf16_parts * part_bytes()), head);
     b_.CreateCondBr(b_.CreateICmpSGT(rest, number(1)), head, done);
     b_.SetInsertPoint(done);
+  }
+
+  /// Of a panel, the tiles of one part of a term tile.
+  int64_t part_bytes() const { return int64_t(loop_.panel_tiles) * kTileBytes; }
+
+  /// For each part of the matrix the left parts that it is multiplied by: the last one is the next
+  /// one's first, and stays. Of three, that is 14 loads of two tiles for 24 products.
+  std::vector<std::vector<int>> left_parts() const {
+    if (loop_.bf16_parts == 1) return {{0}};
+    std::vector<std::vector<int>> parts{{1, 0}, {0}};
+    if (loop_.bf16_parts == 3) parts = {{2, 0, 1}, {1, 0}, {0}};
+    if (mutated(Mutant::smallest_parts_not_multiplied)) parts.pop_back();
+    return parts;
+  }
+
+  void multiply_term_tile(Value* left, Value* panel) {
+    const std::vector<std::vector<int>> order = left_parts();
+    int loaded = -1;
+    for (size_t right_part = 0; right_part < order.size(); ++right_part) {
+      bool first = true;
+      for (const int left_part : order[right_part]) {
+        if (left_part != std::exchange(loaded, left_part)) load_left(left, left_part);
+        for (int column = 0; column < loop_.column_tiles; ++column) {
+          if (first)
+            tiles_.load(
+                6 + column,
+                at(panel, int64_t(right_part) * part_bytes() + int64_t(column) * kTileBytes),
+                number(kTileRowBytes));
+          for (int row = 0; row < loop_.row_tiles; ++row)
+            tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
+        }
+        first = false;
+      }
+    }
+  }
+
+  void load_left(Value* left, int part) {
+    // The last part is multiplied once.
+    const bool once = part + 1 == loop_.bf16_parts;
+    for (int row = 0; row < loop_.row_tiles; ++row) {
+      Value* offset = b_.CreateAdd(b_.CreateMul(function_->getArg(1), number(row)),
+                                   number(int64_t(part) * kTileBytes));
+      if (once) {
+        tiles_.load_streamed(4 + row, at(left, offset), number(kTileRowBytes));
+      } else {
+        tiles_.load(4 + row, at(left, offset), number(kTileRowBytes));
+      }
+    }
+  }
+
+  void mend_sums(Value* sums, Value* row_bytes) {
+    if (loop_.bf16_parts == 1) return;
+    emit_mended_sums(kernel_, b_, function_, loop_, sums, row_bytes);
   }
 
   void store_sums(Value* to, Value* row_bytes) {
@@ -144,6 +192,7 @@ class TileProductEmitter {
     llvm::AllocaInst* own = b_.CreateAlloca(b_.getInt8Ty(), number(own_row * rows));
     own->setAlignment(llvm::Align(64));
     store_sums(own, number(own_row));
+    mend_sums(own, number(own_row));
     BasicBlock *before = b_.GetInsertBlock(), *head = block("row"), *done = block("added");
     b_.CreateBr(head);
     b_.SetInsertPoint(head);
@@ -177,7 +226,8 @@ class TileProductEmitter {
 
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop) {
   const std::string name =
-      fmt::format("tile_product_{}x{}_of_{}", loop.row_tiles, loop.column_tiles, loop.panel_tiles);
+      fmt::format("tile_product_{}x{}_of_{}{}", loop.row_tiles, loop.column_tiles, loop.panel_tiles,
+                  loop.bf16_parts == 1 ? "" : fmt::format("_in_{}_parts", loop.bf16_parts));
   if (llvm::Function* known = kernel.module().getFunction(name)) return known;
   llvm::LLVMContext& context = kernel.context();
   llvm::Type *pointer = llvm::PointerType::getUnqual(context),

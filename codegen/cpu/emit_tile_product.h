@@ -13,6 +13,9 @@ struct TileProductLoop {
   int column_tiles = 1;  ///< tiles of columns
   /// Tiles of columns that a term tile of the panel has: from one to the next.
   int panel_tiles = 1;
+  /// How many bf16 a factor is the sum of, whose tiles follow each other in each term tile. Of the
+  /// products of parts p and q those with p + q < bf16_parts count.
+  int bf16_parts = 1;
 };
 
 /// A function of its own for each loop:
@@ -20,7 +23,11 @@ struct TileProductLoop {
 ///   void (ptr a, i64 a_tile, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first, i64 rows)
 ///
 /// The left tiles lie at a + (tile of rows) * a_tile + (tile of terms) * kTileBytes, those of the
-/// matrix at panel + ((tile of terms) * panel_tiles + tile of columns) * kTileBytes. The sums of k
+/// matrix at panel + ((tile of terms) * panel_tiles + tile of columns) * kTileBytes; (tile of
+/// terms)
+/// * bf16_parts + part where factors have parts. Sums of such products that are not finite are
+/// computed anew, of whole factors, term by term: infinity times a part that is 0 is none of their
+/// terms. The sums of k
 /// terms are stored in, or unless `first` added to, rows of `sums`: whole tiles of them, or where
 /// MatrixTiles::dot_products at least the first `rows`.
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop);

@@ -22,16 +22,20 @@ Error no_matrix_tiles(const CpuFeatures& cpu, Factors factors) {
         "process use them: {}",
         name_of(factors), cpu.llvm_name, refused);
   return resource_error(
-      "precision '{}' needs a processor with matrix tiles (AMX, with bf16) or fast dot products "
-      "(AVX-512 BF16, of AMD): found '{}', on which such products would be no faster than those of "
-      "f32",
-      name_of(factors), host ? cpu.llvm_name : cpu.name);
+      "precision '{}' needs a processor with matrix tiles (AMX, with bf16){}: found '{}', on which "
+      "such products would be no faster than those of f32",
+      name_of(factors),
+      factors == Factors::bf16 ? " or fast dot products (AVX-512 BF16, of AMD)" : "",
+      host ? cpu.llvm_name : cpu.name);
 }
 
 }  // namespace
 
 Factors factors_of(std::string_view precision) {
-  return precision == "bf16" ? Factors::bf16 : Factors::as_stored;
+  for (const Factors factors : {Factors::bf16, Factors::two_bf16, Factors::three_bf16}) {
+    if (precision == name_of(factors)) return factors;
+  }
+  return Factors::as_stored;
 }
 
 Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
@@ -41,7 +45,9 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
   if (factors == Factors::as_stored) return machine;
-  if (cpu.matrix_tiles == MatrixTiles::none) throw no_matrix_tiles(cpu, factors);
+  // A dot product does twice what a multiply-add does: three or six of them are slower.
+  const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;
+  if (cpu.matrix_tiles == MatrixTiles::none || slower) throw no_matrix_tiles(cpu, factors);
   machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   return machine;

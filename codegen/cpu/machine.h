@@ -11,7 +11,7 @@
 namespace graphc::cpu {
 
 /// The values of CompileOptions::precision; the first rounds nothing.
-inline constexpr std::array<std::string_view, 2> kPrecisions{"f32", "bf16"};
+inline constexpr std::array<std::string_view, 4> kPrecisions{"f32", "bf16", "bf16x3", "bf16x6"};
 
 /// What a precision of the CPU target rounds the factors of products to.
 Factors factors_of(std::string_view precision);

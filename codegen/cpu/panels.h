@@ -14,6 +14,7 @@ struct PanelSource {
   int parts = 1;
   int64_t columns = 0;  ///< columns of each part that exist: at most `width`
   int64_t width = 0;    ///< of a part in the panel
+  int bf16_parts = 1;   ///< of which an element is the sum (PanelForm), by matrix tiles
 };
 
 /// Writes the block as [k][parts][width], zero where columns end.

@@ -16,20 +16,39 @@
 namespace graphc::cpu {
 namespace {
 
-/// One tile of a source: how many of its items and terms there are.
+/// One tile of a source: how many of its items and terms there are, and which part of its numbers
+/// is wanted, of how many.
 struct TilePart {
   const char* base = nullptr;
   int64_t item_stride = 0, term_stride = 0;
   int items = 0, terms = 0;
+  int part = 0, parts = 1;
 };
+
+constexpr uint32_t kInfinity = 0x7f800000, kLargestBf16 = 0x7f7f0000;
 
 /// As VCVTNE2PS2BF16 rounds.
 uint16_t rounded(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return uint16_t(bits >> 16 | 0x40);
+  if (magnitude > kInfinity) return uint16_t(bits >> 16 | 0x40);
   if (magnitude < 0x00800000) return uint16_t(bits >> 16 & 0x8000);
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/// A part of a number that is a sum of several; see load_part().
+uint16_t rounded_part(float x, int part) {
+  while (true) {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    const bool is_finite = (bits & kInfinity) != kInfinity;
+    const uint32_t sign = bits & 0x80000000;
+    uint16_t nearest = rounded(x);
+    if (is_finite && (nearest & 0x7fff) == kInfinity >> 16)
+      nearest = uint16_t((sign | kLargestBf16) >> 16);
+    if (part-- == 0) return nearest;
+    if (!is_finite) return 0;
+    x -= std::bit_cast<float>(uint32_t(nearest) << 16);
+  }
 }
 
 void pack_portably(const TilePart& part, TileOrder order, char* to) {
@@ -39,24 +58,27 @@ void pack_portably(const TilePart& part, TileOrder order, char* to) {
     for (int term = 0; term < part.terms; ++term) {
       float x;
       std::memcpy(&x, part.base + item * part.item_stride + term * part.term_stride, sizeof x);
-      const uint16_t bits = rounded(x);
+      const uint16_t bits = part.parts == 1 ? rounded(x) : rounded_part(x, part.part);
       const int first = pairs_first ? term / 2 : item, second = pairs_first ? item : term / 2;
       std::memcpy(to + first * kTileRowBytes + second * 4 + term % 2 * 2, &bits, sizeof bits);
     }
   }
 }
 
-/// Calls `pack(part, place)` for each tile, along memory.
+/// Calls `pack(part, place)` for each tile of each part, along memory.
 template <typename Pack>
-void for_each_tile(const TileSource& source, char* to, int64_t item_tile_bytes,
-                   int64_t term_tile_bytes, const Pack& pack) {
+void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pack) {
   const auto tile = [&](int64_t i, int64_t t) {
     const int64_t item = i * kTileRows, term = t * kTileTerms;
-    pack(TilePart{source.base + item * source.item_stride + term * source.term_stride,
-                  source.item_stride, source.term_stride,
+    TilePart part{source.base + item * source.item_stride + term * source.term_stride,
+                  source.item_stride,
+                  source.term_stride,
                   int(std::min<int64_t>(kTileRows, source.items - item)),
-                  int(std::min<int64_t>(kTileTerms, source.terms - term))},
-         to + i * item_tile_bytes + t * term_tile_bytes);
+                  int(std::min<int64_t>(kTileTerms, source.terms - term)),
+                  0,
+                  to.parts};
+    char* const place = to.base + i * to.item_tile_bytes + t * to.term_tile_bytes;
+    for (; part.part < to.parts; ++part.part) pack(part, place + part.part * to.part_bytes);
   };
   const int64_t items = item_tiles(source.items), terms = term_tiles(source.terms);
   if (source.item_stride <= source.term_stride) {
@@ -73,6 +95,28 @@ void for_each_tile(const TileSource& source, char* to, int64_t item_tile_bytes,
 /// 16 bits for so many of the first lanes.
 __mmask16 first_lanes(int count) { return __mmask16((1u << std::clamp(count, 0, 16)) - 1); }
 
+/// Sixteen numbers as the part of the tile has them: themselves where they have no parts, else what
+/// rounds to that part.
+GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& tile) {
+  __m512 x = _mm512_maskz_loadu_ps(lanes, from);
+  if (tile.parts == 1) return x;
+  const __m512i infinity = _mm512_set1_epi32(int(kInfinity));
+  const __m512i largest = _mm512_set1_epi32(int(kLargestBf16));
+  for (int part = 0;; ++part) {
+    const __m512i bits = _mm512_castps_si512(x);
+    const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
+    const __mmask16 finite = _mm512_cmplt_epu32_mask(magnitude, infinity);
+    // Numbers above the largest bf16 become it.
+    const __m512i least = _mm512_min_epu32(magnitude, largest);
+    const __m512i signs = _mm512_and_si512(bits, _mm512_set1_epi32(int(0x80000000)));
+    const __m512 within = _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, finite, least, signs));
+    if (part == tile.part) return within;
+    const __m512i nearest =
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(__m256i(_mm512_cvtneps_pbh(within))), 16);
+    x = _mm512_maskz_sub_ps(finite, x, _mm512_castsi512_ps(nearest));
+  }
+}
+
 /// Rows of 16 pairs of terms, one of each item, whose terms lie side by side.
 GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
   const __mmask16 low = first_lanes(part.terms), high = first_lanes(part.terms - 16);
@@ -82,8 +126,8 @@ GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
       continue;
     }
     const char* from = part.base + item * part.item_stride;
-    const __m512 first = _mm512_maskz_loadu_ps(low, from);
-    const __m512 second = _mm512_maskz_loadu_ps(high, from + 64);
+    const __m512 first = load_part(low, from, part);
+    const __m512 second = load_part(high, from + 64, part);
     rows[item] = __m512i(_mm512_cvtne2ps_pbh(second, first));
   }
 }
@@ -99,8 +143,8 @@ GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
     const char* from = part.base + 2 * pair * part.term_stride;
     const __mmask16 even = 2 * pair < part.terms ? lanes : __mmask16(0);
     const __mmask16 odd = 2 * pair + 1 < part.terms ? lanes : __mmask16(0);
-    const __m512 first = _mm512_maskz_loadu_ps(even, from);
-    const __m512 second = _mm512_maskz_loadu_ps(odd, from + part.term_stride);
+    const __m512 first = load_part(even, from, part);
+    const __m512 second = load_part(odd, from + part.term_stride, part);
     rows[pair] = _mm512_permutexvar_epi16(interleaved, __m512i(_mm512_cvtne2ps_pbh(second, first)));
   }
 }
@@ -153,19 +197,16 @@ bool has_wide() {
 
 }  // namespace
 
-void pack_tiles_portably(const TileSource& source, TileOrder order, void* to,
-                         int64_t item_tile_bytes, int64_t term_tile_bytes) {
-  for_each_tile(source, static_cast<char*>(to), item_tile_bytes, term_tile_bytes,
+void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePlace& to) {
+  for_each_tile(source, to,
                 [&](const TilePart& part, char* place) { pack_portably(part, order, place); });
 }
 
-void pack_tiles(const TileSource& source, TileOrder order, void* to, int64_t item_tile_bytes,
-                int64_t term_tile_bytes) {
+void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) {
   const bool side_by_side =
       source.term_stride == sizeof(float) || source.item_stride == sizeof(float);
-  if (!has_wide() || !side_by_side)
-    return pack_tiles_portably(source, order, to, item_tile_bytes, term_tile_bytes);
-  for_each_tile(source, static_cast<char*>(to), item_tile_bytes, term_tile_bytes,
+  if (!has_wide() || !side_by_side) return pack_tiles_portably(source, order, to);
+  for_each_tile(source, to,
                 [&](const TilePart& part, char* place) { pack_wide(part, order, place); });
 }
 

@@ -5,6 +5,11 @@
 // Both operands are items of terms: rows of the left one, columns of the matrix. A tile holds 16
 // items of 32 terms: [item][pair of terms][2] of the left operand, [pair of terms][item][2] of the
 // matrix.
+//
+// A number is one bf16, or the sum of two or three: the nearest one, then the one nearest to what
+// is left. Three are the number itself: 24 binary digits in signed parts of 8. What rounds to
+// infinity without being it is the largest bf16 and a rest; of what is not finite all but the first
+// part are zeros.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +32,20 @@ enum class TileOrder : uint8_t { items_first, pairs_first };
 inline int64_t item_tiles(int64_t items) { return (items + kTileRows - 1) / kTileRows; }
 inline int64_t term_tiles(int64_t terms) { return (terms + kTileTerms - 1) / kTileTerms; }
 
-/// Writes the tiles of the source, zero where items or terms end: tile (i, t) at `to + i *
-/// item_tile_bytes + t * term_tile_bytes`. Rounds to nearest, ties to even; denormal numbers become
-/// zeros; what is not a number stays so.
-void pack_tiles(const TileSource& source, TileOrder order, void* to, int64_t item_tile_bytes,
-                int64_t term_tile_bytes);
+/// Where tiles go: tile (i, t) of part p of the numbers to `base + i * item_tile_bytes + t *
+/// term_tile_bytes + p * part_bytes`.
+struct TilePlace {
+  char* base = nullptr;
+  int64_t item_tile_bytes = 0, term_tile_bytes = 0, part_bytes = 0;
+  int parts = 1;  ///< bf16 that a number is the sum of
+};
+
+/// Writes the tiles of the source, zero where items or terms end. Rounds to nearest, ties to even;
+/// denormal numbers and parts become zeros; what is not a number stays so.
+void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to);
 
 /// The same without instructions that not every processor has: what pack_tiles() does where it
 /// must.
-void pack_tiles_portably(const TileSource& source, TileOrder order, void* to,
-                         int64_t item_tile_bytes, int64_t term_tile_bytes);
+void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePlace& to);
 
 }  // namespace graphc::cpu

@@ -20,10 +20,13 @@ constexpr int64_t kChunkBytes = 8 << 20, kMostRows = 1024;
 /// The rows of a tile of a nest.
 constexpr int64_t kRows = 2 * kTileRows;
 
-int64_t tile_row_bytes(int64_t k) { return term_tiles(k) * kTileBytes; }
+/// Of the left tiles of a tile of rows, all parts of its numbers.
+int64_t tile_row_bytes(int64_t k, int bf16_parts) {
+  return term_tiles(k) * bf16_parts * kTileBytes;
+}
 
 int64_t panel_bytes(const PanelSource& right, int64_t k) {
-  return tile_row_bytes(k) * right.parts * (right.width / kTileColumns);
+  return tile_row_bytes(k, right.bf16_parts) * right.parts * (right.width / kTileColumns);
 }
 
 /// As many whole tiles of rows as fit, one at least.
@@ -35,13 +38,14 @@ int64_t rows_that_fit(int64_t bytes, int64_t bytes_per_tile) {
 
 void make_tile_panel(const PanelSource& s, void* panel) {
   const int64_t tiles = s.width / kTileColumns, used = item_tiles(s.columns);
-  const int64_t term_tile_bytes = s.parts * tiles * kTileBytes;
+  const int64_t part_bytes = s.parts * tiles * kTileBytes;
   char* to = static_cast<char*>(panel);
   for (int part = 0; part < s.parts; ++part, to += tiles * kTileBytes) {
     pack_tiles({s.base + part * s.part_stride, s.column_stride, s.k_stride, s.columns, s.k},
-               TileOrder::pairs_first, to, kTileBytes, term_tile_bytes);
-    for (int64_t term = 0; used < tiles && term < term_tiles(s.k); ++term) {
-      std::memset(to + term * term_tile_bytes + used * kTileBytes, 0,
+               TileOrder::pairs_first,
+               {to, kTileBytes, s.bf16_parts * part_bytes, part_bytes, s.bf16_parts});
+    for (int64_t term = 0; used < tiles && term < term_tiles(s.k) * s.bf16_parts; ++term) {
+      std::memset(to + term * part_bytes + used * kTileBytes, 0,
                   size_t((tiles - used) * kTileBytes));
     }
   }
@@ -54,7 +58,7 @@ void TiledProduct::run(NestFunction nest, std::span<const TiledOperand> operands
   right_.resize(operands.size());
   int64_t left_bytes = 0, widest = 0;
   for (const TiledOperand& operand : operands) {
-    left_bytes += tile_row_bytes(operand.product.k);
+    left_bytes += tile_row_bytes(operand.product.k, operand.right.bf16_parts);
     widest = std::max(widest, operand.product.k);
   }
   const bool in_pieces = operands.size() == 1 && !operands[0].in_panels && widest > kMostTerms;
@@ -104,7 +108,7 @@ void TiledProduct::run_piece(NestFunction nest, std::span<const TiledOperand> op
   pack_left(operands, {chunk.row_begin, chunk.row_end}, piece);
   int64_t left_bytes = 0, block_bytes = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
-    left_bytes += tile_row_bytes(products_[i].k);
+    left_bytes += tile_row_bytes(products_[i].k, operands[i].right.bf16_parts);
     if (!operands[i].in_panels) block_bytes += panel_bytes(operands[i].right, products_[i].k);
   }
   const int64_t group = block_bytes == 0
@@ -138,12 +142,14 @@ void TiledProduct::pack_left(std::span<const TiledOperand> operands, const Range
     to = from;
     if (piece != nullptr) to.k = piece->k;
     const int64_t first = piece == nullptr ? 0 : piece->first;
-    const int64_t tile_bytes = tile_row_bytes(to.k);
+    const int parts = operands[i].right.bf16_parts;
+    const int64_t tile_bytes = tile_row_bytes(to.k, parts);
     float* const tiles =
         left_[i].get((item_tiles(rows.end - rows.begin)) * tile_bytes / int64_t(sizeof(float)));
     pack_tiles({static_cast<const char*>(from.a) + rows.begin * from.a_row + first * from.a_k,
                 from.a_row, from.a_k, rows.end - rows.begin, to.k},
-               TileOrder::items_first, tiles, tile_bytes, kTileBytes);
+               TileOrder::items_first,
+               {reinterpret_cast<char*>(tiles), tile_bytes, parts * kTileBytes, kTileBytes, parts});
     // The nest counts rows from the first of all.
     to.a_row = tile_bytes / kTileRows;
     to.a_k = 0;

@@ -199,6 +199,7 @@ class Walker::Thread {
     source.parts = int(form.parts);
     source.columns = form.unit;
     source.width = form.width;
+    source.bf16_parts = int(form.bf16_parts);
     return source;
   }
 

@@ -40,6 +40,8 @@ std::optional<cublasComputeType_t> compute_of(Factors factors) {
     case Factors::f16:
       return CUBLAS_COMPUTE_32F_FAST_16F;
     case Factors::split_tf32:
+    case Factors::two_bf16:
+    case Factors::three_bf16:
       break;
   }
   return std::nullopt;

@@ -239,6 +239,8 @@ double GpuFigures::products_per_us(Factors factors, bool is_f64) const {
     case Factors::f16:
       return half_per_us;
     case Factors::as_stored:
+    case Factors::two_bf16:
+    case Factors::three_bf16:
       break;
   }
   return is_f64 ? f32_per_us() * f64 : f32_per_us();

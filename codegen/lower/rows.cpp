@@ -320,6 +320,7 @@ class RowLowering {
     if (form.matrix_tiles) {
       result.panels.dtype = DType::bf16;
       result.panels.k_tile = context_.machine().matrix_tile.terms;
+      result.panels.bf16_parts = bf16_parts(form.factors);
     }
     return result;
   }

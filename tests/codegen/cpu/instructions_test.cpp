@@ -260,6 +260,27 @@ TEST(InstructionsOfLevels, ProductsOfBf16AreThoseOfMatrixTiles) {
   }
 }
 
+TEST(InstructionsOfLevels, ProductsInPartsLoadEachPartOfTheMatrixOnce) {
+  const CpuFeatures cpu = any_cpu_with_matrix_tiles();
+  const GraphPtr graph =
+      parse_graph("graph (%a: f32[64,64], %b: f32[64,64]) { return matmul(%a, %b) }");
+  const auto count = [&](const char* precision, const char* instruction) {
+    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = precision});
+    return std::ranges::count_if(code, [&](const Instruction& each) {
+      return std::regex_search(each.text, std::regex(instruction));
+    });
+  };
+  const auto products = count("bf16", "^tdpbf16ps");
+  EXPECT_GT(products, 0);
+  EXPECT_EQ(count("bf16x3", "^tdpbf16ps"), 3 * products);
+  EXPECT_EQ(count("bf16x6", "^tdpbf16ps"), 6 * products);
+  // Blocks of two tiles of rows and of one, by two of columns: of the matrix each part once, of the
+  // rows one of two parts each, or one of three parts four times.
+  EXPECT_EQ(count("bf16", "^tileload"), 2 + 1 + 2 * 2);
+  EXPECT_EQ(count("bf16x3", "^tileload"), 2 * (2 + 1) + 2 * 2 * 2);
+  EXPECT_EQ(count("bf16x6", "^tileload"), 4 * (2 + 1) + 3 * 2 * 2);
+}
+
 TEST(InstructionsOfLevels, ProductsOfBf16AreDotProductsWhereThoseAreFast) {
   const CpuFeatures cpu = any_cpu_with_dot_products();
   for (const Example& example : kExamples) {

@@ -27,13 +27,13 @@ using ::testing::HasSubstr;
 using Literals = std::vector<Literal>;
 
 std::vector<PrecisionCase> cases_of_cpu() {
-  std::vector<PrecisionCase> cases{
-      {"f32", &targets::cpu, "f32"},
-      {"bf16_in_software", &targets::cpu, "bf16", "native+tiles"},
-      {"bf16_in_software_of_any", &targets::cpu, "bf16", "x86-64+tiles"},
-  };
-  if (cpu::host_cpu().matrix_tiles == MatrixTiles::hardware)
-    cases.push_back({"bf16", &targets::cpu, "bf16"});
+  std::vector<PrecisionCase> cases{{"f32", &targets::cpu, "f32"}};
+  for (const std::string precision : {"bf16", "bf16x3", "bf16x6"}) {
+    cases.push_back({precision + "_in_software", &targets::cpu, precision, "native+tiles"});
+    cases.push_back({precision + "_in_software_of_any", &targets::cpu, precision, "x86-64+tiles"});
+    if (cpu::host_cpu().matrix_tiles == MatrixTiles::hardware)
+      cases.push_back({precision, &targets::cpu, precision});
+  }
   if (cpu::host_cpu().has_avx512_bf16) {
     cases.push_back({"bf16_by_dot_products", &targets::cpu, "bf16", "native+bf16"});
     cases.push_back({"bf16_by_dot_products_of_v4", &targets::cpu, "bf16", "x86-64-v4+bf16"});
@@ -76,11 +76,16 @@ TEST(TilePackCpu, IsTheSameWithWideInstructionsAndWithout) {
         const int64_t term = terms_side_by_side ? 4 : items * 4;
         const cpu::TileSource source{reinterpret_cast<const char*>(from.data()), item, term, items,
                                      terms};
-        const int64_t across = cpu::term_tiles(terms) * kTileBytes;
-        std::vector<char> wide(size_t(cpu::item_tiles(items) * across), 'x'), portable = wide;
-        cpu::pack_tiles(source, order, wide.data(), across, kTileBytes);
-        cpu::pack_tiles_portably(source, order, portable.data(), across, kTileBytes);
-        EXPECT_EQ(wide, portable);
+        for (const int parts : {1, 2, 3}) {
+          const int64_t across = cpu::term_tiles(terms) * parts * kTileBytes;
+          std::vector<char> wide(size_t(cpu::item_tiles(items) * across), 'x'), portable = wide;
+          const auto place = [&](std::vector<char>& to) {
+            return cpu::TilePlace{to.data(), across, parts * kTileBytes, kTileBytes, parts};
+          };
+          cpu::pack_tiles(source, order, place(wide));
+          cpu::pack_tiles_portably(source, order, place(portable));
+          EXPECT_EQ(wide, portable) << parts << " parts";
+        }
       }
     }
   }
@@ -88,10 +93,10 @@ TEST(TilePackCpu, IsTheSameWithWideInstructionsAndWithout) {
 
 /// The results of a graph for a CPU.
 Literals results_on(const std::string& name, const GraphPtr& graph, const Literals& given,
-                    int threads) {
+                    int threads, const std::string& precision = "bf16") {
   CompileReport report;
   CompileOptions options;
-  options.precision = "bf16";
+  options.precision = precision;
   options.architecture = name;
   options.threads = threads;
   const auto executable = compile(graph, targets::cpu, options, report);
@@ -131,10 +136,15 @@ TEST(MatrixTilesCpu, HaveTheBitsOfThoseInSoftware) {
       std::ranges::copy(numbers, literal.mutable_data<float>().begin());
       inputs.push_back(std::move(literal));
     }
-    const auto wanted = bits_of(results_on(cpus_with_tiles().back(), graph, inputs, 1));
-    for (const std::string& name : cpus_with_tiles()) {
-      SCOPED_TRACE(name);
-      EXPECT_EQ(bits_of(results_on(name, graph, inputs, 1)), wanted);
+    for (const char* precision : {"bf16", "bf16x3", "bf16x6"}) {
+      const auto wanted =
+          bits_of(results_on(cpus_with_tiles().front(), graph, inputs, 1, precision));
+      for (const std::string& name : cpus_with_tiles()) {
+        SCOPED_TRACE(fmt::format("{} {}", name, precision));
+        // Sums that are computed anew of whole factors: with FMA where the processor has it.
+        if (name.starts_with("x86-64") && precision != std::string("bf16")) continue;
+        EXPECT_EQ(bits_of(results_on(name, graph, inputs, 1, precision)), wanted);
+      }
     }
   }
 }
@@ -148,10 +158,13 @@ GraphPtr training_step() {
 TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThreads) {
   const GraphPtr graph = training_step();
   const Literals inputs = drawn_inputs(*graph, 3, 1, false);
-  const auto wanted = bits_of(results_on("native+tiles", graph, inputs, 1));
-  for (const int threads : {1, 2, 4}) {
-    SCOPED_TRACE(threads);
-    EXPECT_EQ(bits_of(results_on(cpus_with_tiles().front(), graph, inputs, threads)), wanted);
+  for (const char* precision : {"bf16", "bf16x3", "bf16x6"}) {
+    const auto wanted = bits_of(results_on("native+tiles", graph, inputs, 1, precision));
+    for (const int threads : {1, 2, 4}) {
+      SCOPED_TRACE(fmt::format("{} {}", precision, threads));
+      EXPECT_EQ(bits_of(results_on(cpus_with_tiles().front(), graph, inputs, threads, precision)),
+                wanted);
+    }
   }
 }
 

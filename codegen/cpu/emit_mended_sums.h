@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by matrix tiles whose factors are sums of several bf16, where these have no answer.
+#pragma once
+
+#include "codegen/cpu/emit_tile_product.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Value;
+}  // namespace llvm
+
+namespace graphc::cpu {
+
+/// Emits, where the builder stands in a function of define_tile_product(), the mending of the sums
+/// that it has stored in rows of `row_bytes` at `sums`: those that are not finite are computed anew
+/// from whole factors, term by term, and so are what products of f32 give. That infinity times a
+/// part that is 0 is not a number, and that a partial sum of parts exceeds the largest number, is
+/// no property of the factors. Looking costs a multiply-add for each vector of sums.
+void emit_mended_sums(CodeModule& kernel, llvm::IRBuilderBase& builder,
+                      llvm::Function* tile_product, const TileProductLoop& loop, llvm::Value* sums,
+                      llvm::Value* row_bytes);
+
+}  // namespace graphc::cpu
