@@ -99,12 +99,13 @@ void BodyEmitter::append_accumulators(const std::vector<Reduction>& all, Values&
 
 void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
   const OperandValues& argument = operands_[size_t(r.operand)];
-  b_.CreateAlignedStore(across_lanes(r, lanes), at(argument.base, b_.CreateMul(row, argument.row)),
+  b_.CreateAlignedStore(finished(r, across_lanes(r, lanes)),
+                        at(argument.base, b_.CreateMul(row, argument.row)),
                         llvm::Align(uint64_t(size_of(r.dtype))));
 }
 
 void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, Value* values) {
-  b_.CreateMaskedStore(values, address(r.operand, r.part, nullptr, column),
+  b_.CreateMaskedStore(finished(r, values), address(r.operand, r.part, nullptr, column),
                        llvm::Align(uint64_t(size_of(r.dtype))), mask);
 }
 
@@ -131,9 +132,27 @@ Value* BodyEmitter::address(int index, int part, Value* row, Value* column) {
   return pointer;
 }
 
-/// bool is a byte in memory and a bit in registers.
+/// bool is a byte in memory and a bit in registers, bf16 the upper half of an f32.
 llvm::Type* BodyEmitter::stored_type(DType dtype) {
+  if (dtype == DType::bf16)
+    return llvm::FixedVectorType::get(b_.getInt16Ty(), unsigned(shape_.lanes));
   return vector_type(b_, dtype == DType::boolean ? DType::u8 : dtype, shape_.lanes);
+}
+
+Value* BodyEmitter::as_stored(DType dtype, Value* value) {
+  llvm::Type* type = value->getType();
+  if (dtype == DType::boolean) return b_.CreateZExt(value, type->getWithNewType(b_.getInt8Ty()));
+  if (dtype != DType::bf16) return value;
+  Value* bits = b_.CreateBitCast(value, type->getWithNewType(b_.getInt32Ty()));
+  return b_.CreateTrunc(b_.CreateLShr(bits, 16), type->getWithNewType(b_.getInt16Ty()));
+}
+
+Value* BodyEmitter::as_loaded(DType dtype, Value* value) {
+  llvm::Type* type = value->getType();
+  if (dtype == DType::boolean) return b_.CreateICmpNE(value, llvm::Constant::getNullValue(type));
+  if (dtype != DType::bf16) return value;
+  Value* bits = b_.CreateShl(b_.CreateZExt(value, type->getWithNewType(b_.getInt32Ty())), 16);
+  return b_.CreateBitCast(bits, type->getWithNewType(b_.getFloatTy()));
 }
 
 Value* BodyEmitter::lane_pointers(Value* pointer, Value* stride) {
@@ -169,8 +188,7 @@ Value* BodyEmitter::load_operand(const NestInstruction& in, Value* row, Value* c
     Value* pointers = lane_pointers(pointer, operands_[size_t(in.operand)].column);
     value = b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type));
   }
-  if (operand.dtype != DType::boolean) return value;
-  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(type));
+  return as_loaded(operand.dtype, value);
 }
 
 Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* column) {
@@ -193,9 +211,8 @@ Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* colu
 void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
   const NestOperand& operand = program_.operands[size_t(in.operand)];
   const llvm::Align align{uint64_t(size_of(operand.dtype))};
-  Value* value = values_[size_t(in.a)];
+  Value* value = as_stored(operand.dtype, values_[size_t(in.a)]);
   Value* pointer = address(in.operand, in.part, row, column);
-  if (operand.dtype == DType::boolean) value = b_.CreateZExt(value, stored_type(operand.dtype));
   if (operand.column == ColumnStep::contiguous) {
     b_.CreateMaskedStore(value, pointer, align, mask);
   } else if (operand.column == ColumnStep::strided) {
@@ -215,10 +232,16 @@ Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
                               llvm::Align(4));
 }
 
+/// Sums of bf16 are f32 until they are stored.
+Value* BodyEmitter::finished(const Reduction& r, Value* value) {
+  return as_stored(r.dtype, r.dtype == DType::bf16 ? rounded_to_bf16(b_, value) : value);
+}
+
 Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
+  const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
   Value* const operands[] = {x, y};
-  return emit_scalar(b_, kernel_.cpu(), r.maximum ? ScalarOp::maximum : ScalarOp::add, r.dtype,
-                     r.dtype, operands);
+  return emit_scalar(b_, kernel_.cpu(), r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
+                     operands);
 }
 
 void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {

@@ -78,6 +78,9 @@ class BodyEmitter {
   /// Where an operand's element is; row and column may be null at the levels that have none.
   llvm::Value* address(int index, int part, llvm::Value* row, llvm::Value* column);
   llvm::Type* stored_type(DType dtype);
+  /// A value of registers, vector or number, as it is in memory, and the other way.
+  llvm::Value* as_stored(DType dtype, llvm::Value* value);
+  llvm::Value* as_loaded(DType dtype, llvm::Value* value);
   llvm::Value* lane_pointers(llvm::Value* pointer, llvm::Value* stride);
   llvm::Value* lane_numbers(llvm::Type* type);
   llvm::Value* load_operand(const NestInstruction& in, llvm::Value* row, llvm::Value* column,
@@ -88,6 +91,8 @@ class BodyEmitter {
   llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);
 
   void reduce(const NestInstruction& in, llvm::Value* mask);
+  /// What a reduction has come to, as it is stored.
+  llvm::Value* finished(const Reduction& r, llvm::Value* value);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
 
   CodeModule& kernel_;

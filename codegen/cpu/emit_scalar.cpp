@@ -14,6 +14,7 @@ namespace {
 llvm::Type* element_type(llvm::IRBuilderBase& b, DType dtype) {
   switch (dtype) {
     case DType::f32:
+    case DType::bf16:
       return b.getFloatTy();
     case DType::f64:
       return b.getDoubleTy();
@@ -26,18 +27,15 @@ llvm::Type* element_type(llvm::IRBuilderBase& b, DType dtype) {
       return b.getInt8Ty();
     case DType::boolean:
       return b.getInt1Ty();
-    case DType::bf16:
-      break;
   }
-  // A result that is an input has no node of its own to blame.
-  throw input_error({}, "the CPU target does not compute in {}", name_of(dtype));
+  GRAPHC_CHECK(false, "no type of {}", name_of(dtype));
 }
 
 bool is_signed(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
 
 /// 1-bit values widen to 0 and 1; integers wrap; floats to integers go toward zero.
 llvm::Value* emit_cast(llvm::IRBuilderBase& b, llvm::Value* x, DType from, DType to) {
-  if (from == to) return x;
+  if (element_type(b, from) == element_type(b, to) && is_floating(from)) return x;
   auto* vector = llvm::cast<llvm::VectorType>(x->getType());
   auto* type = llvm::VectorType::get(element_type(b, to), vector->getElementCount());
   llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
@@ -97,7 +95,7 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarOp
   }
   if (op == ScalarOp::sqrt && floating) return b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
   const VectorMath math(b, cpu);
-  if (dtype == DType::f32) {
+  if (dtype == DType::f32 || dtype == DType::bf16) {
     switch (op) {
       case ScalarOp::exp:
         return math.exp(x);
@@ -147,13 +145,24 @@ llvm::Value* emit_binary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarO
     case ScalarOp::multiply_high:
       return emit_multiply_high(b, x, y);
     case ScalarOp::pow:
-      return dtype == DType::f32 ? VectorMath(b, cpu).pow(x, y) : nullptr;
+      return dtype == DType::f32 || dtype == DType::bf16 ? VectorMath(b, cpu).pow(x, y) : nullptr;
     default:
       return nullptr;
   }
 }
 
 }  // namespace
+
+llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& b, llvm::Value* x) {
+  llvm::Type* const type = x->getType()->getWithNewType(b.getInt32Ty());
+  const auto number = [&](uint32_t value) { return llvm::ConstantInt::get(type, value); };
+  llvm::Value* bits = b.CreateBitCast(x, type);
+  llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, number(16)), number(1));
+  llvm::Value* nearest = b.CreateAdd(bits, b.CreateAdd(odd, number(0x7fff)));
+  llvm::Value* quiet = b.CreateOr(bits, number(0x400000));
+  llvm::Value* rounded = b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, nearest);
+  return b.CreateBitCast(b.CreateAnd(rounded, number(0xffff0000)), x->getType());
+}
 
 llvm::Type* vector_type(llvm::IRBuilderBase& builder, DType dtype, int lanes) {
   return llvm::FixedVectorType::get(element_type(builder, dtype), unsigned(lanes));
@@ -169,7 +178,9 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
         return builder.CreateSelect(x[0], x[1], llvm::Constant::getNullValue(x[2]->getType()));
       return builder.CreateSelect(x[0], x[1], x[2]);
     case ScalarOp::cast:
-      return emit_cast(builder, x[0], operand_dtype, dtype);
+      if (operand_dtype == dtype) return x[0];
+      value = emit_cast(builder, x[0], operand_dtype, dtype);
+      return dtype == DType::bf16 ? rounded_to_bf16(builder, value) : value;
     case ScalarOp::equal:
     case ScalarOp::less:
     case ScalarOp::less_equal:
@@ -183,6 +194,7 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
   if (x.size() == 1) value = emit_unary(builder, cpu, op, dtype, x[0]);
   if (x.size() == 2) value = emit_binary(builder, cpu, op, dtype, x[0], x[1]);
   GRAPHC_CHECK(value != nullptr, "no code for {} of {}", name_of(op), name_of(dtype));
+  if (dtype == DType::bf16) return rounded_to_bf16(builder, value);
   return value;
 }
 

@@ -27,20 +27,13 @@ bool touches(const Node& node, DType dtype) {
                      [&](graphc::Value operand) { return operand.dtype() == dtype; });
 }
 
-/// Rows of any type may be moved.
-bool moves_rows(const Node& node) { return node.is(ops::gather) || node.is(ops::scatter); }
-
 class Checker {
  public:
-  void check(const Graph& graph, bool in_kernel) {
+  void check(const Graph& graph) {
     if (!seen_.insert(&graph).second) return;
     for (const Node& node : graph.nodes()) {
-      if (node.is(ops::input) || node.is(ops::state)) continue;
-      const bool computes = node.is(ops::constant) || (in_kernel && !moves_rows(node));
-      if (computes && touches(node, DType::bf16))
-        throw input_error(node.where, "the CPU target does not compute in bf16");
       if (is_elementwise(node.op) && touches(node, DType::f64)) check_program(node);
-      for (const GraphPtr& region : node.regions) check(*region, in_kernel || node.is(ops::kernel));
+      for (const GraphPtr& region : node.regions) check(*region);
     }
   }
 
@@ -51,10 +44,10 @@ class Checker {
 }  // namespace
 
 bool has_code(ScalarOp op, DType operand_dtype) {
-  if (operand_dtype != DType::f64) return operand_dtype != DType::bf16;
+  if (operand_dtype != DType::f64) return true;
   return op != ScalarOp::floor && is_exact({{{op, operand_dtype}}, 0});
 }
 
-void check_supported(const Graph& graph) { Checker().check(graph, false); }
+void check_supported(const Graph& graph) { Checker().check(graph); }
 
 }  // namespace graphc::cpu

@@ -11,8 +11,8 @@ namespace graphc::cpu {
 /// is not a condition).
 bool has_code(ScalarOp op, DType operand_dtype);
 
-/// Throws ErrorKind::input, at the user's line, for a node of the graph or its regions that
-/// computes in bf16, or that needs an elementary function in f64.
+/// Throws ErrorKind::input, at the user's line, for a node of the graph or its regions that needs
+/// an elementary function in f64.
 void check_supported(const Graph& graph);
 
 }  // namespace graphc::cpu
