@@ -15,6 +15,7 @@
 #include "runtime/streams.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/peak_meter.h"
+#include "tools/bench/peers.h"
 #include "tools/bench/report.h"
 #include "tools/bench/sweep.h"
 #include "tools/commands/commands.h"
@@ -26,13 +27,14 @@ namespace graphc::bench {
 namespace {
 
 struct Options {
-  std::string what, target, variants = "fused", unrolls = "auto", cache = "cold", json;
+  std::string what, target, variants = "fused", unrolls = "auto", cache = "cold", json, peers;
   std::vector<std::string> parameters, inputs;
   CompileOptions compile;
   commands::ArgumentOptions arguments;
   commands::GivenOptions given;
   Settings settings;
   bool markdown = false, profile = false;
+  CLI::Option* repeat = nullptr;
 };
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
@@ -167,6 +169,57 @@ void check_kept(const Row& row) {
   throw resource_error("--cache=disk: {} kernels were compiled{}", row.compile.kernels, why);
 }
 
+/// What --peers asks for: refused, like a mistake in a row, before the first row is measured.
+std::optional<Peers> peers_of(const Options& options) {
+  if (options.peers.empty()) return std::nullopt;
+  if (options.target != "cpu")
+    throw commands::usage_error("--peers: they compute on the CPU: found the target '{}'",
+                                options.target);
+  return Peers({.peers = options.peers,
+                .model = options.what,
+                .parameters = options.parameters,
+                .precision = options.compile.precision,
+                .threads = options.compile.threads,
+                .calls = options.repeat->count() > 0 ? options.settings.repeat : 0});
+}
+
+/// The JSON, where it is asked for, to where it is asked for.
+void write_json(const Options& options, const nlohmann::ordered_json& json) {
+  if (options.json.empty()) return;
+  const std::string text = json.dump(2) + "\n";
+  if (options.json == "-") {
+    commands::write_stdout(text);
+  } else {
+    write_file_atomically(options.json, text);
+  }
+}
+
+/// Everything that was measured, then what the peers took: they come last, so that what is measured
+/// by then is written when they fail.
+int write_results(const Options& options, const std::vector<Row>& rows, double peak,
+                  const std::optional<Peers>& peers) {
+  const bool shows_table = options.json != "-";
+  if (shows_table) commands::write_stdout(table(rows, options.markdown));
+  nlohmann::ordered_json json = to_json(rows, peak);
+  bool all_alike = true;
+  if (peers) {
+    try {
+      PeersResult found = peers->measure();
+      if (shows_table) commands::write_stdout("\n" + found.table);
+      json["peers"] = std::move(found.json);
+      all_alike = found.all_alike;
+    } catch (const Error&) {
+      write_json(options, json);
+      throw;
+    }
+  }
+  write_json(options, json);
+  if (!all_alike)
+    throw Error(ErrorKind::check, {},
+                "--peers: a program did other work than graphc's step, and was not timed");
+  return 0;
+}
+
 int bench(Options& options) {
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
@@ -175,6 +228,7 @@ int bench(Options& options) {
   options.compile.disk_cache = options.settings.caches != bench::Caches::cold;
   const Subjects subjects = subjects_of(options);
   if (options.profile) return show_profiles(subjects);
+  const std::optional<Peers> peers = peers_of(options);
   // What takes threads computes on this machine's cores: their peak says nothing of other targets.
   std::optional<PeakMeter> meter;
   if (std::ranges::find(on.options, "threads") != on.options.end())
@@ -192,15 +246,7 @@ int bench(Options& options) {
   const double peak = meter ? meter->best_gflops() : 0;
   show_speeds(rows, peak);
   check_fractions(rows, peak);
-  if (options.json != "-") commands::write_stdout(table(rows, options.markdown));
-  if (options.json.empty()) return 0;
-  const std::string json = to_json(rows, peak).dump(2) + "\n";
-  if (options.json == "-") {
-    commands::write_stdout(json);
-  } else {
-    write_file_atomically(options.json, json);
-  }
-  return 0;
+  return write_results(options, rows, peak, peers);
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -226,10 +272,10 @@ void add_options(CLI::App& app, Options& options) {
           ->capture_default_str());
   commands::add_compile_options(app, options.compile, options.given,
                                 {"threads", "placement", "products", "cpu"});
-  app.add_option("--repeat", options.settings.repeat,
-                 "timed calls of each kind; a row stops after 20 seconds")
-      ->check(commands::whole_number(1))
-      ->capture_default_str();
+  options.repeat = app.add_option("--repeat", options.settings.repeat,
+                                  "timed calls of each kind; a row stops after 20 seconds")
+                       ->check(commands::whole_number(1))
+                       ->capture_default_str();
   app.add_option("--compilations", options.settings.compilations,
                  "timed compilations; they stop after 2 seconds")
       ->check(commands::whole_number(1))
@@ -239,8 +285,13 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"cold", "disk", "warm"}))
       ->capture_default_str();
   CLI::Option* markdown = app.add_flag("--markdown", options.markdown, "the table as Markdown");
-  app.add_flag("--profile", options.profile,
-               "instead, show what each kernel of a call takes, and the line it comes from");
+  CLI::Option* profile =
+      app.add_flag("--profile", options.profile,
+                   "instead, show what each kernel of a call takes, and the line it comes from");
+  app.add_option("--peers", options.peers,
+                 "then compare with these, separated by commas, as tools/peers does: torch, jax, "
+                 "tensorflow, onnxruntime; none is installed")
+      ->excludes(profile);
   app.add_option("--json", options.json, "write the results to a file; - is stdout, for the table")
       ->excludes(markdown);
 }

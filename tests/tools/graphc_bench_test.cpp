@@ -284,7 +284,7 @@ TEST(GraphcBench, AWrongCommandLineIsTwoBeforeAnythingIsMeasured) {
         "lstm-layer hidden=", "lstm-layer hidden", "lstm-layer hidden=16 hidden=8",
         "lstm-layer hidden=16,no", "lstm-layer --variant=fused,fuzed", "lstm-layer --repeat=0",
         "lstm-layer --threads=0", "lstm-layer --cache=hot", "lstm-layer --unroll=twice",
-        "lstm-layer --target=abacus", "lstm-layer --peers=torch", "lstm-layer --json=- --markdown",
+        "lstm-layer --target=abacus", "lstm-layer --peers=abacus", "lstm-layer --json=- --markdown",
         "lstm-layer --cpu=z80", "lstm-layer --precision=f16", "f.graph hidden=3"}) {
     const Ran ran = bench(wrong);
     EXPECT_EQ(ran.code, 2) << wrong << ran.err;

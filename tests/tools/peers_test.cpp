@@ -46,8 +46,9 @@ TEST(Peers, HelpAndListSayWhatThereIs) {
   const TemporaryFolder folder;
   const Ran help = peers(folder, "--help");
   EXPECT_EQ(help.code, 0) << help.err;
-  for (const char* option : {"--with", "--precision", "--threads", "--rounds", "--calls", "--quick",
-                             "--check-only", "--venv", "--programs", "--json", "--table"})
+  for (const char* option :
+       {"--with", "--precision", "--threads", "--rounds", "--calls", "--quick", "--check-only",
+        "--dry-run", "--no-install", "--venv", "--programs", "--json", "--table"})
     EXPECT_THAT(help.out, HasSubstr(option));
   const Ran list = peers(folder, "--list");
   EXPECT_EQ(list.code, 0) << list.err;
@@ -248,6 +249,32 @@ TEST(Peers, OneThatDoesOtherWorkIsNotTimed) {
   EXPECT_EQ(ran.code, 4) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("| ONNX Runtime 9.9 | LSTM node f32 | not timed: the loss differs "
                                  "by 1 | - | - | - |\n"));
+}
+
+TEST(Peers, NothingIsInstalledWhereThatIsForbidden) {
+  const TemporaryFolder folder;
+  const Ran none = peers(folder, std::string(kSmall) + " --no-install");
+  EXPECT_EQ(none.code, 5);
+  EXPECT_THAT(none.err, AllOf(HasSubstr("peers: onnxruntime: not installed in "),
+                              HasSubstr("`tools/peers --quick --with=onnxruntime` installs ")));
+  EXPECT_EQ(none.out, "");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "env"));
+  const std::string both =
+      "lstm-layer hidden=4 steps=2 batch=3 --with=onnxruntime,torch --venv=env --threads=1 "
+      "--rounds=1 --calls=1 --precision=f32 --no-install";
+  const Ran one = peers(folder, both, made_up_peer());
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(HasSubstr("| PyTorch | eager f32 | not installed | - |"),
+                             HasSubstr("| ONNX Runtime 9.9 | LSTM node f32 | - |")));
+}
+
+TEST(Peers, ADryRunNamesWhatWouldBeMeasured) {
+  const TemporaryFolder folder;
+  const Ran ran = peers(folder, "lstm-layer hidden=4,8 steps=2 --dry-run --venv=env");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "lstm-layer hidden=4 steps=2 batch=128\nlstm-layer hidden=8 steps=2 batch=128\n");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "env"));
 }
 
 TEST(Peers, OneThatCannotBeInstalledSaysSoInItsCell) {

@@ -84,6 +84,7 @@ Words known_words() {
   words["unroll"] = {"auto", "loop", "full"};
   words["placement"] = {"auto", "streamed", "grid", "cluster", "block"};
   words["products"] = {"auto", "generated", "cublaslt"};
+  words["peers"] = {"torch", "jax", "tensorflow", "onnxruntime"};
   words["MODEL"] = names_of(all_models());
   for (const ModelRecord* model : all_models()) {
     std::vector<std::string>& names = words[fmt::format("PARAMETERS/{}", model->name)];

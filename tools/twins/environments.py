@@ -30,13 +30,26 @@ def last_line(text):
     return (errors or lines or ["no reason given"])[-1].removeprefix("ERROR: ")[:160]
 
 
-def environment(folder, name, packages, say):
-    """The Python of a peer's environment, made and filled where it is not there. Raises Absent."""
+def listed(packages):
+    """What MARK begins with in an environment that has the packages."""
+    return "\n".join(packages) + "\n"
+
+
+def installed(folder, name, packages):
+    """Whether a peer's environment is there with these packages."""
+    mark = folder / name / MARK
+    return mark.exists() and mark.read_text(encoding="utf-8").startswith(listed(packages))
+
+
+def environment(folder, name, packages, say, install=True):
+    """The Python of a peer's environment, made and filled where it is not there, unless nothing is
+    to be installed. Raises Absent."""
     place = folder / name
     python = place / "bin" / "python"
-    wanted = "\n".join(packages) + "\n"
-    if (place / MARK).exists() and (place / MARK).read_text(encoding="utf-8").startswith(wanted):
+    if installed(folder, name, packages):
         return python
+    if not install:
+        raise Absent("not installed")
     say(f"{name}: installing {' '.join(packages)} into {place}")
     for command in (
         [sys.executable, "-m", "venv", place],
@@ -52,7 +65,7 @@ def environment(folder, name, packages, say):
             raise Absent(f"not installed: {last_line(ran.stderr or ran.stdout)}")
     frozen = [str(python), "-m", "pip", "freeze"]
     record = subprocess.run(frozen, capture_output=True, text=True, check=False).stdout
-    (place / MARK).write_text(wanted + "\n" + record, encoding="utf-8")
+    (place / MARK).write_text(listed(packages) + "\n" + record, encoding="utf-8")
     return python
 
 

@@ -11,7 +11,7 @@ import pathlib
 import signal
 import sys
 
-from environments import Absent, Process, default_folder, environment
+from environments import Absent, Process, default_folder, environment, installed
 from graphc_side import Failed, Missing, Side, find_programs
 from settings import PEERS
 from table import SCHEMA, Unreadable, tables
@@ -52,6 +52,8 @@ def parser():
     found.add_argument("--quick", action="store_true", help="small extents, to see that it works")
     found.add_argument("--check-only", action="store_true", help="compare; do not time")
     found.add_argument("--limit", type=float, default=900, help="seconds for one request (900)")
+    found.add_argument("--dry-run", action="store_true", help="name what would be measured; do not")
+    found.add_argument("--no-install", action="store_true", help="take the peers that are there")
     found.add_argument("--venv", metavar="DIR", help=f"the environments ({default_folder()})")
     found.add_argument("--programs", metavar="DIR", help="the folder of graphc and graphc-bench")
     found.add_argument("--json", metavar="FILE", help="write everything that was measured")
@@ -144,12 +146,23 @@ def processes(options, folder):
     for name in options.peers:
         peer = PEERS[name]
         try:
-            python = environment(folder, name, peer.packages, say)
+            install = not options.no_install
+            python = environment(folder, name, peer.packages, say, install)
             found[name] = Process(python, peer.module, options.threads, options.limit)
         except (Absent, OSError) as error:
             found[name] = str(error) if isinstance(error, Absent) else f"not installed: {error}"
             say(f"{name}: {found[name]}")
     return found
+
+
+def check_installed(options, folder):
+    """Raises Absent where nothing is to be installed and no peer is there."""
+    names = options.peers
+    if options.no_install and not any(installed(folder, n, PEERS[n].packages) for n in names):
+        raise Absent(
+            f"{', '.join(names)}: not installed in {folder}: `tools/peers --quick"
+            f" --with={','.join(names)}` installs what is missing"
+        )
 
 
 def cpu_name():
@@ -207,9 +220,14 @@ def stop(number, frame):
 
 def run(root, options):
     """Measures, prints, and says with the exit code whether all did the same work."""
-    folder = pathlib.Path(options.venv) if options.venv else default_folder()
+    folder = (pathlib.Path(options.venv) if options.venv else default_folder()).resolve()
     side = Side(find_programs(root, options.programs), options.threads)
-    results = measure(options, side, lambda o: processes(o, folder.resolve()))
+    check_installed(options, folder)
+    if options.dry_run:
+        for found in options.workloads:
+            print(title(found))
+        return 0
+    results = measure(options, side, lambda o: processes(o, folder))
     if options.json:
         text = json.dumps(results, indent=1) + "\n"
         pathlib.Path(options.json).write_text(text, encoding="utf-8")
