@@ -8,6 +8,15 @@
 
 namespace graphc {
 
+namespace {
+
+/// Billions in a second.
+std::string speed(double count, const KernelTime& time) {
+  return count > 0 && time.seconds > 0 ? fmt::format("{:.1f}", count / time.seconds / 1e9) : "-";
+}
+
+}  // namespace
+
 std::string text_of(std::vector<KernelTime> times) {
   double all = 0;
   size_t width = 6;
@@ -17,16 +26,14 @@ std::string text_of(std::vector<KernelTime> times) {
   }
   std::ranges::stable_sort(times, std::greater<>(), &KernelTime::seconds);
   std::string text =
-      fmt::format("share        ms   calls  GFLOP/s  {:<{}}  line\n", "kernel", width);
+      fmt::format("share        ms   calls  GFLOP/s     GB/s  {:<{}}  line\n", "kernel", width);
   for (const KernelTime& time : times) {
-    const std::string speed = time.flop > 0 && time.seconds > 0
-                                  ? fmt::format("{:.1f}", time.flop / time.seconds / 1e9)
-                                  : "-";
     const std::string line =
         time.where ? fmt::format("{}:{}", time.where.file, time.where.line) : "-";
-    text += fmt::format("{:>4.1f}%  {:>8.4f}  {:>6}  {:>7}  {:<{}}  {}\n",
+    text += fmt::format("{:>4.1f}%  {:>8.4f}  {:>6}  {:>7}  {:>7}  {:<{}}  {}\n",
                         all > 0 ? 100 * time.seconds / all : 0, time.seconds * 1e3, time.calls,
-                        speed, time.what + " %" + time.name, width, line);
+                        speed(time.flop, time), speed(time.bytes, time),
+                        time.what + " %" + time.name, width, line);
   }
   return text + fmt::format("all    {:>8.4f}\n", all * 1e3);
 }

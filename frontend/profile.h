@@ -10,7 +10,7 @@
 namespace graphc {
 
 /// A line for each kernel, the longest first: its part of all, milliseconds, calls, GFLOP/s where
-/// it has products, what it is and the user's line.
+/// it has products, GB/s of the distinct bytes of its operands, what it is and the user's line.
 std::string text_of(std::vector<KernelTime> times);
 
 /// Writes the text to stdout: `print(session.profile("train", x, y))`.

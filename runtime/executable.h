@@ -35,6 +35,7 @@ struct KernelTime {
   int64_t calls = 0;   ///< the steps of the loops around it, multiplied
   double seconds = 0;  ///< of the first thread, until all had ended it
   double flop = 0;     ///< of its products, all threads; 0 where it has none
+  double bytes = 0;    ///< distinct ones of its operands, of each call; 0 with spans
 };
 
 /// A stretch of a worker's time: its share of a kernel, and then waiting for the other workers.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 
-#include "frontend/profile.h"
 #include "ir/utf8.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
@@ -13,9 +12,11 @@
 #include "runtime/files/file_cache.h"
 #include "runtime/files/files.h"
 #include "runtime/streams.h"
+#include "tools/bench/bandwidth.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/peak_meter.h"
 #include "tools/bench/peers.h"
+#include "tools/bench/profile.h"
 #include "tools/bench/report.h"
 #include "tools/bench/sweep.h"
 #include "tools/commands/commands.h"
@@ -33,7 +34,7 @@ struct Options {
   commands::ArgumentOptions arguments;
   commands::GivenOptions given;
   Settings settings;
-  bool markdown = false, profile = false;
+  bool markdown = false, profile = false, bandwidth = false;
   CLI::Option* repeat = nullptr;
 };
 
@@ -129,21 +130,55 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
   write_message(line);
 }
 
-/// A table of kernels for each configuration and kind of call.
-int show_profiles(const Subjects& subjects) {
+/// The JSON, where it is asked for, to where it is asked for.
+void write_json(const Options& options, const nlohmann::ordered_json& json) {
+  if (options.json.empty()) return;
+  const std::string text = json.dump(2) + "\n";
+  if (options.json == "-") {
+    commands::write_stdout(text);
+  } else {
+    write_file_atomically(options.json, text);
+  }
+}
+
+/// What takes threads computes on this machine's cores: their peak says nothing of other targets.
+std::unique_ptr<PeakMeter> meter_of(const Options& options, const Target& on, int64_t rows) {
+  if (std::ranges::find(on.options, "threads") == on.options.end()) return nullptr;
+  return std::make_unique<PeakMeter>(options.compile.threads, rows, options.compile.precision);
+}
+
+/// A table of kernels for each configuration and kind of call, or the JSON of them.
+int profile(const Options& options, const Target& on, const Subjects& subjects) {
+  // The peak is in the JSON alone; it is read before each row, and once more.
+  const auto meter = options.json.empty() ? nullptr : meter_of(options, on, 1);
+  std::vector<CallProfile> profiles;
   for (const std::unique_ptr<Subject>& subject : subjects) {
+    if (meter) meter->stop();
     for (const Call call : {Call::train, Call::forward}) {
       if (!subject->has(call)) continue;
-      const std::vector<Tensor> inputs = subject->random_inputs(call, 0);
-      subject->compile(call, inputs);
-      const Configuration& what = subject->configuration();
-      commands::write_stdout(fmt::format("{} {}{}, {}\n{}", what.compile.variant, what.workload,
-                                         what.given.empty() ? "" : " " + what.given,
-                                         call == Call::train ? "train" : "forward",
-                                         text_of(subject->profile(call, inputs))));
+      profiles.push_back(profile_call(*subject, call));
+      if (options.json != "-") commands::write_stdout(text_of(profiles.back()));
     }
     subject->forget();
   }
+  if (meter) meter->stop();
+  write_json(options, to_json(profiles, meter ? meter->best_gflops() : 0));
+  return 0;
+}
+
+/// What the machine reads, of whatever it would compute.
+int bandwidth(const Options& options) {
+  if (!options.what.empty())
+    throw commands::usage_error("--bandwidth is of the machine: '{}' has no meaning", options.what);
+  const int threads =
+      options.compile.threads == 0 ? default_thread_count() : options.compile.threads;
+  const CacheSizes caches = cache_sizes();
+  if (caches.second_level == 0)
+    write_message(fmt::format("the system does not say how large its caches are: taken for {} kB",
+                              kAssumedSecondLevel / 1000));
+  const std::vector<Bandwidth> all = measure_bandwidths(threads, caches);
+  if (options.json != "-") commands::write_stdout(table(all, options.markdown));
+  write_json(options, to_json(all, threads, caches));
   return 0;
 }
 
@@ -183,17 +218,6 @@ std::optional<Peers> peers_of(const Options& options) {
                 .calls = options.repeat->count() > 0 ? options.settings.repeat : 0});
 }
 
-/// The JSON, where it is asked for, to where it is asked for.
-void write_json(const Options& options, const nlohmann::ordered_json& json) {
-  if (options.json.empty()) return;
-  const std::string text = json.dump(2) + "\n";
-  if (options.json == "-") {
-    commands::write_stdout(text);
-  } else {
-    write_file_atomically(options.json, text);
-  }
-}
-
 /// Everything that was measured, then what the peers took: they come last, so that what is measured
 /// by then is written when they fail.
 int write_results(const Options& options, const std::vector<Row>& rows, double peak,
@@ -221,18 +245,19 @@ int write_results(const Options& options, const std::vector<Row>& rows, double p
 }
 
 int bench(Options& options) {
+  if (options.bandwidth) return bandwidth(options);
+  if (options.what.empty())
+    throw commands::usage_error("wanted a model or a file")
+        .note("`graphc-bench --help` says what else there is");
   if (options.compile.threads == 0) options.compile.threads = default_thread_count();
   if (options.target.empty()) options.target = default_target().name;
   const Target& on = commands::chosen_target(options.target, options.compile, options.given);
   options.settings.caches = caches_of(options, on);
   options.compile.disk_cache = options.settings.caches != bench::Caches::cold;
   const Subjects subjects = subjects_of(options);
-  if (options.profile) return show_profiles(subjects);
+  if (options.profile) return profile(options, on, subjects);
   const std::optional<Peers> peers = peers_of(options);
-  // What takes threads computes on this machine's cores: their peak says nothing of other targets.
-  std::optional<PeakMeter> meter;
-  if (std::ranges::find(on.options, "threads") != on.options.end())
-    meter.emplace(options.compile.threads, int64_t(subjects.size()), options.compile.precision);
+  const auto meter = meter_of(options, on, int64_t(subjects.size()));
   const auto stop = [&meter] {
     if (meter) meter->stop();
   };
@@ -251,10 +276,9 @@ int bench(Options& options) {
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option(
-         "MODEL|FILE", options.what,
-         "a model (see `graphc models`), random-graph (nodes=1000 seed=0: a training graph for the "
-         "compiler's times), a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin")
-      ->required();
+      "MODEL|FILE", options.what,
+      "a model (see `graphc models`), random-graph (nodes=1000 seed=0: a training graph for the "
+      "compiler's times), a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin");
   app.add_option("PARAMETERS", options.parameters,
                  "of the model: hidden=512,1024 steps=30; a list makes a row for each value");
   app.add_option("--target", options.target, "what to compile for");
@@ -288,10 +312,15 @@ void add_options(CLI::App& app, Options& options) {
   CLI::Option* profile =
       app.add_flag("--profile", options.profile,
                    "instead, show what each kernel of a call takes, and the line it comes from");
-  app.add_option("--peers", options.peers,
-                 "then compare with these, separated by commas, as tools/peers does: torch, jax, "
-                 "tensorflow, onnxruntime; none is installed")
-      ->excludes(profile);
+  CLI::Option* peers =
+      app.add_option("--peers", options.peers,
+                     "then compare with these, separated by commas, as tools/peers does: torch, "
+                     "jax, tensorflow, onnxruntime; none is installed")
+          ->excludes(profile);
+  app.add_flag("--bandwidth", options.bandwidth,
+               "without a model, measure how fast the machine reads from caches and memory")
+      ->excludes(profile)
+      ->excludes(peers);
   app.add_option("--json", options.json, "write the results to a file; - is stdout, for the table")
       ->excludes(markdown);
 }

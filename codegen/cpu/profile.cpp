@@ -2,6 +2,7 @@
 #include "codegen/cpu/profile.h"
 
 #include "codegen/plan/flop.h"
+#include "codegen/plan/traffic.h"
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 #include "runtime/clock.h"
@@ -95,6 +96,8 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   RunProfile result;
   std::map<const Record*, size_t> places;
   const std::map<const Record*, double> flop = flop_of_phases(plan);
+  // Not of a trace, whose run nobody holds against roofs, and which is to disturb a training least.
+  const auto bytes = logs_.empty() ? bytes_of_phases(plan) : std::map<const Record*, double>();
   visit_phases(plan.records, [&](const Record& record, int, int) {
     const auto sum = sums_.find(&record);
     if (sum == sums_.end()) return;
@@ -106,7 +109,8 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
                               .where = line == lines.end() ? Where{} : line->second,
                               .calls = sum->second.calls,
                               .seconds = sum->second.seconds,
-                              .flop = flop.at(&record)});
+                              .flop = flop.at(&record),
+                              .bytes = bytes.empty() ? 0 : bytes.at(&record)});
   });
   for (size_t worker = 0; worker < logs_.size(); ++worker) {
     result.dropped += logs_[worker].dropped;

@@ -5,7 +5,9 @@
 #include "ir/op.h"
 #include "ir/text.h"
 #include "tests/testing/expect_error.h"
+#include "tools/bench/bandwidth.h"
 #include "tools/bench/peak_meter.h"
+#include "tools/bench/profile.h"
 #include "tools/bench/report.h"
 #include "tools/bench/subject.h"
 #include "tools/bench/sweep.h"
@@ -112,6 +114,45 @@ TEST(Report, TheTableIsPerExampleAndSaysWhatDoesNotApply) {
             "Library               | Compile (s) | Train (ms) | Forward only (ms)\n"
             "graphc fused hidden=2 |         0.5 |        250 |                 -\n"
             "graphc fused hidden=2 |         0.5 |        125 |                 -\n");
+}
+
+TEST(Profile, HasALineForEachKernelAndItsSpeeds) {
+  const CallProfile profile{
+      .configuration = {.workload = "w", .given = "hidden=2", .target = "cpu"},
+      .call = Call::forward,
+      .runs = 3,
+      .kernels = {{{"add", "map", {}, 4, 0.001, 0, 5e6}, {0.001, 0.001, 0.002}},
+                  {{"y", "gemm", {"w.cpp", 7}, 1, 0.003, 6e9, 12e6}, {0.003, 0.002, 0.004}}}};
+  EXPECT_EQ(text_of(profile),
+            "fused w hidden=2, forward\n"
+            "share        ms   calls  GFLOP/s     GB/s  kernel    line\n"
+            "75.0%    3.0000       1   2000.0      4.0  gemm %y   w.cpp:7\n"
+            "25.0%    1.0000       4        -      5.0  map %add  -\n"
+            "all      4.0000\n");
+  const nlohmann::ordered_json json = to_json(std::span(&profile, 1), 0)["profiles"][0];
+  EXPECT_EQ(json["call"], "forward");
+  EXPECT_FALSE(json.contains("peak_gflops"));
+  EXPECT_EQ(json["kernels"][0].dump(),
+            R"({"name":"add","kind":"map","calls":4,"seconds":0.001,"seconds_min":0.001,)"
+            R"("seconds_max":0.002,"flop":0.0,"bytes":5000000.0})");
+  EXPECT_EQ(json["kernels"][1]["file"], "w.cpp");
+  EXPECT_EQ(to_json(std::span(&profile, 1), 5)["profiles"][0]["peak_gflops"], 5);
+}
+
+TEST(BandwidthTable, HasALineForEachMemory) {
+  const std::vector<Bandwidth> all{{{"shared cache", 16'000'000}, 57.66},
+                                   {{"memory", 256'000'000}, 9}};
+  EXPECT_EQ(table(all, false),
+            "Read from          | A thread (kB) |   GB/s\n"
+            "shared cache       |         16000 |   57.7\n"
+            "memory             |        256000 |    9.0\n");
+  EXPECT_EQ(table(all, true),
+            "| Read from          | A thread (kB) |   GB/s |\n"
+            "| --- | ---: | ---: |\n"
+            "| shared cache       |         16000 |   57.7 |\n"
+            "| memory             |        256000 |    9.0 |\n");
+  EXPECT_EQ(to_json(all, 2, {})["caches"].dump(),
+            R"({"second_level":1048576,"second_level_assumed":true})");
 }
 
 TEST(PeakMeterCpu, ReadsFiveTimesSpreadOverTheRows) {

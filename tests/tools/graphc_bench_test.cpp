@@ -268,6 +268,57 @@ graph @rows(%t: f32[1,3], %i: i32[4], %n: i32[]) { return gather(%t, add(%i, %n)
   EXPECT_EQ(bench("lstm-layer hidden=3 --input x=1").code, 2);
 }
 
+TEST(GraphcBenchCpu, AProfileAsJsonHasTheFiguresOfEveryKernel) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "profile.json").string();
+  const Ran ran =
+      bench("lstm-layer hidden=16 steps=3 batch=4 --threads=1 --profile --json=" + file);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("GFLOP/s     GB/s  kernel"));
+  const json all = json::parse(content(file));
+  EXPECT_TRUE(all["environment"].contains("cpu"));
+  ASSERT_EQ(all["profiles"].size(), 2u);
+  const json& forward = all["profiles"][1];
+  EXPECT_EQ(forward["workload"], "lstm-layer");
+  EXPECT_EQ(forward["parameters"]["hidden"], 16);
+  EXPECT_EQ(forward["call"], "forward");
+  EXPECT_EQ(forward["runs"], 5);
+  EXPECT_GT(forward["peak_gflops"], 0);
+  bool has_product = false;
+  for (const json& kernel : forward["kernels"]) {
+    expect_summary(kernel, "seconds");
+    EXPECT_GE(kernel["calls"], 1);
+    EXPECT_GT(kernel["bytes"], 0);
+    if (kernel["kind"] != "gemm") continue;
+    // x [3, 4, 16] by w [16, 64], with b [64].
+    EXPECT_EQ(kernel["flop"], 2 * 12 * 16 * 64);
+    EXPECT_EQ(kernel["bytes"], 4 * (12 * 16 + 16 * 64 + 64 + 12 * 64));
+    EXPECT_THAT(kernel["file"].get<std::string>(), HasSubstr("cells.cpp"));
+    EXPECT_GT(kernel["line"], 0);
+    has_product = true;
+  }
+  EXPECT_TRUE(has_product) << forward.dump(1);
+  const Ran alone = bench("lstm-layer hidden=4 steps=2 batch=2 --threads=1 --profile --json=-");
+  ASSERT_EQ(alone.code, 0) << alone.err;
+  EXPECT_EQ(json::parse(alone.out)["profiles"].size(), 2u);
+}
+
+TEST(GraphcBenchCpu, BandwidthIsThatOfEachMemory) {
+  const Ran ran = bench("--bandwidth --threads=1 --json=-");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json all = json::parse(ran.out);
+  EXPECT_EQ(all["threads"], 1);
+  EXPECT_GT(all["caches"]["second_level"], 0);
+  ASSERT_EQ(all["bandwidth"].size(), 3u);
+  int64_t smaller = 0;
+  for (const json& each : all["bandwidth"]) {
+    EXPECT_GT(each["gb_per_s"], 0) << each;
+    EXPECT_GT(each["bytes_of_thread"], smaller) << each;
+    smaller = each["bytes_of_thread"];
+  }
+  EXPECT_EQ(all["bandwidth"][2]["from"], "memory");
+}
+
 TEST(GraphcBenchCpu, AJsonFileComesBesideTheTable) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "rows.json";
@@ -279,13 +330,28 @@ TEST(GraphcBenchCpu, AJsonFileComesBesideTheTable) {
 }
 
 TEST(GraphcBench, AWrongCommandLineIsTwoBeforeAnythingIsMeasured) {
-  for (const char* wrong :
-       {"", "lstn-layer", "lstm-layer hiden=16", "lstm-layer hidden=16,,32",
-        "lstm-layer hidden=", "lstm-layer hidden", "lstm-layer hidden=16 hidden=8",
-        "lstm-layer hidden=16,no", "lstm-layer --variant=fused,fuzed", "lstm-layer --repeat=0",
-        "lstm-layer --threads=0", "lstm-layer --cache=hot", "lstm-layer --unroll=twice",
-        "lstm-layer --target=abacus", "lstm-layer --peers=abacus", "lstm-layer --json=- --markdown",
-        "lstm-layer --cpu=z80", "lstm-layer --precision=f16", "f.graph hidden=3"}) {
+  for (const char* wrong : {"",
+                            "lstn-layer",
+                            "lstm-layer hiden=16",
+                            "lstm-layer hidden=16,,32",
+                            "lstm-layer hidden=",
+                            "lstm-layer hidden",
+                            "lstm-layer hidden=16 hidden=8",
+                            "lstm-layer hidden=16,no",
+                            "lstm-layer --variant=fused,fuzed",
+                            "lstm-layer --repeat=0",
+                            "lstm-layer --threads=0",
+                            "lstm-layer --cache=hot",
+                            "lstm-layer --unroll=twice",
+                            "lstm-layer --target=abacus",
+                            "lstm-layer --peers=abacus",
+                            "lstm-layer --json=- --markdown",
+                            "lstm-layer --bandwidth",
+                            "--bandwidth --profile",
+                            "--bandwidth --peers=torch",
+                            "lstm-layer --cpu=z80",
+                            "lstm-layer --precision=f16",
+                            "f.graph hidden=3"}) {
     const Ran ran = bench(wrong);
     EXPECT_EQ(ran.code, 2) << wrong << ran.err;
     EXPECT_THAT(ran.out, IsEmpty()) << wrong;

@@ -58,18 +58,9 @@ Json phases(const Row& row) {
 }
 
 Json result(const Row& row, double peak_gflops) {
-  const Configuration& configuration = row.configuration;
-  Json parameters = Json::object();
-  for (const auto& [name, value] : configuration.parameters) parameters[name] = value_of(value);
-  Json json{{"workload", configuration.workload},
-            {"parameters", parameters},
-            {"variant", configuration.compile.variant},
-            {"unroll", configuration.compile.unroll},
-            {"target", configuration.target},
-            {"precision", configuration.compile.precision},
-            {"threads", configuration.compile.threads},
-            {"cache", name_of(row.caches)},
-            {"repeat", row.train ? row.train->steps : row.forward->steps}};
+  Json json = to_json(row.configuration);
+  json["cache"] = name_of(row.caches);
+  json["repeat"] = row.train ? row.train->steps : row.forward->steps;
   add(json, "compile_s", row.compile_s);
   json["compile"] = phases(row);
   for (const Call call : {Call::train, Call::forward}) {
@@ -158,6 +149,16 @@ std::string table(std::span<const Row> rows, bool markdown) {
     if (markdown && i == 0) text += "| --- | ---: | ---: | ---: |\n";
   }
   return text;
+}
+
+Json to_json(const Configuration& configuration) {
+  Json parameters = Json::object();
+  for (const auto& [name, value] : configuration.parameters) parameters[name] = value_of(value);
+  return {
+      {"workload", configuration.workload},       {"parameters", parameters},
+      {"variant", configuration.compile.variant}, {"unroll", configuration.compile.unroll},
+      {"target", configuration.target},           {"precision", configuration.compile.precision},
+      {"threads", configuration.compile.threads}};
 }
 
 Json to_json(std::span<const Row> rows, double peak_gflops) {

@@ -27,6 +27,9 @@ void check_fractions(std::span<const Row> rows, double peak_gflops);
 /// "-" where a column does not apply.
 std::string table(std::span<const Row> rows, bool markdown);
 
+/// What was compiled, and how: the head of a result.
+nlohmann::ordered_json to_json(const Configuration& configuration);
+
 /// {"environment": ..., "results": [...]}; a field that does not apply is absent.
 nlohmann::ordered_json to_json(std::span<const Row> rows, double peak_gflops);
 
