@@ -15,8 +15,8 @@ from reading import Unusable, read_bandwidths, read_profiles, roofs_of
 INPUT, RESOURCE = 3, 5
 DESCRIPTION = (
     "Draws the kernels of `graphc-bench MODEL --profile --json=PROFILE` as points, GFLOP/s over"
-    " FLOP for each byte of their operands, under the machine's roofs: its multiply-add peak, and how"
-    " fast it reads, as `graphc-bench --bandwidth --json=FILE` has it. A point's area is the"
+    " FLOP for each byte of their operands, under the machine's roofs: its multiply-add peak, and"
+    " how fast it reads, as `graphc-bench --bandwidth --json=FILE` has it. A point's area is the"
     " kernel's share of its call."
 )
 
