@@ -256,7 +256,7 @@ TEST(Peers, NothingIsInstalledWhereThatIsForbidden) {
   const Ran none = peers(folder, std::string(kSmall) + " --no-install");
   EXPECT_EQ(none.code, 5);
   EXPECT_THAT(none.err, AllOf(HasSubstr("peers: onnxruntime: not installed in "),
-                              HasSubstr("`tools/peers --quick --with=onnxruntime` installs ")));
+                              HasSubstr("tools/peers --quick --with=onnxruntime` installs ")));
   EXPECT_EQ(none.out, "");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "env"));
   const std::string both =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/bandwidth.h"
 
+#include <fmt/format.h>
+
 #include "tools/bench/environment.h"
 
 namespace graphc::bench {

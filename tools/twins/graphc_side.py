@@ -21,8 +21,11 @@ class Missing(Exception):
 
 
 def find_programs(root, given, names=NAMES):
-    """The folder of graphc and graphc-bench: the one given, or a build's. Raises Missing."""
+    """The folder of graphc and graphc-bench: the one given, a build's, or that of the prefix where
+    all is installed. Raises Missing."""
     folders = [root / "build" / name / "bin" for name in ("release", "dev")]
+    if root.parent.name == "share":
+        folders = [root.parent.parent / "bin"]
     if given:
         folders = [pathlib.Path(given)]
     for folder in folders:

@@ -160,7 +160,7 @@ def check_installed(options, folder):
     names = options.peers
     if options.no_install and not any(installed(folder, n, PEERS[n].packages) for n in names):
         raise Absent(
-            f"{', '.join(names)}: not installed in {folder}: `tools/peers --quick"
+            f"{', '.join(names)}: not installed in {folder}: `{sys.argv[0]} --quick"
             f" --with={','.join(names)}` installs what is missing"
         )
 
