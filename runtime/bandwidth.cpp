@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include "ir/error.h"
 #include "runtime/arena.h"
@@ -163,6 +164,22 @@ double measure_read_bandwidth(ThreadTeam& team, int64_t bytes_of_thread) {
   for (const Reading& reading : readings)
     GRAPHC_CHECK(reading.sum != 0, "the bytes of the bandwidth's loop were not read");
   return best * team.size() * 1e-9;
+}
+
+double measure_meeting(ThreadTeam& team) {
+  constexpr int kMeetings = 10'000;
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < kRounds; ++round) {
+    double begun = 0, ended = 0;
+    team.run_step([&](int thread) {
+      team.barrier(thread);
+      if (thread == 0) begun = steady_seconds();
+      for (int i = 0; i < kMeetings; ++i) team.barrier(thread);
+      if (thread == 0) ended = steady_seconds();
+    });
+    best = std::min(best, (ended - begun) / kMeetings);
+  }
+  return best;
 }
 
 }  // namespace graphc

@@ -41,4 +41,8 @@ std::vector<WorkingSet> working_sets(const CacheSizes& caches, int threads);
 /// ErrorKind::resource when there is no such memory.
 double measure_read_bandwidth(ThreadTeam& team, int64_t bytes_of_thread);
 
+/// The seconds that a meeting of all threads of the team takes when all come at once: the best of
+/// ten rounds of many, in the way of a compiled step (ThreadTeam::run_step()).
+double measure_meeting(ThreadTeam& team);
+
 }  // namespace graphc

@@ -166,7 +166,7 @@ int profile(const Options& options, const Target& on, const Subjects& subjects) 
   return 0;
 }
 
-/// What the machine reads, of whatever it would compute.
+/// What the machine reads, and a meeting of its threads, of whatever it would compute.
 int bandwidth(const Options& options) {
   if (!options.what.empty())
     throw commands::usage_error("--bandwidth is of the machine: '{}' has no meaning", options.what);
@@ -176,9 +176,9 @@ int bandwidth(const Options& options) {
   if (caches.second_level == 0)
     write_message(fmt::format("the system does not say how large its caches are: taken for {} kB",
                               kAssumedSecondLevel / 1000));
-  const std::vector<Bandwidth> all = measure_bandwidths(threads, caches);
-  if (options.json != "-") commands::write_stdout(table(all, options.markdown));
-  write_json(options, to_json(all, threads, caches));
+  const MachineSpeed speed = measure_machine(threads, caches);
+  if (options.json != "-") commands::write_stdout(table(speed, options.markdown));
+  write_json(options, to_json(speed, threads, caches));
   return 0;
 }
 

@@ -143,10 +143,13 @@ TEST(SessionCpu, ATraceHasEveryStepOfALoopInPiecesOnEveryWorker) {
   const int64_t once = count(R"("step":0})") + count(R"("step":0,)");
   EXPECT_GE(once, 2);
   EXPECT_EQ(once % 2, 0);
-  for (const char* step : {"1", "2", "3", "4"}) {
-    const std::string fact = fmt::format(R"("step":{})", step);
-    EXPECT_EQ(count(fact + "}") + count(fact + ","), once) << step;
-  }
+  const auto in_step = [&](int step) {
+    return count(fmt::format(R"("step":{}}})", step)) + count(fmt::format(R"("step":{},)", step));
+  };
+  for (const int step : {1, 2, 3}) EXPECT_EQ(in_step(step), once) << step;
+  // Nobody reads the sum that the last step would make.
+  EXPECT_GE(in_step(4), 2);
+  EXPECT_LT(in_step(4), once);
   EXPECT_EQ(count(R"("step":5)"), 0);
 }
 

@@ -140,17 +140,19 @@ TEST(Profile, HasALineForEachKernelAndItsSpeeds) {
 }
 
 TEST(BandwidthTable, HasALineForEachMemory) {
-  const std::vector<Bandwidth> all{{{"shared cache", 16'000'000}, 57.66},
-                                   {{"memory", 256'000'000}, 9}};
+  const MachineSpeed all{{{{"shared cache", 16'000'000}, 57.66}, {{"memory", 256'000'000}, 9}},
+                         0.25e-6};
   EXPECT_EQ(table(all, false),
             "Read from          | A thread (kB) |   GB/s\n"
             "shared cache       |         16000 |   57.7\n"
-            "memory             |        256000 |    9.0\n");
+            "memory             |        256000 |    9.0\n"
+            "\nA meeting of all threads takes 0.25 us.\n");
   EXPECT_EQ(table(all, true),
             "| Read from          | A thread (kB) |   GB/s |\n"
             "| --- | ---: | ---: |\n"
             "| shared cache       |         16000 |   57.7 |\n"
-            "| memory             |        256000 |    9.0 |\n");
+            "| memory             |        256000 |    9.0 |\n"
+            "\nA meeting of all threads takes 0.25 us.\n");
   EXPECT_EQ(to_json(all, 2, {})["caches"].dump(),
             R"({"second_level":1048576,"second_level_assumed":true})");
 }

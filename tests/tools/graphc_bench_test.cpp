@@ -317,6 +317,7 @@ TEST(GraphcBenchCpu, BandwidthIsThatOfEachMemory) {
     smaller = each["bytes_of_thread"];
   }
   EXPECT_EQ(all["bandwidth"][2]["from"], "memory");
+  EXPECT_GT(all["meeting_us"], 0);
 }
 
 TEST(GraphcBenchCpu, AJsonFileComesBesideTheTable) {

@@ -9,29 +9,30 @@ namespace graphc::bench {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<Bandwidth> measure_bandwidths(int threads, const CacheSizes& caches) {
+MachineSpeed measure_machine(int threads, const CacheSizes& caches) {
   ThreadTeam team(threads);
-  std::vector<Bandwidth> all;
+  MachineSpeed speed;
   for (const WorkingSet& set : working_sets(caches, threads))
-    all.push_back({set, measure_read_bandwidth(team, set.bytes_of_thread)});
-  return all;
+    speed.bandwidths.push_back({set, measure_read_bandwidth(team, set.bytes_of_thread)});
+  speed.meeting_s = measure_meeting(team);
+  return speed;
 }
 
-std::string table(std::span<const Bandwidth> all, bool markdown) {
+std::string table(const MachineSpeed& speed, bool markdown) {
   const char *before = markdown ? "| " : "", *after = markdown ? " |" : "";
   std::string text = fmt::format("{}{:<18} | {:>12} | {:>6}{}\n", before, "Read from",
                                  "A thread (kB)", "GB/s", after);
   if (markdown) text += "| --- | ---: | ---: |\n";
-  for (const Bandwidth& each : all) {
+  for (const Bandwidth& each : speed.bandwidths) {
     text += fmt::format("{}{:<18} | {:>13} | {:>6.1f}{}\n", before, each.set.from,
                         each.set.bytes_of_thread / 1000, each.gb_per_s, after);
   }
-  return text;
+  return text + fmt::format("\nA meeting of all threads takes {:.3g} us.\n", speed.meeting_s * 1e6);
 }
 
-Json to_json(std::span<const Bandwidth> all, int threads, const CacheSizes& caches) {
+Json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches) {
   Json rows = Json::array();
-  for (const Bandwidth& each : all) {
+  for (const Bandwidth& each : speed.bandwidths) {
     rows.push_back({{"from", each.set.from},
                     {"bytes_of_thread", each.set.bytes_of_thread},
                     {"gb_per_s", each.gb_per_s}});
@@ -40,8 +41,11 @@ Json to_json(std::span<const Bandwidth> all, int threads, const CacheSizes& cach
   Json sizes{{"second_level", assumed ? kAssumedSecondLevel : caches.second_level},
              {"second_level_assumed", assumed}};
   if (caches.shared > 0) sizes["shared"] = caches.shared;
-  return {
-      {"environment", environment()}, {"threads", threads}, {"caches", sizes}, {"bandwidth", rows}};
+  return {{"environment", environment()},
+          {"threads", threads},
+          {"caches", sizes},
+          {"bandwidth", rows},
+          {"meeting_us", speed.meeting_s * 1e6}};
 }
 
 }  // namespace graphc::bench

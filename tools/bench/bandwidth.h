@@ -17,15 +17,20 @@ struct Bandwidth {
   double gb_per_s = 0;
 };
 
-/// Measures every working set of this machine, on so many threads.
-std::vector<Bandwidth> measure_bandwidths(int threads, const CacheSizes& caches);
+/// What a machine's threads do to its memory and to each other.
+struct MachineSpeed {
+  std::vector<Bandwidth> bandwidths;
+  double meeting_s = 0;  ///< of all threads
+};
 
-/// A line for each, in columns or as Markdown.
-std::string table(std::span<const Bandwidth> all, bool markdown);
+/// Measures every working set of this machine, and a meeting, on so many threads.
+MachineSpeed measure_machine(int threads, const CacheSizes& caches);
 
-/// {"environment": ..., "threads": ..., "caches": ..., "bandwidth": [...]}; `caches` has what the
-/// system says, or what its second-level caches are taken for.
-nlohmann::ordered_json to_json(std::span<const Bandwidth> all, int threads,
-                               const CacheSizes& caches);
+/// A line for each working set, in columns or as Markdown, and a sentence on the meeting.
+std::string table(const MachineSpeed& speed, bool markdown);
+
+/// {"environment": ..., "threads": ..., "caches": ..., "bandwidth": [...], "meeting_us": ...};
+/// `caches` has what the system says, or what its second-level caches are taken for.
+nlohmann::ordered_json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches);
 
 }  // namespace graphc::bench
