@@ -130,11 +130,12 @@ TEST(ProfileCpu, HasALineForEachKernelWithItsShareAndTheUsersLine) {
              "  %y = matmul(%x, %w)\n  %z = sum(%y) {axes = [0,1]}\n  return %z\n}\n");
   const Ran ran = run_bash("graphc-bench two.graph --profile --threads=1", folder);
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out,
-              AllOf(HasSubstr("fused two.graph graph=two, forward\nshare "),
-                    ContainsRegex("[0-9.]+% +[0-9.]+ +1 +[0-9.]+  gemm %[^\n]*two.graph:2\n"),
-                    ContainsRegex("[0-9.]+% +[0-9.]+ +1 +-  map %[^\n]*two.graph:3\n"),
-                    ContainsRegex("\nall +[0-9.]+\n$")));
+  EXPECT_THAT(
+      ran.out,
+      AllOf(HasSubstr("fused two.graph graph=two, forward\nshare "),
+            ContainsRegex("[0-9.]+% +[0-9.]+ +1 +[0-9.]+ +[0-9.]+  gemm %[^\n]*two.graph:2\n"),
+            ContainsRegex("[0-9.]+% +[0-9.]+ +1 +- +[0-9.]+  map %[^\n]*two.graph:3\n"),
+            ContainsRegex("\nall +[0-9.]+\n$")));
   const Ran none = run_bash("graphc-bench two.graph --profile --target=reference", folder);
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("does not say what its kernels take"));
