@@ -204,7 +204,7 @@ void FileCache::trim() const {
 
 FileCache file_cache_of_environment() {
   const std::string chosen = variable("GRAPHC_CACHE");
-  if (chosen == "none") return {};
+  if (chosen == "none" || chosen == "off") return {};
   if (!chosen.empty()) return FileCache(chosen);
   // The standard of these folders has relative ones passed over.
   const filesystem::path caches = variable("XDG_CACHE_HOME");

@@ -41,8 +41,8 @@ class FileCache {
   uint64_t most_bytes_ = 0;
 };
 
-/// The cache that the environment names: the folder of GRAPHC_CACHE, none for "none"; where that is
-/// not set, graphc in XDG_CACHE_HOME, or in .cache of HOME.
+/// The cache that the environment names: the folder of GRAPHC_CACHE, none for "off" or "none";
+/// where that is not set, graphc in XDG_CACHE_HOME, or in .cache of HOME.
 FileCache file_cache_of_environment();
 
 }  // namespace graphc

@@ -195,9 +195,12 @@ TEST(GraphcBenchCpu, KernelsOnDiskAreFoundByEveryCompilation) {
   const auto refused = [&](const std::string& before, const std::string& options) {
     return run_bash(before + "\n'" GRAPHC_BENCH "' " + std::string(kTiny) + options, folder);
   };
-  const Ran none = refused("export GRAPHC_CACHE=none", "--cache=disk");
-  EXPECT_EQ(none.code, 2);
-  EXPECT_THAT(none.err, HasSubstr("--cache=disk: GRAPHC_CACHE names no folder to keep kernels in"));
+  for (const char* word : {"none", "off"}) {
+    const Ran none = refused(fmt::format("export GRAPHC_CACHE={}", word), "--cache=disk");
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err,
+                HasSubstr("--cache=disk: GRAPHC_CACHE names no folder to keep kernels in"));
+  }
   const Ran nowhere = refused("export GRAPHC_CACHE=/proc/graphc", "--cache=disk");
   EXPECT_EQ(nowhere.code, 5);
   EXPECT_THAT(nowhere.err, HasSubstr("kernels were compiled: kernels are not kept: cannot make"));
