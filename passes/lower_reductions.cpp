@@ -92,7 +92,7 @@ Value lower_pad(const Node& node, Value x, Graph& to) {
   return x;
 }
 
-std::optional<Values> lower(const Node& node, const Values& operands, Graph& to) {
+std::optional<Values> lower_as_it_is(const Node& node, const Values& operands, Graph& to) {
   if (node.is(ops::prod) || node.is(ops::cumsum) || node.is(ops::pad)) {
     const WhereScope scope(node.where);
     if (node.is(ops::prod)) return Values{lower_product(node, operands[0], to)};
@@ -127,6 +127,17 @@ std::optional<Values> lower(const Node& node, const Values& operands, Graph& to)
   Value last = transpose(x, order);
   if (mutated(Mutant::reduction_along_wrong_axis)) last = reshape(x, last.shape());
   return Values{reshape(reduce_trailing(node.op, last, axes.size()), node.types[0].shape)};
+}
+
+/// What takes several steps here is rounded once: of bf16 the steps are f32.
+std::optional<Values> lower(const Node& node, const Values& operands, Graph& to) {
+  const bool in_steps = node.is(ops::prod) || node.is(ops::cumsum) ||
+                        (node.is(ops::sum) && node.attributes.get_ints("axes").size() > 1);
+  if (!in_steps || operands[0].dtype() != DType::bf16) return lower_as_it_is(node, operands, to);
+  const WhereScope scope(node.where);
+  std::optional<Values> values = lower_as_it_is(node, {cast(operands[0], DType::f32)}, to);
+  if (values) values = Values{cast((*values)[0], DType::bf16)};
+  return values;
 }
 
 }  // namespace

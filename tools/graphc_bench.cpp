@@ -93,7 +93,7 @@ Subjects subjects_of(const Options& options) {
 
 void show_progress(const Row& row, size_t done, size_t all) {
   std::string line = fmt::format("{}/{} {} {}: compiled in {:.4g} s, {} kernels", done, all,
-                                 row.configuration.compile.variant, row.configuration.given,
+                                 way_of(row.configuration), row.configuration.given,
                                  row.compile_s.median, row.compile.kernels);
   const auto step_text = [](const Timed& timed) {
     std::string text = fmt::format("{:.4g} ms a step", timed.step_s.median * 1e3);
@@ -170,8 +170,13 @@ int profile(const Options& options, const Target& on, const Subjects& subjects) 
 int bandwidth(const Options& options) {
   if (!options.what.empty())
     throw commands::usage_error("--bandwidth is of the machine: '{}' has no meaning", options.what);
-  const int threads =
-      options.compile.threads == 0 ? default_thread_count() : options.compile.threads;
+  const int cores = default_thread_count();
+  const int threads = options.compile.threads == 0 ? cores : options.compile.threads;
+  if (threads > cores)
+    throw commands::usage_error(
+        "--bandwidth: wanted at most {} thread{}, the cores of this process: "
+        "found {}",
+        cores, cores == 1 ? "" : "s", threads);
   const CacheSizes caches = cache_sizes();
   if (caches.second_level == 0)
     write_message(fmt::format("the system does not say how large its caches are: taken for {} kB",
@@ -317,10 +322,16 @@ void add_options(CLI::App& app, Options& options) {
                      "then compare with these, separated by commas, as tools/peers does: torch, "
                      "jax, tensorflow, onnxruntime; none is installed")
           ->excludes(profile);
-  app.add_flag("--bandwidth", options.bandwidth,
-               "without a model, measure how fast the machine reads from caches and memory")
-      ->excludes(profile)
-      ->excludes(peers);
+  CLI::Option* bandwidth =
+      app.add_flag("--bandwidth", options.bandwidth,
+                   "without a model, measure how fast the machine reads from caches and memory");
+  // All but what says on how many threads, and in what form.
+  for (CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_single_name();
+    const bool is_of_machine = name == "help" || name == "threads" || name == "markdown";
+    if (option != bandwidth && !option->get_positional() && !is_of_machine)
+      bandwidth->excludes(option);
+  }
   app.add_option("--json", options.json, "write the results to a file; - is stdout, for the table")
       ->excludes(markdown);
 }

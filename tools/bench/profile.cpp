@@ -59,7 +59,7 @@ std::string text_of(const CallProfile& profile) {
   const Configuration& what = profile.configuration;
   std::vector<KernelTime> times;
   for (const KernelFigures& figures : profile.kernels) times.push_back(figures.kernel);
-  return fmt::format("{} {}{}, {}\n{}", what.compile.variant, what.workload,
+  return fmt::format("{} {}{}, {}\n{}", way_of(what), what.workload,
                      what.given.empty() ? "" : " " + what.given, name_of(profile.call),
                      graphc::text_of(std::move(times)));
 }

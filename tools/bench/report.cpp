@@ -86,10 +86,8 @@ Json result(const Row& row, double peak_gflops) {
 
 std::string label(const Row& row) {
   const Configuration& configuration = row.configuration;
-  const std::string& unroll = configuration.compile.unroll;
-  return fmt::format("graphc {}{}{}{}", configuration.compile.variant,
-                     unroll == "auto" ? "" : " unroll=" + unroll,
-                     configuration.given.empty() ? "" : " ", configuration.given);
+  return fmt::format("graphc {}{}{}", way_of(configuration), configuration.given.empty() ? "" : " ",
+                     configuration.given);
 }
 
 double counted_flop(const Row& row, Call call) {
@@ -149,6 +147,11 @@ std::string table(std::span<const Row> rows, bool markdown) {
     if (markdown && i == 0) text += "| --- | ---: | ---: | ---: |\n";
   }
   return text;
+}
+
+std::string way_of(const Configuration& configuration) {
+  const CompileOptions& compile = configuration.compile;
+  return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll);
 }
 
 Json to_json(const Configuration& configuration) {

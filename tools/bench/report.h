@@ -27,6 +27,9 @@ void check_fractions(std::span<const Row> rows, double peak_gflops);
 /// "-" where a column does not apply.
 std::string table(std::span<const Row> rows, bool markdown);
 
+/// How something was compiled, in words: "fused", "fused unroll=2".
+std::string way_of(const Configuration& configuration);
+
 /// What was compiled, and how: the head of a result.
 nlohmann::ordered_json to_json(const Configuration& configuration);
 

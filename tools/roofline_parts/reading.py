@@ -79,6 +79,8 @@ def profile_of(path, where, found, cpu):
     words = [field(path, where, found, "workload", str)]
     words += [f"{name}={value}" for name, value in parameters.items()]
     words += [f"--variant={field(path, where, found, 'variant', str, 'fused')}"]
+    unroll = field(path, where, found, "unroll", str, "auto")
+    words += [] if unroll == "auto" else [f"--unroll={unroll}"]
     kernels = [
         kernel_of(path, f"{where}, kernel {index + 1}", each)
         for index, each in enumerate(field(path, where, found, "kernels", list))
