@@ -317,11 +317,10 @@ void add_options(CLI::App& app, Options& options) {
   CLI::Option* profile =
       app.add_flag("--profile", options.profile,
                    "instead, show what each kernel of a call takes, and the line it comes from");
-  CLI::Option* peers =
-      app.add_option("--peers", options.peers,
-                     "then compare with these, separated by commas, as tools/peers does: torch, "
-                     "jax, tensorflow, onnxruntime; none is installed")
-          ->excludes(profile);
+  app.add_option("--peers", options.peers,
+                 "then compare with these, separated by commas, as tools/peers does: torch, jax, "
+                 "tensorflow, onnxruntime; none is installed")
+      ->excludes(profile);
   CLI::Option* bandwidth =
       app.add_flag("--bandwidth", options.bandwidth,
                    "without a model, measure how fast the machine reads from caches and memory");
