@@ -22,12 +22,10 @@ struct TileProductLoop {
 ///
 ///   void (ptr a, i64 a_tile, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first, i64 rows)
 ///
-/// The left tiles lie at a + (tile of rows) * a_tile + (tile of terms) * kTileBytes, those of the
-/// matrix at panel + ((tile of terms) * panel_tiles + tile of columns) * kTileBytes; (tile of
-/// terms)
-/// * bf16_parts + part where factors have parts. Sums of such products that are not finite are
-/// computed anew, of whole factors, term by term: infinity times a part that is 0 is none of their
-/// terms. The sums of k
+/// The left tiles lie at a + (tile of rows) * a_tile + t * kTileBytes, those of the matrix at
+/// panel + (t * panel_tiles + tile of columns) * kTileBytes, where t is the tile of terms, or, of
+/// factors in parts, (tile of terms) * bf16_parts + part. Sums of such products that are not finite
+/// are computed anew (codegen/cpu/emit_mended_sums.h). The sums of k
 /// terms are stored in, or unless `first` added to, rows of `sums`: whole tiles of them, or where
 /// MatrixTiles::dot_products at least the first `rows`.
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop);

@@ -123,13 +123,13 @@ class LowerContext {
  private:
   const Machine& machine_;
   Plan plan_;
-  std::vector<Record>* records_;              // where add() appends
-  std::map<std::string, int> program_index_;  // by text
-  std::set<int> written_;                     // states
-  std::set<std::pair<const Node*, int>> used_;
-  int depth_ = 0;   // of the loop being lowered
-  int scope_ = -1;  // its id
-  int loops_ = 0;   // ids given so far
+  std::vector<Record>* records_;                // where add() appends
+  std::map<std::string, int> program_index_;    // by text
+  std::set<int> written_;                       // states
+  std::set<std::pair<const Node*, int>> used_;  // values, of the graphs whose uses were noted
+  int depth_ = 0;                               // of the loop being lowered
+  int scope_ = -1;                              // its id
+  int loops_ = 0;                               // ids given so far
 };
 
 // --- what lowers what ---

@@ -12,8 +12,9 @@
 namespace graphc {
 namespace {
 
-/// Whether an address lies in a carry that begins with `initial`. One that reads its own history
-/// has `initial` as the place of the first iteration; any other has a buffer to itself.
+/// Whether an address lies in the carry that a step finds at `carry`. One that reads its own
+/// history has its initial value as the place of the first iteration; any other has a buffer to
+/// itself.
 bool is_in_carry(const Address& address, const Address& carry) {
   if (address.buffer != carry.buffer || bool(address.at_first) != bool(carry.at_first))
     return false;
