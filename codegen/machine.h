@@ -50,6 +50,9 @@ struct Machine {
   /// Whether phases that do not depend on each other may be done in any order, so that small values
   /// are worth a place that nothing else has.
   bool reorders_phases = false;
+  /// Whether loops leave out what their first and last steps need not do: a walk of the plan does
+  /// (codegen/lower/unneeded.h).
+  bool leaves_out_unneeded = true;
   std::vector<ProductForm> products{ProductForm{}};
   MatrixTile matrix_tile;  ///< of products by matrix tiles
   bool layers = false;     ///< whether a library runs recurrent layers (LayerCall)

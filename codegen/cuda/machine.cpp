@@ -44,6 +44,7 @@ Machine gpu_machine(std::string_view precision, std::string_view architecture) {
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
   machine.layers = true;
   machine.reorders_phases = true;
+  machine.leaves_out_unneeded = false;
   machine.products = {
       {DType::f32, DType::f32, DType::f32, 1, factors},
       {DType::f64, DType::f64, DType::f64, 1},

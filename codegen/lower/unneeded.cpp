@@ -48,6 +48,7 @@ struct BodyAccesses {
 
 void mark_zero_products(const LowerContext& context, std::span<const Value> initial,
                         const ScanViews& bound, size_t streams, std::vector<NestCall>& calls) {
+  if (!context.machine().leaves_out_unneeded) return;
   for (size_t c = 0; c < initial.size(); ++c) {
     if (!is_splat(initial[c], 0) && !mutated(Mutant::first_recurrent_product_dropped)) continue;
     const Address& carry = bound.inputs[streams + c].address;
@@ -62,6 +63,7 @@ void mark_zero_products(const LowerContext& context, std::span<const Value> init
 
 void mark_idle_at_last(const LowerContext& context, const Scan& scan, const Node& node,
                        const ScanViews& bound, int first_buffer, std::vector<Record>& body) {
+  if (!context.machine().leaves_out_unneeded) return;
   std::set<int> unwanted;
   const int emits = int(scan.emits().size());
   for (size_t c = 0; c < scan.next().size(); ++c) {

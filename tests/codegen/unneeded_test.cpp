@@ -33,8 +33,8 @@ void count(const std::vector<Record>& records, LeftOut& left) {
   }
 }
 
-Plan plan_of(const GraphPtr& graph) {
-  return make_plan(*form_kernels(lower_reductions(graph), {}), {});
+Plan plan_of(const GraphPtr& graph, const Machine& machine = {}) {
+  return make_plan(*form_kernels(lower_reductions(graph), {}), machine);
 }
 
 struct Case {
@@ -155,6 +155,17 @@ TEST_P(UnneededCpu, IsLeftOutAndNothingElse) {
 
 INSTANTIATE_TEST_SUITE_P(Of, UnneededCpu, ::testing::ValuesIn(cases),
                          [](const auto& each) { return each.param.name; });
+
+TEST(Unneeded, IsDoneByAMachineThatLeavesNothingOut) {
+  Machine machine;
+  machine.leaves_out_unneeded = false;
+  for (const Case& each : cases) {
+    const Plan plan = plan_of(graph_of(each), machine);
+    LeftOut left;
+    count(plan.records, left);
+    EXPECT_EQ(left, LeftOut()) << each.name << "\n" << print(plan);
+  }
+}
 
 TEST(Unneeded, IsNoWork) {
   const auto flop_of = [](const std::string& name) {
