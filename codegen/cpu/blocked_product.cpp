@@ -8,9 +8,8 @@
 namespace graphc::cpu {
 namespace {
 
-/// A panel's share of the second-level cache; a group of left rows beside it takes most of the
-/// rest.
-constexpr int64_t kPanelBytes = 256 << 10;
+/// The most that one panel takes of the second-level cache.
+constexpr int64_t kPanelBytes = kPanelGroupBytes / 2;
 /// The most terms that are summed before they join the sums of the pieces before.
 constexpr int64_t kMostTerms = 1024;
 /// Rows whose copies lie together, [k][rows]: a tile, so that a line of the cache has nothing that
@@ -43,7 +42,6 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
     chunk = std::min(chunk, std::clamp(fitting, kFewestRows, kMostRows) / kGroupRows * kGroupRows);
   }
   if (pieces > 1) arguments.partial = sums_.get(chunk * blocks * row_floats);
-  arguments.partial_row = row_floats * int64_t(sizeof(float));
   for (int64_t row = whole.row_begin; row < whole.row_end; row += chunk) {
     for (int64_t k = 0; k < std::max<int64_t>(right.k, 1); k += std::max<int64_t>(piece_k, 1)) {
       const Piece piece{k, std::min(piece_k, right.k - k), k + piece_k >= right.k};
@@ -59,35 +57,28 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
   NestArguments arguments = whole;
   NestProductArguments product = whole.products[0];
   arguments.products = &product;
-  const bool across = lies_across(product);
-  const char* left = static_cast<const char*>(product.a) + piece.first * product.a_k;
-  if (across) {
-    pack_left(product, rows, piece);
-    product.a_k = kGroupRows * int64_t(sizeof(float));
-  }
-  const int64_t group = across ? kGroupRows : rows.end - rows.begin;
-  const int64_t row_floats = right.parts * right.width;
-  float* panel = panel_.get(piece.k * row_floats);
-  product.panels = panel;
-  product.block = 0;
+  const LeftRows left = left_rows(product, right.k, rows, piece);
+  product.a_row = left.row;
+  product.a_k = left.k;
   product.k = piece.k;
+  product.block = piece.k * right.parts * right.width * int64_t(sizeof(float));
+  const int64_t together = panels_in_group(product.block);
+  char* const panels =
+      reinterpret_cast<char*>(panels_.get(together * product.block / int64_t(sizeof(float))));
   char* sums = static_cast<char*>(whole.partial);
-  for (int64_t column = whole.column_begin; column < whole.column_end; column += right.width) {
-    PanelSource block = right;
-    block.base += column * right.column_stride + piece.first * right.k_stride;
-    block.k = piece.k;
-    block.columns = std::min(right.width, right.columns - column);
-    make_panel(block, panel);
+  for (int64_t column = whole.column_begin; column < whole.column_end;
+       column += together * right.width) {
     arguments.column_begin = column;
-    arguments.column_end = std::min(column + right.width, whole.column_end);
-    for (int64_t row = rows.begin; row < rows.end; row += group) {
+    arguments.column_end = std::min(column + together * right.width, whole.column_end);
+    make_group(right, piece, {column, arguments.column_end}, panels);
+    // The nest counts blocks, and rows, from the first of all.
+    product.panels = panels - column / right.width * product.block;
+    const int64_t blocks = (arguments.column_end - column + right.width - 1) / right.width;
+    arguments.partial_row = blocks * right.parts * right.width * int64_t(sizeof(float));
+    for (int64_t row = rows.begin; row < rows.end; row += left.together) {
       arguments.row_begin = row;
-      arguments.row_end = std::min(row + group, rows.end);
-      // The nest counts rows from the first of the call.
-      product.a = across
-                      ? reinterpret_cast<const char*>(left_.get(0) + (row - rows.begin) * piece.k) -
-                            row * product.a_row
-                      : left;
+      arguments.row_end = std::min(row + left.together, rows.end);
+      product.a = left.base + (row - rows.begin) / left.together * left.group - row * left.row;
       arguments.partial = sums;
       nest(&arguments);
       if (sums != nullptr) sums += (arguments.row_end - row) * arguments.partial_row;
@@ -95,8 +86,37 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
   }
 }
 
-void BlockedProduct::pack_left(const NestProductArguments& left, const Range& rows,
-                               const Piece& piece) {
+BlockedProduct::LeftRows BlockedProduct::left_rows(const NestProductArguments& left, int64_t all_k,
+                                                   const Range& rows, const Piece& piece) {
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t count = rows.end - rows.begin;
+  if (lies_across(left)) {
+    const float* const groups = pack_left(left, rows, piece);
+    return {reinterpret_cast<const char*>(groups), kFloat, kGroupRows * kFloat, kGroupRows,
+            kGroupRows * piece.k * kFloat};
+  }
+  const char* const first = static_cast<const char*>(left.a) + piece.first * left.a_k;
+  if (piece.k == all_k || left.a_k != kFloat)
+    return {first + rows.begin * left.a_row, left.a_row, left.a_k, count, 0};
+  // Pieces of long rows lie in a page each, or in lines that share places of the cache.
+  float* const to = left_.get(count * piece.k);
+  for (int64_t row = 0; row < count; ++row)
+    std::memcpy(to + row * piece.k, first + (rows.begin + row) * left.a_row,
+                size_t(piece.k * kFloat));
+  return {reinterpret_cast<const char*>(to), piece.k * kFloat, kFloat, count, 0};
+}
+
+void BlockedProduct::make_group(const PanelSource& right, const Piece& piece, const Range& columns,
+                                char* panels) {
+  PanelSource group = right;
+  group.base += columns.begin * right.column_stride + piece.first * right.k_stride;
+  group.k = piece.k;
+  group.columns = std::min(columns.end, right.columns) - columns.begin;
+  make_panels(group, reinterpret_cast<float*>(panels));
+}
+
+const float* BlockedProduct::pack_left(const NestProductArguments& left, const Range& rows,
+                                       const Piece& piece) {
   const int64_t groups = (rows.end - rows.begin + kGroupRows - 1) / kGroupRows;
   float* to = left_.get(groups * kGroupRows * piece.k);
   const char* from =
@@ -104,10 +124,14 @@ void BlockedProduct::pack_left(const NestProductArguments& left, const Range& ro
   for (int64_t begin = 0; begin < groups; begin += kGroupsTogether) {
     const int64_t end = std::min(begin + kGroupsTogether, groups);
     for (int64_t k = 0; k < piece.k; ++k) {
+      const char* const step = from + k * left.a_k;
+      const auto later = reinterpret_cast<uintptr_t>(step) + uintptr_t(kFetchAhead * left.a_k);
+      fetch(later + uintptr_t(begin * kGroupRows * left.a_row),
+            size_t((end - begin) * kGroupRows * left.a_row));
       for (int64_t group = begin; group < end; ++group) {
         const int64_t row = group * kGroupRows, left_over = rows.end - rows.begin - row;
         float* const copy = to + row * piece.k + k * kGroupRows;
-        const char* const source = from + k * left.a_k + row * left.a_row;
+        const char* const source = step + row * left.a_row;
         if (left_over >= kGroupRows) {
           std::memcpy(copy, source, kGroupRows * sizeof(float));
         } else {
@@ -116,6 +140,7 @@ void BlockedProduct::pack_left(const NestProductArguments& left, const Range& ro
       }
     }
   }
+  return to;
 }
 
 }  // namespace graphc::cpu

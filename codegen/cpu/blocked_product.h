@@ -4,9 +4,10 @@
 //
 //   rows in chunks              sums of a chunk wait in memory of the thread
 //     k in pieces               every element still has one sum with k ascending
-//       left operand            copied, if its rows lie across memory, into groups of rows
-//       columns in blocks       the right operand's block becomes a panel in the second-level cache
-//         groups of rows        the nest
+//       left operand            copied, if its rows lie across memory, into groups of rows; and
+//                               if they are longer than the piece
+//       columns in groups       blocks of the right operand become panels in the second-level cache
+//         groups of rows        the nest: a tile of rows is read once for all panels of the group
 #pragma once
 
 #include "codegen/cpu/nest_abi.h"
@@ -28,12 +29,26 @@ class BlockedProduct {
     bool last = false;
   };
 
+  /// Rows of the left operand as nests read them, for one piece.
+  struct LeftRows {
+    const char* base = nullptr;  ///< at the first row and the piece's first k
+    int64_t row = 0, k = 0;      ///< bytes to the next
+    int64_t together = 0;        ///< how many a call has
+    int64_t group = 0;           ///< bytes from the rows of a call to those of the next
+  };
+
   void run_piece(NestFunction nest, const PanelSource& right, const NestArguments& whole,
                  const Range& rows, const Piece& piece);
+  /// Puts the columns' blocks into panels, one behind the other.
+  static void make_group(const PanelSource& right, const Piece& piece, const Range& columns,
+                         char* panels);
+  /// As they lie, or copied to where they lie better.
+  LeftRows left_rows(const NestProductArguments& left, int64_t all_k, const Range& rows,
+                     const Piece& piece);
   /// Copies rows of the left operand to groups [group][k][kGroupRows].
-  void pack_left(const NestProductArguments& left, const Range& rows, const Piece& piece);
+  const float* pack_left(const NestProductArguments& left, const Range& rows, const Piece& piece);
 
-  Scratch panel_, left_, sums_;
+  Scratch panels_, left_, sums_;
 };
 
 }  // namespace graphc::cpu

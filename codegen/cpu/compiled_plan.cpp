@@ -149,11 +149,23 @@ std::string heading(const Plan& plan, size_t index, const CpuFeatures& cpu,
 
 std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) {
   const Jit jit(cpu);
+  const std::string_view comment = stage == CodeText::llvm ? "; " : "# ";
   std::string text;
+  std::vector<SharedCode> shared;
   for (size_t i = 0; i < plan.programs.size(); ++i) {
     CodeModule module(cpu, "nest");
     emit_nest(module, fmt::format("nest_{}", i), plan.programs[i], tile_of(plan.programs[i], cpu));
-    text += heading(plan, i, cpu, stage == CodeText::llvm ? "; " : "# ");
+    text += heading(plan, i, cpu, comment);
+    text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
+    for (SharedCode& code : shared_code_of(plan.programs[i], tile_of(plan.programs[i], cpu))) {
+      if (std::ranges::count(shared, code.symbol, &SharedCode::symbol) == 0)
+        shared.push_back(std::move(code));
+    }
+  }
+  for (const SharedCode& code : shared) {
+    CodeModule module(cpu, code.symbol);
+    code.emit(module);
+    text += fmt::format("{}{}, which nests call\n", comment, code.symbol);
     text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
   }
   return text;

@@ -4,6 +4,8 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "codegen/cpu/emit_scalar.h"
 #include "ir/mutant.h"
@@ -52,6 +54,26 @@ void BodyEmitter::run_level(Level level, Value* row, Value* column, Value* mask,
         break;
     }
   }
+}
+
+std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
+  // What is written comes first: of a place that is also read the line comes once.
+  std::set<std::tuple<bool, int, int>> places;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (levels_[i] != Level::element || (in.kind != NestOp::load && in.kind != NestOp::store))
+      continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    const bool in_memory = operand.kind == OperandKind::load || operand.kind == OperandKind::store;
+    if (in_memory && operand.by_row && operand.column == ColumnStep::contiguous)
+      places.insert({in.kind == NestOp::load, in.operand, in.part});
+  }
+  std::vector<FetchedPart> parts;
+  for (const auto& [read, operand, part] : places) {
+    const int64_t unit = size_of(program_.operands[size_t(operand)].dtype);
+    parts.push_back({operand, part, unit, shape_.width() * unit, !read});
+  }
+  return parts;
 }
 
 Value* BodyEmitter::mask_at(Value* column) {

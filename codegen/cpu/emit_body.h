@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/cpu/emit_fetch.h"
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/machine.h"
 #include "codegen/nest/levels.h"
@@ -50,6 +51,9 @@ class BodyEmitter {
   /// level has none. Throws ErrorKind::input for what the CPU target has no code for.
   void run_level(Level level, llvm::Value* row, llvm::Value* column, llvm::Value* mask,
                  llvm::Value* tile);
+
+  /// What the elements of a block's columns read and write that moves with the row.
+  std::vector<FetchedPart> fetched_parts() const;
 
   /// Lanes of a vector beginning at `column` that lie before column_end.
   llvm::Value* mask_at(llvm::Value* column);

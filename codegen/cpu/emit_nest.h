@@ -2,13 +2,25 @@
 // Emits the machine code of nests: the one emitter of the CPU target.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/cpu/nest_abi.h"
 #include "codegen/machine.h"
 
 namespace graphc::cpu {
+
+/// Code that nests call and that is made once for all of them: a module with one exported symbol.
+struct SharedCode {
+  std::string symbol;
+  std::function<void(CodeModule&)> emit;
+};
+
+/// What the nest of a program calls; it is linked before the nest.
+std::vector<SharedCode> shared_code_of(const NestProgram& program, const TileShape& shape);
 
 /// Adds to `kernel` an exported function `name` of type NestFunction that runs `program` with the
 /// tile `shape`. Throws ErrorKind::input for an operation or a dtype that the CPU target has no

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "codegen/cpu/emit_fetch.h"
 #include "codegen/cpu/vector_math.h"
 #include "ir/error.h"
 
@@ -19,6 +20,12 @@ constexpr int64_t kFetchAhead = 16;
 using llvm::BasicBlock;
 using llvm::PHINode;
 using llvm::Value;
+
+/// One loop of ProductLoops.
+struct ProductLoop {
+  int lanes, rows, vectors;
+  int64_t k_bytes;
+};
 
 class ProductEmitter {
  public:
@@ -64,14 +71,6 @@ class ProductEmitter {
   void store(size_t i, Value* sum) { b_.CreateAlignedStore(sum, sum_at(i), llvm::Align(4)); }
   Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
 
-  static constexpr uint32_t kFirstLevel = 3, kSecondLevel = 2;
-  /// Brings the line of an address to a cache.
-  void fetch(Value* address, uint32_t level) {
-    constexpr uint32_t kRead = 0, kData = 1;
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                       {address, b_.getInt32(kRead), b_.getInt32(level), b_.getInt32(kData)});
-  }
-
   /// The sums of the terms of this call.
   std::vector<Value*> emit_loop() {
     const std::vector<Value*> initial(sums(), llvm::Constant::getNullValue(vector_));
@@ -95,8 +94,8 @@ class ProductEmitter {
     }
     // What is fetched behind the end is the next block's, or nothing: a fetch has no faults.
     for (int64_t line = 0; line < loop_.vectors * vector_bytes(); line += kLineBytes)
-      fetch(at(panel, kFetchAhead * loop_.k_bytes + line), kFirstLevel);
-    fetch(later, kSecondLevel);
+      fetch_line(b_, at(panel, kFetchAhead * loop_.k_bytes + line), CacheLevel::first);
+    fetch_line(b_, later, CacheLevel::second);
     std::vector<Value*> right, next;
     for (int v = 0; v < loop_.vectors; ++v) right.push_back(load(at(panel, v * vector_bytes())));
     for (int m = 0; m < loop_.rows; ++m) {
@@ -135,19 +134,46 @@ class ProductEmitter {
 
 }  // namespace
 
-llvm::Function* define_product_loop(CodeModule& kernel, const ProductLoop& loop) {
-  const std::string name = fmt::format("product_{}x{}_{}", loop.rows, loop.vectors, loop.k_bytes);
-  if (llvm::Function* known = kernel.module().getFunction(name)) return known;
-  llvm::LLVMContext& context = kernel.context();
+namespace {
+
+llvm::FunctionType* type_of_loops(llvm::LLVMContext& context) {
   llvm::Type *pointer = llvm::PointerType::getUnqual(context),
              *number = llvm::Type::getInt64Ty(context);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                       {pointer, number, number, pointer, number, pointer, number,
-                                        llvm::Type::getInt1Ty(context), pointer, number},
-                                       false);
-  llvm::Function* function = kernel.define(name, type, false);
-  ProductEmitter(kernel, loop, function).emit();
-  return function;
+  return llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                 {pointer, number, number, pointer, number, pointer, number,
+                                  llvm::Type::getInt1Ty(context), pointer, number},
+                                 false);
+}
+
+llvm::ArrayType* type_of_table(llvm::LLVMContext& context, const ProductLoops& loops) {
+  return llvm::ArrayType::get(llvm::PointerType::getUnqual(context), uint64_t(loops.rows));
+}
+
+}  // namespace
+
+std::string ProductLoops::symbol() const {
+  return fmt::format("products_{}x{}_{}", rows, vectors, k_bytes);
+}
+
+void emit_product_loops(CodeModule& module, const ProductLoops& loops) {
+  std::vector<llvm::Constant*> functions;
+  for (int rows = 1; rows <= loops.rows; ++rows) {
+    const std::string name = fmt::format("product_{}x{}_{}", rows, loops.vectors, loops.k_bytes);
+    llvm::Function* function = module.define(name, type_of_loops(module.context()), false);
+    ProductEmitter(module, {loops.lanes, rows, loops.vectors, loops.k_bytes}, function).emit();
+    functions.push_back(function);
+  }
+  llvm::ArrayType* type = type_of_table(module.context(), loops);
+  new llvm::GlobalVariable(module.module(), type, true, llvm::GlobalValue::ExternalLinkage,
+                           llvm::ConstantArray::get(type, functions), loops.symbol());
+}
+
+void call_product_loop(CodeModule& module, llvm::IRBuilderBase& b, const ProductLoops& loops,
+                       Value* rows, const std::vector<Value*>& arguments) {
+  llvm::Constant* table =
+      module.module().getOrInsertGlobal(loops.symbol(), type_of_table(module.context(), loops));
+  Value* place = b.CreateGEP(b.getPtrTy(), table, b.CreateSub(rows, b.getInt64(1)));
+  b.CreateCall(type_of_loops(module.context()), b.CreateLoad(b.getPtrTy(), place), arguments);
 }
 
 }  // namespace graphc::cpu

@@ -17,7 +17,9 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -112,14 +114,19 @@ void check(llvm::Error error, std::string_view doing) {
 
 struct Jit::Impl {
   explicit Impl(const CpuFeatures& wanted)
-      : cpu(wanted), lljit(make_lljit(wanted)), machines(wanted) {}
+      : cpu(wanted),
+        lljit(make_lljit(wanted)),
+        shared(check(lljit->createJITDylib("shared"), "making a namespace")),
+        machines(wanted) {}
 
   const CpuFeatures cpu;
   const std::unique_ptr<llvm::orc::LLJIT> lljit;
+  llvm::orc::JITDylib& shared;  // what share() loaded
   TargetMachines machines;
   mutable std::mutex mutex;  // guards what follows
   JitTimes times;
   int64_t objects = 0;
+  std::set<std::string, std::less<>> shared_symbols;
 };
 
 Jit::Jit(const CpuFeatures& cpu) {
@@ -158,6 +165,7 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol, std::string_v
     space = fmt::format("kernel.{}", impl_->objects++);
   }
   auto& library = check(impl_->lljit->createJITDylib(space), "making a namespace");
+  library.addToLinkOrder(impl_->shared);
   if (shown.empty()) shown = symbol;
   const bool renamed = names_for_gdb() && shown != symbol;
   auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
@@ -173,6 +181,25 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol, std::string_v
   ++impl_->times.objects_linked;
   ++linked_so_far;
   return address.toPtr<void*>();
+}
+
+void Jit::share(const ObjectCode& object, std::string_view symbol) {
+  const Stopwatch watch;
+  check(impl_->lljit->addObjectFile(impl_->shared,
+                                    llvm::MemoryBuffer::getMemBufferCopy(object.bytes, symbol)),
+        "loading shared code");
+  check(impl_->lljit->lookup(impl_->shared, llvm::StringRef(symbol)),
+        fmt::format("linking '{}'", symbol));
+  std::lock_guard lock(impl_->mutex);
+  impl_->shared_symbols.emplace(symbol);
+  impl_->times.link_s += watch.seconds();
+  ++impl_->times.objects_linked;
+  ++linked_so_far;
+}
+
+bool Jit::shares(std::string_view symbol) const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->shared_symbols.contains(symbol);
 }
 
 void* Jit::add(CodeModule&& kernel, std::string_view symbol) {

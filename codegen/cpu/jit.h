@@ -50,6 +50,12 @@ class Jit {
   /// GRAPHC_GDB set to 1 when the Jit is made, gdb.
   void* link(const ObjectCode& object, std::string_view symbol, std::string_view shown = {});
 
+  /// Loads an object whose `symbol` every object that is linked from then on can use. Once for each
+  /// symbol.
+  void share(const ObjectCode& object, std::string_view symbol);
+  /// Whether that was done.
+  bool shares(std::string_view symbol) const;
+
   /// compile() and link().
   void* add(CodeModule&& kernel, std::string_view symbol);
 

@@ -3,9 +3,19 @@
 // are in bytes, except those of iota, which are in indices.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace graphc::cpu {
+
+/// Panels that are gone through for each tile of rows, so that its left operand is read once for
+/// all of them: a part of the second-level cache.
+inline constexpr int64_t kPanelGroupBytes = 512 << 10;
+
+/// How many panels of `panel_bytes`, one at least, are a group.
+inline int64_t panels_in_group(int64_t panel_bytes) {
+  return std::max<int64_t>(kPanelGroupBytes / std::max<int64_t>(panel_bytes, 1), 1);
+}
 
 struct NestOperandArguments {
   void* base = nullptr;  ///< at row 0, part 0, column 0; for iota the index there

@@ -26,7 +26,13 @@ std::string key_of(const NestProgram& program) {
   return text;
 }
 
-/// Makes the objects of nests, several at a time, each from its file or by LLVM.
+/// An object to be made.
+struct Wanted {
+  std::function<void(CodeModule&)> emit;
+  bool is_nest = false;
+};
+
+/// Makes objects, several at a time, each from its file or by LLVM.
 class Objects {
  public:
   Objects(Jit& jit, const FileCache& files, ThreadTeam& compilers)
@@ -36,13 +42,13 @@ class Objects {
         emit_s_(size_t(compilers.size()), 0),
         codegen_s_(emit_s_) {}
 
-  std::vector<ObjectCode> of(const std::vector<const NestProgram*>& nests, NestCodeTimes& times) {
-    std::vector<ObjectCode> objects(nests.size());
+  std::vector<ObjectCode> of(const std::vector<Wanted>& wanted, NestCodeTimes& times) {
+    std::vector<ObjectCode> objects(wanted.size());
     std::atomic<size_t> next{0};
     const double begun = steady_seconds();
     compilers_.run([&](int thread) {
-      for (size_t i = next++; i < nests.size(); i = next++)
-        objects[i] = object_of(*nests[i], size_t(thread));
+      for (size_t i = next++; i < wanted.size(); i = next++)
+        objects[i] = object_of(wanted[i], size_t(thread));
     });
     // The threads' intervals overlap: the one interval of wall-clock time is shared out as they
     // are.
@@ -58,18 +64,18 @@ class Objects {
   }
 
  private:
-  ObjectCode object_of(const NestProgram& nest, size_t thread) {
+  ObjectCode object_of(const Wanted& wanted, size_t thread) {
     const double begun = steady_seconds();
     CodeModule module(jit_.cpu(), kSymbol);
-    emit_nest(module, kSymbol, nest, tile_of(nest, jit_.cpu()));
+    wanted.emit(module);
     const double emitted = steady_seconds();
-    ObjectCode object = kept_or_compiled(std::move(module));
+    ObjectCode object = kept_or_compiled(std::move(module), wanted.is_nest);
     emit_s_[thread] += emitted - begun;
     codegen_s_[thread] += steady_seconds() - emitted;
     return object;
   }
 
-  ObjectCode kept_or_compiled(CodeModule&& module) {
+  ObjectCode kept_or_compiled(CodeModule&& module, bool is_nest) {
     std::string key;
     // Tiles in software are functions of this process, which lie elsewhere in another one.
     if (!files_.folder().empty() && jit_.cpu().matrix_tiles != MatrixTiles::software) {
@@ -77,7 +83,7 @@ class Objects {
       if (std::optional<std::string> kept = files_.find(key)) return {std::move(*kept)};
     }
     ObjectCode object = jit_.compile(std::move(module));
-    ++compiled_;
+    compiled_ += is_nest ? 1 : 0;
     if (key.empty()) return object;
     if (std::string reason = files_.keep(key, object.bytes); !reason.empty()) {
       const std::lock_guard lock(mutex_);
@@ -94,6 +100,20 @@ class Objects {
   std::mutex mutex_;
   std::string why_not_kept_;
 };
+
+/// What the nests call that no nest before them did.
+std::vector<SharedCode> missing_shared_code(const std::vector<const NestProgram*>& nests,
+                                            const Jit& jit) {
+  std::vector<SharedCode> missing;
+  for (const NestProgram* nest : nests) {
+    for (SharedCode& code : shared_code_of(*nest, tile_of(*nest, jit.cpu()))) {
+      if (!jit.shares(code.symbol) &&
+          std::ranges::count(missing, code.symbol, &SharedCode::symbol) == 0)
+        missing.push_back(std::move(code));
+    }
+  }
+  return missing;
+}
 
 }  // namespace
 
@@ -118,14 +138,23 @@ std::vector<NestFunction> NestCode::functions_of(const Plan& plan, ThreadTeam& c
     if (!impl_->functions.contains(keys.back())) missing.push_back(&program);
   }
   if (!missing.empty()) {
-    const std::vector<ObjectCode> objects =
-        Objects(impl_->jit, files, compilers).of(missing, times);
+    const std::vector<SharedCode> shared = missing_shared_code(missing, impl_->jit);
+    std::vector<Wanted> wanted;
+    for (const SharedCode& code : shared) wanted.push_back({code.emit});
+    for (const NestProgram* program : missing) {
+      wanted.push_back({[&, program](CodeModule& module) {
+                          emit_nest(module, kSymbol, *program, tile_of(*program, impl_->jit.cpu()));
+                        },
+                        true});
+    }
+    const std::vector<ObjectCode> objects = Objects(impl_->jit, files, compilers).of(wanted, times);
+    for (size_t i = 0; i < shared.size(); ++i) impl_->jit.share(objects[i], shared[i].symbol);
     const std::vector<std::string> callers = callers_of(plan);
     for (size_t i = 0; i < missing.size(); ++i) {
       const size_t index = size_t(missing[i] - plan.programs.data());
       const std::string shown = "graphc " + plan.name + " " + callers[index];
-      impl_->functions[keys[index]] =
-          reinterpret_cast<NestFunction>(impl_->jit.link(objects[i], kSymbol, shown));
+      impl_->functions[keys[index]] = reinterpret_cast<NestFunction>(
+          impl_->jit.link(objects[shared.size() + i], kSymbol, shown));
     }
   }
   std::vector<NestFunction> functions;

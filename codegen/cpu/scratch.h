@@ -6,20 +6,26 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/arena.h"
+
 namespace graphc::cpu {
 
-/// Floats that begin on a cache line; grows, never shrinks.
+/// Floats that begin on a cache line; grows, never shrinks. What takes many pages lies in huge
+/// ones.
 class Scratch {
  public:
-  /// Room for so many floats; what was in it before is lost when it grows.
+  /// Room for so many floats; what was in it before is lost.
   float* get(int64_t floats) {
-    if (int64_t(memory_.size()) < floats + 16) memory_.resize(std::size_t(floats) + 16);
-    const auto address = reinterpret_cast<uintptr_t>(memory_.data());
-    return memory_.data() + (64 - address % 64) % 64 / sizeof(float);
+    if (const int64_t bytes = floats * int64_t(sizeof(float)); bytes >= Arena::kAlignment / 8)
+      return reinterpret_cast<float*>(large_.reserve(bytes));
+    if (int64_t(small_.size()) < floats + 16) small_.resize(std::size_t(floats) + 16);
+    const auto address = reinterpret_cast<uintptr_t>(small_.data());
+    return small_.data() + (64 - address % 64) % 64 / sizeof(float);
   }
 
  private:
-  std::vector<float> memory_;
+  std::vector<float> small_;
+  Arena large_;
 };
 
 }  // namespace graphc::cpu

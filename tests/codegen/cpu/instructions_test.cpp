@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <regex>
+#include <set>
 
 #include "codegen/cpu/disassemble.h"
 #include "codegen/cpu/emit_nest.h"
@@ -98,11 +99,21 @@ std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
   plan_memory(plan);
   Jit jit(cpu);
   std::vector<Instruction> all;
+  const auto add = [&](CodeModule&& module) {
+    for (Instruction& each : disassemble(jit.compile(std::move(module))))
+      all.push_back(std::move(each));
+  };
+  std::set<std::string> shared;
   for (const NestProgram& program : plan.programs) {
     CodeModule module(cpu, "nest");
     emit_nest(module, "nest", program, machine.tile(program));
-    for (Instruction& each : disassemble(jit.compile(std::move(module))))
-      all.push_back(std::move(each));
+    add(std::move(module));
+    for (const SharedCode& code : shared_code_of(program, machine.tile(program))) {
+      if (!shared.insert(code.symbol).second) continue;
+      CodeModule called(cpu, code.symbol);
+      code.emit(called);
+      add(std::move(called));
+    }
   }
   return all;
 }

@@ -40,14 +40,23 @@ class Code {
   CompiledNest of(const NestProgram& program) {
     NestFunction& function = functions_[program.text()];
     if (function == nullptr) {
+      const TileShape tile = machine_of(host_cpu()).tile(program);
+      for (const SharedCode& code : shared_code_of(program, tile)) share(code);
       CodeModule module(host_cpu(), "nest");
-      emit_nest(module, "nest", program, machine_of(host_cpu()).tile(program));
+      emit_nest(module, "nest", program, tile);
       function = reinterpret_cast<NestFunction>(jit_.add(std::move(module), "nest"));
     }
     return {function};
   }
 
  private:
+  void share(const SharedCode& code) {
+    if (jit_.shares(code.symbol)) return;
+    CodeModule module(host_cpu(), code.symbol);
+    code.emit(module);
+    jit_.share(jit_.compile(std::move(module)), code.symbol);
+  }
+
   Jit jit_{host_cpu()};
   std::map<std::string, NestFunction> functions_;
 };
