@@ -109,7 +109,8 @@ BlockedProduct::LeftRows BlockedProduct::left_rows(const NestProductArguments& l
 void BlockedProduct::make_group(const PanelSource& right, const Piece& piece, const Range& columns,
                                 char* panels) {
   PanelSource group = right;
-  group.base += columns.begin * right.column_stride + piece.first * right.k_stride;
+  const int64_t begin = mutated(Mutant::first_panels_for_all_groups) ? 0 : columns.begin;
+  group.base += begin * right.column_stride + piece.first * right.k_stride;
   group.k = piece.k;
   group.columns = std::min(columns.end, right.columns) - columns.begin;
   make_panels(group, reinterpret_cast<float*>(panels));

@@ -9,6 +9,7 @@
 #include "codegen/cpu/emit_product.h"
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/nest_abi.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 
@@ -121,7 +122,8 @@ void SumsEmitter::emit_product(size_t p, const SumsTile& tile, Value* sums,
   };
   const int half = half_block(program_.products[p], shape_);
   if (half == 0) return call(vectors.count);
-  Value* narrow = b_.CreateICmpSLE(tile.columns, number(int64_t(half) * shape_.lanes));
+  const int most = mutated(Mutant::half_of_a_last_block) ? shape_.vectors : half;
+  Value* narrow = b_.CreateICmpSLE(tile.columns, number(int64_t(most) * shape_.lanes));
   when(narrow, [&] { call(half); });
   when(b_.CreateNot(narrow), [&] { call(vectors.count); });
 }

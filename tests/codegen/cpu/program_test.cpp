@@ -73,6 +73,20 @@ TEST(ProgramCpu, LongProductsOfTransposedOperands) {
     })");
 }
 
+TEST(ProgramCpu, ProductsOfSeveralGroupsOfPanels) {
+  // Last blocks of less than half their columns and of more; rows longer than a piece of k, and
+  // parts of longer ones; one group of panels and several, of one piece and of several.
+  check(R"(
+    graph @f(%a: f32[20,2100], %b: f32[2100,330], %c: f32[300,2100], %d: f32[300]) {
+      return matmul(%a, %b), relu(add(matmul(%a, %c) {transpose_b = true}, %d))
+    })");
+  check(R"(
+    graph @f(%a: f32[900,27], %b: f32[900,360], %c: f32[15,3000], %d: f32[64,200]) {
+      %part = slice(%c) {axis = 1, start = 700, limit = 764}
+      return matmul(%a, %b) {transpose_a = true}, relu(matmul(%part, %d))
+    })");
+}
+
 TEST(ProgramCpu, AHeadInChunks) {
   const GraphPtr head = parse_graph(R"(
     graph @head(%x: f32[5,3,4], %targets: i32[5,3], %w: f32[4,33], %b: f32[33], %m: f32[5,3]) {
