@@ -35,6 +35,8 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
       std::clamp<int64_t>(kPanelBytes / int64_t(row_floats * sizeof(float)), 64, kMostTerms);
   const int64_t pieces = std::max<int64_t>(1, (right.k + most - 1) / most);
   const int64_t piece_k = (right.k + pieces - 1) / pieces;
+  // Of all pieces, the last and shorter one too, so that the sums of each lie in one place.
+  const int64_t together = panels_in_group(piece_k * row_floats * int64_t(sizeof(float)));
   const int64_t blocks = (whole.column_end - whole.column_begin + right.width - 1) / right.width;
   int64_t chunk = std::max<int64_t>(1, whole.row_end - whole.row_begin);
   if (pieces > 1 || across) {
@@ -44,7 +46,7 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
   if (pieces > 1) arguments.partial = sums_.get(chunk * blocks * row_floats);
   for (int64_t row = whole.row_begin; row < whole.row_end; row += chunk) {
     for (int64_t k = 0; k < std::max<int64_t>(right.k, 1); k += std::max<int64_t>(piece_k, 1)) {
-      const Piece piece{k, std::min(piece_k, right.k - k), k + piece_k >= right.k};
+      const Piece piece{k, std::min(piece_k, right.k - k), k + piece_k >= right.k, together};
       arguments.first = k == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
       arguments.last = piece.last;
       run_piece(nest, right, arguments, {row, std::min(row + chunk, whole.row_end)}, piece);
@@ -62,14 +64,13 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
   product.a_k = left.k;
   product.k = piece.k;
   product.block = piece.k * right.parts * right.width * int64_t(sizeof(float));
-  const int64_t together = panels_in_group(product.block);
   char* const panels =
-      reinterpret_cast<char*>(panels_.get(together * product.block / int64_t(sizeof(float))));
+      reinterpret_cast<char*>(panels_.get(piece.together * product.block / int64_t(sizeof(float))));
   char* sums = static_cast<char*>(whole.partial);
   for (int64_t column = whole.column_begin; column < whole.column_end;
-       column += together * right.width) {
+       column += piece.together * right.width) {
     arguments.column_begin = column;
-    arguments.column_end = std::min(column + together * right.width, whole.column_end);
+    arguments.column_end = std::min(column + piece.together * right.width, whole.column_end);
     make_group(right, piece, {column, arguments.column_end}, panels);
     // The nest counts blocks, and rows, from the first of all.
     product.panels = panels - column / right.width * product.block;

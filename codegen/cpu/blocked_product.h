@@ -27,6 +27,7 @@ class BlockedProduct {
   struct Piece {
     int64_t first = 0, k = 0;
     bool last = false;
+    int64_t together = 1;  ///< panels in a group
   };
 
   /// Rows of the left operand as nests read them, for one piece.

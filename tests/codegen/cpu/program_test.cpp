@@ -87,6 +87,14 @@ TEST(ProgramCpu, ProductsOfSeveralGroupsOfPanels) {
     })");
 }
 
+TEST(ProgramCpu, ProductsOfPiecesOfWhichTheLastFitsMorePanels) {
+  // Pieces of 683 and 682 terms: half a megabyte has two panels of the first, three of the last.
+  check(R"(
+    graph @f(%a: f32[20,1365], %b: f32[1365,470], %c: f32[1365,20]) {
+      return matmul(%a, %b), matmul(%c, %b) {transpose_a = true}
+    })");
+}
+
 TEST(ProgramCpu, AHeadInChunks) {
   const GraphPtr head = parse_graph(R"(
     graph @head(%x: f32[5,3,4], %targets: i32[5,3], %w: f32[4,33], %b: f32[33], %m: f32[5,3]) {
