@@ -184,7 +184,6 @@ class NestEmitter : private LoopEmitter {
     const Heights heights = heights_of(rows, tiles);
     const std::vector<FetchedPart> fetched = body_.fetched_parts();
     Value* fetches = b_.CreateAnd(last_, b_.CreateICmpSGE(terms_, number(kTermsOfFetch)));
-    if (by_matrix_tiles_) fetches = b_.getFalse();
     const auto emit_tile = [&](I64 column, I64 index, I64 before, I64 later) {
       // Sums that wait for the rest of their terms lie beside those of the other blocks.
       Value* waiting = at(partial_, b_.CreateMul(b_.CreateSub(column, column_begin_),
@@ -195,7 +194,9 @@ class NestEmitter : private LoopEmitter {
       const SumsTile tile{row,   column, count, b_.CreateSub(column_end_, column), sums, sums_row,
                           index, before, later};
       // What the tile's body reads and writes is asked for before its products, which take longer.
-      when(fetches, [&] { call_fetch_parts(kernel_, b_, fetched, operands_, row, count, column); });
+      if (!by_matrix_tiles_)
+        when(fetches,
+             [&] { call_fetch_parts(kernel_, b_, fetched, operands_, row, count, column); });
       sums_.emit(tile);
       when(last_, [&] { finish_tile(tile); });
     };

@@ -132,10 +132,6 @@ class ProductEmitter {
   std::vector<Value*> rows_, sum_rows_;
 };
 
-}  // namespace
-
-namespace {
-
 llvm::FunctionType* type_of_loops(llvm::LLVMContext& context) {
   llvm::Type *pointer = llvm::PointerType::getUnqual(context),
              *number = llvm::Type::getInt64Ty(context);

@@ -12,7 +12,6 @@
 #include "ir/mutant.h"
 
 namespace graphc::cpu {
-
 namespace {
 
 /// Vectors of a row whose sums fit the registers.
