@@ -127,7 +127,7 @@ const float* BlockedProduct::pack_left(const NestProductArguments& left, const R
     const int64_t end = std::min(begin + kGroupsTogether, groups);
     for (int64_t k = 0; k < piece.k; ++k) {
       const char* const step = from + k * left.a_k;
-      const auto later = reinterpret_cast<uintptr_t>(step) + uintptr_t(kFetchAhead * left.a_k);
+      const auto later = reinterpret_cast<uintptr_t>(step) + uintptr_t(kRowsAhead * left.a_k);
       fetch(later + uintptr_t(begin * kGroupRows * left.a_row),
             size_t((end - begin) * kGroupRows * left.a_row));
       for (int64_t group = begin; group < end; ++group) {

@@ -22,7 +22,7 @@ struct ProductValues {
 /// A tile of sums where code is emitted for it.
 struct SumsTile {
   llvm::Value *row, *column, *count;  ///< first row, first column, number of rows
-  llvm::Value* columns;               ///< from the first column to the last of the call
+  llvm::Value* columns;               ///< how many the call has from the first column on
   llvm::Value *sums, *sums_row;       ///< where they are, and bytes from one row to the next
   llvm::Value* index;                 ///< how many tiles of this block come before
   llvm::Value* block;                 ///< how many blocks of this group come before

@@ -27,7 +27,7 @@ void pack_rows(const PanelSource& s, float* panels) {
   const int64_t panel_floats = s.k * s.parts * s.width;
   for (int64_t k = 0; k < s.k; ++k) {
     for (int part = 0; part < s.parts; ++part, panels += s.width) {
-      fetch(base + uintptr_t((k + kFetchAhead) * s.k_stride + part * s.part_stride), bytes);
+      fetch(base + uintptr_t((k + kRowsAhead) * s.k_stride + part * s.part_stride), bytes);
       const char* from = s.base + k * s.k_stride + part * s.part_stride;
       float* to = panels;
       for (int64_t left = s.columns; left > 0; left -= s.width) {
@@ -70,7 +70,7 @@ void pack_transposed(const PanelSource& s, float* panel) {
         const char* const from = base + column * s.column_stride;
         for (int64_t c = 0; c < columns; ++c)
           fetch(reinterpret_cast<uintptr_t>(from) +
-                    uintptr_t(c * s.column_stride + kFetchAhead * kPiece * s.k_stride),
+                    uintptr_t(c * s.column_stride + kRowsAhead * kPiece * s.k_stride),
                 1);
         for (int64_t k = 0; k < steps; k += 4) {
           if (columns == 4 && steps - k >= 4) {

@@ -10,7 +10,7 @@ namespace graphc::cpu {
 /// How many rows ahead of its copy a row is fetched: soon enough, and not so early that rows whose
 /// length is a power of two, which share a few lines of the first-level cache, drive each other
 /// out.
-inline constexpr int64_t kFetchAhead = 4;
+inline constexpr int64_t kRowsAhead = 4;
 
 /// Brings `bytes` at an address to the first-level cache. It may be no address: there are no
 /// faults.

@@ -13,9 +13,6 @@
 namespace graphc {
 namespace {
 
-/// Matrices of more bytes are in no second-level cache at the next step.
-constexpr int64_t kKeptBytes = 2 << 20;
-
 /// Whether each step's columns are shared out, with a meeting after every stage, and not the rows,
 /// which meet nobody: where a worker's rows would not fill a tile, or two of panels that come from
 /// a cache further away at every step, all of them read all panels for a few rows each. Worth a
@@ -30,7 +27,7 @@ bool shares_columns(const LowerContext& context, const std::vector<NestCall>& ca
       tile_rows = std::max<int64_t>(tile_rows, context.machine().tile(program).rows);
     ++stages;
   }
-  const int64_t tiles = bytes > kKeptBytes ? 2 : 1;
+  const int64_t tiles = bytes > context.machine().kept_bytes ? 2 : 1;
   return workers > 1 && rows < tiles * workers * tile_rows &&
          bytes - bytes / workers >= stages * context.machine().meeting_bytes;
 }
