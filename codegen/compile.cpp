@@ -21,9 +21,11 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
 }
 
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
-                          CompileReport& report) {
+                          CompileReport& report, bool stores_bf16) {
   Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
-  for (PassUse& use : kernel_pipeline(options.variant)) pipeline.push_back(std::move(use));
+  stores_bf16 &= options.precision == "bf16";
+  for (PassUse& use : kernel_pipeline(options.variant, stores_bf16))
+    pipeline.push_back(std::move(use));
   return run_passes(graph, pipeline, options, report);
 }
 

@@ -100,9 +100,9 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
                     CompileReport& report);
 
 /// The graph of kernels that targets plan (codegen/plan/plan.h): the passes of the variant, then
-/// `fuse`.
+/// `fuse`. `stores_bf16` is the target's (Target::stores_bf16).
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
-                          CompileReport& report);
+                          CompileReport& report, bool stores_bf16 = false);
 
 /// Empties every target's cache of kernels in this process, so that the next compilation generates
 /// all it needs, or takes it from the disk (CompileOptions::disk_cache). What is compiled stays as

@@ -83,7 +83,8 @@ struct PanelForm {
   DType dtype = DType::f32;
   int64_t k_group = 1;
   int64_t k_tile = 1;
-  int64_t bf16_parts = 1;  ///< how many bf16 an element is the sum of
+  int64_t bf16_parts = 1;   ///< how many bf16 an element is the sum of
+  DType from = DType::f32;  ///< the matrix's, of which panels are made
 
   int64_t blocks() const { return (unit + width - 1) / width; }
   int64_t padded_k() const {

@@ -18,6 +18,8 @@ struct Target {
   std::string_view summary;  ///< one line for people
   /// The values of CompileOptions::precision it takes; the first is its own.
   std::span<const std::string_view> precisions;
+  /// Whether values that its products round to bf16 are stored so under that precision.
+  bool stores_bf16 = false;
   /// What else of CompileOptions has a meaning for it, as it is called on a command line:
   /// "threads", "variant", "unroll", "cpu" (the architecture).
   std::span<const std::string_view> options;

@@ -141,7 +141,7 @@ GraphSummary summarize(const GraphPtr& graph, const std::vector<std::string>& re
   // The evaluator, which makes none, plans no memory either.
   if (report.kernels + report.cache_hits > 0) {
     CompileReport unused;
-    count_kernels(*form_kernels_for(graph, options, unused), summary);
+    count_kernels(*form_kernels_for(graph, options, unused, target.stores_bf16), summary);
   }
   return summary;
 }

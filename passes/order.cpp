@@ -49,6 +49,13 @@ constexpr OrderRule listed_rules[] = {
     {"chunk", "fuse", Harm::slower, "The values of a chunk fuse inside its loop."},
     {"reductions", "simplify", Harm::slower,
      "A sum whose shape is changed back is the sum that keeps its axis."},
+    {"autodiff", "precision", Harm::slower,
+     "What is saved for a derivative is known only then, and a cast in the way would round "
+     "gradients "
+     "before they are added up."},
+    {"reductions", "precision", Harm::slower,
+     "Sums over the rows, which may read what is rounded, have one form only then."},
+    {"precision", "fuse", Harm::slower, "A value is rounded in the kernel that computes it."},
     {"reductions", "fuse", Harm::wrong,
      "A kernel sums along its rows or its columns, nothing else: others do not compile."},
 };

@@ -15,6 +15,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::hoist,         //
     &passes::outline,       //
     &passes::pack_matmuls,  //
+    &passes::precision,     //
     &passes::reductions,    //
     &passes::reroll,        //
     &passes::simplify,      //

@@ -17,6 +17,7 @@ extern const Pass fuse;
 extern const Pass hoist;
 extern const Pass outline;
 extern const Pass pack_matmuls;
+extern const Pass precision;
 extern const Pass reductions;
 extern const Pass reroll;
 extern const Pass simplify;

@@ -17,6 +17,7 @@ struct Variant {
   std::string_view passes;   ///< to an optimized graph, for every target
   std::string_view kernels;  ///< from there to kernels, for targets that generate code
   bool library = false;      ///< whether it leaves layers to a library
+  bool rounds = false;       ///< whether kernels round what they compute on the way to memory
 };
 constexpr Variant variants[] = {
     // One kernel for each op inside the loop.
@@ -34,12 +35,12 @@ constexpr Variant variants[] = {
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
-     "reductions,simplify,fuse"},
+     "reductions,simplify,fuse", false, true},
     // The same, but for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
      "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
-     "reductions,simplify,fuse", true},
+     "reductions,simplify,fuse", true, true},
 };
 /// Whichever of `fused` and `cudnn` is faster; where a target has no library, and before that is
 /// known, the first.
@@ -143,8 +144,13 @@ Pipeline standard_pipeline(std::string_view variant, std::string_view unroll) {
   return pipeline;
 }
 
-Pipeline kernel_pipeline(std::string_view variant) {
-  return parse_pipeline(find_variant(variant).kernels);
+Pipeline kernel_pipeline(std::string_view variant, bool stores_bf16) {
+  const Variant& known = find_variant(variant);
+  Pipeline pipeline = parse_pipeline(known.kernels);
+  if (!stores_bf16 || !known.rounds) return pipeline;
+  const auto place = std::ranges::find(pipeline, &passes::fuse, &PassUse::pass);
+  pipeline.insert(place, parse_pipeline("precision{bf16}").front());
+  return pipeline;
 }
 
 std::vector<std::string_view> all_variants() {

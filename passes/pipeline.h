@@ -23,8 +23,10 @@ std::string to_text(const Pipeline& pipeline);
 /// `unroll` is `auto` (as the variant has it), `loop`, `full`, or how many steps are written out;
 /// anything else is ErrorKind::usage.
 Pipeline standard_pipeline(std::string_view variant, std::string_view unroll = "auto");
-/// What follows on a target that compiles kernels: from there to a graph of kernels.
-Pipeline kernel_pipeline(std::string_view variant);
+/// What follows on a target that compiles kernels: from there to a graph of kernels. With
+/// `stores_bf16` values that products round anyway are stored so (passes/precision.cpp), where the
+/// variant has kernels that round what they compute: `fused`.
+Pipeline kernel_pipeline(std::string_view variant, bool stores_bf16 = false);
 /// Names of the variants that every target has.
 std::vector<std::string_view> all_variants();
 /// These, and those that some targets have.

@@ -249,14 +249,17 @@ Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
   int vectors = in.part * shape_.vectors;
   for (int p = 0; p < in.operand; ++p)
     vectors += program_.products[size_t(p)].parts * shape_.vectors;
-  return b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
-                              at(tile, number(int64_t(vectors) * shape_.lanes * 4)),
-                              llvm::Align(4));
+  Value* sum =
+      b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
+                           at(tile, number(int64_t(vectors) * shape_.lanes * 4)), llvm::Align(4));
+  const bool rounds = in.dtype == DType::bf16 && !mutated(Mutant::products_of_bf16_cut_off);
+  return rounds ? rounded_to_bf16(b_, kernel_.cpu(), sum) : sum;
 }
 
 /// Sums of bf16 are f32 until they are stored.
 Value* BodyEmitter::finished(const Reduction& r, Value* value) {
-  return as_stored(r.dtype, r.dtype == DType::bf16 ? rounded_to_bf16(b_, value) : value);
+  return as_stored(r.dtype,
+                   r.dtype == DType::bf16 ? rounded_to_bf16(b_, kernel_.cpu(), value) : value);
 }
 
 Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {

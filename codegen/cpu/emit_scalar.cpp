@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/cpu/vector_math.h"
 #include "ir/error.h"
@@ -153,8 +154,14 @@ llvm::Value* emit_binary(llvm::IRBuilderBase& b, const CpuFeatures& cpu, ScalarO
 
 }  // namespace
 
-llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& b, llvm::Value* x) {
+llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& b, const CpuFeatures& cpu, llvm::Value* x) {
   llvm::Type* const type = x->getType()->getWithNewType(b.getInt32Ty());
+  if (cpu.has_avx512_bf16 && x->getType() == vector_type(b, DType::f32, 16)) {
+    llvm::Value* nearest =
+        b.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, x);
+    llvm::Value* bits = b.CreateBitCast(nearest, type->getWithNewType(b.getInt16Ty()));
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(bits, type), 16), x->getType());
+  }
   const auto number = [&](uint32_t value) { return llvm::ConstantInt::get(type, value); };
   llvm::Value* bits = b.CreateBitCast(x, type);
   llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, number(16)), number(1));
@@ -180,7 +187,7 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
     case ScalarOp::cast:
       if (operand_dtype == dtype) return x[0];
       value = emit_cast(builder, x[0], operand_dtype, dtype);
-      return dtype == DType::bf16 ? rounded_to_bf16(builder, value) : value;
+      return dtype == DType::bf16 ? rounded_to_bf16(builder, cpu, value) : value;
     case ScalarOp::equal:
     case ScalarOp::less:
     case ScalarOp::less_equal:
@@ -194,7 +201,7 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
   if (x.size() == 1) value = emit_unary(builder, cpu, op, dtype, x[0]);
   if (x.size() == 2) value = emit_binary(builder, cpu, op, dtype, x[0], x[1]);
   GRAPHC_CHECK(value != nullptr, "no code for {} of {}", name_of(op), name_of(dtype));
-  if (dtype == DType::bf16) return rounded_to_bf16(builder, value);
+  if (dtype == DType::bf16) return rounded_to_bf16(builder, cpu, value);
   return value;
 }
 

@@ -21,7 +21,7 @@ llvm::Type* vector_type(llvm::IRBuilderBase& builder, DType dtype, int lanes);
 
 /// The nearest bf16 of f32, a vector or a number: ties to even, as f32 still. What is not a number
 /// stays so.
-llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& builder, llvm::Value* x);
+llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, llvm::Value* x);
 
 /// Emits `op` with a result of `dtype` on vectors of `operand_dtype` (that of the first operand
 /// that is not a condition). There must be code for it (codegen/cpu/support.h). What is bf16 is

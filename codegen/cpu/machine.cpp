@@ -50,6 +50,15 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   if (cpu.matrix_tiles == MatrixTiles::none || slower) throw no_matrix_tiles(cpu, factors);
   machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
+  if (factors != Factors::bf16) return machine;
+  // What is stored as bf16 is its own factor.
+  for (const auto& [left, right] : {std::pair{DType::bf16, DType::f32},
+                                    {DType::f32, DType::bf16},
+                                    {DType::bf16, DType::bf16}}) {
+    machine.products.push_back(machine.products[0]);
+    machine.products.back().left = left;
+    machine.products.back().right = right;
+  }
   return machine;
 }
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ir/type.h"
+
 namespace graphc::cpu {
 
 /// How many rows ahead of its copy a row is fetched: soon enough, and not so early that rows whose
@@ -20,15 +22,16 @@ inline void fetch(uintptr_t address, size_t bytes) {
     __builtin_prefetch(reinterpret_cast<const void*>(address + line));
 }
 
-/// A block of a matrix [k, parts * unit] of f32 as it lies in memory; strides in bytes.
+/// A block of a matrix [k, parts * unit] as it lies in memory; strides in bytes.
 struct PanelSource {
   const char* base = nullptr;  ///< at k 0, part 0, and the block's first column
   int64_t k_stride = 0, column_stride = 0, part_stride = 0;
   int64_t k = 0;
   int parts = 1;
-  int64_t columns = 0;  ///< columns of each part that exist: of a block at most `width`
-  int64_t width = 0;    ///< of a part in the panel
-  int bf16_parts = 1;   ///< of which an element is the sum (PanelForm), by matrix tiles
+  int64_t columns = 0;       ///< columns of each part that exist: of a block at most `width`
+  int64_t width = 0;         ///< of a part in the panel
+  int bf16_parts = 1;        ///< of which an element is the sum (PanelForm), by matrix tiles
+  DType dtype = DType::f32;  ///< bf16 only by matrix tiles
 };
 
 /// Writes the block as [k][parts][width], zero where columns end.

@@ -128,7 +128,7 @@ int team_size(const Graph& kernels, const CompileOptions& options) {
 
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
-  GraphPtr kernels = form_kernels_for(graph, options, report);
+  GraphPtr kernels = form_kernels_for(graph, options, report, targets::cpu.stores_bf16);
   check_supported(*kernels);
   return kernels;
 }
@@ -139,6 +139,7 @@ constinit const Target targets::cpu{
     .name = "cpu",
     .summary = "machine code through LLVM, for this processor or a lesser one",
     .precisions = cpu::kPrecisions,
+    .stores_bf16 = true,
     .options = kOptions,
     .cpus = names_of_cpus,
     .unavailable = [] { return std::string(); },

@@ -17,15 +17,17 @@ namespace graphc::cpu {
 namespace {
 
 /// One tile of a source: how many of its items and terms there are, and which part of its numbers
-/// is wanted, of how many.
+/// is wanted, of how many. Numbers that are bf16 are their only part.
 struct TilePart {
   const char* base = nullptr;
   int64_t item_stride = 0, term_stride = 0;
   int items = 0, terms = 0;
+  DType dtype = DType::f32;
   int part = 0, parts = 1;
 };
 
 constexpr uint32_t kInfinity = 0x7f800000, kLargestBf16 = 0x7f7f0000;
+constexpr uint16_t kExponentOfBf16 = 0x7f80, kSignOfBf16 = 0x8000;
 
 /// As VCVTNE2PS2BF16 rounds.
 uint16_t rounded(float x) {
@@ -51,14 +53,25 @@ uint16_t rounded_part(float x, int part) {
   }
 }
 
+/// The wanted part of the number that lies there.
+uint16_t element_at(const char* from, const TilePart& tile) {
+  if (tile.dtype == DType::bf16) {
+    uint16_t bits;
+    std::memcpy(&bits, from, sizeof bits);
+    return (bits & kExponentOfBf16) == 0 ? bits & kSignOfBf16 : bits;
+  }
+  float x;
+  std::memcpy(&x, from, sizeof x);
+  return tile.parts == 1 ? rounded(x) : rounded_part(x, tile.part);
+}
+
 void pack_portably(const TilePart& part, TileOrder order, char* to) {
   const bool pairs_first = order == TileOrder::pairs_first;
   std::memset(to, 0, kTileBytes);
   for (int item = 0; item < part.items; ++item) {
     for (int term = 0; term < part.terms; ++term) {
-      float x;
-      std::memcpy(&x, part.base + item * part.item_stride + term * part.term_stride, sizeof x);
-      const uint16_t bits = part.parts == 1 ? rounded(x) : rounded_part(x, part.part);
+      const uint16_t bits =
+          element_at(part.base + item * part.item_stride + term * part.term_stride, part);
       const int first = pairs_first ? term / 2 : item, second = pairs_first ? item : term / 2;
       std::memcpy(to + first * kTileRowBytes + second * 4 + term % 2 * 2, &bits, sizeof bits);
     }
@@ -75,6 +88,7 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
                   source.term_stride,
                   int(std::min<int64_t>(kTileRows, source.items - item)),
                   int(std::min<int64_t>(kTileTerms, source.terms - term)),
+                  source.dtype,
                   0,
                   to.parts};
     char* const place = to.base + i * to.item_tile_bytes + t * to.term_tile_bytes;
@@ -117,18 +131,42 @@ GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& 
   }
 }
 
+/// bf16 as tiles have them: denormal numbers as zeros.
+GRAPHC_WIDE __m512i without_denormals(__m512i x) {
+  const __mmask32 normal = _mm512_test_epi16_mask(x, _mm512_set1_epi16(kExponentOfBf16));
+  const __m512i signs = _mm512_and_si512(x, _mm512_set1_epi16(short(kSignOfBf16)));
+  return _mm512_mask_mov_epi16(signs, normal, x);
+}
+
+/// The terms of an item in a tile, side by side, as bf16.
+GRAPHC_WIDE __m512i load_terms(const char* from, const TilePart& part) {
+  if (part.dtype == DType::bf16) {
+    const __mmask32 lanes = __mmask32((uint64_t{1} << part.terms) - 1);
+    return without_denormals(_mm512_maskz_loadu_epi16(lanes, from));
+  }
+  const __m512 first = load_part(first_lanes(part.terms), from, part);
+  const __m512 second = load_part(first_lanes(part.terms - 16), from + 64, part);
+  return __m512i(_mm512_cvtne2ps_pbh(second, first));
+}
+
+/// Sixteen items of a term and then as many of the next, as bf16; of those that are in the masks.
+GRAPHC_WIDE __m512i load_two_terms(const char* from, __mmask16 first, __mmask16 second,
+                                   const TilePart& part) {
+  const char* const next = from + part.term_stride;
+  if (part.dtype == DType::bf16) {
+    const __m256i low = _mm256_maskz_loadu_epi16(first, from);
+    const __m256i high = _mm256_maskz_loadu_epi16(second, next);
+    return without_denormals(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+  }
+  const __m512 low = load_part(first, from, part);
+  return __m512i(_mm512_cvtne2ps_pbh(load_part(second, next, part), low));
+}
+
 /// Rows of 16 pairs of terms, one of each item, whose terms lie side by side.
 GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
-  const __mmask16 low = first_lanes(part.terms), high = first_lanes(part.terms - 16);
   for (int item = 0; item < 16; ++item) {
-    if (item >= part.items) {
-      rows[item] = _mm512_setzero_si512();
-      continue;
-    }
-    const char* from = part.base + item * part.item_stride;
-    const __m512 first = load_part(low, from, part);
-    const __m512 second = load_part(high, from + 64, part);
-    rows[item] = __m512i(_mm512_cvtne2ps_pbh(second, first));
+    rows[item] = item < part.items ? load_terms(part.base + item * part.item_stride, part)
+                                   : _mm512_setzero_si512();
   }
 }
 
@@ -143,9 +181,7 @@ GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
     const char* from = part.base + 2 * pair * part.term_stride;
     const __mmask16 even = 2 * pair < part.terms ? lanes : __mmask16(0);
     const __mmask16 odd = 2 * pair + 1 < part.terms ? lanes : __mmask16(0);
-    const __m512 first = load_part(even, from, part);
-    const __m512 second = load_part(odd, from + part.term_stride, part);
-    rows[pair] = _mm512_permutexvar_epi16(interleaved, __m512i(_mm512_cvtne2ps_pbh(second, first)));
+    rows[pair] = _mm512_permutexvar_epi16(interleaved, load_two_terms(from, even, odd, part));
   }
 }
 
@@ -178,7 +214,7 @@ GRAPHC_WIDE void transpose(__m512i (&rows)[16]) {
 
 GRAPHC_WIDE void pack_wide(const TilePart& part, TileOrder order, char* to) {
   __m512i rows[16];
-  const bool loads_items = part.term_stride == sizeof(float);
+  const bool loads_items = part.term_stride == size_of(part.dtype);
   if (loads_items) {
     load_items(part, rows);
   } else {
@@ -203,8 +239,8 @@ void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePl
 }
 
 void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) {
-  const bool side_by_side =
-      source.term_stride == sizeof(float) || source.item_stride == sizeof(float);
+  const int64_t size = size_of(source.dtype);
+  const bool side_by_side = source.term_stride == size || source.item_stride == size;
   if (!has_wide() || !side_by_side) return pack_tiles_portably(source, order, to);
   for_each_tile(source, to,
                 [&](const TilePart& part, char* place) { pack_wide(part, order, place); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of products by matrix tiles: f32 rounded to bf16, in the order in which tiles are
-// loaded.
+// Operands of products by matrix tiles: f32 rounded to bf16, or bf16 as they are, in the order in
+// which tiles are loaded.
 //
 // Both operands are items of terms: rows of the left one, columns of the matrix. A tile holds 16
 // items of 32 terms: [item][pair of terms][2] of the left operand, [pair of terms][item][2] of the
@@ -14,15 +14,17 @@
 
 #include <cstdint>
 
+#include "ir/type.h"
 #include "runtime/matrix_tiles.h"
 
 namespace graphc::cpu {
 
-/// Items of f32 terms as they lie in memory; strides in bytes.
+/// Items of f32 or bf16 terms as they lie in memory; strides in bytes.
 struct TileSource {
   const char* base = nullptr;  ///< at the first item, term 0
   int64_t item_stride = 0, term_stride = 0;
   int64_t items = 0, terms = 0;
+  DType dtype = DType::f32;
 };
 
 /// Which index of a tile comes first.
@@ -41,7 +43,8 @@ struct TilePlace {
 };
 
 /// Writes the tiles of the source, zero where items or terms end. Rounds to nearest, ties to even;
-/// denormal numbers and parts become zeros; what is not a number stays so.
+/// denormal numbers and parts become zeros; what is not a number stays so. Numbers that are bf16
+/// have one part.
 void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to);
 
 /// The same without instructions that not every processor has: what pack_tiles() does where it

@@ -41,9 +41,10 @@ void make_tile_panel(const PanelSource& s, void* panel) {
   const int64_t part_bytes = s.parts * tiles * kTileBytes;
   char* to = static_cast<char*>(panel);
   for (int part = 0; part < s.parts; ++part, to += tiles * kTileBytes) {
-    pack_tiles({s.base + part * s.part_stride, s.column_stride, s.k_stride, s.columns, s.k},
-               TileOrder::pairs_first,
-               {to, kTileBytes, s.bf16_parts * part_bytes, part_bytes, s.bf16_parts});
+    pack_tiles(
+        {s.base + part * s.part_stride, s.column_stride, s.k_stride, s.columns, s.k, s.dtype},
+        TileOrder::pairs_first,
+        {to, kTileBytes, s.bf16_parts * part_bytes, part_bytes, s.bf16_parts});
     for (int64_t term = 0; used < tiles && term < term_tiles(s.k) * s.bf16_parts; ++term) {
       std::memset(to + term * part_bytes + used * kTileBytes, 0,
                   size_t((tiles - used) * kTileBytes));
@@ -147,7 +148,7 @@ void TiledProduct::pack_left(std::span<const TiledOperand> operands, const Range
     float* const tiles =
         left_[i].get((item_tiles(rows.end - rows.begin)) * tile_bytes / int64_t(sizeof(float)));
     pack_tiles({static_cast<const char*>(from.a) + rows.begin * from.a_row + first * from.a_k,
-                from.a_row, from.a_k, rows.end - rows.begin, to.k},
+                from.a_row, from.a_k, rows.end - rows.begin, to.k, operands[i].left},
                TileOrder::items_first,
                {reinterpret_cast<char*>(tiles), tile_bytes, parts * kTileBytes, kTileBytes, parts});
     // The nest counts rows from the first of all.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by matrix tiles in blocks that stay in the caches: the loops around a nest whose left
-// operands are f32 as they lie, and become tiles of bf16 here.
+// operands are f32 or bf16 as they lie, and become tiles of bf16 here.
 //
 //   rows in chunks                tiles of the left operands fit memory of the thread
 //     k in pieces                 every element still has one sum with k ascending; the sums of a
@@ -24,7 +24,8 @@ namespace graphc::cpu {
 /// A product of a call by matrix tiles.
 struct TiledOperand {
   NestProductArguments product;  ///< the left operand as it lies; panels, if there are
-  PanelSource right;             ///< the whole matrix, in blocks of its width
+  DType left = DType::f32;
+  PanelSource right;  ///< the whole matrix, in blocks of its width
   bool in_panels = false;
 };
 

@@ -180,10 +180,11 @@ class Walker::Thread {
   }
 
   void call_tiled(const NestCall& call, const CompiledNest& nest, const NestArguments& arguments) {
+    const NestProgram& program = walker_.plan_.programs[size_t(call.program)];
     tiled_.resize(call.products.size());
     for (size_t i = 0; i < tiled_.size(); ++i) {
       const CallProduct& product = call.products[i];
-      tiled_[i] = {products_[i], matrix(product), product.in_panels};
+      tiled_[i] = {products_[i], program.products[i].left, matrix(product), product.in_panels};
     }
     tiled_product_.run(nest.function, tiled_, arguments);
   }
@@ -200,6 +201,7 @@ class Walker::Thread {
     source.columns = form.unit;
     source.width = form.width;
     source.bf16_parts = int(form.bf16_parts);
+    source.dtype = form.from;
     return source;
   }
 

@@ -16,6 +16,7 @@
 #include "ir/rewrite.h"
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/kernel.h"
+#include "passes/kernels/row_model.h"
 #include "passes/library_layers.h"
 
 namespace graphc {
@@ -87,18 +88,29 @@ View view_or_copy(LowerContext& context, const Node& node, int result, const Vie
   return *view_of(node, result, straight);
 }
 
-/// A constant or iota that stands by itself: as a kernel of one node.
-void fill(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted) {
-  if (node.is(ops::constant) && is_list(node)) {
-    views.set(node.result(), context.constant_data(node));
-    return;
-  }
+/// A node that stands by itself, as a kernel of one node.
+void lower_alone(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted) {
   Graph body;
-  const Node& copy_of = copy_node(node, {}, body);
-  body.set_results({copy_of.result()});
+  Values arguments;
+  std::vector<View> inputs;
+  for (Value operand : node.operands) {
+    arguments.push_back(body.input(operand.type(), operand.name()));
+    inputs.push_back(views.get(operand));
+  }
+  body.set_results({copy_node(node, std::move(arguments), body).result()});
   const View to = context.destination(node.result(), wanted);
-  lower_body(context, body, {}, {to}, node.names[0], Family::map);
+  lower_body(context, body, std::move(inputs), {to}, node.names[0], Family::map);
   views.set(node.result(), to);
+}
+
+/// What products and sums over the rows read as it lies, where the machine multiplies that: they
+/// widen what they load.
+void lower_widening(LowerContext& context, const Node& node, ViewMap& views,
+                    const ViewMap& wanted) {
+  const Value narrow = node.operands[0];
+  if (context.machine().product(narrow.dtype(), node.types[0].dtype) == nullptr)
+    return lower_alone(context, node, views, wanted);
+  views.set(node.result(), views.get(narrow));
 }
 
 /// A sum or maximum over the rows of a matrix.
@@ -142,8 +154,12 @@ void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewM
 }
 
 void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
-  if (node.is(ops::constant) || node.is(ops::iota)) {
-    fill(context, node, views, wanted);
+  if (node.is(ops::constant) && is_list(node)) {
+    views.set(node.result(), context.constant_data(node));
+  } else if (node.is(ops::constant) || node.is(ops::iota)) {
+    lower_alone(context, node, views, wanted);
+  } else if (is_widening(node)) {
+    lower_widening(context, node, views, wanted);
   } else if (is_view(node)) {
     for (int i = 0; i < node.results(); ++i)
       views.set(node.result(i), view_or_copy(context, node, i, views.get(node.operands[0])));

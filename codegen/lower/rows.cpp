@@ -284,7 +284,8 @@ class RowLowering {
 
   void add_product(const Node& node) {
     const Value a = node.operands[0], b = node.operands[1];
-    const ProductForm* form = context_.machine().product(a.dtype(), b.dtype());
+    const View left = left_of(a, input_view(b).dtype);
+    const ProductForm* form = context_.machine().product(left.dtype, input_view(b).dtype);
     if (form == nullptr)
       throw input_error(node.where, "matmul: {} multiplies {}: found {} and {}",
                         context_.machine().target, context_.machine().product_types(),
@@ -292,12 +293,21 @@ class RowLowering {
     const int parts = rows_.parts_of(node.result());
     builder_->program.products.push_back(
         {form->left, form->right, form->sum, parts, form->factors});
-    builder_->call.products.push_back(call_product(node, *form, parts));
+    builder_->call.products.push_back(call_product(node, left, *form, parts));
   }
 
-  CallProduct call_product(const Node& node, const ProductForm& form, int parts) {
+  /// The left operand of a product with a matrix of `right`: an input, or what another nest stores.
+  /// What is only widened is read as it was before, where the machine multiplies that.
+  View left_of(Value a, DType right) {
+    if (is_widening(*a.node)) {
+      const Value narrow = a.node->operands[0];
+      if (context_.machine().product(narrow.dtype(), right) != nullptr) a = narrow;
+    }
+    return a.node->is(ops::input) ? input_view(a) : stored(a);
+  }
+
+  CallProduct call_product(const Node& node, View left, const ProductForm& form, int parts) {
     const Value a = node.operands[0];
-    View left = a.node->is(ops::input) ? input_view(a) : stored(a);
     const View& right = input_view(node.operands[1]);
     if (node.attributes.get_bool("transpose_a", false)) {
       if (left.shape.rank() != 2)
@@ -321,6 +331,7 @@ class RowLowering {
       result.panels.dtype = DType::bf16;
       result.panels.k_tile = context_.machine().matrix_tile.terms;
       result.panels.bf16_parts = bf16_parts(form.factors);
+      result.panels.from = form.right;
     }
     return result;
   }

@@ -79,9 +79,9 @@ std::vector<int64_t> PlanForm::key() const {
   GRAPHC_CHECK(call != nullptr, "a form of {} states has no key", states.size());
   const PanelForm& form = call->panels;
   const MatrixStrides& strides = call->from_strides;
-  return {call->from.offset, strides.k,      strides.column, strides.part,        form.k,
-          form.unit,         form.parts,     form.width,     int64_t(form.dtype), form.k_group,
-          form.k_tile,       form.bf16_parts};
+  return {call->from.offset, strides.k,       strides.column,    strides.part,        form.k,
+          form.unit,         form.parts,      form.width,        int64_t(form.dtype), form.k_group,
+          form.k_tile,       form.bf16_parts, int64_t(form.from)};
 }
 
 Plan make_plan(const Graph& kernels, const Machine& machine) {

@@ -28,8 +28,8 @@ Nest column_reduction_nest(const View& from, const View& to, bool maximum,
   const int target = builder.operand(maximum ? OperandKind::reduce_max : OperandKind::reduce_sum,
                                      to, RowKind::column, from.shape[1]);
   const int value =
-      builder.add({NestOp::load, ScalarOp::argument, from.dtype, -1, -1, -1, source, 0});
-  builder.add({NestOp::reduce, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
+      builder.add({NestOp::load, ScalarOp::argument, to.dtype, -1, -1, -1, source, 0});
+  builder.add({NestOp::reduce, ScalarOp::argument, to.dtype, value, -1, -1, target, 0});
   builder.program.kind = NestKind::column_wise;
   builder.call.unit = from.shape[1];
   builder.call.name = name;

@@ -191,7 +191,7 @@ class CallTraffic {
 
   void panels(const PanelCall& call) {
     const PanelForm& form = call.panels;
-    touch(call.from, size_of(DType::f32),
+    touch(call.from, size_of(form.from),
           {{call.from_strides.k, form.k},
            {call.from_strides.part, form.parts},
            {call.from_strides.column, form.unit}});

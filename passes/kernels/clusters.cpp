@@ -67,6 +67,7 @@ class Clustering {
       if (fuse_ && is_column_view(node)) join(node, cluster_of(*node.operands[0].node));
       return;
     }
+    if (fuse_ && is_widening(node) && only_read_whole(node)) return;
     if (fuse_ && joins && join_operands(node)) return;
     Cluster cluster;
     cluster.members = {&node};
@@ -101,6 +102,15 @@ class Clustering {
       placed = placed ? merge(cluster_of(node), cluster) : join(node, cluster);
     for (size_t i = 0; placed && i < candidates.size(); ++i) merge(cluster_of(node), candidates[i]);
     return placed;
+  }
+
+  /// Whether products and sums over the rows read the node, and nothing else: they read memory,
+  /// where what is only widened lies already.
+  bool only_read_whole(const Node& node) const {
+    const auto& users = users_[size_t(node.id)];
+    return !users.empty() && std::ranges::all_of(users, [](const Node* user) {
+      return user->is(ops::matmul) || (user->is(ops::sum) && !is_row_reduction(*user));
+    });
   }
 
   bool only_reduced(const Node& node) const {

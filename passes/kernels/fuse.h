@@ -20,7 +20,8 @@ struct FuseOptions {
 bool is_view(const Node& node);
 
 /// Groups nodes into `kernel` nodes with attribute `family`: `map`, `gemm`, `recurrent`, `rows`.
-/// What stays outside are leaves, views and scans of family `loop`, whose bodies are treated alike.
+/// What stays outside are leaves, views, casts that only widen what products and sums over the rows
+/// read, and scans of family `loop`, whose bodies are treated alike.
 /// Expects reductions lowered.
 GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options);
 

@@ -245,6 +245,11 @@ bool is_batched_product(const Node& node) {
          (node.operands[0].shape().rank() > 2 && node.attributes.get_bool("transpose_a", false));
 }
 
+bool is_widening(const Node& node) {
+  return node.is(ops::cast) && node.types[0].dtype == DType::f32 &&
+         node.operands[0].dtype() == DType::bf16;
+}
+
 bool is_column_view(const Node& node) {
   if (node.is(ops::broadcast_to)) return true;
   if (!node.is(ops::split) && !node.is(ops::slice)) return false;

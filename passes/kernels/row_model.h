@@ -49,6 +49,8 @@ bool is_batched_product(const Node& node);
 /// A view that takes whole parts of its operand's columns, or repeats it. One column is a number
 /// for each row, not a part.
 bool is_column_view(const Node& node);
+/// A cast of numbers to a type that holds them all exactly: bf16 to f32.
+bool is_widening(const Node& node);
 /// A concatenation along the columns whose parts are all multiples of the narrowest.
 bool is_concat_of_units(const Node& node);
 

@@ -62,10 +62,19 @@ void PrecisionTrial::expect_exact(const std::string& text, double most, unsigned
   EXPECT_EQ(run(graph, inputs), evaluate(*graph, inputs).results);
 }
 
+GraphPtr PrecisionTrial::as_stored(const GraphPtr& graph) const {
+  if (!GetParam().target->stores_bf16 || GetParam().precision != "bf16") return graph;
+  Pipeline pipeline = standard_pipeline("fused");
+  for (PassUse& use : kernel_pipeline("fused", true)) {
+    if (use.pass->name != "fuse") pipeline.push_back(std::move(use));
+  }
+  return run_pipeline(graph, pipeline).graph;
+}
+
 double PrecisionTrial::expect_near(const GraphPtr& graph, unsigned seed, double most) {
   const Literals inputs = drawn_inputs(*graph, seed, most, false);
   const BoundedResults wanted =
-      evaluate_with_bounds(*graph, inputs, product_rounding(GetParam().precision));
+      evaluate_with_bounds(*as_stored(graph), inputs, product_rounding(GetParam().precision));
   EXPECT_EQ(beyond_bound(run(graph, inputs), wanted), "");
   double values = 0, bounds = 0;
   for (size_t i = 0; i < wanted.values.size(); ++i) {
@@ -130,6 +139,29 @@ TEST_P(PrecisionTrial, PartsPanelsAndSeveralProductsOfWholeNumbersAreExact) {
                3);
   expect_exact("graph @batches(%a: f32[3,17,20], %b: f32[3,20,9]) {\n  return matmul(%a, %b)\n}", 8,
                4);
+}
+
+TEST_P(PrecisionTrial, ProductsOfWhatIsWidenedAreExact) {
+  // On the left and the right, transposed, in another shape, batched, and what is read otherwise
+  // too.
+  for (const std::string products :
+       {"matmul(%a, %b)", "matmul(%a, %w)", "matmul(%v, %b)",
+        "matmul(%w, %v) {transpose_a = true, transpose_b = true}",
+        "matmul(%a, transpose(%b) {permutation = [1,0]}) {transpose_b = true}",
+        "matmul(%a, %b), sum(%a) {axes = [0]}", "matmul(%a, %b), mul(%a, 3)", "matmul(%a, %b), %a",
+        "matmul(reshape(%a) {shape = [3,11,17]}, reshape(%q) {shape = [3,17,5]})",
+        "matmul(slice(%a) {axis = 1, start = 3, limit = 11}, slice(%b) {axis = 0, start = 2, limit "
+        "= "
+        "10})"}) {
+    expect_exact(fmt::format("graph @p(%a16: bf16[33,17], %b16: bf16[17,33], %q16: bf16[51,5],\n"
+                             "         %v: f32[33,17], %w: f32[17,33]) {{\n"
+                             "  %a = cast %a16 {{dtype = f32}}\n"
+                             "  %b = cast %b16 {{dtype = f32}}\n"
+                             "  %q = cast %q16 {{dtype = f32}}\n"
+                             "  return {}\n}}",
+                             products),
+                 8, 3);
+  }
 }
 
 TEST_P(PrecisionTrial, LoopsOfWholeNumbersAreExact) {

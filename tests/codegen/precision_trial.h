@@ -42,6 +42,8 @@ class PrecisionTrial : public ::testing::TestWithParam<PrecisionCase> {
   /// What the evaluator has in f64, up to bounds; how large these are, next to the results.
   double expect_near(const GraphPtr& graph, unsigned seed, double most = 1);
   double roundoff() const;
+  /// The graph with casts of what the target stores in bf16.
+  GraphPtr as_stored(const GraphPtr& graph) const;
 
   std::shared_ptr<void> device_;
   std::string placement_ = "auto";

@@ -88,6 +88,17 @@ int64_t largest(const PipelineResult& result) { return largest_value(*result.gra
 
 int64_t reshapes(const PipelineResult& result) { return count(*result.graph, "reshape"); }
 
+/// Elements of f32 in what loops give.
+int64_t given_in_f32(const PipelineResult& result) {
+  int64_t elements = 0;
+  for (const Node& node : result.graph->nodes()) {
+    if (!node.is(ops::scan) && !is_kernel_of(node, Family::recurrent)) continue;
+    for (const Type& type : node.types)
+      elements += type.dtype == DType::f32 ? type.shape.elements() : 0;
+  }
+  return elements;
+}
+
 /// Kernels that lowering does not know.
 int64_t kernels_that_there_are_not(const PipelineResult& result) {
   int64_t unknown = 0;
@@ -209,12 +220,15 @@ constexpr Exchange exchanges[] = {
     {"hoist", "chunk", projection, largest},
     {"chunk", "fuse", projection, largest},
     {"reductions", "simplify", sum_changed_back, reshapes},
+    {"autodiff", "precision", lstm_training, given_in_f32},
+    {"reductions", "precision", lstm_training, given_in_f32},
+    {"precision", "fuse", lstm_training, given_in_f32},
     {"reductions", "fuse", sums_of_several_axes, kernels_that_there_are_not},
 };
 
 Pipeline joined_pipeline(std::string_view variant, std::string_view unroll = "auto") {
   Pipeline pipeline = standard_pipeline(variant, unroll);
-  for (PassUse& use : kernel_pipeline(variant)) pipeline.push_back(std::move(use));
+  for (PassUse& use : kernel_pipeline(variant, true)) pipeline.push_back(std::move(use));
   return pipeline;
 }
 

@@ -121,6 +121,10 @@ Value of_selected(const Bounded& condition, const Bounded& a, const Bounded& b) 
 
 Value of_cast(const Bounded& from, DType to) {
   const Value a = from.value, e = from.error;
+  if (to == DType::bf16 && is_floating(a.dtype()) && a.dtype() != to) {
+    const Value rounding = abs(as_number(a)) * 0x1.01p-8 + 0x1p-126;
+    return e ? rounding + e * (1 + 0x1p-7) : rounding;
+  }
   if (!e || is_floating(to) || !is_floating(a.dtype())) return e;
   if (to == DType::boolean) return may_turn(from, {as_number(less(a, a)), {}});
   const Value least = floor(maximum(abs(a) - e, 0.0)), most = floor(abs(a) + e);

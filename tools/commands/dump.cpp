@@ -84,9 +84,9 @@ std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
 }
 
 /// What the passes of the variant, the forming of kernels included, have to say.
-void show_remarks(const GraphPtr& graph, const DumpCommand& options) {
+void show_remarks(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   CompileReport report;
-  form_kernels_for(graph, options.compile, report);
+  form_kernels_for(graph, options.compile, report, on.stores_bf16);
   for (const Remark& remark : report.remarks) write_message(printable_message(to_string(remark)));
 }
 
@@ -125,7 +125,7 @@ int dump(DumpCommand& options) {
     write_stdout(explanation(graph, options));
     return 0;
   }
-  if (options.remarks) show_remarks(graph, options);
+  if (options.remarks) show_remarks(graph, on, options);
   if (std::ranges::find(kOwnStages, options.stage) == kOwnStages.end()) {
     write_stdout(target_stage(graph, on, options));
     return 0;

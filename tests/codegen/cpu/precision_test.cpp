@@ -91,6 +91,41 @@ TEST(TilePackCpu, IsTheSameWithWideInstructionsAndWithout) {
   }
 }
 
+TEST(TilePackCpu, OfBf16AreThoseOfTheSameNumbersInF32) {
+  unsigned seed = 100;
+  for (const TileOrder order : {TileOrder::items_first, TileOrder::pairs_first}) {
+    for (const int side_by_side : {0, 1, 2}) {  // terms, items or neither
+      for (const auto& [items, terms] :
+           {std::pair{1, 1}, {16, 32}, {15, 31}, {17, 33}, {5, 64}, {40, 7}, {33, 100}}) {
+        SCOPED_TRACE(fmt::format("{} items of {} terms, {}", items, terms, side_by_side));
+        std::vector<BFloat16> from(size_t(items * terms * 2));
+        std::vector<float> widened(from.size());
+        const std::vector<float> drawn = drawn_floats(from.size(), ++seed);
+        for (size_t i = 0; i < from.size(); ++i) {
+          from[i] = BFloat16(drawn[i]);
+          widened[i] = float(from[i]);
+        }
+        const int64_t item = side_by_side == 0 ? terms : side_by_side == 1 ? 1 : 2 * terms;
+        const int64_t term = side_by_side == 0 ? 1 : side_by_side == 1 ? items : 2;
+        const int64_t across = cpu::term_tiles(terms) * kTileBytes;
+        const auto packed = [&](const void* base, DType dtype, bool portably) {
+          const int64_t size = size_of(dtype);
+          std::vector<char> to(size_t(cpu::item_tiles(items) * across), 'x');
+          const cpu::TileSource source{
+              static_cast<const char*>(base), item * size, term * size, items, terms, dtype};
+          const cpu::TilePlace place{to.data(), across, kTileBytes};
+          portably ? cpu::pack_tiles_portably(source, order, place)
+                   : cpu::pack_tiles(source, order, place);
+          return to;
+        };
+        const auto wanted = packed(widened.data(), DType::f32, true);
+        EXPECT_EQ(packed(from.data(), DType::bf16, true), wanted);
+        EXPECT_EQ(packed(from.data(), DType::bf16, false), wanted);
+      }
+    }
+  }
+}
+
 /// The results of a graph for a CPU.
 Literals results_on(const std::string& name, const GraphPtr& graph, const Literals& given,
                     int threads, const std::string& precision = "bf16") {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is stored in bf16 under the precision of that name (passes/precision.cpp): what only
+// products read has the bits that it has in f32, plans are smaller for it, and matrices of bf16 are
+// multiplied as they lie.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/cpu/machine.h"
+#include "codegen/cpu/target.h"
+#include "codegen/plan/plan.h"
+#include "ir/evaluate.h"
+#include "ir/text.h"
+#include "models/registry.h"
+#include "tests/codegen/precision_trial.h"
+
+namespace graphc::testing {
+namespace {
+
+using Literals = std::vector<Literal>;
+
+CompileOptions options_of(const std::string& cpu, const std::string& variant = "fused") {
+  CompileOptions options;
+  options.precision = "bf16";
+  options.architecture = cpu;
+  options.variant = variant;
+  options.threads = 2;
+  return options;
+}
+
+Literals results_of(const GraphPtr& graph, const Literals& given, const CompileOptions& options) {
+  CompileReport report;
+  const auto executable = compile(graph, targets::cpu, options, report);
+  std::vector<Tensor> inputs(given.begin(), given.end()), outputs;
+  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
+  executable->run(inputs, outputs);
+  Literals results;
+  for (const Tensor& output : outputs) results.push_back(output.copy());
+  return results;
+}
+
+std::vector<std::string> cpus() {
+  std::vector<std::string> names{"native+tiles", "x86-64+tiles"};
+  if (cpu::host_cpu().has_avx512_bf16) names.push_back("native+bf16");
+  return names;
+}
+
+TEST(StoredBf16Cpu, WhatOnlyProductsReadHasTheBitsOfF32) {
+  // Computed in rows, by products and in a loop; read on the left, on the right, transposed, from
+  // one step on, and as the state before each step.
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[6,5,33], %w: f32[33,33], %u: f32[33,33], %h0: f32[5,33]) {
+      %a = tanh(%x)
+      %b = mul(matmul(%a, %w), 0.3)
+      %h, %h.e = scan %x.t in %x carry %s = %h0 with %u {
+        %n = tanh(add(matmul(%s, %u), %x.t))
+        next %s = %n
+        emit %n
+      }
+      %rows = reshape(%b) {shape = [30,33]}
+      %all.but.last = slice %h {axis = 0, start = 0, limit = 5}
+      %before = concat(reshape(%h0) {shape = [1,5,33]}, %all.but.last) {axis = 0}
+      %late = reshape(slice(%b) {axis = 0, start = 1, limit = 4}) {shape = [15,33]}
+      return matmul(%b, %u), matmul(%rows, reshape(%a) {shape = [30,33]}) {transpose_a = true},
+             matmul(%late, %w) {transpose_b = true}, matmul(%h, %w),
+             matmul(reshape(%before) {shape = [30,33]}, %rows) {transpose_a = true}, %h.e
+    })");
+  const Literals inputs = drawn_inputs(*graph, 11, 1, false);
+  for (const std::string& cpu : cpus()) {
+    CompileReport report;
+    EXPECT_GE(std::ranges::count_if(
+                  cpu::form_cpu_kernels(graph, options_of(cpu), report)->nodes(),
+                  [](const Node& node) { return node.types[0].dtype == DType::bf16; }),
+              4);
+    EXPECT_EQ(results_of(graph, inputs, options_of(cpu)),
+              results_of(graph, inputs, options_of(cpu, "basic")))
+        << cpu;
+  }
+}
+
+TEST(StoredBf16Cpu, MatricesOfBf16AreMultipliedAsTheyLie) {
+  for (const auto& [m, k, n] : {std::array{1, 1, 1}, {17, 33, 9}, {40, 70, 65}, {5, 600, 20}}) {
+    const GraphPtr graph = parse_graph(
+        fmt::format("graph @p(%a: bf16[{0},{1}], %b: bf16[{1},{2}], %c: f32[{1},{2}]) {{\n"
+                    "  return matmul(%a, %b), matmul(cast(%a) {{dtype = f32}}, %c)\n}}",
+                    m, k, n));
+    const Literals whole = drawn_inputs(*graph, unsigned(m), 1, true);
+    const Literals any = drawn_inputs(*graph, unsigned(m), 1, false);
+    const Literals exact = evaluate(*graph, any, {}, Precision::f64).results;
+    for (const std::string& cpu : cpus()) {
+      SCOPED_TRACE(fmt::format("{} x {} x {}, {}", m, k, n, cpu));
+      EXPECT_EQ(results_of(graph, whole, options_of(cpu)), evaluate(*graph, whole).results);
+      const Literals found = results_of(graph, any, options_of(cpu));
+      for (int64_t i = 0; i < found[0].elements(); ++i) {
+        const double wanted = exact[0].element(i);
+        EXPECT_NEAR(found[0].element(i), wanted, std::abs(wanted) * 0x1.01p-8 + k * 0x1p-22) << i;
+      }
+    }
+  }
+}
+
+/// The plan of a training step, with values stored in bf16 or not.
+Plan plan_of(const char* model, const std::vector<std::string>& parameters, bool stores_bf16) {
+  const auto program = make_program(model, parameters);
+  const GraphPtr graph = program->model().trace("train", program->extents("train")).graph;
+  const CompileOptions options = options_of("native+tiles");
+  CompileReport report;
+  const GraphPtr kernels = form_kernels_for(graph, options, report, stores_bf16);
+  return make_plan(*kernels, cpu::machine_of(cpu::cpu_of(options), 2, Factors::bf16));
+}
+
+TEST(StoredBf16Cpu, PlansAreSmallerAndNoNestOnlyWidens) {
+  const auto widens = [](const NestProgram& program) {
+    return program.body.size() == 2 && program.body[1].kind == NestOp::store &&
+           program.operands[size_t(program.body[0].operand)].dtype == DType::bf16 &&
+           program.operands[size_t(program.body[1].operand)].dtype == DType::f32;
+  };
+  struct Step {
+    const char* model;
+    std::vector<std::string> parameters;
+    double part;  ///< of the bytes of f32, at most
+  };
+  for (const Step& step : {Step{"lstm-layer", {"hidden=64", "steps=20", "batch=32"}, 0.62},
+                           {"lstm-layer", {"cell=gru", "hidden=64", "steps=20", "batch=32"}, 0.8},
+                           {"ptb-lm", {"size=small"}, 0.95}}) {
+    SCOPED_TRACE(step.model);
+    const Plan narrow = plan_of(step.model, step.parameters, true);
+    const Plan wide = plan_of(step.model, step.parameters, false);
+    EXPECT_LT(double(narrow.arena_bytes), step.part * double(wide.arena_bytes));
+    EXPECT_EQ(std::ranges::count_if(narrow.programs, widens), 0);
+    EXPECT_LE(narrow.phases, wide.phases + 2);  // initial states are rounded by themselves
+  }
+}
+
+}  // namespace
+}  // namespace graphc::testing
