@@ -188,7 +188,7 @@ class RowLowering {
   /// are loaded; nothing for what is loaded itself.
   std::vector<Part> needs_of(const Part& at) const {
     const Node& node = *at.value.node;
-    if (is_loaded(node)) return {};
+    if (is_loaded(node) || is_stored_before(at.value)) return {};
     if (is_moved(node)) return {moved_from(at)};
     std::vector<Part> needs;
     for (Value operand : node.operands) needs.push_back({operand, part_in(operand, at.part)});
@@ -199,6 +199,12 @@ class RowLowering {
   static bool is_loaded(const Node& node) {
     return node.is(ops::input) || node.is(ops::constant) || node.is(ops::iota) ||
            is_row_global(node);
+  }
+  /// A result that a nest before this one stores: to load it takes less than to compute it again
+  /// from all that it comes from.
+  bool is_stored_before(Value value) const {
+    return is_elementwise(value.node->op) && result_of_.contains(key_of(value)) &&
+           place_of(value) < here_;
   }
   static bool is_moved(const Node& node) {
     return node.is(ops::split) || node.is(ops::slice) || node.is(ops::broadcast_to) ||
@@ -224,6 +230,7 @@ class RowLowering {
 
   int emit_after(const Part& at, const std::vector<Part>& needs) {
     if (is_loaded(*at.value.node)) return emit_loaded(at.value, at.part);
+    if (is_stored_before(at.value)) return load(at.value, stored(at.value), at.part);
     if (is_moved(*at.value.node)) return emitted_.at(needs[0].key());
     return emit_elementwise(*at.value.node, needs);
   }
