@@ -35,12 +35,12 @@ constexpr Variant variants[] = {
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
-     "reductions,simplify,fuse", false, true},
+     "reductions,simplify,cse,fuse", false, true},
     // The same, but for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
      "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
-     "reductions,simplify,fuse", true, true},
+     "reductions,simplify,cse,fuse", true, true},
 };
 /// Whichever of `fused` and `cudnn` is faster; where a target has no library, and before that is
 /// known, the first.

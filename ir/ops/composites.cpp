@@ -11,13 +11,6 @@ namespace {
 using Cotangents = std::span<const Value>;
 using Ints = std::vector<int64_t>;
 
-/// softmax over the last axis of [..., n], written out; `keep` of the reductions keeps the axis.
-Value softmax_of(Value x) {
-  const Ints last{x.shape().rank() - 1};
-  const Value e = exp(mutated(Mutant::softmax_without_max) ? x : x - max(x, last, true));
-  return e / sum(e, last, true);
-}
-
 /// The body compares labels for equality, which has a meaning for floats too, but not this one.
 template <size_t labels>
 std::vector<Type> infer_labelled(const Node& node) {
@@ -64,15 +57,19 @@ std::vector<Type> infer_dropout(const Node& node) {
 }
 
 /// d/dlogits of the cross entropy is softmax(logits) - one_hot(labels), times the cotangent of each
-/// row.
+/// row: written so that there is a division for each row, not for each element.
 Values cross_entropy_vjp(const Node& node, Cotangents dy) {
   const Value logits = node.operands[0], labels = node.operands[1];
   const Value row = reshape(dy[0], logits.shape().with(-1, 1));
   const int64_t classes = logits.shape()[-1];
   const Value checked = apply1(ops::check_labels, {labels}, {{"classes", classes}});
-  const Value hot = cast(apply1(ops::one_hot, {checked}, {{"depth", classes}}), logits.dtype());
-  const Value change = softmax_of(logits) - hot;
-  return {mutated(Mutant::dlogits_without_scale) ? change : change * row, Value{}};
+  const Value hot = apply1(ops::one_hot, {checked}, {{"depth", classes}});
+  const Ints last{logits.shape().rank() - 1};
+  const Value e =
+      exp(mutated(Mutant::softmax_without_max) ? logits : logits - max(logits, last, true));
+  const Value total = sum(e, last, true);
+  const Value scale = mutated(Mutant::dlogits_without_scale) ? row * 0 + 1 : row;
+  return {e * (scale / total) - select(hot, scale, 0), Value{}};
 }
 
 Values softmax_vjp(const Node& node, Cotangents dy) {
@@ -85,6 +82,18 @@ Values log_softmax_vjp(const Node& node, Cotangents dy) {
   const Value y = node.result();
   const Ints last{y.shape().rank() - 1};
   return {dy[0] - exp(y) * sum(dy[0], last, true)};
+}
+
+/// With y the result and r the inverse deviation of each row: r (dy - mean(dy) - y mean(dy y)).
+/// What r is made of is what the body has, so that it is computed once; through the body's variance
+/// there would be two values of all columns to save, not one (Ba et al., Layer Normalization,
+/// 2016).
+Values layer_norm_vjp(const Node& node, Cotangents dy) {
+  const Value x = node.operands[0], y = node.result();
+  const Ints last{y.shape().rank() - 1};
+  const Value variance = mean(square(x - mean(x, last, true)), last, true);
+  const Value inverse = rsqrt(variance + node.attributes.get_float("epsilon", 1e-5));
+  return {inverse * (dy[0] - mean(dy[0], last, true) - y * mean(dy[0] * y, last, true))};
 }
 
 Samples row_samples() { return {{{{DType::f32, {2, 3}}}, {}}, {{{DType::f32, {3, 4, 19}}}, {}}}; }
@@ -226,6 +235,7 @@ constinit const Op ops::layer_norm{
       %variance = mean(square(%d)) {axes = [$x.last], keep = true}
       return mul(%d, rsqrt(add(%variance, $epsilon:1e-05)))
     })",
+    .vjp = layer_norm_vjp,
     .samples = row_samples,
 };
 
