@@ -118,7 +118,7 @@ void NarrowValues::classify_emits(const Scan& scan) {
   const ValueSet states(Values(scan.next().begin(), scan.next().end()));
   for (size_t i = 0; i < scan.emits().size(); ++i) {
     const Value emit = scan.emits()[i], emitted = scan.emitted(i);
-    const bool is_state = states.contains(emit) && !mutated(Mutant::states_saved_in_bf16);
+    const bool is_state = states.contains(emit) && !mutated(Mutant::states_saved_rounded);
     const bool is_saved = !is_state && width_of(emit.shape()) > 1 && computed.has(*emit.node);
     flags_of(emitted).narrow = may_be_narrow(emitted) && (is_exact(emitted) || is_saved);
   }

@@ -81,8 +81,8 @@ class Writer {
 
   Value bf16(Value old) {
     if (const Value value = in_bf16_.find(old)) return value;
-    in_bf16_.set(old, cast_to(as_computed_(old), DType::bf16, old.name() + ".bf16",
-                              old.node->where, *to_));
+    in_bf16_.set(
+        old, cast_to(as_computed_(old), DType::bf16, old.name() + ".bf16", old.node->where, *to_));
     return in_bf16_(old);
   }
 

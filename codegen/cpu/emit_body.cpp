@@ -216,18 +216,23 @@ Value* BodyEmitter::load_operand(const NestInstruction& in, Value* row, Value* c
 Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* column) {
   const NestOperand& operand = program_.operands[size_t(in.operand)];
   const OperandValues& argument = operands_[size_t(in.operand)];
-  Value* base = b_.CreateAdd(argument.base, b_.CreateMul(argument.part, number(in.part)));
-  if (operand.by_row && row != nullptr) base = b_.CreateAdd(base, b_.CreateMul(row, argument.row));
-  auto* wide = vector_type(b_, DType::i64, shape_.lanes);
-  Value* value = b_.CreateVectorSplat(unsigned(shape_.lanes), base);
-  if (operand.column != ColumnStep::none && column != nullptr) {
-    Value* first = b_.CreateVectorSplat(unsigned(shape_.lanes), column);
-    Value* columns = b_.CreateAdd(first, lane_numbers(wide));
-    Value* stride = b_.CreateVectorSplat(unsigned(shape_.lanes), argument.column);
-    value = b_.CreateAdd(value, b_.CreateMul(columns, stride));
-  }
+  const bool by_column = operand.column != ColumnStep::none && column != nullptr;
+  Value* first = b_.CreateAdd(argument.base, b_.CreateMul(argument.part, number(in.part)));
+  if (operand.by_row && row != nullptr)
+    first = b_.CreateAdd(first, b_.CreateMul(row, argument.row));
+  if (by_column) first = b_.CreateAdd(first, b_.CreateMul(column, argument.column));
+  // Of integers of 32 bits or less, which wrap, the lower 32 bits are enough.
+  const bool narrow = is_integer(operand.dtype) && size_of(operand.dtype) <= 4;
+  auto* type = vector_type(b_, narrow ? DType::i32 : DType::i64, shape_.lanes);
+  const auto splat = [&](Value* x) {
+    return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.CreateTrunc(x, type->getScalarType()));
+  };
+  Value* value = splat(first);
+  if (by_column)
+    value = b_.CreateAdd(value, b_.CreateMul(lane_numbers(type), splat(argument.column)));
   Value* const operands[] = {value};
-  return emit_scalar(b_, kernel_.cpu(), ScalarOp::cast, operand.dtype, DType::i64, operands);
+  return emit_scalar(b_, kernel_.cpu(), ScalarOp::cast, operand.dtype,
+                     narrow ? DType::i32 : DType::i64, operands);
 }
 
 void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
@@ -252,7 +257,7 @@ Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
   Value* sum =
       b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
                            at(tile, number(int64_t(vectors) * shape_.lanes * 4)), llvm::Align(4));
-  const bool rounds = in.dtype == DType::bf16 && !mutated(Mutant::products_of_bf16_cut_off);
+  const bool rounds = in.dtype == DType::bf16 && !mutated(Mutant::narrow_products_cut_off);
   return rounds ? rounded_to_bf16(b_, kernel_.cpu(), sum) : sum;
 }
 

@@ -42,6 +42,8 @@ llvm::Value* emit_cast(llvm::IRBuilderBase& b, llvm::Value* x, DType from, DType
   llvm::Value* zero = llvm::Constant::getNullValue(x->getType());
   if (to == DType::boolean)
     return is_floating(from) ? b.CreateFCmpUNE(x, zero) : b.CreateICmpNE(x, zero);
+  if (from == DType::boolean && is_floating(to))
+    return b.CreateSelect(x, llvm::ConstantFP::get(type, 1), llvm::Constant::getNullValue(type));
   if (is_floating(from) && is_floating(to)) return b.CreateFPCast(x, type);
   if (is_floating(to)) return is_signed(from) ? b.CreateSIToFP(x, type) : b.CreateUIToFP(x, type);
   if (is_floating(from)) {

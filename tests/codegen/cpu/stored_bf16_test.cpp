@@ -69,10 +69,10 @@ TEST(StoredBf16Cpu, WhatOnlyProductsReadHasTheBitsOfF32) {
   const Literals inputs = drawn_inputs(*graph, 11, 1, false);
   for (const std::string& cpu : cpus()) {
     CompileReport report;
-    EXPECT_GE(std::ranges::count_if(
-                  cpu::form_cpu_kernels(graph, options_of(cpu), report)->nodes(),
-                  [](const Node& node) { return node.types[0].dtype == DType::bf16; }),
-              4);
+    EXPECT_GE(
+        std::ranges::count_if(cpu::form_cpu_kernels(graph, options_of(cpu), report)->nodes(),
+                              [](const Node& node) { return node.types[0].dtype == DType::bf16; }),
+        4);
     EXPECT_EQ(results_of(graph, inputs, options_of(cpu)),
               results_of(graph, inputs, options_of(cpu, "basic")))
         << cpu;
