@@ -331,7 +331,10 @@ Literal Session::draw(const StateCell& cell) const {
   const UsualArithmetic mode;
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
   const Literal key = Literal::of(initial_key(options_.seed, cell.name));
-  if (options_.compile.precision == "f64" || !is_exact(graph)) {
+  // Few elements are there before a kernel would be.
+  constexpr int64_t kFew = 4096;
+  const bool few = cell.type.shape.elements() <= kFew;
+  if (few || options_.compile.precision == "f64" || !is_exact(graph)) {
     return evaluate(*graph, {key}).results[0];
   }
   // The same bits as the evaluator's, at the target's speed.

@@ -235,12 +235,14 @@ TEST(SessionCpu, AnIndexOutsideATableLeavesTheTableAsItWas) {
 }
 
 TEST(SessionCpu, AStateThatCouldNotBeDrawnIsNotThere) {
-  Counted counted;
+  // So many elements that the target draws them.
+  Model model("large");
+  model.param("w", {100, 100}, uniform(0.5));
   std::vector<std::string> lines;
   SessionOptions options = telling(lines);
   options.target = "cpu";
   options.compile.variant = "abacus";
-  Session session(counted.model, options);
+  Session session(model, options);
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(error_of(ErrorKind::usage, [&] { session.state("w"); }), HasSubstr("abacus"));
   }
