@@ -45,7 +45,8 @@ struct Machine {
   int registers = 32;                  ///< vectors that a tile's sums and operands may take
   int workers = 1;  ///< threads, blocks or streams among which each phase is shared out
   int64_t block_bytes = 128 << 10;  ///< what a worker's second-level cache keeps of one stream
-  /// Matrices of a step that are more come from a cache further away at every step, about.
+  /// Matrices of a step that are more come from a cache further away at every step: what a worker's
+  /// second-level cache holds.
   int64_t kept_bytes = 2 << 20;
   /// What a worker reads of a matrix while all meet once, about: an estimate, 1 to 2 us at 50 GB/s.
   int64_t meeting_bytes = 64 << 10;

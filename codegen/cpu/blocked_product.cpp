@@ -9,7 +9,7 @@ namespace graphc::cpu {
 namespace {
 
 /// The most that one panel takes of the second-level cache.
-constexpr int64_t kPanelBytes = kPanelGroupBytes / 2;
+constexpr int64_t kPanelBytes = 256 << 10;
 /// The most terms that are summed before they join the sums of the pieces before.
 constexpr int64_t kMostTerms = 1024;
 /// Rows whose copies lie together, [k][rows]: a tile, so that a line of the cache has nothing that
@@ -36,7 +36,7 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
   const int64_t pieces = std::max<int64_t>(1, (right.k + most - 1) / most);
   const int64_t piece_k = (right.k + pieces - 1) / pieces;
   // Of all pieces, the last and shorter one too, so that the sums of each lie in one place.
-  const int64_t together = panels_in_group(piece_k * row_floats * int64_t(sizeof(float)));
+  const int64_t together = panels_in_group(piece_k * row_floats * int64_t(sizeof(float)), whole);
   const int64_t blocks = (whole.column_end - whole.column_begin + right.width - 1) / right.width;
   int64_t chunk = std::max<int64_t>(1, whole.row_end - whole.row_begin);
   if (pieces > 1 || across) {

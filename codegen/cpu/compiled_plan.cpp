@@ -41,7 +41,8 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
     if (buffer.place == Place::constant) bases_[i] = buffer.data.data();
   }
   place_in_arena();
-  code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_, cpu.matrix_tiles);
+  code_->walker = std::make_unique<Walker>(plan_, std::move(nests), *team_, cpu.matrix_tiles,
+                                           panel_group_bytes());
 }
 
 CompiledPlan::~CompiledPlan() = default;

@@ -73,6 +73,7 @@ class NestEmitter : private LoopEmitter {
     column_end_ = field(offsetof(NestArguments, column_end), false);
     partial_ = field(offsetof(NestArguments, partial), true);
     partial_row_ = field(offsetof(NestArguments, partial_row), false);
+    panel_group_ = field(offsetof(NestArguments, panel_group), false);
     first_ = b_.CreateICmpNE(field(offsetof(NestArguments, first), false), number(0));
     last_ = b_.CreateICmpNE(field(offsetof(NestArguments, last), false), number(0));
     std::vector<OperandValues> loaded;
@@ -200,7 +201,7 @@ class NestEmitter : private LoopEmitter {
       sums_.emit(tile);
       when(last_, [&] { finish_tile(tile); });
     };
-    Value* in_group = sums_.blocks_in_group();
+    Value* in_group = sums_.blocks_in_group(panel_group_);
     Value* group = b_.CreateMul(in_group, number(shape_.width()));
     Value* columns = b_.CreateSub(column_end_, column_begin_);
     Value* groups = b_.CreateSDiv(b_.CreateSub(b_.CreateAdd(columns, group), number(1)), group);
@@ -272,6 +273,7 @@ class NestEmitter : private LoopEmitter {
   Value *operands_ = nullptr, *row_begin_ = nullptr, *row_end_ = nullptr, *column_begin_ = nullptr,
         *column_end_ = nullptr;
   Value *partial_ = nullptr, *partial_row_ = nullptr, *first_ = nullptr, *last_ = nullptr;
+  Value* panel_group_ = nullptr;
   Value* terms_ = nullptr;  ///< of all products
 };
 

@@ -67,12 +67,12 @@ void SumsEmitter::begin(llvm::Function* function, std::vector<ProductValues> pro
   first_ = first;
 }
 
-llvm::Value* SumsEmitter::blocks_in_group() {
+llvm::Value* SumsEmitter::blocks_in_group(llvm::Value* group_bytes) {
   if (by_matrix_tiles_) return number(1);
   Value* bytes = number(0);
   for (const ProductValues& product : products_) bytes = b_.CreateAdd(bytes, product.block);
-  Value* fitting = b_.CreateSDiv(number(kPanelGroupBytes),
-                                 b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, bytes, number(1)));
+  Value* fitting =
+      b_.CreateSDiv(group_bytes, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, bytes, number(1)));
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, fitting, number(1));
 }
 

@@ -51,8 +51,8 @@ class SumsEmitter : private LoopEmitter {
   /// Where the arguments are loaded: `first` is whether there are no sums of terms before.
   void begin(llvm::Function* function, std::vector<ProductValues> products, llvm::Value* first);
 
-  /// How many blocks are a group.
-  llvm::Value* blocks_in_group();
+  /// How many blocks are a group of so many bytes.
+  llvm::Value* blocks_in_group(llvm::Value* group_bytes);
 
   /// Before the first tile, where all tiles can see it.
   void set_groups(const PanelGroups& groups);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/machine.h"
 
+#include <algorithm>
+
 #include "ir/error.h"
+#include "runtime/bandwidth.h"
 
 namespace graphc::cpu {
 namespace {
@@ -44,6 +47,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.lanes = cpu.vector_lanes_f32;
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
+  machine.kept_bytes = second_level_cache();
   if (factors == Factors::as_stored) return machine;
   // A dot product does twice what a multiply-add does: three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;
@@ -61,6 +65,15 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   }
   return machine;
 }
+
+int64_t second_level_cache() {
+  // What is no cache of a core, a machine that is not one of today's may have said.
+  constexpr int64_t kLeast = 256 << 10, kMost = 4 << 20;
+  static const int64_t said = cache_sizes().second_level;
+  return said > 0 ? std::clamp(said, kLeast, kMost) : kAssumedSecondLevel;
+}
+
+int64_t panel_group_bytes() { return second_level_cache() / 4; }
 
 bool is_by_matrix_tiles(const NestProgram& program) { return rounding_product(program) != nullptr; }
 

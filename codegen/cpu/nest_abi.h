@@ -8,15 +8,6 @@
 
 namespace graphc::cpu {
 
-/// Panels that are gone through for each tile of rows, so that its left operand is read once for
-/// all of them: a part of the second-level cache.
-inline constexpr int64_t kPanelGroupBytes = 512 << 10;
-
-/// How many panels of `panel_bytes`, one at least, are a group.
-inline int64_t panels_in_group(int64_t panel_bytes) {
-  return std::max<int64_t>(kPanelGroupBytes / std::max<int64_t>(panel_bytes, 1), 1);
-}
-
 struct NestOperandArguments {
   void* base = nullptr;  ///< at row 0, part 0, column 0; for iota the index there
   int64_t row = 0;
@@ -48,7 +39,15 @@ struct NestArguments {
   int64_t partial_row = 0;
   int64_t first = 1;  ///< `partial` holds nothing yet
   int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
+  /// Bytes of the panels that are gone through for each tile of rows, so that its left operand is
+  /// read once for all of them: a part of the second-level cache. Of less than a panel's, one.
+  int64_t panel_group = 512 << 10;
 };
+
+/// How many panels of `panel_bytes` are gone through for each tile of rows.
+inline int64_t panels_in_group(int64_t panel_bytes, const NestArguments& arguments) {
+  return std::max<int64_t>(arguments.panel_group / std::max<int64_t>(panel_bytes, 1), 1);
+}
 
 using NestFunction = void (*)(const NestArguments*);
 

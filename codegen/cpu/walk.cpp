@@ -64,6 +64,7 @@ class Walker::Thread {
     arguments.row_end = rows.end;
     arguments.column_begin = columns.begin;
     arguments.column_end = columns.end;
+    arguments.panel_group = walker_.panel_group_;
     outer_index_.assign(call.outer.size(), 0);
     do {
       call_nest(call, nest, arguments);
@@ -259,8 +260,12 @@ class Walker::Thread {
 };
 
 Walker::Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
-               MatrixTiles tiles)
-    : plan_(plan), nests_(std::move(nests)), team_(team), tiles_(MatrixTiles::none) {
+               MatrixTiles tiles, int64_t panel_group)
+    : plan_(plan),
+      nests_(std::move(nests)),
+      team_(team),
+      tiles_(MatrixTiles::none),
+      panel_group_(panel_group) {
   if (std::ranges::any_of(nests_, &CompiledNest::by_matrix_tiles)) tiles_ = tiles;
   for (int i = 0; i < team.size(); ++i) threads_.push_back(std::make_unique<Thread>(*this, i));
 }

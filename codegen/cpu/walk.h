@@ -21,9 +21,9 @@ struct CompiledNest {
 class Walker {
  public:
   /// `plan` and `team` outlive the walker; `nests` are those of the plan's programs, in order.
-  /// `tiles` are the processor's.
+  /// `tiles` and `panel_group` (NestArguments) are the processor's.
   Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
-         MatrixTiles tiles = MatrixTiles::none);
+         MatrixTiles tiles = MatrixTiles::none, int64_t panel_group = NestArguments{}.panel_group);
   ~Walker();
 
   /// Makes these of the plan's forms. `bases` has the address of every buffer of the plan.
@@ -40,6 +40,7 @@ class Walker {
   const std::vector<CompiledNest> nests_;
   ThreadTeam& team_;
   MatrixTiles tiles_;  ///< none unless a nest is by them
+  const int64_t panel_group_;
   std::vector<std::unique_ptr<Thread>> threads_;
   PlanProfile* profile_ = nullptr;
 };
