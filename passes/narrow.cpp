@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/build.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
@@ -25,7 +26,38 @@ bool stores_what_it_computes(const Node& node) {
          (node.is(ops::matmul) && !is_batched_product(node));
 }
 
-bool flagged(const std::vector<bool>& flags, size_t i) { return i < flags.size() && flags[i]; }
+/// A sum or maximum along the last axis, kept or not: a number for each row.
+bool reduces_rows(const Node& node) {
+  if (!node.is(ops::sum) && !node.is(ops::max)) return false;
+  const std::vector<int64_t> axes = node.attributes.get_ints("axes");
+  return !axes.empty() && axes.back() == node.operands[0].shape().rank() - 1;
+}
+
+/// Whether each element of the result is an element of one operand: moves, and choices.
+bool picks(const Node& node) {
+  return moves_whole(node) || node.is(ops::select) || node.is(ops::maximum) ||
+         node.is(ops::minimum);
+}
+
+/// What a body carries: the values of this step and of the next, what the next ones are put
+/// together from, and the views of all of these. By node.
+std::vector<bool> states_of(const Scan& scan) {
+  const Graph& body = scan.body();
+  std::vector<bool> states(body.nodes().size(), false);
+  for (const Value next : scan.next()) states[size_t(next.node->id)] = true;
+  for (auto node = body.nodes().rbegin(); node != body.nodes().rend(); ++node) {
+    if (!states[size_t(node->id)] || !moves_whole(*node)) continue;
+    for (const Value operand : node->operands) states[size_t(operand.node->id)] = true;
+  }
+  for (const Value carry : scan.body_carries()) states[size_t(carry.node->id)] = true;
+  for (const Node& node : body.nodes()) {
+    if (!moves_whole(node)) continue;
+    for (const Value operand : node.operands) {
+      if (states[size_t(operand.node->id)]) states[size_t(node.id)] = true;
+    }
+  }
+  return states;
+}
 
 }  // namespace
 
@@ -33,23 +65,24 @@ bool moves_whole(const Node& node) { return is_view(node) || node.is(ops::concat
 
 bool multiplies(const Node& node) { return node.is(ops::matmul); }
 
-NarrowValues::NarrowValues(const Graph& graph, const std::vector<bool>& inputs,
+NarrowValues::NarrowValues(const Graph& graph, const std::vector<ValueOrigin>& inputs,
                            const std::vector<bool>& results) {
   for (const Node& node : graph.nodes()) flags_.emplace_back(node.types.size());
   const Values roots = graph.roots();
   for (size_t i = 0; i < roots.size(); ++i) {
     Flags& flags = flags_of(roots[i]);
     flags.read = true;
-    (flagged(results, i) ? flags.beside_products : flags.elsewhere) = true;
+    const bool is_bf16 = i < results.size() && results[i];
+    (is_bf16 ? flags.beside_products : flags.elsewhere) = true;
   }
+  for (size_t i = 0; i < inputs.size(); ++i) flags_of(graph.inputs()[i]).origin = inputs[i];
+  for (const Node& node : graph.nodes()) find_origins(node);
   note_readers(graph);
-  const bool is_body = !inputs.empty();
-  for (size_t i = 0; i < graph.inputs().size(); ++i) {
-    Flags& flags = flags_of(graph.inputs()[i]);
-    flags.narrow = flagged(inputs, i);
-    flags.computed = is_body;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::input) || node.is(ops::state)) continue;
+    for (int i = 0; i < node.results(); ++i)
+      flags_of(node.result(i)).origin.narrow = is_narrow(node.result(i));
   }
-  for (const Node& node : graph.nodes()) classify(node);
 }
 
 void NarrowValues::note_readers(const Graph& graph) {
@@ -68,7 +101,8 @@ void NarrowValues::note_reader(const Node& node, size_t operand) {
     for (int i = 0; i < node.results(); ++i) {
       const Flags& moved = flags_of(node.result(i));
       flags.beside_products |= moved.beside_products;
-      flags.elsewhere |= moved.elsewhere;
+      // What stays f32 is read as that.
+      flags.elsewhere |= moved.elsewhere || (moved.beside_products && !moved.may_be_rounded);
     }
     return;
   }
@@ -76,51 +110,79 @@ void NarrowValues::note_reader(const Node& node, size_t operand) {
   (step_by_step || sums_over_rows(node) ? flags.beside_products : flags.elsewhere) = true;
 }
 
-void NarrowValues::classify(const Node& node) {
+void NarrowValues::find_origins(const Node& node) {
   if (node.is(ops::input) || node.is(ops::state)) return;
-  const bool computed = multiplies(node) || node.is(ops::scan) ||
-                        std::ranges::any_of(node.operands, [&](Value x) { return is_computed(x); });
-  for (int i = 0; i < node.results(); ++i) flags_of(node.result(i)).computed = computed;
-  if (node.is(ops::scan)) return classify_emits(Scan(node));
-  for (int i = 0; i < node.results(); ++i)
-    flags_of(node.result(i)).narrow = is_narrow(node.result(i));
+  if (node.is(ops::scan)) return find_origins_of(Scan(node));
+  for (int i = 0; i < node.results(); ++i) {
+    Flags& flags = flags_of(node.result(i));
+    flags.origin = origin_of(node.result(i));
+    flags.may_be_rounded =
+        flags.origin.computed && !flags.origin.of_rows && width_of(node.types[size_t(i)].shape) > 1;
+  }
 }
 
-bool NarrowValues::may_be_narrow(Value value) const {
-  const Flags& flags = flags_of(value);
-  return flags.read && !flags.elsewhere && value.dtype() == DType::f32 &&
-         value.shape().elements() > 0;
+ValueOrigin NarrowValues::origin_of(Value value) const {
+  const Node& node = *value.node;
+  const auto is_computed = [&](Value operand) { return flags_of(operand).origin.computed; };
+  // One number everywhere is as good as computed beside what is: zeros, a limit.
+  const auto may_be_picked = [&](Value operand) {
+    return is_computed(operand) || splat_value(operand) || operand.dtype() == DType::boolean;
+  };
+  ValueOrigin origin;
+  origin.computed = multiplies(node) || std::ranges::any_of(node.operands, is_computed);
+  if (picks(node)) origin.computed &= std::ranges::all_of(node.operands, may_be_picked);
+  origin.of_rows = reduces_rows(node) || std::ranges::any_of(node.operands, [&](Value operand) {
+                     return !multiplies(node) && flags_of(operand).origin.of_rows &&
+                            operand.shape().elements() == value.shape().elements();
+                   });
+  return origin;
 }
 
 bool NarrowValues::is_narrow(Value value) const {
   const Node& node = *value.node;
+  const Flags& flags = flags_of(value);
+  if (!flags.read || flags.elsewhere || value.dtype() != DType::f32) return false;
+  if (value.shape().elements() == 0 || !(is_exact(value) || flags.may_be_rounded)) return false;
+  if (node.is(ops::scan)) return size_t(value.index) < Scan(node).emits().size();
   const auto is_in = [&](Value operand) { return contains(operand); };
-  if (moves_whole(node) && std::ranges::any_of(node.operands, is_in))
-    return !flags_of(value).elsewhere;
-  if (!may_be_narrow(value) || !stores_what_it_computes(node)) return false;
-  return is_exact(value) || (width_of(value.shape()) > 1 && is_computed(value));
+  return stores_what_it_computes(node) ||
+         (moves_whole(node) && std::ranges::any_of(node.operands, is_in));
 }
 
-void NarrowValues::classify_emits(const Scan& scan) {
+std::vector<ValueOrigin> NarrowValues::inputs_of(const Scan& scan) const {
   const Graph& body = scan.body();
-  // Where a product has gone in, from step to step through what is carried.
+  std::vector<ValueOrigin> inputs(body.inputs().size());
   std::vector<const Node*> from;
   for (const Node& node : body.nodes()) {
-    if (multiplies(node) || node.is(ops::scan)) from.push_back(&node);
+    if (multiplies(node)) from.push_back(&node);
   }
-  for (size_t i = 0; i < body.inputs().size(); ++i) {
-    if (is_computed(scan.node().operands[i])) from.push_back(body.inputs()[i].node);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = flags_of(scan.node().operands[i]).origin;
+    inputs[i].narrow &= i < scan.streams().size();
+    if (inputs[i].computed) from.push_back(body.inputs()[i].node);
   }
+  // What is carried has had a product from some step on.
   Spread::Links steps;
   for (size_t i = 0; i < scan.next().size(); ++i)
     steps.emplace_back(scan.next()[i].node, scan.body_carries()[i].node);
   const Spread computed(body, Spread::Along::users, from, steps);
-  const ValueSet states(Values(scan.next().begin(), scan.next().end()));
-  for (size_t i = 0; i < scan.emits().size(); ++i) {
-    const Value emit = scan.emits()[i], emitted = scan.emitted(i);
-    const bool is_state = states.contains(emit) && !mutated(Mutant::states_saved_rounded);
-    const bool is_saved = !is_state && width_of(emit.shape()) > 1 && computed.has(*emit.node);
-    flags_of(emitted).narrow = may_be_narrow(emitted) && (is_exact(emitted) || is_saved);
+  for (size_t i = 0; i < scan.body_carries().size(); ++i)
+    inputs[scan.streams().size() + i].computed = computed.has(*scan.body_carries()[i].node);
+  return inputs;
+}
+
+void NarrowValues::find_origins_of(const Scan& scan) {
+  const NarrowValues inside(scan.body(), inputs_of(scan), {});
+  const std::vector<bool> states = states_of(scan);
+  for (size_t i = 0; i < size_t(scan.node().results()); ++i) {
+    const bool is_emit = i < scan.emits().size();
+    const Value value = is_emit ? scan.emits()[i] : scan.next()[i - scan.emits().size()];
+    const bool is_state = states[size_t(value.node->id)] && !mutated(Mutant::states_saved_rounded);
+    const ValueOrigin& origin = inside.flags_of(value).origin;
+    Flags& flags = flags_of(scan.node().result(int(i)));
+    flags.origin = {.narrow = false, .computed = origin.computed, .of_rows = origin.of_rows};
+    flags.may_be_rounded =
+        is_emit && !is_state && origin.computed && !origin.of_rows && width_of(value.shape()) > 1;
   }
 }
 

@@ -10,6 +10,13 @@
 
 namespace graphc {
 
+/// What is known of a value where it comes from.
+struct ValueOrigin {
+  bool narrow = false;    ///< it is stored in bf16
+  bool computed = false;  ///< a product has gone into it, and nothing lies beside that has had none
+  bool of_rows = false;   ///< it is a number for each row: a sum or maximum along rows
+};
+
 /// The values of f32 of a graph, or of the body of a loop, that are stored in bf16. What computes
 /// anything else with a value than one of these does keeps it in f32:
 ///
@@ -18,27 +25,32 @@ namespace graphc {
 ///   derivative, gradients of pre-gates. It is rounded once more, to within 2^-8 of itself, as the
 ///   factors were that it comes from.
 ///
-/// Of the second kind these stay f32: what a loop carries, because errors of a state add up;
-/// numbers of a row, such as its mean; and what no product has gone into, such as counters and
-/// masks. Inputs, states and results are as they are declared.
+/// Of the second kind these stay f32: what a loop carries, parts of it too, because errors of a
+/// state add up; numbers of a row, such as its mean; and what has elements into which no product
+/// has gone, such as counters and masks. Inputs, states and results are as they are declared.
 class NarrowValues {
  public:
-  /// `inputs` and `results` say which of these are bf16 already: streams and emits, of a body.
-  /// They may be shorter than the lists.
-  NarrowValues(const Graph& graph, const std::vector<bool>& inputs,
+  /// Of a graph.
+  explicit NarrowValues(const Graph& graph) : NarrowValues(graph, {}, {}) {}
+  /// Of the body of a loop, of whose inputs the origins are known, and of whose results these are
+  /// bf16.
+  NarrowValues(const Graph& graph, const std::vector<ValueOrigin>& inputs,
                const std::vector<bool>& results);
 
-  bool contains(Value value) const { return flags_of(value).narrow; }
-  /// Whether nothing but products reads it, the views of it among them.
+  bool contains(Value value) const { return flags_of(value).origin.narrow; }
+  /// Of a value that is stored in bf16: whether nothing but products reads it, the views of it
+  /// among them.
   bool is_exact(Value value) const { return !flags_of(value).beside_products; }
+  /// The origins of the inputs of a loop's body; of its streams also whether they are bf16.
+  std::vector<ValueOrigin> inputs_of(const Scan& scan) const;
 
  private:
   struct Flags {
     bool read = false;             ///< by anything
     bool beside_products = false;  ///< by loops and sums over rows
     bool elsewhere = false;        ///< by anything else
-    bool computed = false;         ///< a product has gone into it
-    bool narrow = false;
+    bool may_be_rounded = false;   ///< though others than products read it
+    ValueOrigin origin;
   };
 
   const Flags& flags_of(Value value) const {
@@ -46,15 +58,14 @@ class NarrowValues {
   }
   Flags& flags_of(Value value) { return flags_[size_t(value.node->id)][size_t(value.index)]; }
 
+  /// Where the node's results come from, once that is known of its operands.
+  void find_origins(const Node& node);
+  void find_origins_of(const Scan& scan);
+  ValueOrigin origin_of(Value value) const;
+  /// What reads the values of the graph, from the last to the first.
   void note_readers(const Graph& graph);
   void note_reader(const Node& node, size_t operand);
-  /// What the node's results are, once its operands are known.
-  void classify(const Node& node);
-  /// The same of a loop's, whose other results stay f32.
-  void classify_emits(const Scan& scan);
-  bool may_be_narrow(Value value) const;
   bool is_narrow(Value value) const;
-  bool is_computed(Value value) const { return flags_of(value).computed; }
 
   std::vector<std::vector<Flags>> flags_;  // by node and result
 };

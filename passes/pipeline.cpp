@@ -40,7 +40,7 @@ constexpr Variant variants[] = {
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
      "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
-     "reductions,simplify,cse,fuse", true, true},
+     "reductions,simplify,cse,fuse", true},
 };
 /// Whichever of `fused` and `cudnn` is faster; where a target has no library, and before that is
 /// known, the first.

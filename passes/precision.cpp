@@ -28,8 +28,9 @@ Value cast_to(Value x, DType dtype, const std::string& name, Where where, Graph&
 /// Writes a graph, or the body of a loop, again.
 class Writer {
  public:
-  /// `inputs` and `results` that are bf16, of a body; what a body has for itself makes no remarks.
-  Writer(const Graph& from, const Flags& inputs, const Flags& results, Remarks* remarks)
+  /// Of a body, with its inputs, and results that are bf16; it makes no remarks.
+  Writer(const Graph& from, const std::vector<ValueOrigin>& inputs, const Flags& results,
+         Remarks* remarks)
       : from_(from),
         narrow_(from, inputs, results),
         inputs_(inputs),
@@ -67,7 +68,7 @@ class Writer {
 
   void add_input(size_t i) {
     const Value input = from_.inputs()[i];
-    const bool narrow = is_bf16(inputs_, i);
+    const bool narrow = i < inputs_.size() && inputs_[i].narrow;
     const Type type = narrow ? Type{DType::bf16, input.shape()} : input.type();
     (narrow ? in_bf16_ : as_computed_)
         .set(input, to_->input(type, input.name(), input.node->where));
@@ -129,18 +130,16 @@ class Writer {
 
   void add_loop(const Node& node) {
     const Scan scan(node);
-    Flags streams(size_t(scan.body().inputs().size())), emits(scan.next().size());
+    const std::vector<ValueOrigin> inputs = narrow_.inputs_of(scan);
+    Flags emits(scan.next().size());
     Values operands;
-    for (size_t i = 0; i < node.operands.size(); ++i) {
-      const Value operand = node.operands[i];
-      if (i < scan.streams().size()) streams[i] = narrow_.contains(operand);
-      operands.push_back(streams[i] ? bf16(operand) : f32(operand));
-    }
+    for (size_t i = 0; i < node.operands.size(); ++i)
+      operands.push_back(inputs[i].narrow ? bf16(node.operands[i]) : f32(node.operands[i]));
     for (size_t i = 0; i < scan.emits().size(); ++i) {
       emits.push_back(narrow_.contains(scan.emitted(i)));
       if (emits.back()) note(node, scan.emitted(i));
     }
-    GraphPtr body = Writer(scan.body(), streams, emits, nullptr).run();
+    GraphPtr body = Writer(scan.body(), inputs, emits, nullptr).run();
     const Node& copy = copy_node(node, std::move(operands), *to_, {std::move(body)});
     for (int i = 0; i < node.results(); ++i)
       (narrow_.contains(node.result(i)) ? in_bf16_ : as_computed_)
@@ -157,7 +156,8 @@ class Writer {
 
   const Graph& from_;
   const NarrowValues narrow_;
-  const Flags &inputs_, &results_;
+  const std::vector<ValueOrigin>& inputs_;
+  const Flags& results_;
   Remarks* const remarks_;
   std::unique_ptr<Graph> to_;
   ValueSet emitted_;  ///< results that are bf16

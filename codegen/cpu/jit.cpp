@@ -228,7 +228,7 @@ std::string library_of_llvm() {
 
 std::string Jit::identity() const {
   static const std::string library = library_of_llvm();
-  return fmt::format("llvm {}, {}; objects 1; cpu {}; features {}", LLVM_VERSION_STRING, library,
+  return fmt::format("llvm {}, {}; objects 2; cpu {}; features {}", LLVM_VERSION_STRING, library,
                      impl_->cpu.llvm_name, impl_->cpu.features);
 }
 

@@ -20,7 +20,8 @@ Factors factors_of(std::string_view precision);
 /// for which the processor has no faster products.
 Machine machine_of(const CpuFeatures& cpu, int threads = 1, Factors factors = Factors::as_stored);
 
-/// Bytes of a core's second-level cache, as Linux says; a megabyte where it does not.
+/// Bytes of a core's second-level cache, as Linux says, but no less than 256 KB and no more than 4
+/// MB; a megabyte where it does not.
 int64_t second_level_cache();
 /// NestArguments::panel_group here: a quarter of that cache.
 int64_t panel_group_bytes();

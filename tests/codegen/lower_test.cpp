@@ -2,6 +2,8 @@
 // What lowering refuses, and where plans put values.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/plan/plan.h"
 #include "ir/op.h"
 #include "ir/text.h"
@@ -44,6 +46,39 @@ TEST(Lower, GivesACarryThatIsReplacedElementByElementOnePlace) {
     })");
   EXPECT_EQ(bytes_of(plan, "sum"), 0);
   EXPECT_EQ(bytes_of(plan, "h"), 2 * 16 * 4 * 4);
+}
+
+int64_t instructions_of(const Plan& plan, ScalarOp op) {
+  int64_t count = 0;
+  for (const NestProgram& program : plan.programs) {
+    count += std::ranges::count_if(program.body, [&](const NestInstruction& in) {
+      return in.kind == NestOp::scalar && in.op == op;
+    });
+  }
+  return count;
+}
+
+TEST(Lower, LoadsResultsThatAnEarlierStageHasStored) {
+  // The maximum of the row comes between: what reads both is another nest.
+  const std::string rows = "%e = exp %x\n%m = max(%e) {axes = [1], keep = true}\n%y = mul %e, %m\n";
+  const auto plan_returning = [&](const std::string& results) {
+    return plan_of("graph @f(%x: f32[8,32]) {\n" + rows + "return " + results + "\n}");
+  };
+  EXPECT_EQ(instructions_of(plan_returning("%y, %e"), ScalarOp::exp), 1);
+  // What nobody wants is not stored: it is computed in both.
+  EXPECT_EQ(instructions_of(plan_returning("%y"), ScalarOp::exp), 2);
+  // A state of a loop, which its next step reads.
+  const Plan loop = plan_of(R"(
+    graph @f(%x: f32[3,8,32], %c0: f32[8,32]) {
+      %y, %c.e = scan %x.t in %x carry %c = %c0 {
+        %n = tanh(add(%c, %x.t))
+        %z = mul(%n, max(%n) {axes = [1], keep = true})
+        next %c = %n
+        emit %z
+      }
+      return %y, %c.e
+    })");
+  EXPECT_EQ(instructions_of(loop, ScalarOp::tanh), 1) << print(loop);
 }
 
 TEST(Lower, LetsValuesOfOneStepOfALoopShareMemory) {

@@ -103,6 +103,27 @@ TEST(Autodiff, SavesTheWholeOfASplitAndHistoriesForAnLstm) {
   EXPECT_EQ(to_string(forward->types[2]), "f32[4,3,20]");
 }
 
+TEST(Autodiff, SavesOneValueOfAllColumnsForALayerNorm) {
+  const GraphPtr graph = after(with_gradients(parse_graph(R"(
+    graph @f(%x: f32[4,3,5], %h0: f32[3,5], %u: f32[5,5]) {
+      %h.e = scan %x.t in %x carry %h = %h0 with %u {
+        next %h = layer_norm(add(matmul(%h, %u), %x.t))
+      }
+      return %h.e
+    })")),
+                               "simplify,cse,autodiff,expand,simplify,cse");
+  int64_t columns = 0, rows = 0;
+  for (const Node& node : graph->nodes()) {
+    if (!node.is(ops::scan) || node.attributes.get_bool("reverse", false)) continue;
+    for (const Type& type : node.types) {
+      if (type.shape.rank() == 3) (type.shape[2] == 5 ? columns : rows) += 1;
+    }
+  }
+  // The result, which is the state too, and the inverse deviation of each row.
+  EXPECT_EQ(columns, 1) << print(*graph);
+  EXPECT_EQ(rows, 1) << print(*graph);
+}
+
 TEST(Autodiff, StopGradientCutsAndMarksAreRemoved) {
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[3], %y: f32[3]) {
