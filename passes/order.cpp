@@ -51,8 +51,7 @@ constexpr OrderRule listed_rules[] = {
      "A sum whose shape is changed back is the sum that keeps its axis."},
     {"autodiff", "precision", Harm::slower,
      "What is saved for a derivative is known only then, and a cast in the way would round "
-     "gradients "
-     "before they are added up."},
+     "gradients before they are added up."},
     {"reductions", "precision", Harm::slower,
      "Sums over the rows, which may read what is rounded, have one form only then."},
     {"precision", "fuse", Harm::slower, "A value is rounded in the kernel that computes it."},

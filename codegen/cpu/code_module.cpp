@@ -16,7 +16,12 @@
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <mutex>
+#include <string_view>
+#include <vector>
 
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/cpu/kernel_names.h"
@@ -64,15 +69,37 @@ class PassesWorthTheirTime : public llvm::OptPassGate {
  public:
   bool isEnabled() const override { return true; }
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) override {
-    constexpr llvm::StringRef left_out[] = {
-        "Loop Strength Reduction", "Canonicalize Freeze Instructions in Loops",
-        "Machine Instruction Scheduler", "X86 Domain Reassignment Pass",
-        "X86 Avoid Store Forwarding Blocks"};
-    return std::ranges::find(left_out, pass) == std::end(left_out);
+    const auto found = std::ranges::find(kLeftOut, std::string_view(pass));
+    if (found == kLeftOut.end()) return true;
+    met_[size_t(found - kLeftOut.begin())].store(true, std::memory_order_relaxed);
+    return false;
   }
+
+  std::vector<std::string_view> not_met() const {
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < kLeftOut.size(); ++i) {
+      if (!met_[i].load(std::memory_order_relaxed)) names.push_back(kLeftOut[i]);
+    }
+    return names;
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 5> kLeftOut = {
+      "Loop Strength Reduction", "Canonicalize Freeze Instructions in Loops",
+      "Machine Instruction Scheduler", "X86 Domain Reassignment Pass",
+      "X86 Avoid Store Forwarding Blocks"};
+  std::array<std::atomic<bool>, kLeftOut.size()> met_{};
 };
 
+/// One for all modules, which threads compile side by side.
+PassesWorthTheirTime& passes_worth_their_time() {
+  static PassesWorthTheirTime passes;
+  return passes;
+}
+
 }  // namespace
+
+std::vector<std::string_view> passes_not_met() { return passes_worth_their_time().not_met(); }
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu) {
   // Less: the same spill-free loops as the levels above it, in the least time.
@@ -89,8 +116,7 @@ CodeModule::CodeModule(const CpuFeatures& cpu, std::string_view name)
       diagnostics_(std::make_unique<std::string>()),
       context_(std::make_unique<llvm::LLVMContext>()),
       module_(std::make_unique<llvm::Module>(llvm::StringRef(name), *context_)) {
-  static PassesWorthTheirTime passes;  // without a state: all threads ask it
-  context_->setOptPassGate(passes);
+  context_->setOptPassGate(passes_worth_their_time());
   context_->setDiagnosticHandlerCallBack(collect, diagnostics_.get());
   module_->setTargetTriple(llvm::sys::getProcessTriple());
   module_->setDataLayout(host_layout());

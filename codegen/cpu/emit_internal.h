@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/cpu/cpu_features.h"
 
@@ -65,5 +66,9 @@ class CodeModule {
 
 /// A code generator for `cpu`, at the level every kernel is compiled with. Not shared by threads.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu);
+
+/// Of the passes of LLVM's code generator that are left out those that it has not come to in this
+/// process: once a kernel with a loop has been compiled, none, or LLVM calls them otherwise now.
+std::vector<std::string_view> passes_not_met();
 
 }  // namespace graphc::cpu

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "codegen/cpu/disassemble.h"
+#include "codegen/cpu/emit_internal.h"
 #include "codegen/cpu/emit_nest.h"
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
@@ -328,6 +329,11 @@ TEST(InstructionsOfLevels, EncodingsAreToldApart) {
     EXPECT_EQ(int(decoded.encoding), int(each.encoding)) << each.bytes.size();
     EXPECT_EQ(decoded.sse3_or_later, each.later) << each.bytes.size();
   }
+}
+
+TEST(InstructionsCpu, AreMadeWithoutThePassesThatAreLeftOut) {
+  code_of(parse_graph(std::string(kExamples[0].text)), host_cpu(), {});
+  EXPECT_THAT(passes_not_met(), IsEmpty());
 }
 
 TEST(InstructionsCpu, OfThisMachineAreItsWidest) {
