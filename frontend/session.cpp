@@ -331,7 +331,7 @@ Literal Session::draw(const StateCell& cell) const {
   const UsualArithmetic mode;
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
   const Literal key = Literal::of(initial_key(options_.seed, cell.name));
-  // Few elements are there before a kernel would be.
+  // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
   constexpr int64_t kFew = 4096;
   const bool few = cell.type.shape.elements() <= kFew;
   if (few || options_.compile.precision == "f64" || !is_exact(graph)) {

@@ -28,7 +28,8 @@ Value cast_to(Value x, DType dtype, const std::string& name, Where where, Graph&
 /// Writes a graph, or the body of a loop, again.
 class Writer {
  public:
-  /// Of a body, with its inputs, and results that are bf16; it makes no remarks.
+  /// Of a body: where its inputs come from, and which of its results are bf16. Both are empty for a
+  /// graph. `remarks` may be null.
   Writer(const Graph& from, const std::vector<ValueOrigin>& inputs, const Flags& results,
          Remarks* remarks)
       : from_(from),

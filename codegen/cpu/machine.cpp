@@ -67,7 +67,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
 }
 
 int64_t second_level_cache() {
-  // What is no cache of a core, a machine that is not one of today's may have said.
+  // Outside of these, what is described (by a virtual machine, say) is no cache of one core.
   constexpr int64_t kLeast = 256 << 10, kMost = 4 << 20;
   static const int64_t said = cache_sizes().second_level;
   return said > 0 ? std::clamp(said, kLeast, kMost) : kAssumedSecondLevel;

@@ -16,7 +16,7 @@ struct NestOperandArguments {
 };
 
 struct NestProductArguments {
-  const void* a = nullptr;  ///< left operand at row 0, k 0 (f32)
+  const void* a = nullptr;  ///< left operand at row 0, k 0
   int64_t a_row = 0;
   int64_t a_k = 0;
   const void* panels = nullptr;  ///< right operand: [blocks][k][parts][width] (PanelForm)
@@ -40,7 +40,7 @@ struct NestArguments {
   int64_t first = 1;  ///< `partial` holds nothing yet
   int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
   /// Bytes of the panels that are gone through for each tile of rows, so that its left operand is
-  /// read once for all of them: a part of the second-level cache. Of less than a panel's, one.
+  /// read once for all of them: a part of the second-level cache. One panel at least.
   int64_t panel_group = 512 << 10;
 };
 

@@ -150,9 +150,8 @@ TEST_P(PrecisionTrial, ProductsOfWhatIsWidenedAreExact) {
         "matmul(%a, transpose(%b) {permutation = [1,0]}) {transpose_b = true}",
         "matmul(%a, %b), sum(%a) {axes = [0]}", "matmul(%a, %b), mul(%a, 3)", "matmul(%a, %b), %a",
         "matmul(reshape(%a) {shape = [3,11,17]}, reshape(%q) {shape = [3,17,5]})",
-        "matmul(slice(%a) {axis = 1, start = 3, limit = 11}, slice(%b) {axis = 0, start = 2, limit "
-        "= "
-        "10})"}) {
+        "matmul(slice(%a) {axis = 1, start = 3, limit = 11}, "
+        "slice(%b) {axis = 0, start = 2, limit = 10})"}) {
     expect_exact(fmt::format("graph @p(%a16: bf16[33,17], %b16: bf16[17,33], %q16: bf16[51,5],\n"
                              "         %v: f32[33,17], %w: f32[17,33]) {{\n"
                              "  %a = cast %a16 {{dtype = f32}}\n"
