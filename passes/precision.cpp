@@ -7,6 +7,7 @@
 // work: the pass fuse leaves them outside of kernels, and lowering reads through them. It comes
 // after autodiff, which would give a cotangent the type of its value and sum gradients in bf16, and
 // when reductions have the forms of kernels.
+#include <algorithm>
 #include <memory>
 
 #include "ir/op.h"
@@ -100,10 +101,9 @@ class Writer {
 
   void add(const Node& node) {
     if (node.is(ops::scan)) return add_loop(node);
-    const bool moves_bf16 = moves_whole(node) && narrow_.contains(node.result()) &&
-                            std::ranges::any_of(node.operands, [&](Value operand) {
-                              return narrow_.contains(operand);
-                            });
+    const auto is_narrow = [&](Value value) { return narrow_.contains(value); };
+    const bool moves_bf16 = moves_whole(node) && std::ranges::any_of(node.operands, is_narrow) &&
+                            std::ranges::any_of(results_of(node), is_narrow);
     Values operands;
     for (Value operand : node.operands) {
       if (moves_bf16) {
