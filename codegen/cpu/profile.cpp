@@ -41,7 +41,8 @@ void find_callers(const Record& record, const std::string& kernel, std::vector<s
 
 std::vector<std::string> callers_of(const Plan& plan) {
   std::vector<std::string> all(plan.programs.size());
-  visit_phases(plan.records, [&](const Record& record, int, int) {
+  visit_phases(plan.records, [&](const PhaseRecord& at) {
+    const Record& record = *at.record;
     find_callers(record, fmt::format("{} %{}", kind_of(record), name_of(record)), all);
   });
   return all;
@@ -98,7 +99,8 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   const std::map<const Record*, double> flop = flop_of_phases(plan);
   // Not of a trace, whose run nobody holds against roofs, and which is to disturb a training least.
   const auto bytes = logs_.empty() ? bytes_of_phases(plan) : std::map<const Record*, double>();
-  visit_phases(plan.records, [&](const Record& record, int, int) {
+  visit_phases(plan.records, [&](const PhaseRecord& at) {
+    const Record& record = *at.record;
     const auto sum = sums_.find(&record);
     if (sum == sums_.end()) return;
     const std::string name = name_of(record);

@@ -40,10 +40,11 @@ struct OperandOfCall {
 class InPlace {
  public:
   InPlace(const Plan& plan, const Record& record, int depth, int result, int operand,
-          const std::function<int(int)>& place_of)
+          const std::function<int(int)>& place_of, StepsOf steps)
       : plan_(plan),
         calls_(private_nests(record)),
         own_loop_(own_steps(record) > 1 ? depth : -1),
+        loop_around_(steps == StepsOf::loop_around ? depth - 1 : -1),
         result_(result),
         operand_(operand),
         place_of_(place_of) {}
@@ -115,9 +116,11 @@ class InPlace {
                            (p.column != ColumnStep::none || a.unit == 1);
     if (!same_place || !same_extent || !same_form || !own_elements(store)) return false;
     if (mutated(Mutant::operand_overwritten_early)) return true;
-    if (own_loop_ >= 0 && !moves_on(y.address) &&
-        !mutated(Mutant::operand_of_all_steps_overwritten))
-      return false;
+    for (const int loop : {own_loop_, loop_around_}) {
+      if (loop >= 0 && !moves_on(y.address, loop) &&
+          !mutated(Mutant::operand_of_all_steps_overwritten))
+        return false;
+    }
     return load.call < store.call || (load.call == store.call && loaded_first(load, store));
   }
 
@@ -133,10 +136,10 @@ class InPlace {
     return true;
   }
 
-  /// Whether each step of the record's own loop has elements of its own.
-  bool moves_on(const Address& address) const {
+  /// Whether each step of a loop has elements of its own.
+  static bool moves_on(const Address& address, int loop) {
     return std::ranges::any_of(address.terms, [&](const Address::Term& term) {
-      return term.loop == own_loop_ && term.step != 0;
+      return term.loop == loop && term.step != 0;
     });
   }
 
@@ -156,7 +159,8 @@ class InPlace {
 
   const Plan& plan_;
   const std::vector<const NestCall*> calls_;
-  const int own_loop_;  ///< depth of the loop that the record is, if it has several steps
+  const int own_loop_;     ///< depth of the loop that the record is, if it has several steps
+  const int loop_around_;  ///< of the loop around it, where the buffers lie outside of that
   const int result_, operand_;
   const std::function<int(int)>& place_of_;
 };
@@ -164,8 +168,8 @@ class InPlace {
 }  // namespace
 
 bool replaces_in_place(const Plan& plan, const Record& record, int depth, int result, int operand,
-                       const std::function<int(int)>& place_of) {
-  return InPlace(plan, record, depth, result, operand, place_of).legal();
+                       const std::function<int(int)>& place_of, StepsOf steps) {
+  return InPlace(plan, record, depth, result, operand, place_of, steps).legal();
 }
 
 }  // namespace graphc

@@ -252,15 +252,19 @@ void overwrite(Plan& plan) {
     r.first_phase = r.last_phase = -1;
   };
   int phase = 0;
-  visit_phases(plan.records, [&](const Record& record, int scope, int depth) {
+  visit_phases(plan.records, [&](const PhaseRecord& at) {
     for (int result : beginning[size_t(phase)]) {
       for (int operand : ending[size_t(phase)]) {
         const Buffer &r = plan.buffers[size_t(result)], &o = plan.buffers[size_t(operand)];
-        // What a loop does not make anew in each step is needed in the next.
-        if (r.scope != scope || o.scope != scope) continue;
+        // What a loop does not make anew in each step is needed in the next; but of what lies
+        // around a loop that is one record, steps may have elements of their own.
+        const bool of_steps = r.scope != at.scope && at.is_only && r.scope == at.outer_scope;
+        if ((r.scope != at.scope && !of_steps) || o.scope != r.scope) continue;
         // Taken by another result, or made in this very phase.
         if (o.last_phase != phase || o.first_phase == phase || r.bytes != o.bytes) continue;
-        if (!replaces_in_place(plan, record, depth, result, operand, place_of)) continue;
+        const StepsOf steps = of_steps ? StepsOf::loop_around : StepsOf::own_loop;
+        if (!replaces_in_place(plan, *at.record, at.depth, result, operand, place_of, steps))
+          continue;
         take_place(result, operand);
         break;
       }

@@ -152,13 +152,19 @@ const LoopCall* loop_of_phases(const Record& record) {
 
 namespace {
 
-void visit_phases(const std::vector<Record>& records, int scope, int depth,
-                  const std::function<void(const Record&, int, int)>& visit) {
+void visit_phases(const std::vector<Record>& records, const PhaseRecord& around,
+                  const std::function<void(const PhaseRecord&)>& visit) {
   for (const Record& record : records) {
+    PhaseRecord at = around;
+    at.record = &record;
     if (const LoopCall* loop = loop_of_phases(record)) {
-      visit_phases(loop->body, loop->id, depth + 1, visit);
+      at.outer_scope = around.scope;
+      at.scope = loop->id;
+      at.depth = around.depth + 1;
+      at.is_only = loop->body.size() == 1;
+      visit_phases(loop->body, at, visit);
     } else {
-      visit(record, scope, depth);
+      visit(at);
     }
   }
 }
@@ -166,8 +172,8 @@ void visit_phases(const std::vector<Record>& records, int scope, int depth,
 }  // namespace
 
 void visit_phases(const std::vector<Record>& records,
-                  const std::function<void(const Record&, int scope, int depth)>& visit) {
-  visit_phases(records, -1, 0, visit);
+                  const std::function<void(const PhaseRecord&)>& visit) {
+  visit_phases(records, {}, visit);
 }
 
 }  // namespace graphc

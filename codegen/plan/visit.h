@@ -25,10 +25,18 @@ enum class Access : uint8_t { read, write };
 void visit_accesses(const Plan& plan, const Record& record,
                     const std::function<void(const Address&, Access)>& visit);
 
-/// Calls `visit` for every phase, in order: its record, the id of the loop around it or -1, and how
-/// many loops are around it.
+/// The record of a phase and what is around it.
+struct PhaseRecord {
+  const Record* record = nullptr;
+  int scope = -1;        ///< id of the loop around it, or -1
+  int outer_scope = -1;  ///< of the loop around that
+  int depth = 0;         ///< how many loops are around it
+  bool is_only = false;  ///< whether it is all that the loop around it does
+};
+
+/// Calls `visit` for every phase, in order.
 void visit_phases(const std::vector<Record>& records,
-                  const std::function<void(const Record&, int scope, int depth)>& visit);
+                  const std::function<void(const PhaseRecord&)>& visit);
 /// The loop whose body is phases, if the record is one.
 const LoopCall* loop_of_phases(const Record& record);
 

@@ -204,6 +204,91 @@ TEST_P(Sharing, KeepsEveryElement) {
 INSTANTIATE_TEST_SUITE_P(Cases, Sharing, ::testing::ValuesIn(kSharingCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
+/// A loop whose threads meet in each step, and whether what it emits takes the place of what it
+/// reads step by step.
+struct LoopCase {
+  const char* name;
+  bool shares;
+  const char* graph;
+};
+
+constexpr LoopCase kLoopCases[] = {
+    {"read and emitted by one record, step by step", true, R"(
+      graph @f(%x: f32[5,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
+        %z = matmul %x, %w
+        %y, %e = scan %t in %z carry %h = %h0 with %u {
+          %p = add(%t, matmul(%h, %u))
+          next %h = tanh(%p)
+          emit %p
+        }
+        return relu(%y), relu(%e)
+      })"},
+    {"the same backwards", true, R"(
+      graph @f(%x: f32[5,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
+        %z = matmul %x, %w
+        %y, %e = scan {steps = 5, reverse = true} %t in %z carry %h = %h0 with %u {
+          %p = add(%t, matmul(%h, %u))
+          next %h = tanh(%p)
+          emit %p
+        }
+        return relu(%y), relu(%e)
+      })"},
+    {"read after the loop, too", false, R"(
+      graph @f(%x: f32[5,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
+        %z = matmul %x, %w
+        %y, %e = scan %t in %z carry %h = %h0 with %u {
+          %p = add(%t, matmul(%h, %u))
+          next %h = tanh(%p)
+          emit %p
+        }
+        return add(%y, %z), relu(%e)
+      })"},
+    {"read by a later record of the step, too", false, R"(
+      graph @f(%x: f32[5,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
+        %z = matmul %x, %w
+        %y, %e = scan %t in %z carry %h = %h0 with %u {
+          %p = add(%t, matmul(%h, %u))
+          next %h = add(%t, matmul(tanh(%p), %u))
+          emit %p
+        }
+        return relu(%y), relu(%e)
+      })"},
+    {"each step reads two", false, R"(
+      graph @f(%x: f32[6,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
+        %z = matmul %x, %w
+        %a = slice(%z) {axis = 0, start = 0, limit = 5}
+        %b = slice(%z) {axis = 0, start = 1, limit = 6}
+        %y, %e = scan %s in %a, %t in %b carry %h = %h0 with %u {
+          %p = add(add(%s, %t), matmul(%h, %u))
+          next %h = tanh(%p)
+          emit %p
+        }
+        return relu(%y), relu(%e)
+      })"},
+};
+
+TEST(SharingInLoopsOfPhases, WhatDiesStepByStepGivesItsPlace) {
+  for (const LoopCase& c : kLoopCases) {
+    SCOPED_TRACE(c.name);
+    const GraphPtr kernels = kernels_of({c.name, 0, c.graph});
+    const auto machine = [](int threads) {
+      Machine of_threads = machine_like(0, threads);
+      of_threads.meeting_bytes = 64;  // so that small matrices are worth a meeting
+      return of_threads;
+    };
+    Plan plan = lower(*kernels, machine(2));
+    plan_memory(plan);
+    const bool meets = std::ranges::any_of(
+        plan.records, [](const Record& record) { return loop_of_phases(record) != nullptr; });
+    EXPECT_TRUE(meets) << print(plan);
+    const bool shares = std::ranges::any_of(
+        plan.buffers, [](const Buffer& buffer) { return buffer.name.starts_with("z/"); });
+    EXPECT_EQ(shares, c.shares) << print(plan);
+    for (int threads = 1; threads <= 3; ++threads)
+      EXPECT_EQ(replay(*kernels, machine(threads)), "") << threads << " threads";
+  }
+}
+
 /// Gives every buffer the place of each other one of its size: what both the verifier of plans and
 /// the replay of elements let pass must be few.
 TEST(SharingFaults, AreFoundByTheVerifier) {
