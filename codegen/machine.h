@@ -75,9 +75,10 @@ struct Machine {
 
 /// A matrix [k, parts * unit] in panels: [blocks][k / k_group][parts][width][k_group], padded with
 /// zeros where units or k end. A tile reads one block from front to back. For matrix tiles of
-/// `k_tile` terms and `columns` columns: [blocks][k / k_tile][parts * width / columns][k_tile /
-/// k_group][columns][k_group], one tile after the other; of elements that are sums of several bf16
-/// the tiles of the first, of the second ... for each k_tile.
+/// `k_tile` terms and `columns` columns: [blocks][parts * width / columns / 2][k /
+/// k_tile][2][k_tile / k_group][columns][k_group], two tiles side by side (or the last one alone)
+/// and then the next terms; of elements that are sums of several bf16 the tiles of the first, of
+/// the second ... for each k_tile.
 struct PanelForm {
   int64_t k = 0, unit = 0, parts = 1;
   int64_t width = 16;  ///< units in a block

@@ -75,7 +75,8 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
     // The nest counts blocks, and rows, from the first of all.
     product.panels = panels - column / right.width * product.block;
     const int64_t blocks = (arguments.column_end - column + right.width - 1) / right.width;
-    arguments.partial_row = blocks * right.parts * right.width * int64_t(sizeof(float));
+    arguments.partial_block = right.parts * right.width * int64_t(sizeof(float));
+    arguments.partial_row = blocks * arguments.partial_block;
     for (int64_t row = rows.begin; row < rows.end; row += left.together) {
       arguments.row_begin = row;
       arguments.row_end = std::min(row + left.together, rows.end);

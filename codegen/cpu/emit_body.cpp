@@ -2,6 +2,7 @@
 #include "codegen/cpu/emit_body.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <algorithm>
 #include <set>
@@ -17,7 +18,7 @@ using llvm::Value;
 BodyEmitter::BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder,
                          const NestProgram& program, const TileShape& shape)
     : kernel_(kernel), b_(builder), program_(program), shape_(shape) {
-  values_.assign(program_.body.size(), nullptr);
+  for (Values& values : values_) values.assign(program_.body.size(), nullptr);
   levels_ = levels_of(program_);
 }
 
@@ -32,28 +33,53 @@ Value* BodyEmitter::at(Value* pointer, Value* bytes) {
   return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes);
 }
 
-void BodyEmitter::run_level(Level level, Value* row, Value* column, Value* mask, Value* tile) {
+void BodyEmitter::run_level(Level level, std::span<const Place> places) {
   for (size_t i = 0; i < program_.body.size(); ++i) {
     if (levels_[i] != level) continue;
+    for (place_ = 0; place_ < places.size(); ++place_) run(program_.body[i], i, places[place_]);
+    for (; place_ < kMostPlaces; ++place_) values_[place_][i] = values_[0][i];
+  }
+  place_ = 0;
+}
+
+void BodyEmitter::run(const NestInstruction& in, size_t index, const Place& place) {
+  Value*& value = values_[place_][index];
+  switch (in.kind) {
+    case NestOp::load:
+      value = load_operand(in, place.row, place.column, place.mask);
+      break;
+    case NestOp::product:
+      value = load_sum(in, place.sums);
+      break;
+    case NestOp::store:
+      store_operand(in, place.row, place.column, place.mask);
+      break;
+    case NestOp::reduce:
+      reduce(in, place.mask);
+      break;
+    case NestOp::scalar:
+      value = scalar(in);
+      break;
+  }
+}
+
+int BodyEmitter::places_at_once() const {
+  int long_ones = 0;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
-    switch (in.kind) {
-      case NestOp::load:
-        values_[i] = load_operand(in, row, column, mask);
+    if (levels_[i] != Level::element || in.kind != NestOp::scalar) continue;
+    switch (in.op) {
+      case ScalarOp::exp:
+      case ScalarOp::log:
+      case ScalarOp::tanh:
+      case ScalarOp::sigmoid:
+        ++long_ones;
         break;
-      case NestOp::product:
-        values_[i] = load_sum(in, tile);
-        break;
-      case NestOp::store:
-        store_operand(in, row, column, mask);
-        break;
-      case NestOp::reduce:
-        reduce(in, mask);
-        break;
-      case NestOp::scalar:
-        values_[i] = scalar(in);
+      default:
         break;
     }
   }
+  return long_ones >= 2 ? 2 : 1;
 }
 
 std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
@@ -76,12 +102,17 @@ std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
   return parts;
 }
 
-Value* BodyEmitter::mask_at(Value* column) {
+Value* BodyEmitter::mask_at(Value* column) { return mask_of(b_.CreateSub(column_end_, column)); }
+
+Value* BodyEmitter::mask_at(Value* column, Value* is_row) {
+  return mask_of(b_.CreateSelect(is_row, b_.CreateSub(column_end_, column), number(0)));
+}
+
+Value* BodyEmitter::mask_of(Value* lanes) {
   auto* type = vector_type(b_, DType::i32, shape_.lanes);
-  Value* left = b_.CreateTrunc(
-      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(column_end_, column),
-                               number(shape_.lanes)),
-      b_.getInt32Ty());
+  Value* left =
+      b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, lanes, number(shape_.lanes)),
+                     b_.getInt32Ty());
   return b_.CreateICmpSLT(lane_numbers(type), b_.CreateVectorSplat(unsigned(shape_.lanes), left));
 }
 
@@ -134,7 +165,7 @@ void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, 
 Value* BodyEmitter::scalar(const NestInstruction& in) {
   Values operands;
   for (int operand : {in.a, in.b, in.c}) {
-    if (operand >= 0) operands.push_back(values_[size_t(operand)]);
+    if (operand >= 0) operands.push_back(values_[place_][size_t(operand)]);
   }
   return emit_scalar(b_, kernel_.cpu(), in.op, in.dtype, program_.body[size_t(in.a)].dtype,
                      operands);
@@ -165,6 +196,13 @@ Value* BodyEmitter::as_stored(DType dtype, Value* value) {
   llvm::Type* type = value->getType();
   if (dtype == DType::boolean) return b_.CreateZExt(value, type->getWithNewType(b_.getInt8Ty()));
   if (dtype != DType::bf16) return value;
+  // What was made of 16 bits is these: no pass after this one would see it.
+  namespace match = llvm::PatternMatch;
+  Value* half = nullptr;
+  if (match::match(value, match::m_BitCast(match::m_Shl(match::m_ZExt(match::m_Value(half)),
+                                                        match::m_SpecificInt(16)))) &&
+      half->getType() == type->getWithNewType(b_.getInt16Ty()))
+    return half;
   Value* bits = b_.CreateBitCast(value, type->getWithNewType(b_.getInt32Ty()));
   return b_.CreateTrunc(b_.CreateLShr(bits, 16), type->getWithNewType(b_.getInt16Ty()));
 }
@@ -238,7 +276,7 @@ Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* colu
 void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
   const NestOperand& operand = program_.operands[size_t(in.operand)];
   const llvm::Align align{uint64_t(size_of(operand.dtype))};
-  Value* value = as_stored(operand.dtype, values_[size_t(in.a)]);
+  Value* value = as_stored(operand.dtype, values_[place_][size_t(in.a)]);
   Value* pointer = address(in.operand, in.part, row, column);
   if (operand.column == ColumnStep::contiguous) {
     b_.CreateMaskedStore(value, pointer, align, mask);
@@ -278,8 +316,8 @@ void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
   const std::pair<int, int> key{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part};
   for (const Reduction& r : reductions()) {
     if (r.operand != key.first || r.part != key.second) continue;
-    Value* value = b_.CreateSelect(mask, values_[size_t(in.a)], identity(r));
-    if (mutated(Mutant::padding_lanes_counted)) value = values_[size_t(in.a)];
+    Value* value = b_.CreateSelect(mask, values_[place_][size_t(in.a)], identity(r));
+    if (mutated(Mutant::padding_lanes_counted)) value = values_[place_][size_t(in.a)];
     accumulators_[key] = join(r, accumulators_[key], value);
   }
 }

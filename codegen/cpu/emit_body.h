@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,12 @@ class BodyEmitter {
     bool maximum;
   };
 
+  /// Where a vector of elements is: indices, the lanes inside the columns, where the finished sums
+  /// of this row and vector are; each null where a level has none.
+  struct Place {
+    llvm::Value *row = nullptr, *column = nullptr, *mask = nullptr, *sums = nullptr;
+  };
+
   /// `builder` and `program` must outlive the emitter.
   BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program,
               const TileShape& shape);
@@ -46,17 +53,25 @@ class BodyEmitter {
   /// emitted.
   void set_arguments(std::vector<OperandValues> operands, llvm::Value* column_end);
 
-  /// Emits the instructions of one level. `row` and `column` are indices, `mask` the lanes inside
-  /// the columns, `tile` where the finished sums of this row and vector are; each null where the
-  /// level has none. Throws ErrorKind::input for what the CPU target has no code for.
-  void run_level(Level level, llvm::Value* row, llvm::Value* column, llvm::Value* mask,
-                 llvm::Value* tile);
+  /// Emits the instructions of one level for one place, or for several side by side, instruction by
+  /// instruction: so that what one waits for is done for another. What a level has for one place
+  /// holds for all of the levels below. Throws ErrorKind::input for what the CPU target has no code
+  /// for.
+  void run_level(Level level, std::span<const Place> places);
+  void run_level(Level level, const Place& place) { run_level(level, {&place, 1}); }
+  void run_level(Level level) { run_level(level, Place()); }
+
+  /// How many places side by side keep a processor busy: the longer an element's instructions wait
+  /// for each other, the more.
+  int places_at_once() const;
 
   /// What the elements of a block's columns read and write that moves with the row.
   std::vector<FetchedPart> fetched_parts() const;
 
   /// Lanes of a vector beginning at `column` that lie before column_end.
   llvm::Value* mask_at(llvm::Value* column);
+  /// The same, and none where the row is none.
+  llvm::Value* mask_at(llvm::Value* column, llvm::Value* is_row);
 
   /// The accumulators of the body: along a row all parts share one.
   std::vector<Reduction> reductions() const;
@@ -75,8 +90,10 @@ class BodyEmitter {
                      llvm::Value* values);
 
  private:
+  void run(const NestInstruction& in, size_t index, const Place& place);
   llvm::Value* number(int64_t value);
   llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
+  llvm::Value* mask_of(llvm::Value* lanes);
   llvm::Value* scalar(const NestInstruction& in);
 
   /// Where an operand's element is; row and column may be null at the levels that have none.
@@ -106,7 +123,9 @@ class BodyEmitter {
   llvm::Value* column_end_ = nullptr;
   std::vector<OperandValues> operands_;
   std::vector<Level> levels_;  // of each instruction
-  Values values_;              // what each instruction has, null before it ran
+  static constexpr size_t kMostPlaces = 4;
+  Values values_[kMostPlaces];  // what each instruction has, null before it ran
+  size_t place_ = 0;            // whose are read and written
   std::map<std::pair<int, int>, llvm::Value*> accumulators_;  // by operand and part
 };
 

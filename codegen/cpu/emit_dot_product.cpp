@@ -34,7 +34,7 @@ class DotProductEmitter {
     BasicBlock *entry = block("entry"), *head = block("rows"), *rows = block("eight"),
                *few = block("four"), *next = block("next"), *done = block("done");
     b_.SetInsertPoint(entry);
-    Value* count = function_->getArg(7);
+    Value* count = function_->getArg(6);
     b_.CreateCondBr(b_.CreateICmpSGT(count, number(0)), head, done);
     b_.SetInsertPoint(head);
     PHINode* row = b_.CreatePHI(b_.getInt64Ty(), 2);
@@ -67,18 +67,18 @@ class DotProductEmitter {
   void emit_rows(Value* row, int height) {
     Value* tile = b_.CreateSDiv(row, number(kTileRows));
     Value* row_of_tile = b_.CreateSRem(row, number(kTileRows));
-    Value* left = at(at(function_->getArg(0), b_.CreateMul(tile, function_->getArg(1))),
+    Value* left = at(at(function_->getArg(0), b_.CreateMul(tile, number(kTileBytes))),
                      b_.CreateMul(row_of_tile, number(kTileRowBytes)));
     const Values sums = emit_loop(left, height);
-    Value* to = at(function_->getArg(4), b_.CreateMul(row, function_->getArg(5)));
+    Value* to = at(function_->getArg(3), b_.CreateMul(row, function_->getArg(4)));
     Values places;
     for (int m = 0; m < height; ++m) {
-      Value* place = at(to, b_.CreateMul(function_->getArg(5), number(m)));
+      Value* place = at(to, b_.CreateMul(function_->getArg(4), number(m)));
       for (int c = 0; c < loop_.column_tiles; ++c)
         places.push_back(at(place, int64_t(c) * kTileRowBytes));
     }
     BasicBlock *begin = block("begin"), *resume = block("resume"), *stored = block("stored");
-    b_.CreateCondBr(function_->getArg(6), begin, resume);
+    b_.CreateCondBr(function_->getArg(5), begin, resume);
     const llvm::Align align(4);
     b_.SetInsertPoint(begin);
     for (size_t i = 0; i < sums.size(); ++i) b_.CreateAlignedStore(sums[i], places[i], align);
@@ -97,7 +97,7 @@ class DotProductEmitter {
     const size_t sums = size_t(height * loop_.column_tiles);
     Value* zero = llvm::Constant::getNullValue(sums_type_);
     BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("summed");
-    Value* tiles = b_.CreateSDiv(b_.CreateAdd(function_->getArg(3), number(kTileTerms - 1)),
+    Value* tiles = b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileTerms - 1)),
                                  number(kTileTerms));
     constexpr int64_t turns = kPairs / kPairsOfTurn;
     Value* all = b_.CreateMul(tiles, number(turns));
@@ -105,7 +105,7 @@ class DotProductEmitter {
     b_.SetInsertPoint(head);
     PHINode *rest = carried(b_.getInt64Ty(), all, before),
             *left = carried(b_.getPtrTy(), left_rows, before),
-            *panel = carried(b_.getPtrTy(), function_->getArg(2), before);
+            *panel = carried(b_.getPtrTy(), function_->getArg(1), before);
     std::vector<PHINode*> begun;
     for (size_t i = 0; i < sums; ++i) begun.push_back(carried(sums_type_, zero, before));
     Values next(begun.begin(), begun.end());
@@ -114,8 +114,8 @@ class DotProductEmitter {
     Value* last = b_.CreateICmpEQ(b_.CreateURem(rest, number(turns)), number(1));
     constexpr int64_t left_step = kPairsOfTurn * kPairBytes,
                       panel_step = kPairsOfTurn * kTileRowBytes;
-    const int64_t left_skip = kTileBytes - (turns - 1) * left_step,
-                  panel_skip = loop_.panel_tiles * kTileBytes - (turns - 1) * panel_step;
+    const int64_t left_skip = kLeftPairBytes - (turns - 1) * left_step,
+                  panel_skip = loop_.column_tiles * kTileBytes - (turns - 1) * panel_step;
     rest->addIncoming(b_.CreateSub(rest, number(1)), head);
     left->addIncoming(at(left, b_.CreateSelect(last, number(left_skip), number(left_step))), head);
     panel->addIncoming(at(panel, b_.CreateSelect(last, number(panel_skip), number(panel_step))),

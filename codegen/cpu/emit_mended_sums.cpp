@@ -11,7 +11,7 @@
 namespace graphc::cpu {
 namespace {
 
-/// void (ptr a, i64 a_tile, ptr panel, i64 k, ptr sums, i64 row_bytes), the first four as of
+/// void (ptr a, ptr panel, i64 k, ptr sums, i64 row_bytes), the first three as of
 /// define_tile_product().
 class MendEmitter : private LoopEmitter {
  public:
@@ -34,7 +34,7 @@ class MendEmitter : private LoopEmitter {
 
  private:
   Value* argument(unsigned index) { return function_->getArg(index); }
-  Value* row_of_sums(I64 row) { return at(argument(4), b_.CreateMul(row, argument(5))); }
+  Value* row_of_sums(I64 row) { return at(argument(3), b_.CreateMul(row, argument(4))); }
 
   /// Zero times it is no number.
   Value* is_not_finite(Value* x) {
@@ -65,7 +65,7 @@ class MendEmitter : private LoopEmitter {
     when(is_not_finite(load(b_.getFloatTy(), place)), [&] {
       Value* zero = llvm::ConstantFP::get(b_.getFloatTy(), 0);
       const Values sum =
-          loop(number(0), argument(3), 1, "k", {zero}, [&](I64 k, const Values& before) {
+          loop(number(0), argument(2), 1, "k", {zero}, [&](I64 k, const Values& before) {
             Value* terms[] = {left(row, k), right(k, column), before[0]};
             return Values{b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {b_.getFloatTy()}, terms)};
           });
@@ -78,22 +78,22 @@ class MendEmitter : private LoopEmitter {
   I64 within(I64 index, int64_t extent) { return b_.CreateURem(index, number(extent)); }
 
   Value* left(I64 row, I64 k) {
-    I64 tile = b_.CreateMul(tile_of(row, kTileRows), argument(1));
-    I64 terms = times(tile_of(k, kTileTerms), int64_t(of_.bf16_parts) * kTileBytes);
+    I64 tile = times(tile_of(row, kTileRows), kTileBytes);
+    I64 terms = times(tile_of(k, kTileTerms), int64_t(of_.bf16_parts) * kLeftPairBytes);
     I64 inside = b_.CreateAdd(times(within(row, kTileRows), kTileRowBytes),
                               times(within(k, kTileTerms), sizeof(uint16_t)));
-    return whole(at(argument(0), b_.CreateAdd(tile, b_.CreateAdd(terms, inside))), kTileBytes);
+    return whole(at(argument(0), b_.CreateAdd(tile, b_.CreateAdd(terms, inside))), kLeftPairBytes);
   }
 
   Value* right(I64 k, I64 column) {
-    const int64_t part_bytes = int64_t(of_.panel_tiles) * kTileBytes;
+    const int64_t part_bytes = int64_t(of_.column_tiles) * kTileBytes;
     I64 terms = times(tile_of(k, kTileTerms), of_.bf16_parts * part_bytes);
     I64 tile = times(tile_of(column, kTileColumns), kTileBytes);
     I64 pair = times(tile_of(within(k, kTileTerms), 2), kTileRowBytes);
     I64 inside = b_.CreateAdd(times(within(column, kTileColumns), 2 * sizeof(uint16_t)),
                               times(within(k, 2), sizeof(uint16_t)));
     I64 offset = b_.CreateAdd(b_.CreateAdd(terms, tile), b_.CreateAdd(pair, inside));
-    return whole(at(argument(2), offset), part_bytes);
+    return whole(at(argument(1), offset), part_bytes);
   }
 
   /// The sum of the parts, which is exact from the smallest up.
@@ -122,15 +122,15 @@ void emit_mended_sums(CodeModule& kernel, llvm::IRBuilderBase& builder,
   llvm::Function* function = kernel.module().getFunction(name);
   if (function == nullptr) {
     llvm::Type *pointer = builder.getPtrTy(), *number = builder.getInt64Ty();
-    function = kernel.define(
-        name,
-        llvm::FunctionType::get(builder.getVoidTy(),
-                                {pointer, number, pointer, number, pointer, number}, false),
-        false);
+    function =
+        kernel.define(name,
+                      llvm::FunctionType::get(builder.getVoidTy(),
+                                              {pointer, pointer, number, pointer, number}, false),
+                      false);
     MendEmitter(kernel, loop, function).emit();
   }
   std::vector<llvm::Value*> arguments;
-  for (unsigned i = 0; i < 4; ++i) arguments.push_back(tile_product->getArg(i));
+  for (unsigned i = 0; i < 3; ++i) arguments.push_back(tile_product->getArg(i));
   arguments.insert(arguments.end(), {sums, row_bytes});
   builder.CreateCall(function, arguments);
 }

@@ -9,10 +9,12 @@
 
 #include "codegen/cpu/emit_body.h"
 #include "codegen/cpu/emit_fetch.h"
+#include "codegen/cpu/emit_finish.h"
 #include "codegen/cpu/emit_loops.h"
 #include "codegen/cpu/emit_product.h"
 #include "codegen/cpu/emit_sums.h"
 #include "codegen/cpu/machine.h"
+#include "ir/mutant.h"
 
 namespace graphc::cpu {
 namespace {
@@ -22,7 +24,7 @@ using llvm::Value;
 using Reduction = BodyEmitter::Reduction;
 
 /// How many terms an accumulator of a reduction takes.
-constexpr int64_t kPiece = 256;
+constexpr int64_t kTermsOfPiece = 256;
 
 class NestEmitter : private LoopEmitter {
  public:
@@ -33,6 +35,7 @@ class NestEmitter : private LoopEmitter {
         program_(program),
         shape_(shape),
         by_matrix_tiles_(is_by_matrix_tiles(program)),
+        overlaps_(by_matrix_tiles_ && kernel.cpu().matrix_tiles != MatrixTiles::dot_products),
         body_(kernel, b_, program, shape),
         sums_(kernel, b_, program, shape) {}
 
@@ -41,7 +44,7 @@ class NestEmitter : private LoopEmitter {
     function_ = kernel_.define(name, type);
     b_.SetInsertPoint(BasicBlock::Create(kernel_.context(), "entry", function_));
     load_arguments();
-    body_.run_level(Level::once, nullptr, nullptr, nullptr, nullptr);
+    body_.run_level(Level::once);
     switch (program_.kind) {
       case NestKind::tiles:
         emit_tiles();
@@ -73,19 +76,11 @@ class NestEmitter : private LoopEmitter {
     column_end_ = field(offsetof(NestArguments, column_end), false);
     partial_ = field(offsetof(NestArguments, partial), true);
     partial_row_ = field(offsetof(NestArguments, partial_row), false);
+    partial_block_ = field(offsetof(NestArguments, partial_block), false);
     panel_group_ = field(offsetof(NestArguments, panel_group), false);
     first_ = b_.CreateICmpNE(field(offsetof(NestArguments, first), false), number(0));
     last_ = b_.CreateICmpNE(field(offsetof(NestArguments, last), false), number(0));
-    std::vector<OperandValues> loaded;
-    for (size_t i = 0; i < program_.operands.size(); ++i) {
-      Value* entry = at(operands_, int64_t(i * sizeof(NestOperandArguments)));
-      const bool iota = program_.operands[i].kind == OperandKind::iota;
-      llvm::Type* base = iota ? static_cast<llvm::Type*>(b_.getInt64Ty()) : b_.getPtrTy();
-      loaded.push_back({load(base, entry), load(b_.getInt64Ty(), at(entry, 8)),
-                        load(b_.getInt64Ty(), at(entry, 16)),
-                        load(b_.getInt64Ty(), at(entry, 24))});
-    }
-    body_.set_arguments(std::move(loaded), column_end_);
+    body_.set_arguments(load_operands(b_, program_, operands_), column_end_);
     terms_ = number(0);
     std::vector<ProductValues> values;
     for (size_t i = 0; i < program_.products.size(); ++i) {
@@ -107,14 +102,14 @@ class NestEmitter : private LoopEmitter {
   Values reduction_loop(I64 begin, I64 end, int64_t step, const char* name,
                         const std::vector<Reduction>& reductions, const Values& initial,
                         const std::function<Values(I64, const Values&)>& body,
-                        int64_t piece = kPiece * kPiece) {
+                        int64_t piece = kTermsOfPiece * kTermsOfPiece) {
     if (piece == 1) return loop(begin, end, step, name, initial, body);
     const int64_t stride = step * piece;
     return loop(begin, end, stride, "piece", initial, [&](I64 first, const Values& carried) {
       Value* last =
           b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(first, number(stride)), end);
       const Values sums =
-          reduction_loop(first, last, step, name, reductions, initial, body, piece / kPiece);
+          reduction_loop(first, last, step, name, reductions, initial, body, piece / kTermsOfPiece);
       Values joined;
       for (size_t i = 0; i < sums.size(); ++i)
         joined.push_back(body_.join(reductions[i % reductions.size()], carried[i], sums[i]));
@@ -128,18 +123,25 @@ class NestEmitter : private LoopEmitter {
     const std::vector<Reduction> all = body_.reductions();
     Values initial;
     for (const Reduction& r : all) initial.push_back(body_.identity(r));
+    // A sum is of one vector after the other.
+    const int at_once = all.empty() ? body_.places_at_once() : 1;
     loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
-      body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
+      body_.run_level(Level::row, BodyEmitter::Place{row});
       const Values sums = reduction_loop(
-          column_begin_, column_end_, shape_.lanes, "column", all, initial,
-          [&](I64 column, const Values& carried) {
+          column_begin_, column_end_, int64_t(at_once) * shape_.lanes, "column", all, initial,
+          [&](I64 first, const Values& carried) {
             body_.set_accumulators(all, carried);
-            body_.run_level(Level::element, row, column, body_.mask_at(column), nullptr);
+            std::vector<BodyEmitter::Place> places;
+            for (int i = 0; i < at_once; ++i) {
+              Value* column = b_.CreateAdd(first, number(int64_t(i) * shape_.lanes));
+              places.push_back({row, column, body_.mask_at(column)});
+            }
+            body_.run_level(Level::element, places);
             Values next;
             body_.append_accumulators(all, next);
             return next;
           },
-          all.empty() ? 1 : kPiece * kPiece);
+          all.empty() ? 1 : kTermsOfPiece * kTermsOfPiece);
       for (size_t i = 0; i < all.size(); ++i) body_.store_row(all[i], row, sums[i]);
     });
   }
@@ -161,7 +163,7 @@ class NestEmitter : private LoopEmitter {
             Values next;
             for (size_t v = 0; v < columns.size(); ++v) {
               body_.set_accumulators(all, carried, v * all.size());
-              body_.run_level(Level::element, row, columns[v], masks[v], nullptr);
+              body_.run_level(Level::element, BodyEmitter::Place{row, columns[v], masks[v]});
               body_.append_accumulators(all, next);
             }
             return next;
@@ -175,9 +177,11 @@ class NestEmitter : private LoopEmitter {
   }
 
   void emit_tiles() {
-    const int64_t row_bytes = sums_.row_bytes();
-    llvm::AllocaInst* stack = b_.CreateAlloca(b_.getInt8Ty(), number(row_bytes * shape_.rows));
+    const int64_t row_bytes = sums_.row_bytes(), tile_bytes = row_bytes * shape_.rows;
+    llvm::AllocaInst* stack =
+        b_.CreateAlloca(b_.getInt8Ty(), number(overlaps_ ? 2 * tile_bytes : tile_bytes));
     stack->setAlignment(llvm::Align(64));
+    if (overlaps_) begin_waiting();
     Value* own = b_.CreateICmpEQ(partial_, llvm::ConstantPointerNull::get(b_.getPtrTy()));
     Value* sums_row = b_.CreateSelect(own, number(row_bytes), partial_row_);
     Value* rows = b_.CreateSub(row_end_, row_begin_);
@@ -186,19 +190,25 @@ class NestEmitter : private LoopEmitter {
     const std::vector<FetchedPart> fetched = body_.fetched_parts();
     Value* fetches = b_.CreateAnd(last_, b_.CreateICmpSGE(terms_, number(kTermsOfFetch)));
     const auto emit_tile = [&](I64 column, I64 index, I64 before, I64 later) {
-      // Sums that wait for the rest of their terms lie beside those of the other blocks.
-      Value* waiting = at(partial_, b_.CreateMul(b_.CreateSub(column, column_begin_),
-                                                 number(row_bytes / shape_.width())));
+      // Sums that wait for the rest of their terms.
+      Value* in_call = b_.CreateSDiv(b_.CreateSub(column, column_begin_), number(shape_.width()));
+      Value* waiting = at(partial_, b_.CreateMul(in_call, partial_block_));
       const auto [offset, count] = heights(index);
       Value* row = b_.CreateAdd(row_begin_, offset);
-      Value* sums = b_.CreateSelect(own, stack, at(waiting, b_.CreateMul(offset, partial_row_)));
+      Value* on_stack = overlaps_ ? other_sums(stack, tile_bytes) : stack;
+      Value* sums = b_.CreateSelect(own, on_stack, at(waiting, b_.CreateMul(offset, partial_row_)));
       const SumsTile tile{row,   column, count, b_.CreateSub(column_end_, column), sums, sums_row,
                           index, before, later};
-      // What the tile's body reads and writes is asked for before its products, which take longer.
-      if (!by_matrix_tiles_)
+      if (overlaps_) return emit_overlapped(tile);
+      if (by_matrix_tiles_) {
+        sums_.emit_by_matrix_tiles(tile, nullptr, llvm::ConstantPointerNull::get(b_.getPtrTy()));
+      } else {
+        // What the tile's body reads and writes is asked for before its products, which take
+        // longer.
         when(fetches,
              [&] { call_fetch_parts(kernel_, b_, fetched, operands_, row, count, column); });
-      sums_.emit(tile);
+        sums_.emit(tile);
+      }
       when(last_, [&] { finish_tile(tile); });
     };
     Value* in_group = sums_.blocks_in_group(panel_group_);
@@ -220,6 +230,74 @@ class NestEmitter : private LoopEmitter {
                     b_.CreateAdd(next, offset));
         });
       });
+    });
+    if (overlaps_) finish_waiting();
+  }
+
+  // --- tiles that wait for their body while the next one's products run (emit_finish.h) ---
+
+  Value* waiting_field(size_t offset) { return at(waiting_, int64_t(offset)); }
+  void set_waiting(size_t offset, Value* value) { b_.CreateStore(value, waiting_field(offset)); }
+
+  void begin_waiting() {
+    finish_rows_ = define_finish_rows(kernel_, program_, shape_);
+    waiting_ = b_.CreateAlloca(b_.getInt8Ty(), number(int64_t(sizeof(WaitingTile))));
+    llvm::cast<llvm::AllocaInst>(waiting_)->setAlignment(llvm::Align(64));
+    set_waiting(offsetof(WaitingTile, arguments), function_->getArg(0));
+    set_waiting(offsetof(WaitingTile, sums), llvm::ConstantPointerNull::get(b_.getPtrTy()));
+    set_waiting(offsetof(WaitingTile, sums_row), number(0));
+    for (const size_t offset : {offsetof(WaitingTile, row), offsetof(WaitingTile, column),
+                                offsetof(WaitingTile, next), offsetof(WaitingTile, end)})
+      set_waiting(offset, number(0));
+    set_waiting(offsetof(WaitingTile, clock), number(kNothingWaits));
+    // A few rows for each few tiles of terms.
+    Value* terms =
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, sums_.term_tiles_of_tile(), number(1));
+    const int64_t rows = shape_.rows, least = body_.places_at_once();
+    const auto quotient = [&](Value* x, Value* y) {  // rounded up
+      return b_.CreateSDiv(b_.CreateAdd(x, b_.CreateSub(y, number(1))), y);
+    };
+    Value* at_once =
+        b_.CreateMul(quotient(quotient(number(rows), terms), number(least)), number(least));
+    Value* every = b_.CreateSDiv(b_.CreateMul(terms, at_once), number(rows));
+    set_waiting(offsetof(WaitingTile, at_once), at_once);
+    set_waiting(offsetof(WaitingTile, every),
+                b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, every, number(1)));
+  }
+
+  /// Where the sums of the next tile go: not where those are that wait.
+  Value* other_sums(Value* stack, int64_t tile_bytes) {
+    if (mutated(Mutant::waiting_sums_overwritten)) return stack;
+    Value* waits = load(b_.getPtrTy(), waiting_field(offsetof(WaitingTile, sums)));
+    return b_.CreateSelect(b_.CreateICmpEQ(waits, stack), at(stack, tile_bytes), stack);
+  }
+
+  void emit_overlapped(const SumsTile& tile) {
+    set_waiting(offsetof(WaitingTile, ahead_row), tile.row);
+    set_waiting(offsetof(WaitingTile, ahead_column), tile.column);
+    sums_.emit_by_matrix_tiles(tile, finish_rows_, waiting_);
+    when(last_, [&] {
+      finish_waiting();
+      set_waiting(offsetof(WaitingTile, row), tile.row);
+      set_waiting(offsetof(WaitingTile, column), tile.column);
+      set_waiting(offsetof(WaitingTile, sums), tile.sums);
+      set_waiting(offsetof(WaitingTile, sums_row), tile.sums_row);
+      set_waiting(offsetof(WaitingTile, next), number(0));
+      set_waiting(offsetof(WaitingTile, end), tile.count);
+      set_waiting(offsetof(WaitingTile, clock),
+                  load(b_.getInt64Ty(), waiting_field(offsetof(WaitingTile, every))));
+    });
+  }
+
+  /// The rows that the products were too few for.
+  void finish_waiting() {
+    const auto field = [&](size_t offset) { return load(b_.getInt64Ty(), waiting_field(offset)); };
+    Value* end = field(offsetof(WaitingTile, end));
+    when(b_.CreateICmpSLT(field(offsetof(WaitingTile, next)), end), [&] {
+      Value* at_once = field(offsetof(WaitingTile, at_once));
+      set_waiting(offsetof(WaitingTile, at_once), end);
+      b_.CreateCall(finish_rows_, {waiting_});
+      set_waiting(offsetof(WaitingTile, at_once), at_once);
     });
   }
 
@@ -247,16 +325,10 @@ class NestEmitter : private LoopEmitter {
   }
 
   void finish_tile(const SumsTile& tile) {
-    loop(number(0), tile.count, 1, "finish", [&](I64 m) {
-      Value* row = b_.CreateAdd(tile.row, m);
-      Value* row_sums = at(tile.sums, b_.CreateMul(m, tile.sums_row));
-      body_.run_level(Level::row, row, nullptr, nullptr, nullptr);
-      Value* end = b_.CreateBinaryIntrinsic(
-          llvm::Intrinsic::smin, b_.CreateAdd(tile.column, number(shape_.width())), column_end_);
-      loop(tile.column, end, shape_.lanes, "vector", [&](I64 c) {
-        Value* sums = at(row_sums, b_.CreateMul(b_.CreateSub(c, tile.column), number(4)));
-        body_.run_level(Level::element, row, c, body_.mask_at(c), sums);
-      });
+    RowsFinisher finisher(b_, body_, shape_, function_);
+    loop(number(0), tile.count, body_.places_at_once(), "finish", [&](I64 m) {
+      finisher.finish({tile.row, tile.column, tile.sums, tile.sums_row, tile.count}, m,
+                      column_end_);
     });
   }
 
@@ -268,11 +340,15 @@ class NestEmitter : private LoopEmitter {
   const NestProgram& program_;
   const TileShape shape_;
   const bool by_matrix_tiles_;
+  const bool overlaps_;  ///< bodies with the products of the next tile
   BodyEmitter body_;
   SumsEmitter sums_;
+  llvm::Function* finish_rows_ = nullptr;
+  Value* waiting_ = nullptr;
   Value *operands_ = nullptr, *row_begin_ = nullptr, *row_end_ = nullptr, *column_begin_ = nullptr,
         *column_end_ = nullptr;
-  Value *partial_ = nullptr, *partial_row_ = nullptr, *first_ = nullptr, *last_ = nullptr;
+  Value *partial_ = nullptr, *partial_row_ = nullptr, *partial_block_ = nullptr, *first_ = nullptr,
+        *last_ = nullptr;
   Value* panel_group_ = nullptr;
   Value* terms_ = nullptr;  ///< of all products
 };

@@ -17,6 +17,11 @@ namespace {
 /// Vectors of a row whose sums fit the registers.
 int vectors_at_once(const TileShape& shape) { return shape.accumulators / shape.rows; }
 
+/// By matrix tiles: whether a panel stays in the first-level cache while tiles of rows go past it,
+/// where a tile has many of them. Else the tiles of rows stay and the panels go past, and what the
+/// body writes of a row lies side by side, so that the processor fetches ahead.
+bool panel_stays(const TileShape& shape) { return shape.rows > 2 * kTileRows; }
+
 /// How many vectors of a block are computed where half of its columns are no more: a last block
 /// costs what it has, about. 0: always all of them.
 int half_block(const NestProduct& product, const TileShape& shape) {
@@ -68,7 +73,7 @@ void SumsEmitter::begin(llvm::Function* function, std::vector<ProductValues> pro
 }
 
 llvm::Value* SumsEmitter::blocks_in_group(llvm::Value* group_bytes) {
-  if (by_matrix_tiles_) return number(1);
+  if (by_matrix_tiles_ && panel_stays(shape_)) return number(1);
   Value* bytes = number(0);
   for (const ProductValues& product : products_) bytes = b_.CreateAdd(bytes, product.block);
   Value* fitting =
@@ -93,7 +98,6 @@ void SumsEmitter::set_groups(const PanelGroups& groups) {
 }
 
 void SumsEmitter::emit(const SumsTile& tile) {
-  if (by_matrix_tiles_) return emit_by_matrix_tiles(tile);
   const int most = vectors_at_once(shape_);
   int offset = 0;
   for (size_t p = 0; p < products_.size(); ++p) {
@@ -152,42 +156,53 @@ SumsEmitter::Fetched SumsEmitter::fetched(size_t p, const SumsTile& tile) {
           b_.CreateSelect(groups_.several, number(kLineBytes), left_[p].step)};
 }
 
+llvm::Value* SumsEmitter::term_tiles_of(const ProductValues& product) {
+  return b_.CreateSDiv(b_.CreateAdd(product.k, number(kTileTerms - 1)), number(kTileTerms));
+}
+
+llvm::Value* SumsEmitter::term_tiles_of_tile() {
+  Value* all = number(0);
+  for (size_t p = 0; p < products_.size(); ++p) {
+    const int tiles = program_.products[p].parts * shape_.width() / kTileColumns;
+    const int blocks = (tiles + 1) / 2 * (shape_.rows / (2 * kTileRows));
+    all = b_.CreateAdd(all, b_.CreateMul(term_tiles_of(products_[p]), number(blocks)));
+  }
+  return all;
+}
+
 /// Two tiles of columns at a time, whose panel stays in the first-level cache, by two tiles of
 /// rows, or one where there are no more.
-void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of) {
+void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, llvm::Function* finish_rows,
+                                       Value* waiting) {
   int64_t offset = 0;
   for (size_t p = 0; p < products_.size(); ++p) {
+    const ProductValues& product = products_[p];
     const NestProduct& form = program_.products[p];
     const int tiles = form.parts * shape_.width() / kTileColumns;
+    Value* tile_bytes = b_.CreateMul(term_tiles_of(product),
+                                     number(int64_t(bf16_parts(form.factors)) * kTileBytes));
     for (int tile = 0; tile < tiles; tile += 2) {
+      Value* panel = at(panel_of(product, of.column), b_.CreateMul(tile_bytes, number(tile)));
       loop(number(0), of.count, 2 * kTileRows, "rows", [&](I64 m) {
         Value* row = b_.CreateAdd(of.row, m);
         Value* to = at(at(of.sums, b_.CreateMul(m, of.sums_row)), offset + tile * kTileRowBytes);
         Value* rows = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number(2 * kTileRows),
                                                b_.CreateSub(of.count, m));
-        const auto product = [&](int row_tiles) {
-          emit_tile_product(products_[p],
-                            {row_tiles, std::min(2, tiles - tile), tiles, bf16_parts(form.factors)},
-                            {row, rows}, of.column, tile, to, of.sums_row);
+        const auto multiply = [&](int row_tiles) {
+          const TileProductLoop loop{row_tiles, std::min(2, tiles - tile), bf16_parts(form.factors),
+                                     panel_stays(shape_)};
+          b_.CreateCall(define_tile_product(kernel_, loop, finish_rows),
+                        {at(product.a, b_.CreateMul(row, product.a_row)), panel, product.k, to,
+                         of.sums_row, first_, rows, waiting});
         };
-        if (kernel_.cpu().matrix_tiles == MatrixTiles::dot_products) return product(2);
+        if (kernel_.cpu().matrix_tiles == MatrixTiles::dot_products) return multiply(2);
         Value* has_two = b_.CreateICmpSGT(rows, number(kTileRows));
-        when(has_two, [&] { product(2); });
-        when(b_.CreateNot(has_two), [&] { product(1); });
+        when(has_two, [&] { multiply(2); });
+        when(b_.CreateNot(has_two), [&] { multiply(1); });
       });
     }
     offset += int64_t(tiles) * kTileRowBytes;
   }
-}
-
-void SumsEmitter::emit_tile_product(const ProductValues& product, const TileProductLoop& loop,
-                                    const Rows& rows, I64 column, int tile, Value* sums,
-                                    I64 sums_row) {
-  Value* left = at(product.a, b_.CreateMul(rows.first, product.a_row));
-  Value* left_tile = b_.CreateMul(product.a_row, number(kTileRows));
-  Value* panel = at(panel_of(product, column), int64_t(tile) * kTileBytes);
-  b_.CreateCall(define_tile_product(kernel_, loop),
-                {left, left_tile, panel, product.k, sums, sums_row, first_, rows.count});
 }
 
 }  // namespace graphc::cpu

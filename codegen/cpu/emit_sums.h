@@ -60,6 +60,14 @@ class SumsEmitter : private LoopEmitter {
   /// The sums of all products.
   void emit(const SumsTile& tile);
 
+  /// By matrix tiles: the same, while rows of the tile that waits are finished by a function of
+  /// define_finish_rows().
+  void emit_by_matrix_tiles(const SumsTile& tile, llvm::Function* finish_rows,
+                            llvm::Value* waiting);
+
+  /// How many tiles of terms are multiplied for a whole tile of sums, two by two.
+  llvm::Value* term_tiles_of_tile();
+
  private:
   /// Some of the vectors of a product's tile, from the first.
   struct Vectors {
@@ -75,13 +83,8 @@ class SumsEmitter : private LoopEmitter {
   };
   Fetched fetched(size_t p, const SumsTile& tile);
 
-  void emit_by_matrix_tiles(const SumsTile& tile);
-  /// Rows from the first, so many of them.
-  struct Rows {
-    I64 first, count;
-  };
-  void emit_tile_product(const ProductValues& product, const TileProductLoop& loop,
-                         const Rows& rows, I64 column, int tile, Value* sums, I64 sums_row);
+  /// The term tiles of a product.
+  I64 term_tiles_of(const ProductValues& product);
 
   CodeModule& kernel_;
   const NestProgram& program_;

@@ -5,10 +5,12 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "codegen/cpu/emit_dot_product.h"
+#include "codegen/cpu/emit_finish.h"
 #include "codegen/cpu/emit_mended_sums.h"
 #include "ir/error.h"
 #include "ir/mutant.h"
@@ -70,22 +72,33 @@ class TileOperations {
 
 class TileProductEmitter {
  public:
-  TileProductEmitter(CodeModule& kernel, const TileProductLoop& loop, llvm::Function* function)
+  TileProductEmitter(CodeModule& kernel, const TileProductLoop& loop, llvm::Function* finish_rows,
+                     llvm::Function* function)
       : kernel_(kernel),
         loop_(loop),
+        finish_rows_(finish_rows),
         function_(function),
         b_(kernel.context()),
         tiles_(b_, kernel.cpu().matrix_tiles) {}
 
   void emit() {
     b_.SetInsertPoint(block("entry"));
-    for (int i = 0; i < loop_.row_tiles * loop_.column_tiles; ++i) tiles_.zero(i);
+    if (loop_.bf16_parts == 1) {
+      begin_sums();
+    } else {
+      for (int i = 0; i < loop_.row_tiles * loop_.column_tiles; ++i) tiles_.zero(i);
+    }
     emit_loop();
+    if (loop_.bf16_parts == 1) {
+      store_sums(function_->getArg(3), function_->getArg(4));
+      b_.CreateRetVoid();
+      return;
+    }
     BasicBlock *begin = block("begin"), *resume = block("resume");
-    b_.CreateCondBr(function_->getArg(6), begin, resume);
+    b_.CreateCondBr(function_->getArg(5), begin, resume);
     b_.SetInsertPoint(begin);
-    store_sums(function_->getArg(4), function_->getArg(5));
-    mend_sums(function_->getArg(4), function_->getArg(5));
+    store_sums(function_->getArg(3), function_->getArg(4));
+    mend_sums(function_->getArg(3), function_->getArg(4));
     b_.CreateRetVoid();
     b_.SetInsertPoint(resume);
     add_sums();
@@ -102,29 +115,70 @@ class TileProductEmitter {
 
   int sums_of(int row, int column) const { return row * loop_.column_tiles + column; }
 
+  /// Nothing, or what the calls before have come to: a sum of bf16 goes on.
+  void begin_sums() {
+    BasicBlock *begin = block("begin"), *resume = block("resume"), *begun = block("begun");
+    b_.CreateCondBr(function_->getArg(5), begin, resume);
+    b_.SetInsertPoint(begin);
+    for (int i = 0; i < loop_.row_tiles * loop_.column_tiles; ++i) tiles_.zero(i);
+    b_.CreateBr(begun);
+    b_.SetInsertPoint(resume);
+    for_each_sum(function_->getArg(3), function_->getArg(4),
+                 [&](int tile, Value* place) { tiles_.load(tile, place, function_->getArg(4)); });
+    b_.CreateBr(begun);
+    b_.SetInsertPoint(begun);
+  }
+
   /// Registers 0 to 3 are sums, 4 and 5 left tiles, 6 and 7 those of the matrix.
   void emit_loop() {
-    BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
-    Value* count = b_.CreateSDiv(b_.CreateAdd(function_->getArg(3), number(kTileTerms - 1)),
+    Value* count = b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileTerms - 1)),
                                  number(kTileTerms));
+    Value* clock_place = at(function_->getArg(7), int64_t(offsetof(WaitingTile, clock)));
+    Value* clock_before = b_.CreateLoad(b_.getInt64Ty(), clock_place);
+    BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
     b_.CreateCondBr(b_.CreateICmpSGT(count, number(0)), head, done);
     b_.SetInsertPoint(head);
-    PHINode* rest = b_.CreatePHI(b_.getInt64Ty(), 2);
-    PHINode* left = b_.CreatePHI(b_.getPtrTy(), 2);
-    PHINode* panel = b_.CreatePHI(b_.getPtrTy(), 2);
-    rest->addIncoming(count, before);
-    left->addIncoming(function_->getArg(0), before);
-    panel->addIncoming(function_->getArg(2), before);
+    PHINode* rest = carried(count, before);
+    PHINode* left = carried(function_->getArg(0), before);
+    PHINode* panel = carried(function_->getArg(1), before);
+    PHINode* clock = carried(clock_before, before);
     multiply_term_tile(left, panel);
-    rest->addIncoming(b_.CreateSub(rest, number(1)), head);
-    left->addIncoming(at(left, int64_t(loop_.bf16_parts) * kTileBytes), head);
-    panel->addIncoming(at(panel, loop_.bf16_parts * part_bytes()), head);
+    Value* later = finish_when_due(clock);
+    BasicBlock* latch = b_.GetInsertBlock();
+    rest->addIncoming(b_.CreateSub(rest, number(1)), latch);
+    left->addIncoming(at(left, int64_t(loop_.bf16_parts) * kLeftPairBytes), latch);
+    panel->addIncoming(at(panel, loop_.bf16_parts * part_bytes()), latch);
+    clock->addIncoming(later, latch);
     b_.CreateCondBr(b_.CreateICmpSGT(rest, number(1)), head, done);
     b_.SetInsertPoint(done);
+    PHINode* clock_behind = carried(clock_before, before);
+    clock_behind->addIncoming(later, latch);
+    b_.CreateStore(clock_behind, clock_place);
+  }
+
+  PHINode* carried(Value* initial, BasicBlock* before) {
+    PHINode* value = b_.CreatePHI(initial->getType(), 2);
+    value->addIncoming(initial, before);
+    return value;
+  }
+
+  /// One tile of terms further: rows of the tile before are finished if it is time. What the clock
+  /// is then.
+  Value* finish_when_due(Value* clock) {
+    BasicBlock *multiplied = b_.GetInsertBlock(), *due = block("due"), *behind = block("behind");
+    Value* later = b_.CreateSub(clock, number(1));
+    b_.CreateCondBr(b_.CreateICmpSLE(later, number(0)), due, behind);
+    b_.SetInsertPoint(due);
+    Value* next = b_.CreateCall(finish_rows_, {function_->getArg(7)});
+    b_.CreateBr(behind);
+    b_.SetInsertPoint(behind);
+    PHINode* now = carried(later, multiplied);
+    now->addIncoming(next, due);
+    return now;
   }
 
   /// Of a panel, the tiles of one part of a term tile.
-  int64_t part_bytes() const { return int64_t(loop_.panel_tiles) * kTileBytes; }
+  int64_t part_bytes() const { return int64_t(loop_.column_tiles) * kTileBytes; }
 
   /// For each part of the matrix the left parts that it is multiplied by: the last one is the next
   /// one's first, and stays. Of three, that is 14 loads of two tiles for 24 products.
@@ -144,11 +198,15 @@ class TileProductEmitter {
       for (const int left_part : order[right_part]) {
         if (left_part != std::exchange(loaded, left_part)) load_left(left, left_part);
         for (int column = 0; column < loop_.column_tiles; ++column) {
-          if (first)
-            tiles_.load(
-                6 + column,
-                at(panel, int64_t(right_part) * part_bytes() + int64_t(column) * kTileBytes),
-                number(kTileRowBytes));
+          if (first) {
+            Value* from =
+                at(panel, int64_t(right_part) * part_bytes() + int64_t(column) * kTileBytes);
+            if (loop_.panel_stays) {
+              tiles_.load(6 + column, from, number(kTileRowBytes));
+            } else {
+              tiles_.load_streamed(6 + column, from, number(kTileRowBytes));
+            }
+          }
           for (int row = 0; row < loop_.row_tiles; ++row)
             tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
         }
@@ -159,29 +217,33 @@ class TileProductEmitter {
 
   void load_left(Value* left, int part) {
     // The last part is multiplied once.
-    const bool once = part + 1 == loop_.bf16_parts;
+    const bool once = part + 1 == loop_.bf16_parts && loop_.panel_stays;
     for (int row = 0; row < loop_.row_tiles; ++row) {
-      Value* offset = b_.CreateAdd(b_.CreateMul(function_->getArg(1), number(row)),
-                                   number(int64_t(part) * kTileBytes));
+      Value* from = at(left, int64_t(part) * kLeftPairBytes + int64_t(row) * kTileBytes);
       if (once) {
-        tiles_.load_streamed(4 + row, at(left, offset), number(kTileRowBytes));
+        tiles_.load_streamed(4 + row, from, number(kTileRowBytes));
       } else {
-        tiles_.load(4 + row, at(left, offset), number(kTileRowBytes));
+        tiles_.load(4 + row, from, number(kTileRowBytes));
       }
     }
   }
 
   void mend_sums(Value* sums, Value* row_bytes) {
-    if (loop_.bf16_parts == 1) return;
     emit_mended_sums(kernel_, b_, function_, loop_, sums, row_bytes);
   }
 
-  void store_sums(Value* to, Value* row_bytes) {
+  template <typename Visit>
+  void for_each_sum(Value* sums, Value* row_bytes, const Visit& visit) {
     for (int row = 0; row < loop_.row_tiles; ++row) {
-      Value* rows = at(to, b_.CreateMul(row_bytes, number(int64_t(row) * kTileRows)));
+      Value* rows = at(sums, b_.CreateMul(row_bytes, number(int64_t(row) * kTileRows)));
       for (int column = 0; column < loop_.column_tiles; ++column)
-        tiles_.store(sums_of(row, column), at(rows, int64_t(column) * kTileRowBytes), row_bytes);
+        visit(sums_of(row, column), at(rows, int64_t(column) * kTileRowBytes));
     }
+  }
+
+  void store_sums(Value* to, Value* row_bytes) {
+    for_each_sum(to, row_bytes,
+                 [&](int tile, Value* place) { tiles_.store(tile, place, row_bytes); });
   }
 
   /// The terms of a call are summed by themselves: the error of the whole grows with the terms of a
@@ -198,7 +260,7 @@ class TileProductEmitter {
     b_.SetInsertPoint(head);
     PHINode* row = b_.CreatePHI(b_.getInt64Ty(), 2);
     row->addIncoming(number(0), before);
-    Value* to = at(function_->getArg(4), b_.CreateMul(row, function_->getArg(5)));
+    Value* to = at(function_->getArg(3), b_.CreateMul(row, function_->getArg(4)));
     Value* from = at(own, b_.CreateMul(row, number(own_row)));
     const int64_t vector_bytes = kernel_.cpu().vector_lanes_f32 * int64_t(sizeof(float));
     auto* vector =
@@ -217,16 +279,17 @@ class TileProductEmitter {
 
   CodeModule& kernel_;
   const TileProductLoop loop_;
-  llvm::Function* function_;
+  llvm::Function *finish_rows_, *function_;
   llvm::IRBuilder<> b_;
   TileOperations tiles_;
 };
 
 }  // namespace
 
-llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop) {
+llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
+                                    llvm::Function* finish_rows) {
   const std::string name =
-      fmt::format("tile_product_{}x{}_of_{}{}", loop.row_tiles, loop.column_tiles, loop.panel_tiles,
+      fmt::format("tile_product_{}x{}{}", loop.row_tiles, loop.column_tiles,
                   loop.bf16_parts == 1 ? "" : fmt::format("_in_{}_parts", loop.bf16_parts));
   if (llvm::Function* known = kernel.module().getFunction(name)) return known;
   llvm::LLVMContext& context = kernel.context();
@@ -234,13 +297,13 @@ llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& l
              *number = llvm::Type::getInt64Ty(context);
   auto* type = llvm::FunctionType::get(
       llvm::Type::getVoidTy(context),
-      {pointer, number, pointer, number, pointer, number, llvm::Type::getInt1Ty(context), number},
+      {pointer, pointer, number, pointer, number, llvm::Type::getInt1Ty(context), number, pointer},
       false);
   llvm::Function* function = kernel.define(name, type, false);
   if (kernel.cpu().matrix_tiles == MatrixTiles::dot_products) {
     emit_dot_products(kernel, loop, function);
   } else {
-    TileProductEmitter(kernel, loop, function).emit();
+    TileProductEmitter(kernel, loop, finish_rows, function).emit();
   }
   return function;
 }

@@ -3,31 +3,38 @@
 #pragma once
 
 #include "codegen/cpu/emit_internal.h"
+#include "runtime/matrix_tiles.h"
 
 namespace graphc::cpu {
+
+/// From the left tiles of one tile of terms to those of the next: two tiles of rows.
+inline constexpr int64_t kLeftPairBytes = 2 * kTileBytes;
 
 /// What a loop over matrix tiles is specialised for: at most two by two, of eight tiles four are
 /// sums.
 struct TileProductLoop {
   int row_tiles = 1;     ///< tiles of rows
-  int column_tiles = 1;  ///< tiles of columns
-  /// Tiles of columns that a term tile of the panel has: from one to the next.
-  int panel_tiles = 1;
+  int column_tiles = 1;  ///< tiles of columns, which lie side by side in the panel
   /// How many bf16 a factor is the sum of, whose tiles follow each other in each term tile. Of the
   /// products of parts p and q those with p + q < bf16_parts count.
   int bf16_parts = 1;
+  /// Which operand is read again soon and which goes past the first-level cache.
+  bool panel_stays = true;
 };
 
 /// A function of its own for each loop:
 ///
-///   void (ptr a, i64 a_tile, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first, i64 rows)
+///   void (ptr a, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first, i64 rows, ptr waiting)
 ///
-/// The left tiles lie at a + (tile of rows) * a_tile + t * kTileBytes, those of the matrix at
-/// panel + (t * panel_tiles + tile of columns) * kTileBytes, where t is the tile of terms, or, of
-/// factors in parts, (tile of terms) * bf16_parts + part. Sums of such products that are not finite
-/// are computed anew (codegen/cpu/emit_mended_sums.h). The sums of k
-/// terms are stored in, or unless `first` added to, rows of `sums`: whole tiles of them, or where
-/// MatrixTiles::dot_products at least the first `rows`.
-llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop);
+/// The left tiles lie at a + t * kLeftPairBytes + (tile of rows) * kTileBytes, those of the matrix
+/// at panel + (t * column_tiles + tile of columns) * kTileBytes, where t is the tile of terms, or,
+/// of factors in parts, (tile of terms) * bf16_parts + part. Sums of such products that are not
+/// finite are computed anew (codegen/cpu/emit_mended_sums.h). The sums of k terms are stored in, or
+/// unless `first` added to, rows of `sums`: whole tiles of them, or where MatrixTiles::dot_products
+/// at least the first `rows`. Meanwhile rows of the tile before, which `waiting` is
+/// (codegen/cpu/emit_finish.h), are finished by `finish_rows` when its clock says so; not where
+/// MatrixTiles::dot_products.
+llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
+                                    llvm::Function* finish_rows);
 
 }  // namespace graphc::cpu

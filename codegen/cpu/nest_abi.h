@@ -24,21 +24,21 @@ struct NestProductArguments {
   int64_t k = 0;                 ///< number of terms
 };
 
-/// Of a product by matrix tiles, `a` is the left operand as tiles, in the order of rows and then of
-/// terms, from the first row of the call on; `a_row` is the size of a tile of rows, divided by its
-/// rows.
+/// Of a product by matrix tiles, `a` is the left operand as tiles from the first row of the call
+/// on: pairs of tiles of rows, in each of which come the terms; `a_row` is the size of a pair,
+/// divided by its rows.
 struct NestArguments {
   const NestOperandArguments* operands = nullptr;
   const NestProductArguments* products = nullptr;
   int64_t row_begin = 0, row_end = 0;
   int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
-  /// Sums over several calls with successive ranges of k, to which each adds that of its range,
-  /// [rows][blocks of the call][parts][width] f32; null for one call. By matrix tiles, whole tiles
-  /// of rows are written.
+  /// Sums over several calls with successive ranges of k, to which each adds that of its range: of
+  /// each row and block [parts][width] f32; null for one call. By matrix tiles, whole tiles of rows
+  /// are written.
   void* partial = nullptr;
-  int64_t partial_row = 0;
-  int64_t first = 1;  ///< `partial` holds nothing yet
-  int64_t last = 1;   ///< the body runs; otherwise sums go to `partial` and the body waits
+  int64_t partial_row = 0, partial_block = 0;  ///< from one row, or block, to the next
+  int64_t first = 1;                           ///< `partial` holds nothing yet
+  int64_t last = 1;  ///< the body runs; otherwise sums go to `partial` and the body waits
   /// Bytes of the panels that are gone through for each tile of rows, so that its left operand is
   /// read once for all of them: a part of the second-level cache. One panel at least.
   int64_t panel_group = 512 << 10;

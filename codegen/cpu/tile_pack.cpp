@@ -27,7 +27,6 @@ struct TilePart {
 };
 
 constexpr uint32_t kInfinity = 0x7f800000, kLargestBf16 = 0x7f7f0000;
-constexpr uint16_t kExponentOfBf16 = 0x7f80, kSignOfBf16 = 0x8000;
 
 /// As VCVTNE2PS2BF16 rounds.
 uint16_t rounded(float x) {
@@ -58,7 +57,7 @@ uint16_t element_at(const char* from, const TilePart& tile) {
   if (tile.dtype == DType::bf16) {
     uint16_t bits;
     std::memcpy(&bits, from, sizeof bits);
-    return (bits & kExponentOfBf16) == 0 ? bits & kSignOfBf16 : bits;
+    return bits;
   }
   float x;
   std::memcpy(&x, from, sizeof x);
@@ -78,6 +77,27 @@ void pack_portably(const TilePart& part, TileOrder order, char* to) {
   }
 }
 
+/// Rows of a source as they lie in memory: of those that make up one row of tiles so many, each of
+/// which is gone through in `steps` steps.
+struct MemoryRows {
+  const char* base = nullptr;  ///< of the first
+  int64_t stride = 0, bytes = 0;
+  int64_t count = 0, steps = 1;
+};
+
+/// Asks for the part of the rows that falls to a step, each row from its first line to its last: a
+/// processor that sees lines of a page come one after the other goes on with it by itself, which
+/// many rows at once would keep it from.
+void fetch_rows(const MemoryRows& rows, int64_t step) {
+  constexpr int64_t kLine = 64;
+  const int64_t end = rows.count * (step + 1) / rows.steps;
+  for (int64_t row = rows.count * step / rows.steps; row < end; ++row) {
+    const auto first = reinterpret_cast<uintptr_t>(rows.base) + uintptr_t(row * rows.stride);
+    for (int64_t line = 0; line < rows.bytes; line += kLine)
+      __builtin_prefetch(reinterpret_cast<const void*>(first + uintptr_t(line)));
+  }
+}
+
 /// Calls `pack(part, place)` for each tile of each part, along memory.
 template <typename Pack>
 void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pack) {
@@ -91,17 +111,33 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
                   source.dtype,
                   0,
                   to.parts};
-    char* const place = to.base + i * to.item_tile_bytes + t * to.term_tile_bytes;
+    char* const place =
+        to.base + i / 2 * to.pair_bytes + i % 2 * kTileBytes + t * to.term_tile_bytes;
     for (; part.part < to.parts; ++part.part) pack(part, place + part.part * to.part_bytes);
   };
   const int64_t items = item_tiles(source.items), terms = term_tiles(source.terms);
+  const int64_t size = size_of(source.dtype);
   if (source.item_stride <= source.term_stride) {
     for (int64_t t = 0; t < terms; ++t) {
-      for (int64_t i = 0; i < items; ++i) tile(i, t);
+      const int64_t next = (t + 1) * kTileTerms;
+      const MemoryRows later{source.base + next * source.term_stride, source.term_stride,
+                             source.items * size,
+                             std::clamp<int64_t>(source.terms - next, 0, kTileTerms), items};
+      for (int64_t i = 0; i < items; ++i) {
+        fetch_rows(later, i);
+        tile(i, t);
+      }
     }
   } else {
     for (int64_t i = 0; i < items; ++i) {
-      for (int64_t t = 0; t < terms; ++t) tile(i, t);
+      const int64_t next = (i + 1) * kTileRows;
+      const MemoryRows later{source.base + next * source.item_stride, source.item_stride,
+                             source.terms * size,
+                             std::clamp<int64_t>(source.items - next, 0, kTileRows), terms};
+      for (int64_t t = 0; t < terms; ++t) {
+        fetch_rows(later, t);
+        tile(i, t);
+      }
     }
   }
 }
@@ -131,22 +167,21 @@ GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& 
   }
 }
 
-/// bf16 as tiles have them: denormal numbers as zeros.
-GRAPHC_WIDE __m512i without_denormals(__m512i x) {
-  const __mmask32 normal = _mm512_test_epi16_mask(x, _mm512_set1_epi16(kExponentOfBf16));
-  const __m512i signs = _mm512_and_si512(x, _mm512_set1_epi16(short(kSignOfBf16)));
-  return _mm512_mask_mov_epi16(signs, normal, x);
-}
-
 /// The terms of an item in a tile, side by side, as bf16.
 GRAPHC_WIDE __m512i load_terms(const char* from, const TilePart& part) {
   if (part.dtype == DType::bf16) {
     const __mmask32 lanes = __mmask32((uint64_t{1} << part.terms) - 1);
-    return without_denormals(_mm512_maskz_loadu_epi16(lanes, from));
+    return _mm512_maskz_loadu_epi16(lanes, from);
   }
   const __m512 first = load_part(first_lanes(part.terms), from, part);
   const __m512 second = load_part(first_lanes(part.terms - 16), from + 64, part);
   return __m512i(_mm512_cvtne2ps_pbh(second, first));
+}
+
+/// Where lane i of the first and lane i of the second 16 numbers become neighbours.
+GRAPHC_WIDE __m512i interleaved() {
+  return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
+                          6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
 }
 
 /// Sixteen items of a term and then as many of the next, as bf16; of those that are in the masks.
@@ -156,7 +191,7 @@ GRAPHC_WIDE __m512i load_two_terms(const char* from, __mmask16 first, __mmask16 
   if (part.dtype == DType::bf16) {
     const __m256i low = _mm256_maskz_loadu_epi16(first, from);
     const __m256i high = _mm256_maskz_loadu_epi16(second, next);
-    return without_denormals(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
   }
   const __m512 low = load_part(first, from, part);
   return __m512i(_mm512_cvtne2ps_pbh(load_part(second, next, part), low));
@@ -173,15 +208,11 @@ GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
 /// Rows of 16 items, one of each pair of terms, whose items lie side by side.
 GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
   const __mmask16 lanes = first_lanes(part.items);
-  // Lane i of the first and lane i of the second 16 numbers become neighbours.
-  const __m512i interleaved =
-      _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
-                       21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   for (int pair = 0; pair < 16; ++pair) {
     const char* from = part.base + 2 * pair * part.term_stride;
     const __mmask16 even = 2 * pair < part.terms ? lanes : __mmask16(0);
     const __mmask16 odd = 2 * pair + 1 < part.terms ? lanes : __mmask16(0);
-    rows[pair] = _mm512_permutexvar_epi16(interleaved, load_two_terms(from, even, odd, part));
+    rows[pair] = _mm512_permutexvar_epi16(interleaved(), load_two_terms(from, even, odd, part));
   }
 }
 
@@ -212,14 +243,52 @@ GRAPHC_WIDE void transpose(__m512i (&rows)[16]) {
   }
 }
 
-GRAPHC_WIDE void pack_wide(const TilePart& part, TileOrder order, char* to) {
-  __m512i rows[16];
-  const bool loads_items = part.term_stride == size_of(part.dtype);
-  if (loads_items) {
-    load_items(part, rows);
-  } else {
-    load_pairs(part, rows);
+/// The rows of load_items() or load_pairs() of a tile that is full, of numbers without parts.
+template <DType kDType, bool kLoadsItems>
+GRAPHC_WIDE void load_full(const TilePart& part, __m512i (&rows)[16]) {
+  const char* from = part.base;
+  const int64_t stride = part.term_stride;
+  for (int i = 0; i < 16; ++i) {
+    if constexpr (kLoadsItems && kDType == DType::bf16) {
+      rows[i] = _mm512_loadu_si512(from);
+      from += part.item_stride;
+    } else if constexpr (kLoadsItems) {
+      rows[i] = __m512i(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 64), _mm512_loadu_ps(from)));
+      from += part.item_stride;
+    } else if constexpr (kDType == DType::bf16) {
+      const __m512i low =
+          _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+      rows[i] = _mm512_permutexvar_epi16(
+          interleaved(),
+          _mm512_inserti64x4(
+              low, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + stride)), 1));
+      from += 2 * stride;
+    } else {
+      rows[i] = _mm512_permutexvar_epi16(
+          interleaved(),
+          __m512i(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + stride), _mm512_loadu_ps(from))));
+      from += 2 * stride;
+    }
   }
+}
+
+GRAPHC_WIDE void load_part_of_tile(const TilePart& part, bool loads_items, __m512i (&rows)[16]) {
+  const bool full = part.items == kTileRows && part.terms == kTileTerms && part.parts == 1;
+  if (full && part.dtype == DType::bf16) {
+    if (loads_items) return load_full<DType::bf16, true>(part, rows);
+    return load_full<DType::bf16, false>(part, rows);
+  }
+  if (full) {
+    if (loads_items) return load_full<DType::f32, true>(part, rows);
+    return load_full<DType::f32, false>(part, rows);
+  }
+  if (loads_items) return load_items(part, rows);
+  load_pairs(part, rows);
+}
+
+GRAPHC_WIDE void pack_wide(const TilePart& part, bool loads_items, TileOrder order, char* to) {
+  __m512i rows[16];
+  load_part_of_tile(part, loads_items, rows);
   if (loads_items != (order == TileOrder::items_first)) transpose(rows);
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
 }
@@ -242,8 +311,10 @@ void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) 
   const int64_t size = size_of(source.dtype);
   const bool side_by_side = source.term_stride == size || source.item_stride == size;
   if (!has_wide() || !side_by_side) return pack_tiles_portably(source, order, to);
-  for_each_tile(source, to,
-                [&](const TilePart& part, char* place) { pack_wide(part, order, place); });
+  const bool loads_items = source.term_stride == size;
+  for_each_tile(source, to, [&](const TilePart& part, char* place) {
+    pack_wide(part, loads_items, order, place);
+  });
 }
 
 }  // namespace graphc::cpu

@@ -34,17 +34,18 @@ enum class TileOrder : uint8_t { items_first, pairs_first };
 inline int64_t item_tiles(int64_t items) { return (items + kTileRows - 1) / kTileRows; }
 inline int64_t term_tiles(int64_t terms) { return (terms + kTileTerms - 1) / kTileTerms; }
 
-/// Where tiles go: tile (i, t) of part p of the numbers to `base + i * item_tile_bytes + t *
-/// term_tile_bytes + p * part_bytes`.
+/// Where tiles go: tile (i, t) of part p of the numbers to `base + i / 2 * pair_bytes + i % 2 *
+/// kTileBytes + t * term_tile_bytes + p * part_bytes`: those of two neighbouring tiles of items are
+/// loaded together.
 struct TilePlace {
   char* base = nullptr;
-  int64_t item_tile_bytes = 0, term_tile_bytes = 0, part_bytes = 0;
+  int64_t pair_bytes = 0, term_tile_bytes = 0, part_bytes = 0;
   int parts = 1;  ///< bf16 that a number is the sum of
 };
 
 /// Writes the tiles of the source, zero where items or terms end. Rounds to nearest, ties to even;
 /// denormal numbers and parts become zeros; what is not a number stays so. Numbers that are bf16
-/// have one part.
+/// have one part and stay as they are: what multiplies tiles takes denormal ones for zeros.
 void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to);
 
 /// The same without instructions that not every processor has: what pack_tiles() does where it

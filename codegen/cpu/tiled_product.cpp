@@ -11,11 +11,11 @@ namespace graphc::cpu {
 namespace {
 
 /// Of the second-level cache (2 MB where there are matrix tiles): panels that are made at a time,
-/// and left tiles that a call of the nest reads again for each of them.
-constexpr int64_t kPanelBytes = 768 << 10, kLeftBytes = 384 << 10;
+/// left tiles that a call of the nest reads again for each of them, sums that wait.
+constexpr int64_t kPanelBytes = 1 << 20, kLeftBytes = 384 << 10, kSumsBytes = 768 << 10;
 /// The most terms that are summed before they join the sums of the pieces before.
 constexpr int64_t kMostTerms = 512;
-/// The left tiles, and the sums that wait, at a time; and the most rows whose sums wait.
+/// The left tiles of a chunk of rows, all its terms, and the most rows whose sums wait.
 constexpr int64_t kChunkBytes = 8 << 20, kMostRows = 1024;
 /// The rows of a tile of a nest.
 constexpr int64_t kRows = 2 * kTileRows;
@@ -29,26 +29,58 @@ int64_t panel_bytes(const PanelSource& right, int64_t k) {
   return tile_row_bytes(k, right.bf16_parts) * right.parts * (right.width / kTileColumns);
 }
 
+char* room(Scratch& scratch, int64_t bytes) {
+  return reinterpret_cast<char*>(scratch.get(bytes / int64_t(sizeof(float))));
+}
+
+/// Left tiles of rows, which come in pairs.
+int64_t left_tile_bytes(const Range& rows, int64_t k, int bf16_parts) {
+  return (rows.end - rows.begin + kRows - 1) / kRows * 2 * tile_row_bytes(k, bf16_parts);
+}
+
 /// As many whole tiles of rows as fit, one at least.
 int64_t rows_that_fit(int64_t bytes, int64_t bytes_per_tile) {
   return std::max<int64_t>(bytes / std::max<int64_t>(bytes_per_tile, 1) / 2, 1) * kRows;
 }
 
-}  // namespace
-
-void make_tile_panel(const PanelSource& s, void* panel) {
-  const int64_t tiles = s.width / kTileColumns, used = item_tiles(s.columns);
-  const int64_t part_bytes = s.parts * tiles * kTileBytes;
-  char* to = static_cast<char*>(panel);
-  for (int part = 0; part < s.parts; ++part, to += tiles * kTileBytes) {
+/// One of a block's parts behind the other.
+void make_block(const PanelSource& s, char* panel) {
+  const int64_t tiles_of_part = s.width / kTileColumns, tiles = s.parts * tiles_of_part;
+  const int64_t used = item_tiles(s.columns), terms = term_tiles(s.k);
+  for (int part = 0; part < s.parts; ++part) {
+    // Two tiles at a time, those of one part or of two; the last one may be alone.
+    const int64_t first = part * tiles_of_part;
+    const int64_t together = std::min<int64_t>(2, tiles - first / 2 * 2) * kTileBytes;
+    const int64_t pair_bytes = terms * s.bf16_parts * together;
+    char* const to =
+        panel + first / 2 * terms * s.bf16_parts * 2 * kTileBytes + first % 2 * kTileBytes;
     pack_tiles(
         {s.base + part * s.part_stride, s.column_stride, s.k_stride, s.columns, s.k, s.dtype},
-        TileOrder::pairs_first,
-        {to, kTileBytes, s.bf16_parts * part_bytes, part_bytes, s.bf16_parts});
-    for (int64_t term = 0; used < tiles && term < term_tiles(s.k) * s.bf16_parts; ++term) {
-      std::memset(to + term * part_bytes + used * kTileBytes, 0,
-                  size_t((tiles - used) * kTileBytes));
+        TileOrder::pairs_first, {to, pair_bytes, s.bf16_parts * together, together, s.bf16_parts});
+    for (int64_t tile = used; tile < tiles_of_part; ++tile) {
+      for (int64_t term = 0; term < terms * s.bf16_parts; ++term) {
+        std::memset(to + tile / 2 * pair_bytes + tile % 2 * kTileBytes + term * together, 0,
+                    kTileBytes);
+      }
     }
+  }
+}
+
+}  // namespace
+
+void make_tile_panels(const PanelSource& all, const Range& blocks, void* panels) {
+  PanelSource source = all;
+  char* to = static_cast<char*>(panels);
+  // Blocks of one pair of tiles lie as the pairs of one wide block do, which is read along memory.
+  const bool as_one = all.parts == 1 && all.width == 2 * kTileColumns;
+  const int64_t together = as_one ? blocks.end - blocks.begin : 1;
+  source.width = together * all.width;
+  for (int64_t block = blocks.begin; block < blocks.end; block += together) {
+    source.columns = std::min(source.width, all.columns - block * all.width);
+    make_block(source, to);
+    source.base += source.width * all.column_stride;
+    to +=
+        term_tiles(all.k) * all.bf16_parts * all.parts * (source.width / kTileColumns) * kTileBytes;
   }
 }
 
@@ -57,128 +89,133 @@ void TiledProduct::run(NestFunction nest, std::span<const TiledOperand> operands
   products_.resize(operands.size());
   left_.resize(operands.size());
   right_.resize(operands.size());
-  int64_t left_bytes = 0, widest = 0;
-  for (const TiledOperand& operand : operands) {
-    left_bytes += tile_row_bytes(operand.product.k, operand.right.bf16_parts);
-    widest = std::max(widest, operand.product.k);
-  }
-  const bool in_pieces = operands.size() == 1 && !operands[0].in_panels && widest > kMostTerms;
-  NestArguments chunk = whole;
-  chunk.products = products_.data();
-  int64_t rows = rows_that_fit(kChunkBytes, left_bytes);
-  if (in_pieces) rows = std::min(rows, kMostRows);
-  for (int64_t row = whole.row_begin; row < whole.row_end; row += rows) {
-    chunk.row_begin = row;
-    chunk.row_end = std::min(row + rows, whole.row_end);
-    if (in_pieces) {
-      run_pieces(nest, operands, chunk);
-    } else {
-      run_piece(nest, operands, chunk, nullptr);
-    }
-  }
+  NestArguments arguments = whole;
+  arguments.products = products_.data();
+  const bool in_pieces =
+      operands.size() == 1 && !operands[0].in_panels && operands[0].product.k > kMostTerms;
+  if (in_pieces) return run_pieces(nest, operands[0], arguments);
+  run_whole(nest, operands, arguments);
 }
 
-void TiledProduct::run_pieces(NestFunction nest, std::span<const TiledOperand> operands,
-                              const NestArguments& whole) {
-  const PanelSource& right = operands[0].right;
-  const int64_t k = operands[0].product.k;
-  const int64_t pieces = (k + kMostTerms - 1) / kMostTerms;
-  const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileTerms;
-  const int64_t rows = whole.row_end - whole.row_begin + kRows;
-  const int64_t unit_bytes = right.parts * int64_t(sizeof(float));
-  const int64_t span =
-      std::max<int64_t>(kChunkBytes / (rows * unit_bytes * right.width), 1) * right.width;
-  NestArguments chunk = whole;
-  chunk.partial = sums_.get(rows * span * right.parts);
-  chunk.partial_row = span * unit_bytes;
-  for (int64_t column = whole.column_begin; column < whole.column_end; column += span) {
-    chunk.column_begin = column;
-    chunk.column_end = std::min(column + span, whole.column_end);
-    for (int64_t first = 0; first < k; first += piece_k) {
-      const Piece piece{first, std::min(piece_k, k - first)};
-      chunk.first = first == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
-      chunk.last = first + piece_k >= k;
-      run_piece(nest, operands, chunk, &piece);
-    }
-  }
-}
-
-void TiledProduct::run_piece(NestFunction nest, std::span<const TiledOperand> operands,
-                             const NestArguments& chunk, const Piece* piece) {
+void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> operands,
+                             NestArguments whole) {
+  const Range columns{whole.column_begin, whole.column_end};
   const int64_t width = operands[0].right.width;
-  pack_left(operands, {chunk.row_begin, chunk.row_end}, piece);
   int64_t left_bytes = 0, block_bytes = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
+    products_[i] = operands[i].product;
     left_bytes += tile_row_bytes(products_[i].k, operands[i].right.bf16_parts);
     if (!operands[i].in_panels) block_bytes += panel_bytes(operands[i].right, products_[i].k);
   }
-  const int64_t group = block_bytes == 0
-                            ? std::max<int64_t>(chunk.column_end - chunk.column_begin, width)
-                            : std::max<int64_t>(kPanelBytes / block_bytes, 1) * width;
-  const int64_t rows = rows_that_fit(kLeftBytes, left_bytes);
-  NestArguments arguments = chunk;
-  for (int64_t column = chunk.column_begin; column < chunk.column_end; column += group) {
-    arguments.column_begin = column;
-    arguments.column_end = std::min(column + group, chunk.column_end);
-    pack_right(operands, {column, arguments.column_end}, piece);
-    const int64_t sums_before = (column - chunk.column_begin) * operands[0].right.parts;
-    for (int64_t row = chunk.row_begin; row < chunk.row_end; row += rows) {
-      arguments.row_begin = row;
-      arguments.row_end = std::min(row + rows, chunk.row_end);
-      if (chunk.partial != nullptr) {
-        arguments.partial = static_cast<char*>(chunk.partial) +
-                            (row - chunk.row_begin) * chunk.partial_row +
-                            sums_before * int64_t(sizeof(float));
+  const auto make_panels = [&](const Range& some) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!operands[i].in_panels) make_right(operands[i], i, some, {0, products_[i].k});
+    }
+  };
+  int64_t group = std::max<int64_t>(columns.end - columns.begin, width);
+  const int64_t rows_at_once = rows_that_fit(kLeftBytes, left_bytes);
+  int64_t rows = rows_at_once;
+  const int64_t all_panels = (group + width - 1) / width * block_bytes;
+  if (all_panels > kPanelBytes) {
+    // Panels are made anew for each chunk of rows.
+    group = std::max<int64_t>(kPanelBytes / block_bytes, 1) * width;
+    rows = rows_that_fit(kChunkBytes, left_bytes);
+  } else if (all_panels > 0) {
+    make_panels(columns);
+  }
+  for (int64_t row = whole.row_begin, end = whole.row_end; row < end; row += rows) {
+    const Range chunk{row, std::min(row + rows, end)};
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Piece piece{0, products_[i].k};
+      const int64_t bytes = left_tile_bytes(chunk, piece.k, operands[i].right.bf16_parts);
+      set_left(operands[i], i, chunk, piece, {room(left_[i], bytes), true});
+    }
+    for (int64_t column = columns.begin; column < columns.end; column += group) {
+      whole.column_begin = column;
+      whole.column_end = std::min(column + group, columns.end);
+      if (all_panels > kPanelBytes) make_panels({column, whole.column_end});
+      for (int64_t first = chunk.begin; first < chunk.end; first += rows_at_once) {
+        whole.row_begin = first;
+        whole.row_end = std::min(first + rows_at_once, chunk.end);
+        nest(&whole);
       }
-      nest(&arguments);
     }
   }
 }
 
-void TiledProduct::pack_left(std::span<const TiledOperand> operands, const Range& rows,
-                             const Piece* piece) {
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const NestProductArguments& from = operands[i].product;
-    NestProductArguments& to = products_[i];
-    to = from;
-    if (piece != nullptr) to.k = piece->k;
-    const int64_t first = piece == nullptr ? 0 : piece->first;
-    const int parts = operands[i].right.bf16_parts;
-    const int64_t tile_bytes = tile_row_bytes(to.k, parts);
-    float* const tiles =
-        left_[i].get((item_tiles(rows.end - rows.begin)) * tile_bytes / int64_t(sizeof(float)));
-    pack_tiles({static_cast<const char*>(from.a) + rows.begin * from.a_row + first * from.a_k,
-                from.a_row, from.a_k, rows.end - rows.begin, to.k, operands[i].left},
-               TileOrder::items_first,
-               {reinterpret_cast<char*>(tiles), tile_bytes, parts * kTileBytes, kTileBytes, parts});
-    // The nest counts rows from the first of all.
-    to.a_row = tile_bytes / kTileRows;
-    to.a_k = 0;
-    to.a = reinterpret_cast<const char*>(tiles) - rows.begin * to.a_row;
+void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, NestArguments whole) {
+  const Range all{whole.row_begin, whole.row_end}, columns{whole.column_begin, whole.column_end};
+  const int64_t k = operand.product.k, width = operand.right.width;
+  const int bf16_parts = operand.right.bf16_parts;
+  const int64_t pieces = (k + kMostTerms - 1) / kMostTerms;
+  const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileTerms;
+  const int64_t rows =
+      std::min(rows_that_fit(kChunkBytes, tile_row_bytes(k, bf16_parts)), kMostRows);
+  products_[0] = operand.product;
+  whole.partial_row = operand.right.parts * width * int64_t(sizeof(float));
+  for (int64_t row = all.begin; row < all.end; row += rows) {
+    whole.row_begin = row;
+    whole.row_end = std::min(row + rows, all.end);
+    const int64_t padded = (whole.row_end - row + kRows - 1) / kRows * kRows;
+    whole.partial_block = padded * whole.partial_row;
+    const int64_t blocks = std::max<int64_t>(kSumsBytes / whole.partial_block, 1);
+    whole.partial = room(sums_, blocks * whole.partial_block);
+    char* const left =
+        room(left_[0], left_tile_bytes({row, whole.row_end}, pieces * piece_k, bf16_parts));
+    for (int64_t column = columns.begin; column < columns.end; column += blocks * width) {
+      whole.column_begin = column;
+      whole.column_end = std::min(column + blocks * width, columns.end);
+      run_span(nest, operand, whole, piece_k, {left, column == columns.begin});
+    }
   }
 }
 
-void TiledProduct::pack_right(std::span<const TiledOperand> operands, const Range& columns,
-                              const Piece* piece) {
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].in_panels) continue;
-    const PanelSource& right = operands[i].right;
-    NestProductArguments& to = products_[i];
-    to.block = panel_bytes(right, to.k);
-    const int64_t first = columns.begin / right.width,
-                  end = (columns.end + right.width - 1) / right.width;
-    char* panel =
-        reinterpret_cast<char*>(right_[i].get((end - first) * to.block / int64_t(sizeof(float))));
-    to.panels = panel - first * to.block;
-    for (int64_t block = first; block < end; ++block, panel += to.block) {
-      PanelSource source = right;
-      source.base += block * right.width * right.column_stride +
-                     (piece == nullptr ? 0 : piece->first) * right.k_stride;
-      source.k = to.k;
-      source.columns = std::min(right.width, right.columns - block * right.width);
-      make_tile_panel(source, panel);
-    }
+void TiledProduct::run_span(NestFunction nest, const TiledOperand& operand, NestArguments span,
+                            int64_t piece_k, LeftTiles left) {
+  const Range rows{span.row_begin, span.row_end};
+  const int64_t k = operand.product.k;
+  for (int64_t first = 0; first < k; first += piece_k) {
+    const Piece piece{first, std::min(piece_k, k - first)};
+    set_left(operand, 0, rows, piece, left);
+    left.at += left_tile_bytes(rows, piece.k, operand.right.bf16_parts);
+    make_right(operand, 0, {span.column_begin, span.column_end}, piece);
+    span.first = first == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
+    span.last = first + piece_k >= k;
+    nest(&span);
   }
+}
+
+void TiledProduct::set_left(const TiledOperand& operand, size_t number, const Range& rows,
+                            const Piece& piece, LeftTiles left) {
+  const NestProductArguments& from = operand.product;
+  NestProductArguments& to = products_[number];
+  const int parts = operand.right.bf16_parts;
+  const int64_t pair_bytes = 2 * tile_row_bytes(piece.k, parts), together = 2 * kTileBytes;
+  if (left.make) {
+    pack_tiles({static_cast<const char*>(from.a) + rows.begin * from.a_row + piece.first * from.a_k,
+                from.a_row, from.a_k, rows.end - rows.begin, piece.k, operand.left},
+               TileOrder::items_first, {left.at, pair_bytes, parts * together, together, parts});
+  }
+  // The nest counts rows from the first of all.
+  to.k = piece.k;
+  to.a_row = pair_bytes / kRows;
+  to.a_k = 0;
+  to.a = left.at - rows.begin * to.a_row;
+}
+
+void TiledProduct::make_right(const TiledOperand& operand, size_t number, const Range& columns,
+                              const Piece& piece) {
+  const PanelSource& right = operand.right;
+  NestProductArguments& to = products_[number];
+  to.block = panel_bytes(right, piece.k);
+  const Range blocks{columns.begin / right.width, (columns.end + right.width - 1) / right.width};
+  char* const panels = room(right_[number], (blocks.end - blocks.begin) * to.block);
+  PanelSource source = right;
+  source.base += blocks.begin * right.width * right.column_stride + piece.first * right.k_stride;
+  source.k = piece.k;
+  make_tile_panels(source, blocks, panels);
+  // The nest counts blocks, too.
+  to.panels = panels - blocks.begin * to.block;
 }
 
 }  // namespace graphc::cpu

@@ -2,13 +2,21 @@
 // Products by matrix tiles in blocks that stay in the caches: the loops around a nest whose left
 // operands are f32 or bf16 as they lie, and become tiles of bf16 here.
 //
-//   rows in chunks                tiles of the left operands fit memory of the thread
-//     k in pieces                 every element still has one sum with k ascending; the sums of a
-//                                 span of columns wait
-//       left operands             put into tiles
-//       columns in groups         matrices that are not in panels become panels, for a part of the
-//         rows in parts           second-level cache; a part of the left tiles has the rest
-//           the nest
+// All terms at a time:
+//
+//   panels                        of all columns, if they stay in the second-level cache
+//   rows in chunks                whose left tiles do
+//     columns in groups           whose panels do: made here, unless they are there
+//       the nest
+//
+// Many terms of a matrix that is in no panels, in pieces of k (every element still has one sum with
+// k ascending):
+//
+//   rows in chunks                whose left tiles are made once
+//     columns in spans            whose sums stay in the second-level cache
+//       pieces
+//         panels of the span
+//         the nest                goes on with the sums
 #pragma once
 
 #include <span>
@@ -29,8 +37,9 @@ struct TiledOperand {
   bool in_panels = false;
 };
 
-/// Writes a block as a panel of PanelForm for matrix tiles.
-void make_tile_panel(const PanelSource& source, void* panel);
+/// Writes blocks as panels of PanelForm for matrix tiles. Of `source`, `base` is at the first of
+/// these blocks, `columns` are those of the whole matrix.
+void make_tile_panels(const PanelSource& source, const Range& blocks, void* panels);
 
 class TiledProduct {
  public:
@@ -38,22 +47,29 @@ class TiledProduct {
   void run(NestFunction nest, std::span<const TiledOperand> operands, const NestArguments& whole);
 
  private:
-  /// Some of the terms of the only operand.
+  /// Some of the terms.
   struct Piece {
     int64_t first = 0, k = 0;
   };
 
-  /// The same for one operand of many terms and no panels: spans of columns, whose sums fit memory
-  /// of the thread, and pieces of k.
-  void run_pieces(NestFunction nest, std::span<const TiledOperand> operands,
-                  const NestArguments& whole);
+  /// Where left tiles are, and whether they still have to be made.
+  struct LeftTiles {
+    char* at = nullptr;
+    bool make = true;
+  };
 
-  /// All terms where `piece` is null.
-  void run_piece(NestFunction nest, std::span<const TiledOperand> operands,
-                 const NestArguments& chunk, const Piece* piece);
-  void pack_left(std::span<const TiledOperand> operands, const Range& rows, const Piece* piece);
-  /// Panels of the blocks of columns from `columns.begin` on, for those that have none.
-  void pack_right(std::span<const TiledOperand> operands, const Range& columns, const Piece* piece);
+  void run_whole(NestFunction nest, std::span<const TiledOperand> operands, NestArguments whole);
+  /// For one operand of many terms and no panels.
+  void run_pieces(NestFunction nest, const TiledOperand& operand, NestArguments whole);
+  void run_span(NestFunction nest, const TiledOperand& operand, NestArguments span, int64_t piece_k,
+                LeftTiles left);
+  /// Lets the product of the operand of that number have the left tiles of some rows; makes them.
+  void set_left(const TiledOperand& operand, size_t number, const Range& rows, const Piece& piece,
+                LeftTiles left);
+  /// The same of the panels of the blocks of columns from `columns.begin` on, in memory of this
+  /// thread.
+  void make_right(const TiledOperand& operand, size_t number, const Range& columns,
+                  const Piece& piece);
 
   std::vector<NestProductArguments> products_;
   std::vector<Scratch> left_, right_;

@@ -74,16 +74,16 @@ class Walker::Thread {
   void panels(const PanelCall& call, const Range& blocks) {
     const PanelForm& form = call.panels;
     PanelSource source = panel_source(resolved(call.from), call.from_strides, form);
+    if (form.k_tile > 1) {
+      source.base += blocks.begin * form.width * source.column_stride;
+      make_tile_panels(source, blocks, resolved(call.to) + blocks.begin * form.block_bytes());
+      return;
+    }
     for (int64_t block = blocks.begin; block < blocks.end; ++block) {
       PanelSource part = source;
       part.base += block * form.width * source.column_stride;
       part.columns = std::min(form.width, form.unit - block * form.width);
-      char* const to = resolved(call.to) + block * form.block_bytes();
-      if (form.k_tile > 1) {
-        make_tile_panel(part, to);
-      } else {
-        make_panel(part, reinterpret_cast<float*>(to));
-      }
+      make_panel(part, reinterpret_cast<float*>(resolved(call.to) + block * form.block_bytes()));
     }
   }
 
