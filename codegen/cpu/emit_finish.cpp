@@ -41,13 +41,12 @@ class FinishEmitter : private LoopEmitter {
     body_.run_level(Level::once);
     Value* next = field(offsetof(WaitingTile, next));
     Value* end = field(offsetof(WaitingTile, end));
-    Value* until =
-        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end,
-                                 b_.CreateAdd(next, field(offsetof(WaitingTile, at_once))));
-    const RowsFinisher::Tile tile{
-        field(offsetof(WaitingTile, row)), field(offsetof(WaitingTile, column)),
-        load(b_.getPtrTy(), place(offsetof(WaitingTile, sums))),
-        field(offsetof(WaitingTile, sums_row)), end};
+    Value* until = b_.CreateBinaryIntrinsic(
+        llvm::Intrinsic::smin, end, b_.CreateAdd(next, field(offsetof(WaitingTile, at_once))));
+    const RowsFinisher::Tile tile{field(offsetof(WaitingTile, row)),
+                                  field(offsetof(WaitingTile, column)),
+                                  load(b_.getPtrTy(), place(offsetof(WaitingTile, sums))),
+                                  field(offsetof(WaitingTile, sums_row)), end};
     ahead_row_ = field(offsetof(WaitingTile, ahead_row));
     ahead_column_ = field(offsetof(WaitingTile, ahead_column));
     RowsFinisher finisher(b_, body_, shape_, function_);

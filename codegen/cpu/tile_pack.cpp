@@ -3,6 +3,7 @@
 
 // GCC's headers begin vectors as themselves (its bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ void fetch_rows(const MemoryRows& rows, int64_t step) {
   }
 }
 
-/// Calls `pack(part, place)` for each tile of each part, along memory.
+/// Calls `pack(tile, place)` for each tile, of whose parts it is the first, along memory.
 template <typename Pack>
 void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pack) {
   const auto tile = [&](int64_t i, int64_t t) {
@@ -113,7 +114,7 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
                   to.parts};
     char* const place =
         to.base + i / 2 * to.pair_bytes + i % 2 * kTileBytes + t * to.term_tile_bytes;
-    for (; part.part < to.parts; ++part.part) pack(part, place + part.part * to.part_bytes);
+    pack(part, place);
   };
   const int64_t items = item_tiles(source.items), terms = term_tiles(source.terms);
   const int64_t size = size_of(source.dtype);
@@ -286,11 +287,57 @@ GRAPHC_WIDE void load_part_of_tile(const TilePart& part, bool loads_items, __m51
   load_pairs(part, rows);
 }
 
-GRAPHC_WIDE void pack_wide(const TilePart& part, bool loads_items, TileOrder order, char* to) {
-  __m512i rows[16];
-  load_part_of_tile(part, loads_items, rows);
-  if (loads_items != (order == TileOrder::items_first)) transpose(rows);
+GRAPHC_WIDE __m512 widened(__m256i bf16) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
+}
+
+/// Two vectors of f32 as bf16, of which the numbers keep what is left.
+GRAPHC_WIDE __m512i take_nearest(__m512& low, __m512& high) {
+  const __m512i nearest = __m512i(_mm512_cvtne2ps_pbh(high, low));
+  low = _mm512_sub_ps(low, widened(_mm512_castsi512_si256(nearest)));
+  high = _mm512_sub_ps(high, widened(_mm512_extracti64x4_epi64(nearest, 1)));
+  return nearest;
+}
+
+/// The rows of all parts of a full tile of f32 at once; false if one of its numbers is not finite
+/// or rounds to infinity, which needs more care.
+GRAPHC_WIDE bool load_parts(const TilePart& tile, bool loads_items, __m512i (&rows)[3][16]) {
+  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+  __m512i largest = _mm512_setzero_si512();
+  const int64_t next = loads_items ? 64 : tile.term_stride;
+  const char* from = tile.base;
+  for (int i = 0; i < 16; ++i, from += loads_items ? tile.item_stride : 2 * tile.term_stride) {
+    __m512 low = _mm512_loadu_ps(from), high = _mm512_loadu_ps(from + next);
+    largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(low), magnitude));
+    largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(high), magnitude));
+    for (int part = 0; part < tile.parts; ++part) {
+      const __m512i nearest = take_nearest(low, high);
+      rows[part][i] = loads_items ? nearest : _mm512_permutexvar_epi16(interleaved(), nearest);
+    }
+  }
+  return _mm512_cmpgt_epu32_mask(largest, _mm512_set1_epi32(int(kLargestBf16))) == 0;
+}
+
+/// A tile that lies there in rows of items or pairs, stored as the order wants it.
+GRAPHC_WIDE void store_tile(__m512i (&rows)[16], bool transposed, char* to) {
+  if (transposed) transpose(rows);
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
+}
+
+GRAPHC_WIDE void pack_wide(TilePart tile, bool loads_items, TileOrder order, char* to,
+                           int64_t part_bytes) {
+  const bool transposed = loads_items != (order == TileOrder::items_first);
+  const bool full = tile.items == kTileRows && tile.terms == kTileTerms;
+  if (__m512i rows[3][16]; full && tile.parts > 1 && load_parts(tile, loads_items, rows)) {
+    for (int part = 0; part < tile.parts; ++part)
+      store_tile(rows[part], transposed, to + part * part_bytes);
+    return;
+  }
+  for (; tile.part < tile.parts; ++tile.part) {
+    __m512i rows[16];
+    load_part_of_tile(tile, loads_items, rows);
+    store_tile(rows, transposed, to + tile.part * part_bytes);
+  }
 }
 
 bool has_wide() {
@@ -303,8 +350,10 @@ bool has_wide() {
 }  // namespace
 
 void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePlace& to) {
-  for_each_tile(source, to,
-                [&](const TilePart& part, char* place) { pack_portably(part, order, place); });
+  for_each_tile(source, to, [&](TilePart tile, char* place) {
+    for (; tile.part < tile.parts; ++tile.part)
+      pack_portably(tile, order, place + tile.part * to.part_bytes);
+  });
 }
 
 void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) {
@@ -313,7 +362,7 @@ void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) 
   if (!has_wide() || !side_by_side) return pack_tiles_portably(source, order, to);
   const bool loads_items = source.term_stride == size;
   for_each_tile(source, to, [&](const TilePart& part, char* place) {
-    pack_wide(part, loads_items, order, place);
+    pack_wide(part, loads_items, order, place, to.part_bytes);
   });
 }
 

@@ -13,8 +13,9 @@ namespace {
 /// Of the second-level cache (2 MB where there are matrix tiles): panels that are made at a time,
 /// left tiles that a call of the nest reads again for each of them, sums that wait.
 constexpr int64_t kPanelBytes = 1 << 20, kLeftBytes = 384 << 10, kSumsBytes = 768 << 10;
-/// The most terms that are summed before they join the sums of the pieces before.
-constexpr int64_t kMostTerms = 512;
+/// The most terms that are summed before they join the sums of the pieces before, of factors of
+/// one, two and three parts: so that left tiles of a piece, its panels and sums are in the cache.
+constexpr int64_t kMostTerms[] = {512, 256, 128};
 /// The left tiles of a chunk of rows, all its terms, and the most rows whose sums wait.
 constexpr int64_t kChunkBytes = 8 << 20, kMostRows = 1024;
 /// The rows of a tile of a nest.
@@ -28,6 +29,8 @@ int64_t tile_row_bytes(int64_t k, int bf16_parts) {
 int64_t panel_bytes(const PanelSource& right, int64_t k) {
   return tile_row_bytes(k, right.bf16_parts) * right.parts * (right.width / kTileColumns);
 }
+
+int64_t most_terms(const TiledOperand& operand) { return kMostTerms[operand.right.bf16_parts - 1]; }
 
 char* room(Scratch& scratch, int64_t bytes) {
   return reinterpret_cast<char*>(scratch.get(bytes / int64_t(sizeof(float))));
@@ -91,8 +94,8 @@ void TiledProduct::run(NestFunction nest, std::span<const TiledOperand> operands
   right_.resize(operands.size());
   NestArguments arguments = whole;
   arguments.products = products_.data();
-  const bool in_pieces =
-      operands.size() == 1 && !operands[0].in_panels && operands[0].product.k > kMostTerms;
+  const bool in_pieces = operands.size() == 1 && !operands[0].in_panels &&
+                         operands[0].product.k > most_terms(operands[0]);
   if (in_pieces) return run_pieces(nest, operands[0], arguments);
   run_whole(nest, operands, arguments);
 }
@@ -122,6 +125,9 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
     rows = rows_that_fit(kChunkBytes, left_bytes);
   } else if (all_panels > 0) {
     make_panels(columns);
+  } else {
+    group =
+        std::max<int64_t>(kPanelBytes / 2 / std::max<int64_t>(products_[0].block, 1), 1) * width;
   }
   for (int64_t row = whole.row_begin, end = whole.row_end; row < end; row += rows) {
     const Range chunk{row, std::min(row + rows, end)};
@@ -130,16 +136,19 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
       const int64_t bytes = left_tile_bytes(chunk, piece.k, operands[i].right.bf16_parts);
       set_left(operands[i], i, chunk, piece, {room(left_[i], bytes), true});
     }
-    for (int64_t column = columns.begin; column < columns.end; column += group) {
-      whole.column_begin = column;
-      whole.column_end = std::min(column + group, columns.end);
-      if (all_panels > kPanelBytes) make_panels({column, whole.column_end});
+    const int64_t groups = (columns.end - columns.begin + group - 1) / group;
+    for (int64_t i = 0; i < groups; ++i) {
+      whole.column_begin = columns.begin + (backwards_ ? groups - 1 - i : i) * group;
+      whole.column_end = std::min(whole.column_begin + group, columns.end);
+      if (all_panels > kPanelBytes) make_panels({whole.column_begin, whole.column_end});
       for (int64_t first = chunk.begin; first < chunk.end; first += rows_at_once) {
         whole.row_begin = first;
         whole.row_end = std::min(first + rows_at_once, chunk.end);
         nest(&whole);
       }
     }
+    // The panels that were read last are still near.
+    if (groups > 1) backwards_ = !backwards_;
   }
 }
 
@@ -147,7 +156,7 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
   const Range all{whole.row_begin, whole.row_end}, columns{whole.column_begin, whole.column_end};
   const int64_t k = operand.product.k, width = operand.right.width;
   const int bf16_parts = operand.right.bf16_parts;
-  const int64_t pieces = (k + kMostTerms - 1) / kMostTerms;
+  const int64_t pieces = (k + most_terms(operand) - 1) / most_terms(operand);
   const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileTerms;
   const int64_t rows =
       std::min(rows_that_fit(kChunkBytes, tile_row_bytes(k, bf16_parts)), kMostRows);

@@ -74,6 +74,7 @@ class TiledProduct {
   std::vector<NestProductArguments> products_;
   std::vector<Scratch> left_, right_;
   Scratch sums_;
+  bool backwards_ = false;  ///< the groups of columns of the next call
 };
 
 }  // namespace graphc::cpu
