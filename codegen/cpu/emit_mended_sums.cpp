@@ -11,8 +11,8 @@
 namespace graphc::cpu {
 namespace {
 
-/// void (ptr a, ptr panel, i64 k, ptr sums, i64 row_bytes), the first three as of
-/// define_tile_product().
+/// void (ptr a, ptr panel, i64 k, ptr sums, i64 row_bytes, ptr total, i64 total_row, i1 first), the
+/// first three as of define_tile_product(), the rest of MendedSums.
 class MendEmitter : private LoopEmitter {
  public:
   MendEmitter(CodeModule& kernel, const TileProductLoop& of, llvm::Function* function)
@@ -45,31 +45,45 @@ class MendEmitter : private LoopEmitter {
   Value* any_is_not_finite() {
     auto* vector = llvm::FixedVectorType::get(b_.getFloatTy(), unsigned(lanes_));
     Value* zero = llvm::Constant::getNullValue(vector);
-    const int64_t bytes = int64_t(of_.column_tiles) * kTileRowBytes;
+    const int64_t vector_bytes = lanes_ * int64_t(sizeof(float));
+    const int64_t vectors = int64_t(of_.column_tiles) * kTileRowBytes / vector_bytes;
+    // Several rows at a time, each vector of them with a chain of additions of its own.
+    constexpr int64_t kRowsOfTurn = 4;
     const Values found =
-        loop(number(0), number(int64_t(of_.row_tiles) * kTileRows), 1, "rows", {zero},
-             [&](I64 row, const Values& before) {
-               Value* all = before[0];
-               for (int64_t offset = 0; offset < bytes; offset += lanes_ * int64_t(sizeof(float))) {
-                 Value* sums =
-                     b_.CreateAlignedLoad(vector, at(row_of_sums(row), offset), llvm::Align(4));
-                 all = b_.CreateFAdd(all, b_.CreateFMul(sums, zero));
+        loop(number(0), number(int64_t(of_.row_tiles) * kTileRows), kRowsOfTurn, "rows",
+             Values(size_t(kRowsOfTurn * vectors), zero), [&](I64 first, const Values& before) {
+               Values all;
+               for (Value* chain : before) {
+                 const auto i = int64_t(all.size());
+                 Value* row = row_of_sums(b_.CreateAdd(first, number(i / vectors)));
+                 Value* sums = b_.CreateAlignedLoad(vector, at(row, i % vectors * vector_bytes),
+                                                    llvm::Align(4));
+                 all.push_back(b_.CreateFAdd(chain, b_.CreateFMul(sums, zero)));
                }
-               return Values{all};
+               return all;
              });
-    return b_.CreateOrReduce(b_.CreateFCmpUNO(found[0], found[0]));
+    Value* all = found[0];
+    for (size_t i = 1; i < found.size(); ++i) all = b_.CreateFAdd(all, found[i]);
+    return b_.CreateOrReduce(b_.CreateFCmpUNO(all, all));
   }
 
+  /// The sum goes on where the terms before this call have come to, as that of f32 does: these
+  /// terms alone may overflow where all do not. Where there are some, nothing is left to be added.
   void mend(I64 row, I64 column) {
-    Value* place = at(row_of_sums(row), b_.CreateMul(column, number(sizeof(float))));
+    Value* offset = b_.CreateMul(column, number(sizeof(float)));
+    Value* place = at(row_of_sums(row), offset);
     when(is_not_finite(load(b_.getFloatTy(), place)), [&] {
+      Value* total = at(at(argument(5), b_.CreateMul(row, argument(6))), offset);
       Value* zero = llvm::ConstantFP::get(b_.getFloatTy(), 0);
+      Value* begun = b_.CreateSelect(argument(7), zero, load(b_.getFloatTy(), total));
       const Values sum =
-          loop(number(0), argument(2), 1, "k", {zero}, [&](I64 k, const Values& before) {
+          loop(number(0), argument(2), 1, "k", {begun}, [&](I64 k, const Values& before) {
             Value* terms[] = {left(row, k), right(k, column), before[0]};
             return Values{b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {b_.getFloatTy()}, terms)};
           });
-      if (!mutated(Mutant::infinities_in_parts_not_mended)) b_.CreateStore(sum[0], place);
+      if (mutated(Mutant::infinities_in_parts_not_mended)) return;
+      b_.CreateStore(zero, place);
+      b_.CreateStore(sum[0], total);
     });
   }
 
@@ -116,22 +130,24 @@ class MendEmitter : private LoopEmitter {
 }  // namespace
 
 void emit_mended_sums(CodeModule& kernel, llvm::IRBuilderBase& builder,
-                      llvm::Function* tile_product, const TileProductLoop& loop, llvm::Value* sums,
-                      llvm::Value* row_bytes) {
+                      llvm::Function* tile_product, const TileProductLoop& loop,
+                      const MendedSums& mended) {
   const std::string name = "mend_sums_of_" + tile_product->getName().str();
   llvm::Function* function = kernel.module().getFunction(name);
   if (function == nullptr) {
     llvm::Type *pointer = builder.getPtrTy(), *number = builder.getInt64Ty();
-    function =
-        kernel.define(name,
-                      llvm::FunctionType::get(builder.getVoidTy(),
-                                              {pointer, pointer, number, pointer, number}, false),
-                      false);
+    function = kernel.define(name,
+                             llvm::FunctionType::get(builder.getVoidTy(),
+                                                     {pointer, pointer, number, pointer, number,
+                                                      pointer, number, builder.getInt1Ty()},
+                                                     false),
+                             false);
     MendEmitter(kernel, loop, function).emit();
   }
   std::vector<llvm::Value*> arguments;
   for (unsigned i = 0; i < 3; ++i) arguments.push_back(tile_product->getArg(i));
-  arguments.insert(arguments.end(), {sums, row_bytes});
+  arguments.insert(arguments.end(), {mended.sums, mended.row_bytes, mended.total, mended.total_row,
+                                     builder.getInt1(mended.first)});
   builder.CreateCall(function, arguments);
 }
 

@@ -98,7 +98,8 @@ class TileProductEmitter {
     b_.CreateCondBr(function_->getArg(5), begin, resume);
     b_.SetInsertPoint(begin);
     store_sums(function_->getArg(3), function_->getArg(4));
-    mend_sums(function_->getArg(3), function_->getArg(4));
+    Value *sums = function_->getArg(3), *sums_row = function_->getArg(4);
+    emit_mended_sums(kernel_, b_, function_, loop_, {sums, sums_row, sums, sums_row, true});
     b_.CreateRetVoid();
     b_.SetInsertPoint(resume);
     add_sums();
@@ -142,8 +143,7 @@ class TileProductEmitter {
     PHINode* left = carried(function_->getArg(0), before);
     PHINode* panel = carried(function_->getArg(1), before);
     PHINode* clock = carried(clock_before, before);
-    multiply_term_tile(left, panel);
-    Value* later = finish_when_due(clock);
+    Value* later = multiply_term_tile(left, panel, clock);
     BasicBlock* latch = b_.GetInsertBlock();
     rest->addIncoming(b_.CreateSub(rest, number(1)), latch);
     left->addIncoming(at(left, int64_t(loop_.bf16_parts) * kLeftPairBytes), latch);
@@ -190,9 +190,11 @@ class TileProductEmitter {
     return parts;
   }
 
-  void multiply_term_tile(Value* left, Value* panel) {
+  /// What the clock is then: while the first tiles come, rows of the tile before are finished.
+  Value* multiply_term_tile(Value* left, Value* panel, Value* clock) {
     const std::vector<std::vector<int>> order = left_parts();
     int loaded = -1;
+    Value* later = nullptr;
     for (size_t right_part = 0; right_part < order.size(); ++right_part) {
       bool first = true;
       for (const int left_part : order[right_part]) {
@@ -207,12 +209,14 @@ class TileProductEmitter {
               tiles_.load_streamed(6 + column, from, number(kTileRowBytes));
             }
           }
+          if (later == nullptr) later = finish_when_due(clock);
           for (int row = 0; row < loop_.row_tiles; ++row)
             tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
         }
         first = false;
       }
     }
+    return later;
   }
 
   void load_left(Value* left, int part) {
@@ -226,10 +230,6 @@ class TileProductEmitter {
         tiles_.load(4 + row, from, number(kTileRowBytes));
       }
     }
-  }
-
-  void mend_sums(Value* sums, Value* row_bytes) {
-    emit_mended_sums(kernel_, b_, function_, loop_, sums, row_bytes);
   }
 
   template <typename Visit>
@@ -254,7 +254,8 @@ class TileProductEmitter {
     llvm::AllocaInst* own = b_.CreateAlloca(b_.getInt8Ty(), number(own_row * rows));
     own->setAlignment(llvm::Align(64));
     store_sums(own, number(own_row));
-    mend_sums(own, number(own_row));
+    emit_mended_sums(kernel_, b_, function_, loop_,
+                     {own, number(own_row), function_->getArg(3), function_->getArg(4), false});
     BasicBlock *before = b_.GetInsertBlock(), *head = block("row"), *done = block("added");
     b_.CreateBr(head);
     b_.SetInsertPoint(head);

@@ -28,6 +28,8 @@ struct TilePart {
 };
 
 constexpr uint32_t kInfinity = 0x7f800000, kLargestBf16 = 0x7f7f0000;
+/// The largest bf16 below 2^120, which with the largest one would be infinity.
+constexpr uint32_t kLargestRest = 0x7b7f0000;
 
 /// As VCVTNE2PS2BF16 rounds.
 uint16_t rounded(float x) {
@@ -40,13 +42,12 @@ uint16_t rounded(float x) {
 
 /// A part of a number that is a sum of several; see load_part().
 uint16_t rounded_part(float x, int part) {
-  while (true) {
+  for (uint32_t limit = kLargestBf16;; limit = kLargestRest) {
     const auto bits = std::bit_cast<uint32_t>(x);
     const bool is_finite = (bits & kInfinity) != kInfinity;
     const uint32_t sign = bits & 0x80000000;
     uint16_t nearest = rounded(x);
-    if (is_finite && (nearest & 0x7fff) == kInfinity >> 16)
-      nearest = uint16_t((sign | kLargestBf16) >> 16);
+    if (is_finite && (bits & ~sign) > limit) nearest = uint16_t((sign | limit) >> 16);
     if (part-- == 0) return nearest;
     if (!is_finite) return 0;
     x -= std::bit_cast<float>(uint32_t(nearest) << 16);
@@ -152,13 +153,13 @@ GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& 
   __m512 x = _mm512_maskz_loadu_ps(lanes, from);
   if (tile.parts == 1) return x;
   const __m512i infinity = _mm512_set1_epi32(int(kInfinity));
-  const __m512i largest = _mm512_set1_epi32(int(kLargestBf16));
   for (int part = 0;; ++part) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
     const __mmask16 finite = _mm512_cmplt_epu32_mask(magnitude, infinity);
-    // Numbers above the largest bf16 become it.
-    const __m512i least = _mm512_min_epu32(magnitude, largest);
+    // Numbers above the largest bf16 become it, and rests the largest one below 2^120.
+    const __m512i limit = _mm512_set1_epi32(int(part == 0 ? kLargestBf16 : kLargestRest));
+    const __m512i least = _mm512_min_epu32(magnitude, limit);
     const __m512i signs = _mm512_and_si512(bits, _mm512_set1_epi32(int(0x80000000)));
     const __m512 within = _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, finite, least, signs));
     if (part == tile.part) return within;
