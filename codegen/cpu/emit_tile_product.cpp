@@ -143,7 +143,8 @@ class TileProductEmitter {
     PHINode* left = carried(function_->getArg(0), before);
     PHINode* panel = carried(function_->getArg(1), before);
     PHINode* clock = carried(clock_before, before);
-    Value* later = multiply_term_tile(left, panel, clock);
+    multiply_term_tile(left, panel);
+    Value* later = finish_when_due(clock);
     BasicBlock* latch = b_.GetInsertBlock();
     rest->addIncoming(b_.CreateSub(rest, number(1)), latch);
     left->addIncoming(at(left, int64_t(loop_.bf16_parts) * kLeftPairBytes), latch);
@@ -190,11 +191,9 @@ class TileProductEmitter {
     return parts;
   }
 
-  /// What the clock is then: while the first tiles come, rows of the tile before are finished.
-  Value* multiply_term_tile(Value* left, Value* panel, Value* clock) {
+  void multiply_term_tile(Value* left, Value* panel) {
     const std::vector<std::vector<int>> order = left_parts();
     int loaded = -1;
-    Value* later = nullptr;
     for (size_t right_part = 0; right_part < order.size(); ++right_part) {
       bool first = true;
       for (const int left_part : order[right_part]) {
@@ -209,14 +208,12 @@ class TileProductEmitter {
               tiles_.load_streamed(6 + column, from, number(kTileRowBytes));
             }
           }
-          if (later == nullptr) later = finish_when_due(clock);
           for (int row = 0; row < loop_.row_tiles; ++row)
             tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
         }
         first = false;
       }
     }
-    return later;
   }
 
   void load_left(Value* left, int part) {
