@@ -119,6 +119,9 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
   };
   const int64_t items = item_tiles(source.items), terms = term_tiles(source.terms);
   const int64_t size = size_of(source.dtype);
+  // What is less may be near already.
+  constexpr int64_t kFarBytes = 512 << 10;
+  const bool far = source.items * source.terms * size > kFarBytes;
   if (source.item_stride <= source.term_stride) {
     for (int64_t t = 0; t < terms; ++t) {
       const int64_t next = (t + 1) * kTileTerms;
@@ -126,7 +129,7 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
                              source.items * size,
                              std::clamp<int64_t>(source.terms - next, 0, kTileTerms), items};
       for (int64_t i = 0; i < items; ++i) {
-        fetch_rows(later, i);
+        if (far) fetch_rows(later, i);
         tile(i, t);
       }
     }
@@ -137,7 +140,7 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
                              source.terms * size,
                              std::clamp<int64_t>(source.items - next, 0, kTileRows), terms};
       for (int64_t t = 0; t < terms; ++t) {
-        fetch_rows(later, t);
+        if (far) fetch_rows(later, t);
         tile(i, t);
       }
     }

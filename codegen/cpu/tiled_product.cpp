@@ -10,9 +10,11 @@
 namespace graphc::cpu {
 namespace {
 
-/// Of the second-level cache (2 MB where there are matrix tiles): panels that are made at a time,
-/// left tiles that a call of the nest reads again for each of them, sums that wait.
-constexpr int64_t kPanelBytes = 1 << 20, kLeftBytes = 384 << 10, kSumsBytes = 768 << 10;
+/// Of the second-level cache (2 MB where there are matrix tiles): panels that are made once if that
+/// is all of them, else those that are made at a time, left tiles that a call of the nest reads
+/// again for each panel, sums that wait.
+constexpr int64_t kAllPanelBytes = 1 << 20, kPanelBytes = 512 << 10, kLeftBytes = 384 << 10,
+                  kSumsBytes = 768 << 10;
 /// The most terms that are summed before they join the sums of the pieces before, of factors of
 /// one, two and three parts: so that left tiles of a piece, its panels and sums are in the cache.
 constexpr int64_t kMostTerms[] = {512, 256, 128};
@@ -119,15 +121,14 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
   const int64_t rows_at_once = rows_that_fit(kLeftBytes, left_bytes);
   int64_t rows = rows_at_once;
   const int64_t all_panels = (group + width - 1) / width * block_bytes;
-  if (all_panels > kPanelBytes) {
+  if (all_panels > kAllPanelBytes) {
     // Panels are made anew for each chunk of rows.
     group = std::max<int64_t>(kPanelBytes / block_bytes, 1) * width;
     rows = rows_that_fit(kChunkBytes, left_bytes);
   } else if (all_panels > 0) {
     make_panels(columns);
   } else {
-    group =
-        std::max<int64_t>(kPanelBytes / 2 / std::max<int64_t>(products_[0].block, 1), 1) * width;
+    group = std::max<int64_t>(kPanelBytes / std::max<int64_t>(products_[0].block, 1), 1) * width;
   }
   for (int64_t row = whole.row_begin, end = whole.row_end; row < end; row += rows) {
     const Range chunk{row, std::min(row + rows, end)};
@@ -140,7 +141,7 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
     for (int64_t i = 0; i < groups; ++i) {
       whole.column_begin = columns.begin + (backwards_ ? groups - 1 - i : i) * group;
       whole.column_end = std::min(whole.column_begin + group, columns.end);
-      if (all_panels > kPanelBytes) make_panels({whole.column_begin, whole.column_end});
+      if (all_panels > kAllPanelBytes) make_panels({whole.column_begin, whole.column_end});
       for (int64_t first = chunk.begin; first < chunk.end; first += rows_at_once) {
         whole.row_begin = first;
         whole.row_end = std::min(first + rows_at_once, chunk.end);
@@ -169,12 +170,13 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
     whole.partial_block = padded * whole.partial_row;
     const int64_t blocks = std::max<int64_t>(kSumsBytes / whole.partial_block, 1);
     whole.partial = room(sums_, blocks * whole.partial_block);
-    char* const left =
-        room(left_[0], left_tile_bytes({row, whole.row_end}, pieces * piece_k, bf16_parts));
+    const bool keep = columns.begin + blocks * width < columns.end;
+    const int64_t kept_k = (keep ? pieces : 1) * piece_k;
+    char* const left = room(left_[0], left_tile_bytes({row, whole.row_end}, kept_k, bf16_parts));
     for (int64_t column = columns.begin; column < columns.end; column += blocks * width) {
       whole.column_begin = column;
       whole.column_end = std::min(column + blocks * width, columns.end);
-      run_span(nest, operand, whole, piece_k, {left, column == columns.begin});
+      run_span(nest, operand, whole, piece_k, {left, column == columns.begin, keep});
     }
   }
 }
@@ -186,7 +188,7 @@ void TiledProduct::run_span(NestFunction nest, const TiledOperand& operand, Nest
   for (int64_t first = 0; first < k; first += piece_k) {
     const Piece piece{first, std::min(piece_k, k - first)};
     set_left(operand, 0, rows, piece, left);
-    left.at += left_tile_bytes(rows, piece.k, operand.right.bf16_parts);
+    if (left.keep) left.at += left_tile_bytes(rows, piece.k, operand.right.bf16_parts);
     make_right(operand, 0, {span.column_begin, span.column_end}, piece);
     span.first = first == 0 || mutated(Mutant::earlier_pieces_of_sum_lost);
     span.last = first + piece_k >= k;

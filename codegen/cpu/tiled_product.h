@@ -52,10 +52,10 @@ class TiledProduct {
     int64_t first = 0, k = 0;
   };
 
-  /// Where left tiles are, and whether they still have to be made.
+  /// Where left tiles are, whether they still have to be made, and whether they are needed again.
   struct LeftTiles {
     char* at = nullptr;
-    bool make = true;
+    bool make = true, keep = false;
   };
 
   void run_whole(NestFunction nest, std::span<const TiledOperand> operands, NestArguments whole);
