@@ -49,8 +49,8 @@ class FinishEmitter : private LoopEmitter {
                                   field(offsetof(WaitingTile, sums_row)), end};
     ahead_row_ = field(offsetof(WaitingTile, ahead_row));
     ahead_column_ = field(offsetof(WaitingTile, ahead_column));
-    RowsFinisher finisher(b_, body_, shape_, function_);
     const int at_once = body_.places_at_once();
+    RowsFinisher finisher(b_, body_, shape_, at_once, function_);
     loop(next, until, at_once, "finish", [&](I64 m) {
       for (int i = 0; i < at_once; ++i) fetch(b_.CreateAdd(m, number(i)));
       finisher.finish(tile, m, column_end_);
@@ -105,7 +105,7 @@ void RowsFinisher::finish(const Tile& tile, Value* m, Value* column_end) {
   std::vector<BodyEmitter::Place> rows;
   Values is_row;
   Value* last = b_.CreateSub(tile.end, number(1));
-  for (int i = 0; i < body_.places_at_once(); ++i) {
+  for (int i = 0; i < at_once_; ++i) {
     Value* wanted = b_.CreateAdd(m, number(i));
     Value* end = mutated(Mutant::last_row_of_pair_lost) ? last : tile.end;
     is_row.push_back(i == 0 ? nullptr : b_.CreateICmpSLT(wanted, end));

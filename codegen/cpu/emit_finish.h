@@ -54,20 +54,21 @@ class RowsFinisher : private LoopEmitter {
     llvm::Value* end;              ///< rows
   };
 
-  /// `builder` and `body` must outlive it.
-  RowsFinisher(llvm::IRBuilderBase& builder, BodyEmitter& body, const TileShape& shape,
+  /// `at_once` rows are done side by side. `builder` and `body` must outlive it.
+  RowsFinisher(llvm::IRBuilderBase& builder, BodyEmitter& body, const TileShape& shape, int at_once,
                llvm::Function* function)
-      : LoopEmitter(builder), body_(body), shape_(shape) {
+      : LoopEmitter(builder), body_(body), shape_(shape), at_once_(at_once) {
     function_ = function;
   }
 
-  /// Rows `m` and following, as many as are done at once (BodyEmitter::places_at_once()) and the
-  /// tile has; all columns before `column_end`.
+  /// Rows `m` and following, as many as are done at once and the tile has; all columns before
+  /// `column_end`.
   void finish(const Tile& tile, llvm::Value* m, llvm::Value* column_end);
 
  private:
   BodyEmitter& body_;
   const TileShape shape_;
+  const int at_once_;
 };
 
 }  // namespace graphc::cpu

@@ -325,8 +325,9 @@ class NestEmitter : private LoopEmitter {
   }
 
   void finish_tile(const SumsTile& tile) {
-    RowsFinisher finisher(b_, body_, shape_, function_);
-    loop(number(0), tile.count, body_.places_at_once(), "finish", [&](I64 m) {
+    // One by one: beside each other, rows were 2 to 4 % slower where multiply-adds come between.
+    RowsFinisher finisher(b_, body_, shape_, 1, function_);
+    loop(number(0), tile.count, 1, "finish", [&](I64 m) {
       finisher.finish({tile.row, tile.column, tile.sums, tile.sums_row, tile.count}, m,
                       column_end_);
     });
