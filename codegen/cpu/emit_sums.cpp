@@ -170,8 +170,8 @@ llvm::Value* SumsEmitter::term_tiles_of_tile() {
   return all;
 }
 
-/// Two tiles of columns at a time, whose panel stays in the first-level cache, by two tiles of
-/// rows, or one where there are no more.
+/// Two tiles of columns at a time, whose panel may stay in the first-level cache (panel_stays()),
+/// by two tiles of rows, or one where there are no more.
 void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, llvm::Function* finish_rows,
                                        Value* waiting) {
   int64_t offset = 0;

@@ -30,10 +30,10 @@ struct TileProductLoop {
 /// at panel + (t * column_tiles + tile of columns) * kTileBytes, where t is the tile of terms, or,
 /// of factors in parts, (tile of terms) * bf16_parts + part. Sums of such products that are not
 /// finite are computed anew (codegen/cpu/emit_mended_sums.h). The sums of k terms are stored in, or
-/// unless `first` added to, rows of `sums`: whole tiles of them, or where MatrixTiles::dot_products
-/// at least the first `rows`. Meanwhile rows of the tile before, which `waiting` is
-/// (codegen/cpu/emit_finish.h), are finished by `finish_rows` when its clock says so; not where
-/// MatrixTiles::dot_products.
+/// unless `first` added to, rows of `sums` (one bf16 by tiles goes on with what lies there): whole
+/// tiles of them, or where MatrixTiles::dot_products at least the first `rows`. Meanwhile rows of
+/// the tile before, which `waiting` is (codegen/cpu/emit_finish.h), are finished by `finish_rows`
+/// when its clock says so; not where MatrixTiles::dot_products.
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
                                     llvm::Function* finish_rows);
 

@@ -32,9 +32,9 @@ struct NestArguments {
   const NestProductArguments* products = nullptr;
   int64_t row_begin = 0, row_end = 0;
   int64_t column_begin = 0, column_end = 0;  ///< in units; begin is a multiple of the block width
-  /// Sums over several calls with successive ranges of k, to which each adds that of its range: of
-  /// each row and block [parts][width] f32; null for one call. By matrix tiles, whole tiles of rows
-  /// are written.
+  /// Sums over several calls with successive ranges of k, to which each adds that of its range, or,
+  /// of bf16 by matrix tiles, with which it goes on: of each row and block [parts][width] f32; null
+  /// for one call. By matrix tiles, whole tiles of rows are written.
   void* partial = nullptr;
   int64_t partial_row = 0, partial_block = 0;  ///< from one row, or block, to the next
   int64_t first = 1;                           ///< `partial` holds nothing yet

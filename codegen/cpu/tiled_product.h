@@ -4,10 +4,13 @@
 //
 // All terms at a time:
 //
-//   panels                        of all columns, if they stay in the second-level cache
-//   rows in chunks                whose left tiles do
-//     columns in groups           whose panels do: made here, unless they are there
-//       the nest
+//   panels                        of all columns, where these are few enough for the second-level
+//                                 cache
+//   rows in chunks                whose left tiles are made: as many as stay in that cache, or more
+//                                 where panels come anew for each chunk
+//     columns in groups           of panels that were there, or are made here
+//       rows                      whose left tiles stay in the second-level cache
+//         the nest
 //
 // Many terms of a matrix that is in no panels, in pieces of k (every element still has one sum with
 // k ascending):

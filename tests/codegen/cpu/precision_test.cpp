@@ -267,8 +267,8 @@ TEST(DotProductsCpu, OfAWholeStepHaveTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(MatrixTilesCpu, SumManyTermsOfManyRowsAndColumnsInParts) {
-  // In software as many as there is time for: pieces of k, several spans of columns; and few terms,
-  // whose tiles are finished one beside the next.
+  // Pieces of k, and where tiles are fast enough several spans of columns; and few terms, whose
+  // tiles are finished one beside the next.
   const bool fast = cpu::host_cpu().matrix_tiles != MatrixTiles::none;
   const std::string name = fast ? "native" : cpus_with_tiles().front();
   for (const int k : {530, 40}) {
