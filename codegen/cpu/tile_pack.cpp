@@ -10,6 +10,8 @@
 #include <bit>
 #include <cstring>
 
+#include "codegen/cpu/panels.h"
+
 // Functions of instruction sets beyond the build's: called where the processor has them all.
 #define GRAPHC_WIDE \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))) static inline
@@ -91,14 +93,18 @@ struct MemoryRows {
 /// processor that sees lines of a page come one after the other goes on with it by itself, which
 /// many rows at once would keep it from.
 void fetch_rows(const MemoryRows& rows, int64_t step) {
-  constexpr int64_t kLine = 64;
   const int64_t end = rows.count * (step + 1) / rows.steps;
   for (int64_t row = rows.count * step / rows.steps; row < end; ++row) {
     const auto first = reinterpret_cast<uintptr_t>(rows.base) + uintptr_t(row * rows.stride);
-    for (int64_t line = 0; line < rows.bytes; line += kLine)
-      __builtin_prefetch(reinterpret_cast<const void*>(first + uintptr_t(line)));
+    fetch(first, size_t(rows.bytes));
   }
 }
+
+/// An axis of a source: bytes to the next index, how many there are, how many a tile has.
+struct TileAxis {
+  int64_t stride = 0, count = 0, extent = 1;
+  int64_t tiles() const { return (count + extent - 1) / extent; }
+};
 
 /// Calls `pack(tile, place)` for each tile, of whose parts it is the first, along memory.
 template <typename Pack>
@@ -117,32 +123,21 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
         to.base + i / 2 * to.pair_bytes + i % 2 * kTileBytes + t * to.term_tile_bytes;
     pack(part, place);
   };
-  const int64_t items = item_tiles(source.items), terms = term_tiles(source.terms);
   const int64_t size = size_of(source.dtype);
   // What is less may be near already.
   constexpr int64_t kFarBytes = 512 << 10;
   const bool far = source.items * source.terms * size > kFarBytes;
-  if (source.item_stride <= source.term_stride) {
-    for (int64_t t = 0; t < terms; ++t) {
-      const int64_t next = (t + 1) * kTileTerms;
-      const MemoryRows later{source.base + next * source.term_stride, source.term_stride,
-                             source.items * size,
-                             std::clamp<int64_t>(source.terms - next, 0, kTileTerms), items};
-      for (int64_t i = 0; i < items; ++i) {
-        if (far) fetch_rows(later, i);
-        tile(i, t);
-      }
-    }
-  } else {
-    for (int64_t i = 0; i < items; ++i) {
-      const int64_t next = (i + 1) * kTileRows;
-      const MemoryRows later{source.base + next * source.item_stride, source.item_stride,
-                             source.terms * size,
-                             std::clamp<int64_t>(source.items - next, 0, kTileRows), terms};
-      for (int64_t t = 0; t < terms; ++t) {
-        if (far) fetch_rows(later, t);
-        tile(i, t);
-      }
+  const TileAxis items{source.item_stride, source.items, kTileRows};
+  const TileAxis terms{source.term_stride, source.terms, kTileTerms};
+  const bool by_terms = source.item_stride <= source.term_stride;
+  const TileAxis &outer = by_terms ? terms : items, &inner = by_terms ? items : terms;
+  for (int64_t o = 0; o < outer.tiles(); ++o) {
+    const int64_t next = (o + 1) * outer.extent;
+    const MemoryRows later{source.base + next * outer.stride, outer.stride, inner.count * size,
+                           std::clamp<int64_t>(outer.count - next, 0, outer.extent), inner.tiles()};
+    for (int64_t i = 0; i < inner.tiles(); ++i) {
+      if (far) fetch_rows(later, i);
+      by_terms ? tile(i, o) : tile(o, i);
     }
   }
 }
