@@ -79,7 +79,7 @@ int BodyEmitter::places_at_once() const {
         break;
     }
   }
-  return long_ones >= 2 ? 2 : 1;
+  return long_ones >= 2 ? int(kMostPlaces) : 1;
 }
 
 std::vector<FetchedPart> BodyEmitter::fetched_parts() const {

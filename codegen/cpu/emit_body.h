@@ -123,7 +123,7 @@ class BodyEmitter {
   llvm::Value* column_end_ = nullptr;
   std::vector<OperandValues> operands_;
   std::vector<Level> levels_;  // of each instruction
-  static constexpr size_t kMostPlaces = 4;
+  static constexpr size_t kMostPlaces = 2;
   Values values_[kMostPlaces];  // what each instruction has, null before it ran
   size_t place_ = 0;            // whose are read and written
   std::map<std::pair<int, int>, llvm::Value*> accumulators_;  // by operand and part

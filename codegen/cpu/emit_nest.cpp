@@ -192,11 +192,12 @@ class NestEmitter : private LoopEmitter {
     const auto emit_tile = [&](I64 column, I64 index, I64 before, I64 later) {
       // Sums that wait for the rest of their terms.
       Value* in_call = b_.CreateSDiv(b_.CreateSub(column, column_begin_), number(shape_.width()));
-      Value* waiting = at(partial_, b_.CreateMul(in_call, partial_block_));
+      Value* of_block = at(partial_, b_.CreateMul(in_call, partial_block_));
       const auto [offset, count] = heights(index);
       Value* row = b_.CreateAdd(row_begin_, offset);
       Value* on_stack = overlaps_ ? other_sums(stack, tile_bytes) : stack;
-      Value* sums = b_.CreateSelect(own, on_stack, at(waiting, b_.CreateMul(offset, partial_row_)));
+      Value* partial = at(of_block, b_.CreateMul(offset, partial_row_));
+      Value* sums = b_.CreateSelect(own, on_stack, partial);
       const SumsTile tile{row,   column, count, b_.CreateSub(column_end_, column), sums, sums_row,
                           index, before, later};
       if (overlaps_) return emit_overlapped(tile);
@@ -245,10 +246,8 @@ class NestEmitter : private LoopEmitter {
     llvm::cast<llvm::AllocaInst>(waiting_)->setAlignment(llvm::Align(64));
     set_waiting(offsetof(WaitingTile, arguments), function_->getArg(0));
     set_waiting(offsetof(WaitingTile, sums), llvm::ConstantPointerNull::get(b_.getPtrTy()));
-    set_waiting(offsetof(WaitingTile, sums_row), number(0));
-    for (const size_t offset : {offsetof(WaitingTile, row), offsetof(WaitingTile, column),
-                                offsetof(WaitingTile, next), offsetof(WaitingTile, end)})
-      set_waiting(offset, number(0));
+    set_waiting(offsetof(WaitingTile, next), number(0));
+    set_waiting(offsetof(WaitingTile, end), number(0));
     set_waiting(offsetof(WaitingTile, clock), number(kNothingWaits));
     // A few rows for each few tiles of terms.
     Value* terms =
