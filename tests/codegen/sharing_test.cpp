@@ -253,15 +253,16 @@ constexpr LoopCase kLoopCases[] = {
         }
         return relu(%y), relu(%e)
       })"},
-    {"each step reads two", false, R"(
-      graph @f(%x: f32[6,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
+    // Ten rows of 32 and five of 64 are as many bytes.
+    {"a step writes what others read", false, R"(
+      graph @f(%x: f32[10,1,8], %w: f32[8,32], %u: f32[32,32], %h0: f32[1,32]) {
         %z = matmul %x, %w
         %a = slice(%z) {axis = 0, start = 0, limit = 5}
-        %b = slice(%z) {axis = 0, start = 1, limit = 6}
+        %b = slice(%z) {axis = 0, start = 5, limit = 10}
         %y, %e = scan %s in %a, %t in %b carry %h = %h0 with %u {
           %p = add(add(%s, %t), matmul(%h, %u))
           next %h = tanh(%p)
-          emit %p
+          emit concat(%p, relu(%p)) {axis = 1}
         }
         return relu(%y), relu(%e)
       })"},
