@@ -59,7 +59,7 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
   NestArguments arguments = whole;
   NestProductArguments product = whole.products[0];
   arguments.products = &product;
-  const LeftRows left = left_rows(product, right.k, rows, piece);
+  const LeftRows left = left_rows(product, rows, piece);
   product.a_row = left.row;
   product.a_k = left.k;
   product.k = piece.k;
@@ -88,24 +88,16 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
   }
 }
 
-BlockedProduct::LeftRows BlockedProduct::left_rows(const NestProductArguments& left, int64_t all_k,
+BlockedProduct::LeftRows BlockedProduct::left_rows(const NestProductArguments& left,
                                                    const Range& rows, const Piece& piece) {
   constexpr int64_t kFloat = sizeof(float);
-  const int64_t count = rows.end - rows.begin;
   if (lies_across(left)) {
     const float* const groups = pack_left(left, rows, piece);
     return {reinterpret_cast<const char*>(groups), kFloat, kGroupRows * kFloat, kGroupRows,
             kGroupRows * piece.k * kFloat};
   }
   const char* const first = static_cast<const char*>(left.a) + piece.first * left.a_k;
-  if (piece.k == all_k || left.a_k != kFloat)
-    return {first + rows.begin * left.a_row, left.a_row, left.a_k, count, 0};
-  // Pieces of long rows lie in a page each, or in lines that share places of the cache.
-  float* const to = left_.get(count * piece.k);
-  for (int64_t row = 0; row < count; ++row)
-    std::memcpy(to + row * piece.k, first + (rows.begin + row) * left.a_row,
-                size_t(piece.k * kFloat));
-  return {reinterpret_cast<const char*>(to), piece.k * kFloat, kFloat, count, 0};
+  return {first + rows.begin * left.a_row, left.a_row, left.a_k, rows.end - rows.begin, 0};
 }
 
 void BlockedProduct::make_group(const PanelSource& right, const Piece& piece, const Range& columns,

@@ -4,8 +4,7 @@
 //
 //   rows in chunks              sums of a chunk wait in memory of the thread
 //     k in pieces               every element still has one sum with k ascending
-//       left operand            copied, if its rows lie across memory, into groups of rows; and
-//                               if they are longer than the piece
+//       left operand            copied, if its rows lie across memory, into groups of rows
 //       columns in groups       blocks of the right operand become panels in the second-level cache
 //         groups of rows        the nest: a tile of rows is read once for all panels of the group
 #pragma once
@@ -44,8 +43,7 @@ class BlockedProduct {
   static void make_group(const PanelSource& right, const Piece& piece, const Range& columns,
                          char* panels);
   /// As they lie, or copied to where they lie better.
-  LeftRows left_rows(const NestProductArguments& left, int64_t all_k, const Range& rows,
-                     const Piece& piece);
+  LeftRows left_rows(const NestProductArguments& left, const Range& rows, const Piece& piece);
   /// Copies rows of the left operand to groups [group][k][kGroupRows].
   const float* pack_left(const NestProductArguments& left, const Range& rows, const Piece& piece);
 
