@@ -16,11 +16,10 @@ TileShape Machine::tile(const NestProgram& program) const {
   shape.accumulators = registers >= 32 ? 24 : 12;
   shape.vectors = std::max(1, 4 / parts);
   if (by_matrix_tiles(program)) {
-    // Two tiles of columns are multiplied at a time. Where there are more, several pairs of tiles
-    // of rows take turns while those of the panel stay in the first-level cache.
+    // Two tiles of columns are multiplied at a time.
     const int columns = std::max(1, matrix_tile.columns / lanes);
     shape.vectors = std::max(1, 2 / parts) * columns;
-    shape.rows = 2 * matrix_tile.rows * (parts > 2 ? 4 : 1);
+    shape.rows = 2 * matrix_tile.rows * (parts > 2 ? matrix_tile.turns : 1);
   } else if (program.kind == NestKind::tiles) {
     shape.rows = std::clamp(shape.accumulators / (shape.vectors * std::min(parts, 8)), 1, 8);
   } else if (program.kind == NestKind::row_wise) {

@@ -25,6 +25,8 @@ struct ProductForm {
 /// one instruction.
 struct MatrixTile {
   int rows = 0, columns = 0, terms = 0;
+  /// Pairs of tiles of rows that take turns with a panel of more than two parts.
+  int turns = 1;
   bool operator==(const MatrixTile&) const = default;
 };
 
@@ -62,8 +64,8 @@ struct Machine {
 
   /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24
   /// of 32 registers, 12 of 16.
-  /// By matrix tiles: blocks of two tiles of columns, or one for each part; two tiles of rows, or a
-  /// few times two.
+  /// By matrix tiles: blocks of two tiles of columns, or one for each part; two tiles of rows, or
+  /// as many times two as take turns.
   TileShape tile(const NestProgram& program) const;
   /// Whether the products of a program are by matrix tiles.
   bool by_matrix_tiles(const NestProgram& program) const;

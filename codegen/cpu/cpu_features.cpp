@@ -49,6 +49,7 @@ void derive(CpuFeatures& cpu, const FeatureSet& set) {
   cpu.has_fma = has("fma");
   cpu.has_avx512 = std::all_of(levels().back().adds.begin(), levels().back().adds.end(), has);
   cpu.has_avx512_bf16 = cpu.has_avx512 && has("avx512bf16");
+  cpu.divides_by_estimate = cpu.has_avx512;
   const bool wide = has("avx2") && cpu.has_fma;
   cpu.vector_lanes_f32 = cpu.has_avx512 ? 16 : wide ? 8 : 4;
   cpu.vector_registers = cpu.has_avx512 ? 32 : 16;

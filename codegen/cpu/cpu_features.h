@@ -21,6 +21,9 @@ struct CpuFeatures {
   bool has_fma = false;
   bool has_avx512 = false;       ///< F, BW, CD, DQ and VL together
   bool has_avx512_bf16 = false;  ///< the bf16 dot product
+  /// Quotients are made of an estimate by multiply-adds and not by a division, which takes few
+  /// instructions and long: the better choice where there is nothing else to do meanwhile.
+  bool divides_by_estimate = false;
   MatrixTiles matrix_tiles = MatrixTiles::none;
 
   int vector_bits() const { return vector_lanes_f32 * 32; }

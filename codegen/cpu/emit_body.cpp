@@ -9,15 +9,18 @@
 #include <tuple>
 
 #include "codegen/cpu/emit_scalar.h"
+#include "codegen/cpu/machine.h"
 #include "ir/mutant.h"
 
 namespace graphc::cpu {
 
 using llvm::Value;
 
-BodyEmitter::BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder,
+BodyEmitter::BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder,
                          const NestProgram& program, const TileShape& shape)
-    : kernel_(kernel), b_(builder), program_(program), shape_(shape) {
+    : cpu_(cpu), b_(builder), program_(program), shape_(shape) {
+  // Divisions take no port that products by tiles do.
+  if (is_beside_products(program, cpu)) cpu_.divides_by_estimate = false;
   for (Values& values : values_) values.assign(program_.body.size(), nullptr);
   levels_ = levels_of(program_);
 }
@@ -116,6 +119,10 @@ Value* BodyEmitter::mask_of(Value* lanes) {
   return b_.CreateICmpSLT(lane_numbers(type), b_.CreateVectorSplat(unsigned(shape_.lanes), left));
 }
 
+Value* BodyEmitter::all_lanes() {
+  return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.getTrue());
+}
+
 std::vector<BodyEmitter::Reduction> BodyEmitter::reductions() const {
   std::vector<Reduction> found;
   for (const NestInstruction& in : program_.body) {
@@ -167,8 +174,7 @@ Value* BodyEmitter::scalar(const NestInstruction& in) {
   for (int operand : {in.a, in.b, in.c}) {
     if (operand >= 0) operands.push_back(values_[place_][size_t(operand)]);
   }
-  return emit_scalar(b_, kernel_.cpu(), in.op, in.dtype, program_.body[size_t(in.a)].dtype,
-                     operands);
+  return emit_scalar(b_, cpu_, in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands);
 }
 
 Value* BodyEmitter::address(int index, int part, Value* row, Value* column) {
@@ -243,10 +249,13 @@ Value* BodyEmitter::load_operand(const NestInstruction& in, Value* row, Value* c
     value = b_.CreateVectorSplat(unsigned(shape_.lanes),
                                  b_.CreateAlignedLoad(type->getScalarType(), pointer, align));
   } else if (operand.column == ColumnStep::contiguous) {
-    value = b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type));
+    value = mask == nullptr ? static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align))
+                            : b_.CreateMaskedLoad(type, pointer, align, mask,
+                                                  llvm::Constant::getNullValue(type));
   } else {
     Value* pointers = lane_pointers(pointer, operands_[size_t(in.operand)].column);
-    value = b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type));
+    value = b_.CreateMaskedGather(type, pointers, align, mask == nullptr ? all_lanes() : mask,
+                                  llvm::Constant::getNullValue(type));
   }
   return as_loaded(operand.dtype, value);
 }
@@ -269,8 +278,8 @@ Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* colu
   if (by_column)
     value = b_.CreateAdd(value, b_.CreateMul(lane_numbers(type), splat(argument.column)));
   Value* const operands[] = {value};
-  return emit_scalar(b_, kernel_.cpu(), ScalarOp::cast, operand.dtype,
-                     narrow ? DType::i32 : DType::i64, operands);
+  return emit_scalar(b_, cpu_, ScalarOp::cast, operand.dtype, narrow ? DType::i32 : DType::i64,
+                     operands);
 }
 
 void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
@@ -279,10 +288,14 @@ void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* co
   Value* value = as_stored(operand.dtype, values_[place_][size_t(in.a)]);
   Value* pointer = address(in.operand, in.part, row, column);
   if (operand.column == ColumnStep::contiguous) {
-    b_.CreateMaskedStore(value, pointer, align, mask);
+    if (mask == nullptr) {
+      b_.CreateAlignedStore(value, pointer, align);
+    } else {
+      b_.CreateMaskedStore(value, pointer, align, mask);
+    }
   } else if (operand.column == ColumnStep::strided) {
     b_.CreateMaskedScatter(value, lane_pointers(pointer, operands_[size_t(in.operand)].column),
-                           align, mask);
+                           align, mask == nullptr ? all_lanes() : mask);
   } else {
     b_.CreateAlignedStore(b_.CreateExtractElement(value, uint64_t(0)), pointer, align);
   }
@@ -296,19 +309,18 @@ Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
       b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
                            at(tile, number(int64_t(vectors) * shape_.lanes * 4)), llvm::Align(4));
   const bool rounds = in.dtype == DType::bf16 && !mutated(Mutant::narrow_products_cut_off);
-  return rounds ? rounded_to_bf16(b_, kernel_.cpu(), sum) : sum;
+  return rounds ? rounded_to_bf16(b_, cpu_, sum) : sum;
 }
 
 /// Sums of bf16 are f32 until they are stored.
 Value* BodyEmitter::finished(const Reduction& r, Value* value) {
-  return as_stored(r.dtype,
-                   r.dtype == DType::bf16 ? rounded_to_bf16(b_, kernel_.cpu(), value) : value);
+  return as_stored(r.dtype, r.dtype == DType::bf16 ? rounded_to_bf16(b_, cpu_, value) : value);
 }
 
 Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
   const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
   Value* const operands[] = {x, y};
-  return emit_scalar(b_, kernel_.cpu(), r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
+  return emit_scalar(b_, cpu_, r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
                      operands);
 }
 

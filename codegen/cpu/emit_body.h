@@ -39,14 +39,14 @@ class BodyEmitter {
     bool maximum;
   };
 
-  /// Where a vector of elements is: indices, the lanes inside the columns, where the finished sums
-  /// of this row and vector are; each null where a level has none.
+  /// Where a vector of elements is: indices, the lanes inside the columns (null: all of them),
+  /// where the finished sums of this row and vector are; each null where a level has none.
   struct Place {
     llvm::Value *row = nullptr, *column = nullptr, *mask = nullptr, *sums = nullptr;
   };
 
   /// `builder` and `program` must outlive the emitter.
-  BodyEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program,
+  BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder, const NestProgram& program,
               const TileShape& shape);
 
   /// The loaded arguments of all operands, in order, and where the columns end: before anything is
@@ -94,6 +94,7 @@ class BodyEmitter {
   llvm::Value* number(int64_t value);
   llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
   llvm::Value* mask_of(llvm::Value* lanes);
+  llvm::Value* all_lanes();
   llvm::Value* scalar(const NestInstruction& in);
 
   /// Where an operand's element is; row and column may be null at the levels that have none.
@@ -116,7 +117,7 @@ class BodyEmitter {
   llvm::Value* finished(const Reduction& r, llvm::Value* value);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
 
-  CodeModule& kernel_;
+  CpuFeatures cpu_;  // with which bodies are emitted
   llvm::IRBuilderBase& b_;
   const NestProgram& program_;
   const TileShape shape_;

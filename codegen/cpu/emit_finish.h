@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "codegen/cpu/emit_body.h"
 #include "codegen/cpu/emit_internal.h"
@@ -34,12 +36,18 @@ struct WaitingTile {
 /// Nothing waits: later than any number of tiles of terms.
 inline constexpr int64_t kNothingWaits = INT64_MAX;
 
-/// A function of its own in a module of a nest by matrix tiles, made once: finishes the next
-/// `at_once` rows of a tile and returns what its clock is then.
-///
-///   i64 finish_rows(ptr waiting)
-llvm::Function* define_finish_rows(CodeModule& kernel, const NestProgram& program,
-                                   const TileShape& shape);
+/// What finishes rows of a nest's tiles.
+struct FinishRows {
+  const NestProgram& program;
+  TileShape shape;
+  /// A function of the nest's module that finishes the next `rows` of a tile and returns what its
+  /// clock is then: i64 finish_rows(ptr waiting, i64 rows).
+  llvm::Function* function = nullptr;
+};
+
+/// Makes the function. `program` must outlive the emission of the module.
+FinishRows define_finish_rows(CodeModule& kernel, const NestProgram& program,
+                              const TileShape& shape);
 
 /// Loads NestArguments::operands where a builder stands.
 std::vector<OperandValues> load_operands(llvm::IRBuilderBase& builder, const NestProgram& program,
@@ -64,11 +72,52 @@ class RowsFinisher : private LoopEmitter {
   /// Rows `m` and following, as many as are done at once and the tile has; all columns before
   /// `column_end`.
   void finish(const Tile& tile, llvm::Value* m, llvm::Value* column_end);
+  /// The same without a loop, of a tile that has all its columns.
+  void finish_in_line(const Tile& tile, llvm::Value* m);
 
  private:
+  using Places = std::vector<BodyEmitter::Place>;
+  /// The rows; of each, after the first, whether there is one.
+  std::pair<Places, Values> begin(const Tile& tile, llvm::Value* m);
+  void finish_vector(const Tile& tile, const Places& rows, const Values& is_row, I64 column,
+                     bool whole);
+
   BodyEmitter& body_;
   const TileShape shape_;
   const int at_once_;
+};
+
+/// Finishes rows of the tile that waits, in a function that is called while it does.
+class WaitingRows : private LoopEmitter {
+ public:
+  /// At the entry of the function. `builder` must outlive it.
+  WaitingRows(CodeModule& kernel, llvm::IRBuilderBase& builder, const FinishRows& finish,
+              llvm::Function* function, llvm::Value* waiting);
+
+  /// How many rows are done side by side.
+  int at_once() const { return body_.places_at_once(); }
+
+  /// The next `rows`, in a loop.
+  void finish(llvm::Value* rows);
+  /// Whether the tile has all its columns.
+  llvm::Value* is_whole();
+  /// The next row of such a tile, in line.
+  void finish_one();
+  /// What the clock is then.
+  llvm::Value* clock();
+
+ private:
+  void fetch(I64 m);
+  Value* field(size_t offset);
+
+  const NestProgram& program_;
+  const TileShape shape_;
+  BodyEmitter body_;
+  Value* waiting_;
+  std::vector<OperandValues> operands_;
+  RowsFinisher::Tile tile_;
+  Value* column_end_ = nullptr;
+  I64 ahead_row_ = nullptr, ahead_column_ = nullptr;
 };
 
 }  // namespace graphc::cpu

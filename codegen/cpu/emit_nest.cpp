@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 
 #include "codegen/cpu/emit_body.h"
 #include "codegen/cpu/emit_fetch.h"
@@ -35,8 +36,8 @@ class NestEmitter : private LoopEmitter {
         program_(program),
         shape_(shape),
         by_matrix_tiles_(is_by_matrix_tiles(program)),
-        overlaps_(by_matrix_tiles_ && kernel.cpu().matrix_tiles != MatrixTiles::dot_products),
-        body_(kernel, b_, program, shape),
+        overlaps_(is_beside_products(program, kernel.cpu())),
+        body_(kernel.cpu(), b_, program, shape),
         sums_(kernel, b_, program, shape) {}
 
   void emit(std::string_view name) {
@@ -241,7 +242,7 @@ class NestEmitter : private LoopEmitter {
   void set_waiting(size_t offset, Value* value) { b_.CreateStore(value, waiting_field(offset)); }
 
   void begin_waiting() {
-    finish_rows_ = define_finish_rows(kernel_, program_, shape_);
+    finish_.emplace(define_finish_rows(kernel_, program_, shape_));
     waiting_ = b_.CreateAlloca(b_.getInt8Ty(), number(int64_t(sizeof(WaitingTile))));
     llvm::cast<llvm::AllocaInst>(waiting_)->setAlignment(llvm::Align(64));
     set_waiting(offsetof(WaitingTile, arguments), function_->getArg(0));
@@ -252,7 +253,7 @@ class NestEmitter : private LoopEmitter {
     // A few rows for each few tiles of terms.
     Value* terms =
         b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, sums_.term_tiles_of_tile(), number(1));
-    const int64_t rows = shape_.rows, least = body_.places_at_once();
+    const int64_t rows = shape_.rows, least = 1;
     const auto quotient = [&](Value* x, Value* y) {  // rounded up
       return b_.CreateSDiv(b_.CreateAdd(x, b_.CreateSub(y, number(1))), y);
     };
@@ -274,7 +275,7 @@ class NestEmitter : private LoopEmitter {
   void emit_overlapped(const SumsTile& tile) {
     set_waiting(offsetof(WaitingTile, ahead_row), tile.row);
     set_waiting(offsetof(WaitingTile, ahead_column), tile.column);
-    sums_.emit_by_matrix_tiles(tile, finish_rows_, waiting_);
+    sums_.emit_by_matrix_tiles(tile, &*finish_, waiting_);
     when(last_, [&] {
       finish_waiting();
       set_waiting(offsetof(WaitingTile, row), tile.row);
@@ -292,12 +293,8 @@ class NestEmitter : private LoopEmitter {
   void finish_waiting() {
     const auto field = [&](size_t offset) { return load(b_.getInt64Ty(), waiting_field(offset)); };
     Value* end = field(offsetof(WaitingTile, end));
-    when(b_.CreateICmpSLT(field(offsetof(WaitingTile, next)), end), [&] {
-      Value* at_once = field(offsetof(WaitingTile, at_once));
-      set_waiting(offsetof(WaitingTile, at_once), end);
-      b_.CreateCall(finish_rows_, {waiting_});
-      set_waiting(offsetof(WaitingTile, at_once), at_once);
-    });
+    when(b_.CreateICmpSLT(field(offsetof(WaitingTile, next)), end),
+         [&] { b_.CreateCall(finish_->function, {waiting_, end}); });
   }
 
   /// The first row of a tile, from the first of the call, and its number of rows.
@@ -343,7 +340,7 @@ class NestEmitter : private LoopEmitter {
   const bool overlaps_;  ///< bodies with the products of the next tile
   BodyEmitter body_;
   SumsEmitter sums_;
-  llvm::Function* finish_rows_ = nullptr;
+  std::optional<FinishRows> finish_;
   Value* waiting_ = nullptr;
   Value *operands_ = nullptr, *row_begin_ = nullptr, *row_end_ = nullptr, *column_begin_ = nullptr,
         *column_end_ = nullptr;

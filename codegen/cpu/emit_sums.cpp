@@ -172,7 +172,7 @@ llvm::Value* SumsEmitter::term_tiles_of_tile() {
 
 /// Two tiles of columns at a time, whose panel may stay in the first-level cache (panel_stays()),
 /// by two tiles of rows, or one where there are no more.
-void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, llvm::Function* finish_rows,
+void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, const FinishRows* finish,
                                        Value* waiting) {
   int64_t offset = 0;
   for (size_t p = 0; p < products_.size(); ++p) {
@@ -191,7 +191,7 @@ void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, llvm::Function* finis
         const auto multiply = [&](int row_tiles) {
           const TileProductLoop loop{row_tiles, std::min(2, tiles - tile), bf16_parts(form.factors),
                                      panel_stays(shape_)};
-          b_.CreateCall(define_tile_product(kernel_, loop, finish_rows),
+          b_.CreateCall(define_tile_product(kernel_, loop, finish),
                         {at(product.a, b_.CreateMul(row, product.a_row)), panel, product.k, to,
                          of.sums_row, first_, rows, waiting});
         };

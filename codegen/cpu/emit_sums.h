@@ -62,8 +62,7 @@ class SumsEmitter : private LoopEmitter {
 
   /// By matrix tiles: the same, while rows of the tile that waits are finished by a function of
   /// define_finish_rows().
-  void emit_by_matrix_tiles(const SumsTile& tile, llvm::Function* finish_rows,
-                            llvm::Value* waiting);
+  void emit_by_matrix_tiles(const SumsTile& tile, const FinishRows* finish, llvm::Value* waiting);
 
   /// How many tiles of terms are multiplied for a whole tile of sums, two by two.
   llvm::Value* term_tiles_of_tile();

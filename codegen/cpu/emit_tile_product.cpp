@@ -5,13 +5,16 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "codegen/cpu/emit_dot_product.h"
 #include "codegen/cpu/emit_finish.h"
 #include "codegen/cpu/emit_mended_sums.h"
+#include "codegen/cpu/spread_products.h"
 #include "ir/error.h"
 #include "ir/mutant.h"
 #include "runtime/matrix_tiles.h"
@@ -72,11 +75,11 @@ class TileOperations {
 
 class TileProductEmitter {
  public:
-  TileProductEmitter(CodeModule& kernel, const TileProductLoop& loop, llvm::Function* finish_rows,
+  TileProductEmitter(CodeModule& kernel, const TileProductLoop& loop, const FinishRows& finish,
                      llvm::Function* function)
       : kernel_(kernel),
         loop_(loop),
-        finish_rows_(finish_rows),
+        finish_(finish),
         function_(function),
         b_(kernel.context()),
         tiles_(b_, kernel.cpu().matrix_tiles) {}
@@ -130,12 +133,24 @@ class TileProductEmitter {
     b_.SetInsertPoint(begun);
   }
 
+  /// What moves with the terms, and where a tile of them begins.
+  struct TermTile {
+    Value *left, *panel;
+    Value* clock;  ///< what it is behind this tile if nothing is finished
+  };
+
   /// Registers 0 to 3 are sums, 4 and 5 left tiles, 6 and 7 those of the matrix.
   void emit_loop() {
     Value* count = b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileTerms - 1)),
                                  number(kTileTerms));
     Value* clock_place = at(function_->getArg(7), int64_t(offsetof(WaitingTile, clock)));
     Value* clock_before = b_.CreateLoad(b_.getInt64Ty(), clock_place);
+    at_once_ = b_.CreateLoad(b_.getInt64Ty(),
+                             at(function_->getArg(7), int64_t(offsetof(WaitingTile, at_once))));
+    std::optional<WaitingRows> rows;
+    if (loop_.row_tiles == 2 && loop_.column_tiles == 2)
+      rows.emplace(kernel_, b_, finish_, function_, function_->getArg(7));
+    Value* is_whole = rows ? rows->is_whole() : b_.getFalse();
     BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
     b_.CreateCondBr(b_.CreateICmpSGT(count, number(0)), head, done);
     b_.SetInsertPoint(head);
@@ -143,8 +158,8 @@ class TileProductEmitter {
     PHINode* left = carried(function_->getArg(0), before);
     PHINode* panel = carried(function_->getArg(1), before);
     PHINode* clock = carried(clock_before, before);
-    multiply_term_tile(left, panel);
-    Value* later = finish_when_due(clock);
+    const TermTile tile{left, panel, b_.CreateSub(clock, number(1))};
+    Value* later = emit_term_tile(tile, rows ? &*rows : nullptr, is_whole);
     BasicBlock* latch = b_.GetInsertBlock();
     rest->addIncoming(b_.CreateSub(rest, number(1)), latch);
     left->addIncoming(at(left, int64_t(loop_.bf16_parts) * kLeftPairBytes), latch);
@@ -157,25 +172,46 @@ class TileProductEmitter {
     b_.CreateStore(clock_behind, clock_place);
   }
 
+  /// Multiplies, and finishes rows of the tile before if it is time: one of them in line where that
+  /// has been asked for and the tile is whole, the others in a call. What the clock is then.
+  Value* emit_term_tile(const TermTile& tile, WaitingRows* in_line, Value* is_whole) {
+    Value* due = b_.CreateICmpSLE(tile.clock, number(0));
+    BasicBlock *behind = block("behind"), *call = block("call"), *alone = block("alone");
+    std::vector<std::pair<Value*, BasicBlock*>> clocks, calls;
+    if (in_line != nullptr) {
+      BasicBlock* beside = block("beside");
+      b_.CreateCondBr(b_.CreateAnd(due, is_whole), beside, alone);
+      b_.SetInsertPoint(beside);
+      multiply_term_tile(tile.left, tile.panel);
+      in_line->finish_one();
+      // Nothing that a body has today is a loop or a branch.
+      if (b_.GetInsertBlock() == beside) spread_products(*beside);
+      clocks.emplace_back(in_line->clock(), b_.GetInsertBlock());
+      calls.emplace_back(b_.CreateSub(at_once_, number(1)), b_.GetInsertBlock());
+      b_.CreateCondBr(b_.CreateICmpSGT(calls.back().first, number(0)), call, behind);
+    } else {
+      b_.CreateBr(alone);
+    }
+    b_.SetInsertPoint(alone);
+    multiply_term_tile(tile.left, tile.panel);
+    clocks.emplace_back(tile.clock, alone);
+    calls.emplace_back(at_once_, alone);
+    b_.CreateCondBr(due, call, behind);
+    b_.SetInsertPoint(call);
+    PHINode* rows = b_.CreatePHI(b_.getInt64Ty(), 2);
+    for (const auto& [count, from] : calls) rows->addIncoming(count, from);
+    clocks.emplace_back(b_.CreateCall(finish_.function, {function_->getArg(7), rows}), call);
+    b_.CreateBr(behind);
+    b_.SetInsertPoint(behind);
+    PHINode* now = b_.CreatePHI(b_.getInt64Ty(), 3);
+    for (const auto& [clock, from] : clocks) now->addIncoming(clock, from);
+    return now;
+  }
+
   PHINode* carried(Value* initial, BasicBlock* before) {
     PHINode* value = b_.CreatePHI(initial->getType(), 2);
     value->addIncoming(initial, before);
     return value;
-  }
-
-  /// One tile of terms further: rows of the tile before are finished if it is time. What the clock
-  /// is then.
-  Value* finish_when_due(Value* clock) {
-    BasicBlock *multiplied = b_.GetInsertBlock(), *due = block("due"), *behind = block("behind");
-    Value* later = b_.CreateSub(clock, number(1));
-    b_.CreateCondBr(b_.CreateICmpSLE(later, number(0)), due, behind);
-    b_.SetInsertPoint(due);
-    Value* next = b_.CreateCall(finish_rows_, {function_->getArg(7)});
-    b_.CreateBr(behind);
-    b_.SetInsertPoint(behind);
-    PHINode* now = carried(later, multiplied);
-    now->addIncoming(next, due);
-    return now;
   }
 
   /// Of a panel, the tiles of one part of a term tile.
@@ -191,41 +227,44 @@ class TileProductEmitter {
     return parts;
   }
 
+  /// Loads come before the products that need them: a processor begins them early, and a product
+  /// that waits for its own load keeps those behind it waiting (17 % of products whose panel is in
+  /// the second-level cache).
   void multiply_term_tile(Value* left, Value* panel) {
     const std::vector<std::vector<int>> order = left_parts();
     int loaded = -1;
     for (size_t right_part = 0; right_part < order.size(); ++right_part) {
-      bool first = true;
-      for (const int left_part : order[right_part]) {
-        if (left_part != std::exchange(loaded, left_part)) load_left(left, left_part);
-        for (int column = 0; column < loop_.column_tiles; ++column) {
-          if (first) {
-            Value* from =
-                at(panel, int64_t(right_part) * part_bytes() + int64_t(column) * kTileBytes);
-            if (loop_.panel_stays) {
-              tiles_.load(6 + column, from, number(kTileRowBytes));
-            } else {
-              tiles_.load_streamed(6 + column, from, number(kTileRowBytes));
-            }
-          }
-          for (int row = 0; row < loop_.row_tiles; ++row)
+      for (size_t i = 0; i < order[right_part].size(); ++i) {
+        const int left_part = order[right_part][i];
+        const bool new_left = left_part != std::exchange(loaded, left_part), new_right = i == 0;
+        for (int tile = 0; tile < std::max(loop_.row_tiles, loop_.column_tiles); ++tile) {
+          if (new_left && tile < loop_.row_tiles) load_left(left, left_part, tile);
+          if (new_right && tile < loop_.column_tiles) load_right(panel, int(right_part), tile);
+        }
+        for (int row = 0; row < loop_.row_tiles; ++row) {
+          for (int column = 0; column < loop_.column_tiles; ++column)
             tiles_.multiply_add(sums_of(row, column), 4 + row, 6 + column);
         }
-        first = false;
       }
     }
   }
 
-  void load_left(Value* left, int part) {
+  void load_left(Value* left, int part, int row) {
+    Value* from = at(left, int64_t(part) * kLeftPairBytes + int64_t(row) * kTileBytes);
     // The last part is multiplied once.
-    const bool once = part + 1 == loop_.bf16_parts && loop_.panel_stays;
-    for (int row = 0; row < loop_.row_tiles; ++row) {
-      Value* from = at(left, int64_t(part) * kLeftPairBytes + int64_t(row) * kTileBytes);
-      if (once) {
-        tiles_.load_streamed(4 + row, from, number(kTileRowBytes));
-      } else {
-        tiles_.load(4 + row, from, number(kTileRowBytes));
-      }
+    if (part + 1 == loop_.bf16_parts && loop_.panel_stays) {
+      tiles_.load_streamed(4 + row, from, number(kTileRowBytes));
+    } else {
+      tiles_.load(4 + row, from, number(kTileRowBytes));
+    }
+  }
+
+  void load_right(Value* panel, int part, int column) {
+    Value* from = at(panel, int64_t(part) * part_bytes() + int64_t(column) * kTileBytes);
+    if (loop_.panel_stays) {
+      tiles_.load(6 + column, from, number(kTileRowBytes));
+    } else {
+      tiles_.load_streamed(6 + column, from, number(kTileRowBytes));
     }
   }
 
@@ -277,15 +316,17 @@ class TileProductEmitter {
 
   CodeModule& kernel_;
   const TileProductLoop loop_;
-  llvm::Function *finish_rows_, *function_;
+  const FinishRows& finish_;
+  llvm::Function* function_;
   llvm::IRBuilder<> b_;
   TileOperations tiles_;
+  Value* at_once_ = nullptr;  ///< rows that are finished when it is time
 };
 
 }  // namespace
 
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
-                                    llvm::Function* finish_rows) {
+                                    const FinishRows* finish) {
   const std::string name =
       fmt::format("tile_product_{}x{}{}", loop.row_tiles, loop.column_tiles,
                   loop.bf16_parts == 1 ? "" : fmt::format("_in_{}_parts", loop.bf16_parts));
@@ -301,7 +342,7 @@ llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& l
   if (kernel.cpu().matrix_tiles == MatrixTiles::dot_products) {
     emit_dot_products(kernel, loop, function);
   } else {
-    TileProductEmitter(kernel, loop, finish_rows, function).emit();
+    TileProductEmitter(kernel, loop, *finish, function).emit();
   }
   return function;
 }

@@ -2,6 +2,7 @@
 // Products by matrix tiles: sums of a block of two by two tiles held in registers while k runs.
 #pragma once
 
+#include "codegen/cpu/emit_finish.h"
 #include "codegen/cpu/emit_internal.h"
 #include "runtime/matrix_tiles.h"
 
@@ -35,6 +36,6 @@ struct TileProductLoop {
 /// the tile before, which `waiting` is (codegen/cpu/emit_finish.h), are finished by `finish_rows`
 /// when its clock says so; not where MatrixTiles::dot_products.
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
-                                    llvm::Function* finish_rows);
+                                    const FinishRows* finish);
 
 }  // namespace graphc::cpu

@@ -16,6 +16,15 @@ const NestProduct* rounding_product(const NestProgram& program) {
   return nullptr;
 }
 
+/// What was fastest. Of bf16 two tiles of rows go along all panels, so that what their bodies read
+/// and write is gone through along memory, which a processor fetches ahead by itself; the panels of
+/// numbers in parts are twice and three times as large and stay for two pairs. Dot products wait
+/// for a processor that has them.
+int turns_of(const CpuFeatures& cpu, Factors factors) {
+  if (cpu.matrix_tiles == MatrixTiles::dot_products) return 4;
+  return factors == Factors::bf16 ? 1 : 2;
+}
+
 Error no_matrix_tiles(const CpuFeatures& cpu, Factors factors) {
   const bool host = cpu.name == "native";
   const std::string refused = host ? matrix_tiles_refused() : "";
@@ -52,7 +61,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   // A dot product does twice what a multiply-add does: three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;
   if (cpu.matrix_tiles == MatrixTiles::none || slower) throw no_matrix_tiles(cpu, factors);
-  machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms};
+  machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms, turns_of(cpu, factors)};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   if (factors != Factors::bf16) return machine;
   // What is stored as bf16 is its own factor.
@@ -76,6 +85,10 @@ int64_t second_level_cache() {
 int64_t panel_group_bytes() { return second_level_cache() / 4; }
 
 bool is_by_matrix_tiles(const NestProgram& program) { return rounding_product(program) != nullptr; }
+
+bool is_beside_products(const NestProgram& program, const CpuFeatures& cpu) {
+  return is_by_matrix_tiles(program) && cpu.matrix_tiles != MatrixTiles::dot_products;
+}
 
 TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu) {
   const NestProduct* rounding = rounding_product(program);

@@ -257,7 +257,7 @@ Value* VectorMath::sigmoid(Value* x) const {
 // keeps: 6 cycles a vector of 16 where a division has 16.
 Value* VectorMath::divide(Value* x, Value* y) const {
   const int lanes = lanes_of(x);
-  const bool has_estimate = cpu_.has_avx512 && (lanes == 16 || lanes == 8 || lanes == 4);
+  const bool has_estimate = cpu_.divides_by_estimate && (lanes == 16 || lanes == 8 || lanes == 4);
   if (!has_estimate) return builder_.CreateFDiv(x, y);
   Value* reciprocal = reciprocal_estimate(y);
   Value* error = multiply_add(builder_.CreateFNeg(y), reciprocal, constant(y, 1));

@@ -286,12 +286,12 @@ TEST(InstructionsOfLevels, ProductsInPartsLoadEachPartOfTheMatrixOnce) {
   EXPECT_GT(products, 0);
   EXPECT_EQ(count("bf16x3", "^tdpbf16ps"), 3 * products);
   EXPECT_EQ(count("bf16x6", "^tdpbf16ps"), 6 * products);
-  // Blocks of two tiles of rows and of one, by two of columns: of the matrix each part once, of the
-  // rows one of two parts each, or one of three parts four times. Sums without parts go on where
-  // others ended, and are loaded for it.
-  EXPECT_EQ(count("bf16", "^tileload"), 2 + 1 + 2 * 2 + (4 + 2));
-  EXPECT_EQ(count("bf16x3", "^tileload"), 2 * (2 + 1) + 2 * 2 * 2);
-  EXPECT_EQ(count("bf16x6", "^tileload"), 4 * (2 + 1) + 3 * 2 * 2);
+  // Blocks of two tiles of rows, with a body among the products and without, and of one, by two of
+  // columns: of the matrix each part once, of the rows one of two parts each, or one of three parts
+  // four times. Sums without parts go on where others ended, and are loaded for it.
+  EXPECT_EQ(count("bf16", "^tileload"), (2 + 2 + 1) + 3 * 2 + (4 + 2));
+  EXPECT_EQ(count("bf16x3", "^tileload"), 2 * (2 + 2 + 1) + 3 * 2 * 2);
+  EXPECT_EQ(count("bf16x6", "^tileload"), 4 * (2 + 2 + 1) + 3 * 3 * 2);
 }
 
 TEST(InstructionsOfLevels, ProductsOfBf16AreDotProductsWhereThoseAreFast) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by matrix tiles among other instructions. LLVM's types appear by name only.
+#pragma once
+
+namespace llvm {
+class BasicBlock;
+}  // namespace llvm
+
+namespace graphc::cpu {
+
+/// Of a block that begins with products by matrix tiles (AMX), and the loads of their tiles,
+/// spreads these evenly among the instructions behind them, in their order. A processor looks ahead
+/// by about a hundred instructions that wait for others, so that products before or behind a body
+/// of two hundred would have ended or not begun while it runs. Tiles and the rest share no memory
+/// that either writes. Calls that stand for tiles in software stay where they are.
+void spread_products(llvm::BasicBlock& block);
+
+}  // namespace graphc::cpu
