@@ -7,6 +7,7 @@
 #include <fstream>
 #include <regex>
 #include <set>
+#include <utility>
 
 #include "codegen/cpu/disassemble.h"
 #include "codegen/cpu/emit_internal.h"
@@ -292,6 +293,35 @@ TEST(InstructionsOfLevels, ProductsInPartsLoadEachPartOfTheMatrixOnce) {
   EXPECT_EQ(count("bf16", "^tileload"), (2 + 2 + 1) + 3 * 2 + (4 + 2));
   EXPECT_EQ(count("bf16x3", "^tileload"), 2 * (2 + 2 + 1) + 3 * 2 * 2);
   EXPECT_EQ(count("bf16x6", "^tileload"), 4 * (2 + 2 + 1) + 3 * 3 * 2);
+}
+
+TEST(InstructionsOfLevels, ProductsByTilesComeAmongTheBodyOfTheTileBefore) {
+  const CpuFeatures cpu = any_cpu_with_matrix_tiles();
+  const GraphPtr graph = parse_graph(R"(
+      graph @cell(%h: f32[70,64], %u: f32[64,128], %z: f32[70,128], %c: f32[70,32]) {
+        %i, %f, %g, %o = split add(%z, matmul(%h, %u)) {axis = 1, parts = 4}
+        %next = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
+        return mul(sigmoid(%o), tanh(%next)), %next
+      })");
+  const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
+  // Runs of other vector instructions from one product to the next: a body has two hundred, which
+  // four products share.
+  std::vector<int> runs;
+  int run = 0;
+  for (const Instruction& each : code) {
+    if (std::regex_search(each.text, std::regex("^tdpbf16ps")))
+      runs.push_back(std::exchange(run, 0));
+    if (std::regex_search(each.text, std::regex("^(ret|call)"))) run = 0;
+    run += std::regex_search(each.text, std::regex("^v.*zmm"));
+  }
+  EXPECT_EQ(std::ranges::count_if(runs, [](int length) { return length > 20 && length < 100; }), 3);
+  EXPECT_EQ(std::ranges::count_if(runs, [](int length) { return length >= 100; }), 0);
+  // What divides leaves the ports to others that products leave to the body.
+  EXPECT_TRUE(any_of(code, "^vdivps.*zmm"));
+  EXPECT_FALSE(any_of(code, "^vrcp14ps"));
+  const std::vector<Instruction> f32 = code_of(graph, cpu, {});
+  EXPECT_TRUE(any_of(f32, "^vrcp14ps.*zmm"));
+  EXPECT_FALSE(any_of(f32, "^vdivps"));
 }
 
 TEST(InstructionsOfLevels, ProductsOfBf16AreDotProductsWhereThoseAreFast) {
