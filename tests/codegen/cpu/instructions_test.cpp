@@ -6,18 +6,12 @@
 
 #include <fstream>
 #include <regex>
-#include <set>
-#include <utility>
 
 #include "codegen/cpu/disassemble.h"
-#include "codegen/cpu/emit_internal.h"
-#include "codegen/cpu/emit_nest.h"
-#include "codegen/cpu/machine.h"
-#include "codegen/cpu/target.h"
-#include "codegen/plan/plan.h"
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "tests/codegen/cpu/any_cpu.h"
+#include "tests/codegen/cpu/code_of.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/op_cases.h"
 
@@ -92,34 +86,6 @@ const Example kExamples[] = {
       })"},
 };
 
-/// Every instruction that the CPU target makes of the graph.
-std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
-                                 const CompileOptions& options) {
-  CompileReport report;
-  const Machine machine = machine_of(cpu, 1, factors_of(options.precision));
-  Plan plan = lower(*form_cpu_kernels(graph, options, report), machine);
-  plan_memory(plan);
-  Jit jit(cpu);
-  std::vector<Instruction> all;
-  const auto add = [&](CodeModule&& module) {
-    for (Instruction& each : disassemble(jit.compile(std::move(module))))
-      all.push_back(std::move(each));
-  };
-  std::set<std::string> shared;
-  for (const NestProgram& program : plan.programs) {
-    CodeModule module(cpu, "nest");
-    emit_nest(module, "nest", program, machine.tile(program));
-    add(std::move(module));
-    for (const SharedCode& code : shared_code_of(program, machine.tile(program))) {
-      if (!shared.insert(code.symbol).second) continue;
-      CodeModule called(cpu, code.symbol);
-      code.emit(called);
-      add(std::move(called));
-    }
-  }
-  return all;
-}
-
 /// How an instruction is encoded, which says what generation it is of.
 enum class Encoding { legacy, vex, evex };
 
@@ -184,12 +150,6 @@ std::vector<std::string> strangers(const std::vector<Instruction>& code, std::st
     if (strange) found.push_back(each.text);
   }
   return found;
-}
-
-bool any_of(const std::vector<Instruction>& code, const std::string& pattern) {
-  const std::regex regex(pattern);
-  return std::ranges::any_of(
-      code, [&](const Instruction& each) { return std::regex_search(each.text, regex); });
 }
 
 class Instructions : public ::testing::TestWithParam<Example> {};
@@ -271,57 +231,6 @@ TEST(InstructionsOfLevels, ProductsOfBf16AreThoseOfMatrixTiles) {
     EXPECT_GT(strangers(code, "x86-64-v3").size(), 20u);
     EXPECT_FALSE(any_of(code_of(graph, cpu, {}), "tile|^tdp"));
   }
-}
-
-TEST(InstructionsOfLevels, ProductsInPartsLoadEachPartOfTheMatrixOnce) {
-  const CpuFeatures cpu = any_cpu_with_matrix_tiles();
-  const GraphPtr graph =
-      parse_graph("graph (%a: f32[64,64], %b: f32[64,64]) { return matmul(%a, %b) }");
-  const auto count = [&](const char* precision, const char* instruction) {
-    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = precision});
-    return std::ranges::count_if(code, [&](const Instruction& each) {
-      return std::regex_search(each.text, std::regex(instruction));
-    });
-  };
-  const auto products = count("bf16", "^tdpbf16ps");
-  EXPECT_GT(products, 0);
-  EXPECT_EQ(count("bf16x3", "^tdpbf16ps"), 3 * products);
-  EXPECT_EQ(count("bf16x6", "^tdpbf16ps"), 6 * products);
-  // Blocks of two tiles of rows, with a body among the products and without, and of one, by two of
-  // columns: of the matrix each part once, of the rows one of two parts each, or one of three parts
-  // four times. Sums without parts go on where others ended, and are loaded for it.
-  EXPECT_EQ(count("bf16", "^tileload"), (2 + 2 + 1) + 3 * 2 + (4 + 2));
-  EXPECT_EQ(count("bf16x3", "^tileload"), 2 * (2 + 2 + 1) + 3 * 2 * 2);
-  EXPECT_EQ(count("bf16x6", "^tileload"), 4 * (2 + 2 + 1) + 3 * 3 * 2);
-}
-
-TEST(InstructionsOfLevels, ProductsByTilesComeAmongTheBodyOfTheTileBefore) {
-  const CpuFeatures cpu = any_cpu_with_matrix_tiles();
-  const GraphPtr graph = parse_graph(R"(
-      graph @cell(%h: f32[70,64], %u: f32[64,128], %z: f32[70,128], %c: f32[70,32]) {
-        %i, %f, %g, %o = split add(%z, matmul(%h, %u)) {axis = 1, parts = 4}
-        %next = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
-        return mul(sigmoid(%o), tanh(%next)), %next
-      })");
-  const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
-  // Runs of other vector instructions from one product to the next: a body has two hundred, which
-  // four products share.
-  std::vector<int> runs;
-  int run = 0;
-  for (const Instruction& each : code) {
-    if (std::regex_search(each.text, std::regex("^tdpbf16ps")))
-      runs.push_back(std::exchange(run, 0));
-    if (std::regex_search(each.text, std::regex("^(ret|call)"))) run = 0;
-    run += std::regex_search(each.text, std::regex("^v.*zmm"));
-  }
-  EXPECT_EQ(std::ranges::count_if(runs, [](int length) { return length > 20 && length < 100; }), 3);
-  EXPECT_EQ(std::ranges::count_if(runs, [](int length) { return length >= 100; }), 0);
-  // What divides leaves the ports to others that products leave to the body.
-  EXPECT_TRUE(any_of(code, "^vdivps.*zmm"));
-  EXPECT_FALSE(any_of(code, "^vrcp14ps"));
-  const std::vector<Instruction> f32 = code_of(graph, cpu, {});
-  EXPECT_TRUE(any_of(f32, "^vrcp14ps.*zmm"));
-  EXPECT_FALSE(any_of(f32, "^vdivps"));
 }
 
 TEST(InstructionsOfLevels, ProductsOfBf16AreDotProductsWhereThoseAreFast) {

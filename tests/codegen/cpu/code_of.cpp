@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/codegen/cpu/code_of.h"
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <utility>
+
+#include "codegen/cpu/emit_internal.h"
+#include "codegen/cpu/emit_nest.h"
+#include "codegen/cpu/jit.h"
+#include "codegen/cpu/machine.h"
+#include "codegen/cpu/target.h"
+#include "codegen/plan/plan.h"
+
+namespace graphc::cpu {
+
+std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
+                                 const CompileOptions& options) {
+  CompileReport report;
+  const Machine machine = machine_of(cpu, 1, factors_of(options.precision));
+  Plan plan = lower(*form_cpu_kernels(graph, options, report), machine);
+  plan_memory(plan);
+  Jit jit(cpu);
+  std::vector<Instruction> all;
+  const auto add = [&](CodeModule&& module) {
+    for (Instruction& each : disassemble(jit.compile(std::move(module))))
+      all.push_back(std::move(each));
+  };
+  std::set<std::string> shared;
+  for (const NestProgram& program : plan.programs) {
+    CodeModule module(cpu, "nest");
+    emit_nest(module, "nest", program, machine.tile(program));
+    add(std::move(module));
+    for (const SharedCode& code : shared_code_of(program, machine.tile(program))) {
+      if (!shared.insert(code.symbol).second) continue;
+      CodeModule called(cpu, code.symbol);
+      code.emit(called);
+      add(std::move(called));
+    }
+  }
+  return all;
+}
+
+int64_t count_of(const std::vector<Instruction>& code, const std::string& pattern) {
+  const std::regex wanted(pattern);
+  return std::ranges::count_if(
+      code, [&](const Instruction& each) { return std::regex_search(each.text, wanted); });
+}
+
+}  // namespace graphc::cpu
