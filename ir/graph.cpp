@@ -97,16 +97,18 @@ void Graph::name_results(Node& node, std::vector<std::string> hints) {
   hints.resize(node.types.size());
   node.names = std::move(hints);
   for (size_t i = 0; i < node.names.size(); ++i) {
-    node.names[i] = unique_name(std::move(node.names[i]), node);
-    names_.emplace(node.names[i], node.result(int(i)));
+    std::string& name = node.names[i];
+    if (name.empty()) name = std::string(node.op.name);
+    const Value value = node.result(int(i));
+    if (names_.try_emplace(name, value).second) continue;
+    name = unique_name(name);
+    names_.emplace(name, value);
   }
 }
 
-std::string Graph::unique_name(std::string hint, const Node& node) {
-  if (hint.empty()) hint = std::string(node.op.name);
-  if (!names_.contains(hint)) return hint;
+std::string Graph::unique_name(const std::string& taken) {
   // `x.1` hints at a copy of `x`: number it on from there rather than `x.1.1`.
-  std::string base = hint;
+  std::string base = taken;
   const size_t dot = base.rfind('.');
   if (dot != std::string::npos && dot > 0 && dot + 1 < base.size() &&
       std::all_of(base.begin() + long(dot) + 1, base.end(),
@@ -120,6 +122,8 @@ std::string Graph::unique_name(std::string hint, const Node& node) {
   } while (names_.contains(name));
   return name;
 }
+
+void Graph::reserve(size_t nodes) { names_.reserve(names_.size() + nodes); }
 
 void Graph::set_results(Values results) {
   GRAPHC_CHECK(!frozen_, "results are set on the frozen graph '{}'", name_);

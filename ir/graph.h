@@ -120,6 +120,8 @@ class Graph {
   /// regions are, and inferred otherwise. Throws what add() throws.
   const Node& add_copy(const Node& node, Values operands, std::vector<GraphPtr> regions);
   void set_results(Values results);
+  /// Room for so many nodes more, for who knows how many will be added.
+  void reserve(size_t nodes);
   /// Sets the value `state` has after the graph has run. The types must be equal; the last call for
   /// a state counts.
   void set_next(Value state, Value value);
@@ -157,7 +159,7 @@ class Graph {
                Where where);
   void infer_types(Node& node);
   void name_results(Node& node, std::vector<std::string> hints);
-  std::string unique_name(std::string hint, const Node& node);
+  std::string unique_name(const std::string& taken);
 
   std::string name_;
   std::deque<Node> nodes_;

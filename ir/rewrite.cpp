@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/rewrite.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ir/op.h"
@@ -8,13 +9,29 @@
 namespace graphc {
 namespace {
 
-/// Old values to new ones, by node id and result.
+/// Old values to new ones.
 class Mapping {
  public:
-  explicit Mapping(const Graph& from) : values_(from.nodes().size()) {}
+  explicit Mapping(const Graph& from) {
+    first_.reserve(from.nodes().size());
+    size_t values = 0;
+    for (const Node& node : from.nodes()) {
+      first_.push_back(values);
+      values += size_t(node.results());
+    }
+    values_.resize(values);
+  }
 
-  void set(const Node& old, Values values) { values_[size_t(old.id)] = std::move(values); }
-  Value operator()(Value old) const { return values_[size_t(old.node->id)].at(size_t(old.index)); }
+  void set(const Node& old, const Values& values) {
+    std::ranges::copy(values, values_.begin() + ptrdiff_t(first_[size_t(old.id)]));
+  }
+  void set(const Node& old, const Node& copy) {
+    for (int i = 0; i < old.results(); ++i)
+      values_[first_[size_t(old.id)] + size_t(i)] = copy.result(i);
+  }
+  Value operator()(Value old) const {
+    return values_[first_[size_t(old.node->id)] + size_t(old.index)];
+  }
   Values operator()(const Values& old) const {
     Values result;
     result.reserve(old.size());
@@ -23,26 +40,28 @@ class Mapping {
   }
 
  private:
-  std::vector<Values> values_;
+  std::vector<size_t> first_;  // of a node's results, by its id
+  Values values_;
 };
-
-Values results_of(const Node& node) {
-  Values results;
-  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
-  return results;
-}
 
 void copy_nodes(const Graph& from, Graph& to, Mapping& mapping, const RewriteNode& replace) {
   const std::vector<bool> live = live_nodes(from);
+  to.reserve(from.nodes().size());
   for (const Node& node : from.nodes()) {
     if (node.is(ops::input) || node.is(ops::state) || !live[size_t(node.id)]) continue;
     Values operands = mapping(node.operands);
-    std::optional<Values> replacement = replace ? replace(node, operands, to) : std::nullopt;
-    if (!replacement) replacement = results_of(copy_node(node, std::move(operands), to));
+    const std::optional<Values> replacement = replace ? replace(node, operands, to) : std::nullopt;
+    if (!replacement) {
+      const Node& copy = copy_node(node, std::move(operands), to);
+      GRAPHC_CHECK(copy.results() == node.results(), "a copy of '{}' with {} results has {}",
+                   node.op.name, node.results(), copy.results());
+      mapping.set(node, copy);
+      continue;
+    }
     GRAPHC_CHECK(replacement->size() == node.types.size(),
                  "'{}' with {} results is replaced by {} values", node.op.name, node.types.size(),
                  replacement->size());
-    mapping.set(node, std::move(*replacement));
+    mapping.set(node, *replacement);
   }
 }
 
@@ -60,9 +79,9 @@ GraphPtr rewrite(const Graph& from, const RewriteNode& replace) {
   auto to = std::make_unique<Graph>(from.name());
   Mapping mapping(from);
   for (Value input : from.inputs())
-    mapping.set(*input.node, {to->input(input.type(), input.name(), input.node->where)});
+    mapping.set(*input.node, *to->input(input.type(), input.name(), input.node->where).node);
   for (Value state : from.states())
-    mapping.set(*state.node, {to->state(state.type(), state.name(), state.node->where)});
+    mapping.set(*state.node, *to->state(state.type(), state.name(), state.node->where).node);
   copy_nodes(from, *to, mapping, replace);
   to->set_results(mapping(from.results()));
   for (const Next& next : from.next()) to->set_next(mapping(next.state), mapping(next.value));
@@ -79,7 +98,8 @@ Values inline_graph(const Graph& body, const Values& arguments, Graph& to,
                arguments.size(), body.inputs().size());
   GRAPHC_CHECK(body.states().empty(), "a body with states cannot be inlined");
   Mapping mapping(body);
-  for (size_t i = 0; i < arguments.size(); ++i) mapping.set(*body.inputs()[i].node, {arguments[i]});
+  for (size_t i = 0; i < arguments.size(); ++i)
+    mapping.set(*body.inputs()[i].node, Values{arguments[i]});
   copy_nodes(body, to, mapping, replace);
   return mapping(body.results());
 }
@@ -110,7 +130,10 @@ GraphPtr rewrite_regions(const GraphPtr& graph, const Change& change, Changed& d
                  [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
                    const auto found = replaced.find(&node);
                    if (found == replaced.end()) return std::nullopt;
-                   return results_of(copy_node(node, operands, to, found->second));
+                   const Node& copy = copy_node(node, operands, to, found->second);
+                   Values results;
+                   for (int i = 0; i < copy.results(); ++i) results.push_back(copy.result(i));
+                   return results;
                  });
 }
 

@@ -3,7 +3,11 @@
 // bodies too; equal regions become one object, so that copies of a loop share their code. Results
 // of `watch` are leaves a gradient may be asked for, each its own.
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/mutant.h"
 #include "passes/passes.h"
@@ -14,20 +18,32 @@
 namespace graphc {
 namespace {
 
-/// Text that equal nodes share. Regions are by identity: they are merged first.
+template <typename Number>
+void append(std::string& key, Number number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  key.append(bytes, sizeof number);
+}
+
+/// Bytes that equal nodes share. Regions are by identity: they are merged first.
 std::string key_of(const Node& node, const Values& operands) {
-  std::vector<std::string> values;
-  for (Value operand : operands)
-    values.push_back(fmt::format("{}.{}", operand.node->id, operand.index));
-  if (is_commutative(node.op)) std::sort(values.begin(), values.end());
-  std::string key(node.op.name);
-  for (const std::string& value : values) key += " " + value;
+  std::vector<std::pair<int, int>> values;
+  values.reserve(operands.size());
+  for (Value operand : operands) values.emplace_back(operand.node->id, operand.index);
+  if (is_commutative(node.op)) std::ranges::sort(values);
+  std::string key;
+  append(key, &node.op);
+  append(key, values.size());
+  for (const auto& [id, index] : values) {
+    append(key, id);
+    append(key, index);
+  }
+  append(key, node.regions.size());
+  for (const GraphPtr& region : node.regions) append(key, region.get());
   for (const auto& [name, attribute] : node.attributes) {
     if (mutated(Mutant::cse_ignores_numbers) && name == "value") continue;
     key += fmt::format(" {}={}", name, to_string(attribute));
   }
-  for (const GraphPtr& region : node.regions)
-    key += fmt::format(" @{}", static_cast<const void*>(region.get()));
   return key;
 }
 
@@ -45,6 +61,14 @@ GraphPtr merge_nodes(const GraphPtr& graph) {
   return merged ? result : graph;
 }
 
+/// Nodes that equal graphs have equally many of: not constants, which two uses may share or not.
+size_t nodes_that_count(const Graph& graph) {
+  const std::vector<bool> live = live_nodes(graph);
+  return size_t(std::ranges::count_if(graph.nodes(), [&](const Node& node) {
+    return live[size_t(node.id)] && !node.is(ops::constant);
+  }));
+}
+
 GraphPtr run_cse(const GraphPtr& graph, const PassOptions&, Remarks&) {
   return without_repetition(graph);
 }
@@ -52,13 +76,16 @@ GraphPtr run_cse(const GraphPtr& graph, const PassOptions&, Remarks&) {
 }  // namespace
 
 GraphPtr without_repetition(const GraphPtr& graph) {
-  std::vector<GraphPtr> regions;
+  // By what equal regions have alike: each is compared with few.
+  std::map<std::array<size_t, 3>, std::vector<GraphPtr>> regions;
   const auto change = [&](const GraphPtr& region) -> GraphPtr {
     const GraphPtr merged = merge_nodes(region);
-    for (const GraphPtr& known : regions) {
+    std::vector<GraphPtr>& alike =
+        regions[{nodes_that_count(*merged), merged->inputs().size(), merged->results().size()}];
+    for (const GraphPtr& known : alike) {
       if (known == merged || equal(*known, *merged)) return known;
     }
-    regions.push_back(merged);
+    alike.push_back(merged);
     return merged;
   };
   return merge_nodes(rewrite_regions(graph, change));

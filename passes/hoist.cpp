@@ -8,6 +8,8 @@
 #include "passes/hoist.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "ir/scan.h"
 #include "passes/passes.h"
@@ -66,8 +68,26 @@ namespace {
 
 using Part = std::optional<Values> (*)(const Node& node, const Values& operands, Graph& to);
 
+/// Whether a part would change the scan, wherever its operands come from.
+bool changes(const Node& node, Part part) {
+  Graph scratch;
+  std::map<std::pair<const Node*, int>, Value> inputs;
+  Values operands;
+  for (Value operand : node.operands) {
+    Value& input = inputs[{operand.node, operand.index}];
+    if (!input) input = scratch.input(operand.type(), operand.name());
+    operands.push_back(input);
+  }
+  return part(node, operands, scratch).has_value();
+}
+
 /// Applies one part to the scans of a graph; a body that asks for gradients is left alone.
 GraphPtr apply_part(const GraphPtr& graph, Part part, std::string_view done, Remarks& remarks) {
+  // Most rounds change nothing, and a copy of all nodes costs more than asking the scans.
+  const bool any = std::ranges::any_of(graph->nodes(), [&](const Node& node) {
+    return node.is(ops::scan) && !contains(node.region(), ops::grad) && changes(node, part);
+  });
+  if (!any) return graph;
   bool changed = false;
   const GraphPtr result = rewrite(
       *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
