@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of a tile beside the products of the next one. Matrix tiles multiply in a unit of their
 // own, which nothing else of a core needs and which would stand still behind the products. So the
-// sums of a tile wait in memory, and every few tiles of terms of the next tile's products a few of
-// its rows are finished. LLVM's types appear by name only.
+// sums of a tile wait in memory, and every few tiles of terms of the next tile's products one of
+// its rows is finished among them, or a few in a call. LLVM's types appear by name only.
 #pragma once
 
 #include <cstdint>

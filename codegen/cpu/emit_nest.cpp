@@ -250,16 +250,13 @@ class NestEmitter : private LoopEmitter {
     set_waiting(offsetof(WaitingTile, next), number(0));
     set_waiting(offsetof(WaitingTile, end), number(0));
     set_waiting(offsetof(WaitingTile, clock), number(kNothingWaits));
-    // A few rows for each few tiles of terms.
+    // A row, or a few, for each tile of terms, or each few.
     Value* terms =
         b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, sums_.term_tiles_of_tile(), number(1));
-    const int64_t rows = shape_.rows, least = 1;
-    const auto quotient = [&](Value* x, Value* y) {  // rounded up
-      return b_.CreateSDiv(b_.CreateAdd(x, b_.CreateSub(y, number(1))), y);
-    };
+    Value* rows = number(shape_.rows);
     Value* at_once =
-        b_.CreateMul(quotient(quotient(number(rows), terms), number(least)), number(least));
-    Value* every = b_.CreateSDiv(b_.CreateMul(terms, at_once), number(rows));
+        b_.CreateSDiv(b_.CreateAdd(rows, b_.CreateSub(terms, number(1))), terms);  // rounded up
+    Value* every = b_.CreateSDiv(b_.CreateMul(terms, at_once), rows);
     set_waiting(offsetof(WaitingTile, at_once), at_once);
     set_waiting(offsetof(WaitingTile, every),
                 b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, every, number(1)));
