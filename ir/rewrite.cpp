@@ -106,6 +106,12 @@ Values inline_graph(const Graph& body, const Values& arguments, Graph& to,
 
 namespace {
 
+Values results_of(const Node& node) {
+  Values results;
+  for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));
+  return results;
+}
+
 using Change = std::function<GraphPtr(const GraphPtr&)>;
 using Changed = std::unordered_map<const Graph*, GraphPtr>;
 
@@ -130,10 +136,7 @@ GraphPtr rewrite_regions(const GraphPtr& graph, const Change& change, Changed& d
                  [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
                    const auto found = replaced.find(&node);
                    if (found == replaced.end()) return std::nullopt;
-                   const Node& copy = copy_node(node, operands, to, found->second);
-                   Values results;
-                   for (int i = 0; i < copy.results(); ++i) results.push_back(copy.result(i));
-                   return results;
+                   return results_of(copy_node(node, operands, to, found->second));
                  });
 }
 
