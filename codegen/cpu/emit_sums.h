@@ -60,8 +60,8 @@ class SumsEmitter : private LoopEmitter {
   /// The sums of all products.
   void emit(const SumsTile& tile);
 
-  /// By matrix tiles: the same, while rows of the tile that waits are finished by a function of
-  /// define_finish_rows().
+  /// By matrix tiles: the same, while rows of the tile that waits are finished (emit_finish.h);
+  /// where MatrixTiles::dot_products nothing waits, and both are null.
   void emit_by_matrix_tiles(const SumsTile& tile, const FinishRows* finish, llvm::Value* waiting);
 
   /// How many tiles of terms are multiplied for a whole tile of sums, two by two.

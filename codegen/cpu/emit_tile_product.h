@@ -33,8 +33,9 @@ struct TileProductLoop {
 /// finite are computed anew (codegen/cpu/emit_mended_sums.h). The sums of k terms are stored in, or
 /// unless `first` added to, rows of `sums` (one bf16 by tiles goes on with what lies there): whole
 /// tiles of them, or where MatrixTiles::dot_products at least the first `rows`. Meanwhile rows of
-/// the tile before, which `waiting` is (codegen/cpu/emit_finish.h), are finished by `finish_rows`
-/// when its clock says so; not where MatrixTiles::dot_products.
+/// the tile before, which `waiting` is (codegen/cpu/emit_finish.h), are finished by `finish`
+/// when its clock says so: in line, of two by two tiles, or by its function. Null where
+/// MatrixTiles::dot_products.
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
                                     const FinishRows* finish);
 

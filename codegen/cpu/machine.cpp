@@ -18,8 +18,8 @@ const NestProduct* rounding_product(const NestProgram& program) {
 
 /// What was fastest. Of bf16 two tiles of rows go along all panels, so that what their bodies read
 /// and write is gone through along memory, which a processor fetches ahead by itself; the panels of
-/// numbers in parts are twice and three times as large and stay for two pairs. Dot products wait
-/// for a processor that has them.
+/// numbers in parts are twice and three times as large and stay for two pairs. Of dot
+/// products nothing else has been measured yet.
 int turns_of(const CpuFeatures& cpu, Factors factors) {
   if (cpu.matrix_tiles == MatrixTiles::dot_products) return 4;
   return factors == Factors::bf16 ? 1 : 2;

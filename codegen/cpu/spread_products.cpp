@@ -29,7 +29,7 @@ bool is_tile_load(const llvm::Instruction& instruction) {
   return id == llvm::Intrinsic::x86_tileloadd64 || id == llvm::Intrinsic::x86_tileloaddt164;
 }
 
-/// The address of a tile is told by nothing else.
+/// An address that nothing but loads of tiles needs, and that moves with them.
 bool is_address_of_tile(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::GetElementPtrInst>(instruction) &&
          std::ranges::all_of(instruction.users(), [](const llvm::User* user) {

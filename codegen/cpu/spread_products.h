@@ -12,7 +12,8 @@ namespace graphc::cpu {
 /// spreads these evenly among the instructions behind them, in their order. A processor looks ahead
 /// by about a hundred instructions that wait for others, so that products before or behind a body
 /// of two hundred would have ended or not begun while it runs. Tiles and the rest share no memory
-/// that either writes. Calls that stand for tiles in software stay where they are.
+/// that either writes. A block with fewer others than products stays as it is, and so do calls that
+/// stand for tiles in software.
 void spread_products(llvm::BasicBlock& block);
 
 }  // namespace graphc::cpu
