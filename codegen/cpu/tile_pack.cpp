@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/tile_pack.h"
 
-// GCC's headers begin vectors as themselves (its bug 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "codegen/cpu/panels.h"
-
-// Functions of instruction sets beyond the build's: called where the processor has them all.
-#define GRAPHC_WIDE \
-  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))) static inline
+#include "codegen/cpu/tile_lines.h"
+#include "codegen/cpu/tile_vectors.h"
 
 namespace graphc::cpu {
 namespace {
@@ -81,34 +73,21 @@ void pack_portably(const TilePart& part, TileOrder order, char* to) {
   }
 }
 
-/// Rows of a source as they lie in memory: of those that make up one row of tiles so many, each of
-/// which is gone through in `steps` steps.
-struct MemoryRows {
-  const char* base = nullptr;  ///< of the first
-  int64_t stride = 0, bytes = 0;
-  int64_t count = 0, steps = 1;
-};
-
-/// Asks for the part of the rows that falls to a step, each row from its first line to its last: a
-/// processor that sees lines of a page come one after the other goes on with it by itself, which
-/// many rows at once would keep it from.
-void fetch_rows(const MemoryRows& rows, int64_t step) {
-  const int64_t end = rows.count * (step + 1) / rows.steps;
-  for (int64_t row = rows.count * step / rows.steps; row < end; ++row) {
-    const auto first = reinterpret_cast<uintptr_t>(rows.base) + uintptr_t(row * rows.stride);
-    fetch(first, size_t(rows.bytes));
-  }
-}
-
 /// An axis of a source: bytes to the next index, how many there are, how many a tile has.
 struct TileAxis {
   int64_t stride = 0, count = 0, extent = 1;
   int64_t tiles() const { return (count + extent - 1) / extent; }
 };
 
-/// Calls `pack(tile, place)` for each tile, of whose parts it is the first, along memory.
-template <typename Pack>
-void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pack) {
+/// Fills tiles along memory, a line of items or of terms after the other: `pack_line(line)` fills
+/// so many of the full tiles, which come first, as it returns, `pack(tile, place)` any, of whose
+/// parts it is the first.
+template <typename PackLine, typename Pack>
+void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlace& to,
+                   const PackLine& pack_line, const Pack& pack) {
+  const auto place = [&](int64_t i, int64_t t) {
+    return to.base + i / 2 * to.pair_bytes + i % 2 * kTileBytes + t * to.term_tile_bytes;
+  };
   const auto tile = [&](int64_t i, int64_t t) {
     const int64_t item = i * kTileRows, term = t * kTileTerms;
     TilePart part{source.base + item * source.item_stride + term * source.term_stride,
@@ -119,26 +98,21 @@ void for_each_tile(const TileSource& source, const TilePlace& to, const Pack& pa
                   source.dtype,
                   0,
                   to.parts};
-    char* const place =
-        to.base + i / 2 * to.pair_bytes + i % 2 * kTileBytes + t * to.term_tile_bytes;
-    pack(part, place);
+    pack(part, place(i, t));
   };
-  const int64_t size = size_of(source.dtype);
-  // What is less may be near already.
-  constexpr int64_t kFarBytes = 512 << 10;
-  const bool far = source.items * source.terms * size > kFarBytes;
   const TileAxis items{source.item_stride, source.items, kTileRows};
   const TileAxis terms{source.term_stride, source.terms, kTileTerms};
-  const bool by_terms = source.item_stride <= source.term_stride;
-  const TileAxis &outer = by_terms ? terms : items, &inner = by_terms ? items : terms;
+  const TileAxis& outer = lines_of_items ? terms : items;
+  const TileAxis& inner = lines_of_items ? items : terms;
   for (int64_t o = 0; o < outer.tiles(); ++o) {
-    const int64_t next = (o + 1) * outer.extent;
-    const MemoryRows later{source.base + next * outer.stride, outer.stride, inner.count * size,
-                           std::clamp<int64_t>(outer.count - next, 0, outer.extent), inner.tiles()};
-    for (int64_t i = 0; i < inner.tiles(); ++i) {
-      if (far) fetch_rows(later, i);
-      by_terms ? tile(i, o) : tile(o, i);
+    int64_t i = 0;
+    if ((o + 1) * outer.extent <= outer.count) {
+      i = pack_line(TileLine{source.base + o * outer.extent * outer.stride, outer.stride,
+                             inner.count / inner.extent, lines_of_items ? place(0, o) : place(o, 0),
+                             lines_of_items ? kTileBytes : to.term_tile_bytes,
+                             lines_of_items ? to.pair_bytes : 2 * to.term_tile_bytes});
     }
+    for (; i < inner.tiles(); ++i) lines_of_items ? tile(i, o) : tile(o, i);
   }
 }
 
@@ -178,12 +152,6 @@ GRAPHC_WIDE __m512i load_terms(const char* from, const TilePart& part) {
   return __m512i(_mm512_cvtne2ps_pbh(second, first));
 }
 
-/// Where lane i of the first and lane i of the second 16 numbers become neighbours.
-GRAPHC_WIDE __m512i interleaved() {
-  return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
-                          6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-}
-
 /// Sixteen items of a term and then as many of the next, as bf16; of those that are in the masks.
 GRAPHC_WIDE __m512i load_two_terms(const char* from, __mmask16 first, __mmask16 second,
                                    const TilePart& part) {
@@ -216,76 +184,6 @@ GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
   }
 }
 
-/// rows[i][j] becomes rows[j][i]: lanes of 32 bits within quarters first, then quarters.
-GRAPHC_WIDE void transpose(__m512i (&rows)[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(rows[i], rows[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    rows[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    rows[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    rows[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    rows[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(rows[i], rows[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(rows[i + 8], rows[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    rows[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    rows[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    rows[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    rows[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
-}
-
-/// The rows of load_items() or load_pairs() of a tile that is full, of numbers without parts.
-template <DType kDType, bool kLoadsItems>
-GRAPHC_WIDE void load_full(const TilePart& part, __m512i (&rows)[16]) {
-  const char* from = part.base;
-  const int64_t stride = part.term_stride;
-  for (int i = 0; i < 16; ++i) {
-    if constexpr (kLoadsItems && kDType == DType::bf16) {
-      rows[i] = _mm512_loadu_si512(from);
-      from += part.item_stride;
-    } else if constexpr (kLoadsItems) {
-      rows[i] = __m512i(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 64), _mm512_loadu_ps(from)));
-      from += part.item_stride;
-    } else if constexpr (kDType == DType::bf16) {
-      const __m512i low =
-          _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-      rows[i] = _mm512_permutexvar_epi16(
-          interleaved(),
-          _mm512_inserti64x4(
-              low, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + stride)), 1));
-      from += 2 * stride;
-    } else {
-      rows[i] = _mm512_permutexvar_epi16(
-          interleaved(),
-          __m512i(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + stride), _mm512_loadu_ps(from))));
-      from += 2 * stride;
-    }
-  }
-}
-
-GRAPHC_WIDE void load_part_of_tile(const TilePart& part, bool loads_items, __m512i (&rows)[16]) {
-  const bool full = part.items == kTileRows && part.terms == kTileTerms && part.parts == 1;
-  if (full && part.dtype == DType::bf16) {
-    if (loads_items) return load_full<DType::bf16, true>(part, rows);
-    return load_full<DType::bf16, false>(part, rows);
-  }
-  if (full) {
-    if (loads_items) return load_full<DType::f32, true>(part, rows);
-    return load_full<DType::f32, false>(part, rows);
-  }
-  if (loads_items) return load_items(part, rows);
-  load_pairs(part, rows);
-}
-
 GRAPHC_WIDE __m512 widened(__m256i bf16) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
 }
@@ -305,6 +203,7 @@ GRAPHC_WIDE bool load_parts(const TilePart& tile, bool loads_items, __m512i (&ro
   __m512i largest = _mm512_setzero_si512();
   const int64_t next = loads_items ? 64 : tile.term_stride;
   const char* from = tile.base;
+  GRAPHC_ALL_ROWS
   for (int i = 0; i < 16; ++i, from += loads_items ? tile.item_stride : 2 * tile.term_stride) {
     __m512 low = _mm512_loadu_ps(from), high = _mm512_loadu_ps(from + next);
     largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(low), magnitude));
@@ -320,6 +219,7 @@ GRAPHC_WIDE bool load_parts(const TilePart& tile, bool loads_items, __m512i (&ro
 /// A tile that lies there in rows of items or pairs, stored as the order wants it.
 GRAPHC_WIDE void store_tile(__m512i (&rows)[16], bool transposed, char* to) {
   if (transposed) transpose(rows);
+  GRAPHC_ALL_ROWS
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
 }
 
@@ -334,7 +234,7 @@ GRAPHC_WIDE void pack_wide(TilePart tile, bool loads_items, TileOrder order, cha
   }
   for (; tile.part < tile.parts; ++tile.part) {
     __m512i rows[16];
-    load_part_of_tile(tile, loads_items, rows);
+    loads_items ? load_items(tile, rows) : load_pairs(tile, rows);
     store_tile(rows, transposed, to + tile.part * part_bytes);
   }
 }
@@ -349,7 +249,9 @@ bool has_wide() {
 }  // namespace
 
 void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePlace& to) {
-  for_each_tile(source, to, [&](TilePart tile, char* place) {
+  const auto no_line = [](const TileLine&) { return int64_t{0}; };
+  const bool lines_of_items = source.item_stride < source.term_stride;
+  for_each_tile(source, lines_of_items, to, no_line, [&](TilePart tile, char* place) {
     for (; tile.part < tile.parts; ++tile.part)
       pack_portably(tile, order, place + tile.part * to.part_bytes);
   });
@@ -357,11 +259,18 @@ void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePl
 
 void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) {
   const int64_t size = size_of(source.dtype);
-  const bool side_by_side = source.term_stride == size || source.item_stride == size;
-  if (!has_wide() || !side_by_side) return pack_tiles_portably(source, order, to);
-  const bool loads_items = source.term_stride == size;
-  for_each_tile(source, to, [&](const TilePart& part, char* place) {
-    pack_wide(part, loads_items, order, place, to.part_bytes);
+  const bool terms_adjoin = source.term_stride == size, items_adjoin = source.item_stride == size;
+  if (!has_wide() || (!terms_adjoin && !items_adjoin)) {
+    return pack_tiles_portably(source, order, to);
+  }
+  const auto line = [&](const TileLine& tiles) {
+    if (to.parts > 1) return int64_t{0};
+    terms_adjoin ? pack_line_of_terms(tiles, source.dtype, order)
+                 : pack_line_of_items(tiles, source.dtype, order);
+    return tiles.tiles;
+  };
+  for_each_tile(source, !terms_adjoin, to, line, [&](const TilePart& part, char* place) {
+    pack_wide(part, terms_adjoin, order, place, to.part_bytes);
   });
 }
 

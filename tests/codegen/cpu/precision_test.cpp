@@ -64,12 +64,16 @@ std::vector<float> drawn_floats(size_t count, unsigned seed, unsigned rare = 9) 
   return numbers;
 }
 
+/// Items and terms: less than a tile, tiles that are full and lines of them, odd and even, and
+/// what is behind these.
+constexpr std::pair<int, int> kPackedSizes[] = {{1, 1},  {16, 32},  {15, 31}, {17, 33},  {5, 64},
+                                                {40, 7}, {33, 100}, {64, 96}, {48, 160}, {50, 70}};
+
 TEST(TilePackCpu, IsTheSameWithWideInstructionsAndWithout) {
   unsigned seed = 0;
   for (const TileOrder order : {TileOrder::items_first, TileOrder::pairs_first}) {
     for (const bool terms_side_by_side : {true, false}) {
-      for (const auto& [items, terms] :
-           {std::pair{1, 1}, {16, 32}, {15, 31}, {17, 33}, {5, 64}, {40, 7}, {33, 100}}) {
+      for (const auto& [items, terms] : kPackedSizes) {
         SCOPED_TRACE(fmt::format("{} items of {} terms", items, terms));
         const std::vector<float> from = drawn_floats(size_t(items * terms), ++seed);
         const int64_t item = terms_side_by_side ? terms * 4 : 4;
@@ -97,8 +101,7 @@ TEST(TilePackCpu, OfBf16AreThoseOfTheSameNumbersInF32) {
   unsigned seed = 100;
   for (const TileOrder order : {TileOrder::items_first, TileOrder::pairs_first}) {
     for (const int side_by_side : {0, 1, 2}) {  // terms, items or neither
-      for (const auto& [items, terms] :
-           {std::pair{1, 1}, {16, 32}, {15, 31}, {17, 33}, {5, 64}, {40, 7}, {33, 100}}) {
+      for (const auto& [items, terms] : kPackedSizes) {
         SCOPED_TRACE(fmt::format("{} items of {} terms, {}", items, terms, side_by_side));
         std::vector<BFloat16> from(size_t(items * terms * 2));
         std::vector<float> widened(from.size());
