@@ -4,13 +4,11 @@
 //
 // One graph, the *joint*, holds a step forwards and backwards: the body, the cotangents of its
 // results as further inputs, the cotangents of its inputs as further results. Cleaned up, it is cut
-// in two: what depends on a cotangent is backward; of the rest, the cheapest set of values in bytes
-// is saved, and the backward step computes what it wants from them, but no product and no
-// reduction twice. A saved carry is the history of its `next`, shifted by one step. Cotangents of
-// carries are carries of the backward scan; those of captures are sums over steps, written as
-// carries that only add, which `hoist` takes out of the loop.
+// in two (divided_step.h). Cotangents of carries are carries of the backward scan; those of
+// captures are sums over steps, written as carries that only add, which `hoist` takes out of the
+// loop.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <utility>
 
 #include "ir/build.h"
@@ -19,7 +17,7 @@
 #include "passes/autodiff.h"
 #include "passes/batch.h"
 #include "passes/composites.h"
-#include "passes/cut.h"
+#include "passes/divided_step.h"
 #include "passes/region.h"
 #include "passes/simplify.h"
 
@@ -46,7 +44,6 @@ class ScanGradient {
     while (!build_joint()) {
     }
     if (gradients_.empty()) return Values(active_.size());
-    choose_saved();
     const Node& forward = add_forward();
     if (&forward != &scan_.node()) forwards.list.push_back({&scan_.node(), &forward});
     return add_backward(forward);
@@ -173,102 +170,33 @@ class ScanGradient {
     }
     joint->set_results(std::move(results));
     const GraphPtr merged = merge_forward_scans(freeze(std::move(joint)), forwards);
-    joint_ = without_repetition(simplified(merged));
-    inputs_ = ValueSet(joint_->inputs());
-  }
-
-  Values joint_results(size_t first, size_t count) const {
-    const auto begin = joint_->results().begin() + long(first);
-    return {begin, begin + long(count)};
-  }
-  Values gradient_results() const { return joint_results(carries_ + emits_, gradients_.size()); }
-  Values cotangent_inputs() const {
-    return {joint_->inputs().begin() + long(active_.size()), joint_->inputs().end()};
-  }
-
-  void choose_saved() {
-    const std::vector<bool> backward = dependents(*joint_, cotangent_inputs());
-    const std::vector<bool> forward = needed_for(*joint_, joint_results(0, carries_ + emits_));
-    const std::vector<bool> wanted_at_all = needed_for(*joint_, gradient_results());
-    CutProblem problem;
-    for (const Node& node : joint_->nodes()) {
-      if (!backward[size_t(node.id)] || !wanted_at_all[size_t(node.id)]) continue;
-      for (Value operand : node.operands) {
-        if (!backward[size_t(operand.node->id)]) problem.wanted.push_back(operand);
-      }
-    }
-    for (Value gradient : gradient_results()) {
-      if (!backward[size_t(gradient.node->id)]) problem.wanted.push_back(gradient);
-    }
-    problem.repeat = [&](const Node& node) -> int64_t {
-      if (!forward[size_t(node.id)]) return 0;
-      return is_heavy(node) ? never : cost_of_repeating(node);
-    };
-    problem.store = [&](Value value) { return price(value); };
-    set_emitted();
-    // A carry saved by the first cut makes its `next` emitted, and so free for the second.
-    for (Value value : minimum_cut(*joint_, problem)) {
-      if (is_carry(value)) emit(source_of(value));
-    }
-    saved_ = minimum_cut(*joint_, problem);
-    set_emitted();
-    for (Value value : saved_) {
-      if (is_carry(value) || !value.node->is(ops::input)) emit(source_of(value));
-    }
-  }
-
-  bool is_carry(Value value) const {
-    const size_t input = inputs_.index(value);
-    return input >= streams_ && input < streams_ + carries_;
-  }
-
-  /// The value to emit so that `value` can be read later: itself, or the `next` of a carry.
-  Value source_of(Value value) const {
-    if (!is_carry(value) || is_emitted(value)) return value;
-    return joint_->results()[inputs_.index(value) - streams_];
-  }
-
-  /// Captured values and what is emitted anyway are at hand; constants are made again.
-  int64_t price(Value value) const {
-    if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
-    const size_t input = inputs_.index(value);
-    if (input >= streams_ + carries_ && input < joint_->inputs().size()) return 0;
-    if (input < streams_) return stream_is_charged(input) ? cost_of_storing(value.type()) : 0;
-    return is_emitted(source_of(value)) ? 0 : cost_of_storing(value.type());
+    JointStep step{without_repetition(simplified(merged)), streams_, carries_, active_.size(),
+                   emits_};
+    for (size_t i = 0; i < streams_; ++i) step.overwritten.push_back(may_be_overwritten(i));
+    joint_.emplace(std::move(step));
   }
 
   /// A computed stream that nobody else reads: its storage could be overwritten.
-  bool stream_is_charged(size_t i) const {
+  bool may_be_overwritten(size_t i) const {
     const Value stream = scan_.streams()[i];
     if (!is_floating(stream.dtype()) || stream.node->operands.empty()) return false;
     return users_->of(stream) <= 1;  // the loop itself
   }
 
-  void emit(Value value) {
-    if (emitted_index_.emplace(key_of(value), emitted_.size()).second) emitted_.push_back(value);
-  }
-  bool is_emitted(Value value) const { return emitted_index_.contains(key_of(value)); }
-  static std::pair<int, int> key_of(Value value) { return {value.node->id, value.index}; }
-
-  /// What the loop emits anyway, the same value twice if it does.
-  void set_emitted() {
-    emitted_ = joint_results(carries_, emits_);
-    emitted_index_.clear();
-    for (size_t i = 0; i < emitted_.size(); ++i) emitted_index_.emplace(key_of(emitted_[i]), i);
-  }
-
   const Node& add_forward() {
-    if (emitted_.size() == emits_) return scan_.node();
+    const Values& emitted = joint_->emitted();
+    if (emitted.size() == emits_) return scan_.node();
     const Graph& body = scan_.body();
     auto to = std::make_unique<Graph>(body.name());
-    ValueMap known(*joint_);
+    ValueMap known(joint_->graph());
     for (size_t i = 0; i < body.inputs().size(); ++i) {
       const Value input = body.inputs()[i];
-      known.set(joint_->inputs()[i], to->input(input.type(), input.name(), input.node->where));
+      known.set(joint_->graph().inputs()[i],
+                to->input(input.type(), input.name(), input.node->where));
     }
-    Values wanted = joint_results(0, carries_);
-    wanted.insert(wanted.end(), emitted_.begin(), emitted_.end());
-    to->set_results(copy_cone(*joint_, known, wanted, *to));
+    Values wanted = joint_->results(0, carries_);
+    wanted.insert(wanted.end(), emitted.begin(), emitted.end());
+    to->set_results(copy_cone(joint_->graph(), known, wanted, *to));
     ScanParts parts;
     parts.streams.assign(scan_.streams().begin(), scan_.streams().end());
     parts.initial.assign(scan_.initial().begin(), scan_.initial().end());
@@ -281,14 +209,14 @@ class ScanGradient {
 
   /// The stacked steps of a saved value.
   Value saved_stream(Value value, const Node& forward) const {
-    const size_t input = inputs_.index(value);
+    const size_t input = joint_->input(value);
     if (input < streams_) {
       const Value stream = scan_.streams()[input];
       const bool redrawn = mutated(Mutant::dropout_redrawn_backward) && !is_floating(value.dtype());
       return redrawn ? reverse(stream, {0}) : stream;
     }
-    const Value source = source_of(value);
-    const Value steps = forward.result(int(emitted_index_.at(key_of(source))));
+    const Value source = joint_->source_of(value);
+    const Value steps = forward.result(int(joint_->emitted_index(source)));
     if (source == value || mutated(Mutant::saved_carry_not_shifted)) return steps;
     return carry_history(scan_.initial()[input - streams_], steps, scan_.reverse());
   }
@@ -296,13 +224,11 @@ class ScanGradient {
   Values add_backward(const Node& forward) {
     const std::string& name = scan_.body().name();
     auto body = std::make_unique<Graph>(name.empty() ? "backward" : name + ".backward");
-    ValueMap known(*joint_);
+    ValueMap known(joint_->graph());
     ScanParts parts;
-    const Values cotangents = cotangent_inputs();
-    for (Value value : saved_) {
-      if (inputs_.index(value) < joint_->inputs().size() &&
-          inputs_.index(value) >= streams_ + carries_)
-        continue;
+    const Values cotangents = joint_->cotangents();
+    for (Value value : joint_->saved()) {
+      if (joint_->is_capture(value)) continue;
       known.set(value, body->input(value.type(), value.name()));
       parts.streams.push_back(saved_stream(value, forward));
     }
@@ -327,17 +253,16 @@ class ScanGradient {
     Values sums;
     for (size_t input : gradients_) {
       if (!is_capture(input)) continue;
-      const Value capture = joint_->inputs()[input];
+      const Value capture = joint_->graph().inputs()[input];
       sums.push_back(body->input(capture.type(), "d." + capture.name()));
       parts.initial.push_back(splat(graph_, 0, capture.type()));
     }
-    for (Value value : saved_) {
-      const size_t input = inputs_.index(value);
-      if (!is_capture(input) || input >= active_.size()) continue;
+    for (Value value : joint_->saved()) {
+      if (!joint_->is_capture(value)) continue;
       known.set(value, body->input(value.type(), value.name()));
-      parts.captures.push_back(scan_.node().operands[input]);
+      parts.captures.push_back(scan_.node().operands[joint_->input(value)]);
     }
-    const Values gradients = copy_cone(*joint_, known, gradient_results(), *body);
+    const Values gradients = copy_cone(joint_->graph(), known, joint_->gradients(), *body);
     Values next, added, emits;
     std::vector<std::pair<size_t, bool>> place;  // of each gradient: index, and whether emitted
     for (size_t i = 0; i < gradients_.size(); ++i) {
@@ -378,11 +303,7 @@ class ScanGradient {
   std::vector<bool> first_carries_;       // carries whose final value has a cotangent
   std::vector<size_t> backward_carries_;  // carries that have a cotangent, ascending
   std::vector<size_t> gradients_;         // inputs of the body that get a cotangent, ascending
-  GraphPtr joint_;
-  Values saved_;                                         // of the joint, read by the backward scan
-  Values emitted_;                                       // of the joint, by the forward scan
-  ValueSet inputs_;                                      // of the joint
-  std::map<std::pair<int, int>, size_t> emitted_index_;  // the first place of each in `emitted_`
+  std::optional<DividedStep> joint_;
 };
 
 }  // namespace

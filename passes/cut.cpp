@@ -155,7 +155,7 @@ int64_t cost_of_storing(const Type& type) { return type.bytes() * 4096 + 3; }
 int64_t cost_of_repeating(const Node& node) {
   for (const Op* op : {&ops::exp, &ops::log, &ops::sqrt, &ops::rsqrt, &ops::tanh, &ops::sigmoid,
                        &ops::sin, &ops::cos, &ops::pow}) {
-    if (node.is(*op)) return 1;
+    if (node.is(*op)) return 4;
   }
   return 0;
 }

@@ -60,7 +60,8 @@ Values minimum_cut(const Graph& graph, const CutProblem& problem);
 /// that one value of four parts is cheaper than the four parts.
 int64_t cost_of_storing(const Type& type);
 /// The price of computing an elementwise node again: nothing, or for transcendental functions less
-/// than storing any value, so that it only decides between equal bytes.
+/// than storing any byte and more than that of one value more, so that it decides between equal
+/// bytes.
 int64_t cost_of_repeating(const Node& node);
 /// Products, reductions, tables and loops, and composites that contain one: what is never computed
 /// twice to save memory.

@@ -101,13 +101,17 @@ void NarrowValues::note_reader(const Node& node, size_t operand) {
     for (int i = 0; i < node.results(); ++i) {
       const Flags& moved = flags_of(node.result(i));
       flags.beside_products |= moved.beside_products;
+      flags.by_narrow |= moved.by_narrow;
       // What stays f32 is read as that.
       flags.elsewhere |= moved.elsewhere || (moved.beside_products && !moved.may_be_rounded);
     }
     return;
   }
   const bool step_by_step = node.is(ops::scan) && operand < Scan(node).streams().size();
-  (step_by_step || sums_over_rows(node) ? flags.beside_products : flags.elsewhere) = true;
+  const bool by_narrow = is_elementwise(node.op) && is_narrow(node.result(0));
+  flags.by_narrow |= by_narrow;
+  (step_by_step || by_narrow || sums_over_rows(node) ? flags.beside_products : flags.elsewhere) =
+      true;
 }
 
 void NarrowValues::find_origins(const Node& node) {
@@ -144,6 +148,8 @@ bool NarrowValues::is_narrow(Value value) const {
   if (!flags.read || flags.elsewhere || value.dtype() != DType::f32) return false;
   if (value.shape().elements() == 0 || !(is_exact(value) || flags.may_be_rounded)) return false;
   if (node.is(ops::scan)) return size_t(value.index) < Scan(node).emits().size();
+  // What else is computed may be in the kernel of what reads it, and never in memory.
+  if (flags.by_narrow && !is_view(node)) return false;
   const auto is_in = [&](Value operand) { return contains(operand); };
   return stores_what_it_computes(node) ||
          (moves_whole(node) && std::ranges::any_of(node.operands, is_in));

@@ -23,7 +23,8 @@ struct ValueOrigin {
 /// - products round it anyway: if nothing else reads it, no result changes;
 /// - loops read it step by step, and sums over rows add it up: pre-gates, what a loop saves for its
 ///   derivative, gradients of pre-gates. It is rounded once more, to within 2^-8 of itself, as the
-///   factors were that it comes from.
+///   factors were that it comes from. So is what a loop saves if what is stored in bf16 is computed
+///   from it behind the loop, element by element.
 ///
 /// Of the second kind these stay f32: what a loop carries, parts of it too, because errors of a
 /// state add up; numbers of a row, such as its mean; and what has elements into which no product
@@ -47,7 +48,8 @@ class NarrowValues {
  private:
   struct Flags {
     bool read = false;             ///< by anything
-    bool beside_products = false;  ///< by loops and sums over rows
+    bool beside_products = false;  ///< by loops, sums over rows and what computes narrow values
+    bool by_narrow = false;        ///< by what computes narrow values, element by element
     bool elsewhere = false;        ///< by anything else
     bool may_be_rounded = false;   ///< though others than products read it
     ValueOrigin origin;

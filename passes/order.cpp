@@ -19,7 +19,9 @@ constexpr OrderRule listed_rules[] = {
      "exposes the product of the input."},
     {"hoist", "autodiff", Harm::slower,
      "What has left the loop is differentiated over all steps at once. Else the backward loop has "
-     "it, and what leaves that one computes the gates again: an LSTM has 141 nodes for 123."},
+     "it, and what leaves that one computes the gradients of gates again: an LSTM has 135 nodes "
+     "for "
+     "120."},
     {"hoist", "outline", Harm::slower,
      "A loop that still has its input's product in it takes x and h for each other; the patterns "
      "are distributed loops."},

@@ -88,21 +88,6 @@ TEST_P(CellGradients, AreTheSameAfterCleaningUpFirst) {
 INSTANTIATE_TEST_SUITE_P(Cells, CellGradients, ::testing::ValuesIn(all_cells()),
                          [](const auto& cell) { return std::string(cell.param.name); });
 
-TEST(Autodiff, SavesTheWholeOfASplitAndHistoriesForAnLstm) {
-  const GraphPtr graph =
-      after(with_gradients(parse_cell(all_cells()[0])), "simplify,cse,autodiff,simplify,cse");
-  const Node* forward = nullptr;
-  for (const Node& node : graph->nodes()) {
-    if (node.is(ops::scan) && !node.attributes.get_bool("reverse", false)) forward = &node;
-  }
-  ASSERT_NE(forward, nullptr);
-  // h, which is emitted anyway, c and z: 2 values more than the user asked for.
-  ASSERT_EQ(forward->results(), 5);
-  EXPECT_EQ(to_string(forward->types[0]), "f32[4,3,5]");
-  EXPECT_EQ(to_string(forward->types[1]), "f32[4,3,5]");
-  EXPECT_EQ(to_string(forward->types[2]), "f32[4,3,20]");
-}
-
 TEST(Autodiff, SavesOneValueOfAllColumnsForALayerNorm) {
   const GraphPtr graph = after(with_gradients(parse_graph(R"(
     graph @f(%x: f32[4,3,5], %h0: f32[3,5], %u: f32[5,5]) {

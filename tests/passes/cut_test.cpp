@@ -60,9 +60,21 @@ TEST(MinimumCut, StoresOneValueRatherThanItsParts) {
     graph @f(%x: f32[3,5], %w: f32[5,8]) {
       %z = matmul %x, %w
       %a, %b = split %z {axis = 1, parts = 2}
-      return sigmoid(%a), tanh(%b)
+      return abs(%a), neg(%b)
     })")),
             (Names{"z"}));
+}
+
+TEST(MinimumCut, StoresDearFunctionsRatherThanWhatTheyAreOf) {
+  EXPECT_EQ(cut_of(parse_graph(R"(
+    graph @f(%x: f32[3,5], %w: f32[5,8]) {
+      %z = matmul %x, %w
+      %a, %b = split %z {axis = 1, parts = 2}
+      %s = sigmoid %a
+      %t = tanh %b
+      return %s, %t
+    })")),
+            (Names{"s", "t"}));
 }
 
 TEST(MinimumCut, ComputesAgainWhatIsSmallerBefore) {
