@@ -80,8 +80,12 @@ NarrowValues::NarrowValues(const Graph& graph, const std::vector<ValueOrigin>& i
   note_readers(graph);
   for (const Node& node : graph.nodes()) {
     if (node.is(ops::input) || node.is(ops::state)) continue;
-    for (int i = 0; i < node.results(); ++i)
-      flags_of(node.result(i)).origin.narrow = is_narrow(node.result(i));
+    for (int i = 0; i < node.results(); ++i) {
+      const Value value = node.result(i);
+      ValueOrigin& origin = flags_of(value).origin;
+      origin.narrow = is_narrow(value);
+      if (!origin.narrow || is_exact(value)) origin.codes.clear();
+    }
   }
 }
 
@@ -96,19 +100,27 @@ void NarrowValues::note_readers(const Graph& graph) {
 void NarrowValues::note_reader(const Node& node, size_t operand) {
   Flags& flags = flags_of(node.operands[operand]);
   flags.read = true;
-  if (multiplies(node)) return;
+  if (multiplies(node)) {
+    ++flags.products;
+    return;
+  }
+  const size_t gates = flags.origin.codes.size();
+  const bool takes_one = gates == 1 ? is_elementwise(node.op) : splits_gates(node, gates);
+  if (gates > 0 && !takes_one && !node.is(ops::scan)) flags.codes_lost = true;
   if (moves_whole(node)) {
     for (int i = 0; i < node.results(); ++i) {
       const Flags& moved = flags_of(node.result(i));
       flags.beside_products |= moved.beside_products;
       flags.by_narrow |= moved.by_narrow;
+      flags.products += moved.products;
       // What stays f32 is read as that.
       flags.elsewhere |= moved.elsewhere || (moved.beside_products && !moved.may_be_rounded);
     }
     return;
   }
   const bool step_by_step = node.is(ops::scan) && operand < Scan(node).streams().size();
-  const bool by_narrow = is_elementwise(node.op) && is_narrow(node.result(0));
+  // A product has the relative error of its factors; of a difference, or of exp, it may be any.
+  const bool by_narrow = node.is(ops::mul) && is_narrow(node.result(0));
   flags.by_narrow |= by_narrow;
   (step_by_step || by_narrow || sums_over_rows(node) ? flags.beside_products : flags.elsewhere) =
       true;
@@ -147,10 +159,12 @@ bool NarrowValues::is_narrow(Value value) const {
   const Flags& flags = flags_of(value);
   if (!flags.read || flags.elsewhere || value.dtype() != DType::f32) return false;
   if (value.shape().elements() == 0 || !(is_exact(value) || flags.may_be_rounded)) return false;
+  if (!flags.origin.codes.empty() && !is_exact(value) && (flags.codes_lost || flags.products > 0))
+    return false;
   if (node.is(ops::scan)) return size_t(value.index) < Scan(node).emits().size();
   // What else is computed may be in the kernel of what reads it, and never in memory.
   if (flags.by_narrow && !is_view(node)) return false;
-  const auto is_in = [&](Value operand) { return contains(operand); };
+  const auto is_in = [&](Value operand) { return contains(operand) && codes_of(operand).empty(); };
   return stores_what_it_computes(node) ||
          (moves_whole(node) && std::ranges::any_of(node.operands, is_in));
 }
@@ -187,6 +201,7 @@ void NarrowValues::find_origins_of(const Scan& scan) {
     const ValueOrigin& origin = inside.flags_of(value).origin;
     Flags& flags = flags_of(scan.node().result(int(i)));
     flags.origin = {.narrow = false, .computed = origin.computed, .of_rows = origin.of_rows};
+    if (is_emit) flags.origin.codes = gate_codes_of(value);
     flags.may_be_rounded =
         is_emit && !is_state && origin.computed && !origin.of_rows && width_of(value.shape()) > 1;
   }

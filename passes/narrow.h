@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "ir/scan.h"
+#include "passes/gate_codes.h"
 
 namespace graphc {
 
@@ -15,6 +16,7 @@ struct ValueOrigin {
   bool narrow = false;    ///< it is stored in bf16
   bool computed = false;  ///< a product has gone into it, and nothing lies beside that has had none
   bool of_rows = false;   ///< it is a number for each row: a sum or maximum along rows
+  std::vector<GateCode> codes;  ///< of gates that it consists of, where they are stored in these
 };
 
 /// The values of f32 of a graph, or of the body of a loop, that are stored in bf16. What computes
@@ -23,8 +25,9 @@ struct ValueOrigin {
 /// - products round it anyway: if nothing else reads it, no result changes;
 /// - loops read it step by step, and sums over rows add it up: pre-gates, what a loop saves for its
 ///   derivative, gradients of pre-gates. It is rounded once more, to within 2^-8 of itself, as the
-///   factors were that it comes from. So is what a loop saves if what is stored in bf16 is computed
-///   from it behind the loop, element by element.
+///   factors were that it comes from. So is what a loop saves if products with it are stored in
+///   bf16, element by element, behind the loop. Gates are stored in codes (gate_codes.h), and only
+///   where whoever reads them takes one at a time: loops, a split, or what computes with one.
 ///
 /// Of the second kind these stay f32: what a loop carries, parts of it too, because errors of a
 /// state add up; numbers of a row, such as its mean; and what has elements into which no product
@@ -42,14 +45,18 @@ class NarrowValues {
   /// Of a value that is stored in bf16: whether nothing but products reads it, the views of it
   /// among them.
   bool is_exact(Value value) const { return !flags_of(value).beside_products; }
-  /// The origins of the inputs of a loop's body; of its streams also whether they are bf16.
+  /// How the gates that the value consists of are stored; empty if it is none, or stored as it is.
+  const std::vector<GateCode>& codes_of(Value value) const { return flags_of(value).origin.codes; }
+  /// The origins of the inputs of a loop's body; of its streams also whether and how they are bf16.
   std::vector<ValueOrigin> inputs_of(const Scan& scan) const;
 
  private:
   struct Flags {
     bool read = false;             ///< by anything
     bool beside_products = false;  ///< by loops, sums over rows and what computes narrow values
-    bool by_narrow = false;        ///< by what computes narrow values, element by element
+    bool by_narrow = false;        ///< by what multiplies it to narrow values
+    int products = 0;              ///< that read it, the views of it among them
+    bool codes_lost = false;       ///< read by what would have its gates decoded in memory
     bool elsewhere = false;        ///< by anything else
     bool may_be_rounded = false;   ///< though others than products read it
     ValueOrigin origin;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "ir/build.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/narrow.h"
@@ -19,8 +20,19 @@
 namespace graphc {
 namespace {
 
-/// Which of a list are bf16.
-using Flags = std::vector<bool>;
+/// Of a result of a body: whether it is bf16, and the codes of its gates if it has some.
+struct Stored {
+  bool bf16 = false;
+  std::vector<GateCode> codes;
+};
+using Results = std::vector<Stored>;
+
+/// Those that are bf16 and in no codes.
+std::vector<bool> plainly_bf16(const Results& results) {
+  std::vector<bool> flags;
+  for (const Stored& result : results) flags.push_back(result.bf16 && result.codes.empty());
+  return flags;
+}
 
 Value cast_to(Value x, DType dtype, const std::string& name, Where where, Graph& to) {
   return to.add(ops::cast, {x}, {{"dtype", dtype}}, {}, where, {name}).result();
@@ -31,19 +43,24 @@ class Writer {
  public:
   /// Of a body: where its inputs come from, and which of its results are bf16. Both are empty for a
   /// graph. `remarks` may be null.
-  Writer(const Graph& from, const std::vector<ValueOrigin>& inputs, const Flags& results,
+  Writer(const Graph& from, const std::vector<ValueOrigin>& inputs, const Results& results,
          Remarks* remarks)
       : from_(from),
-        narrow_(from, inputs, results),
+        narrow_(from, inputs, plainly_bf16(results)),
         inputs_(inputs),
         results_(results),
         remarks_(remarks),
         to_(std::make_unique<Graph>(from.name())),
         as_computed_(from),
         in_bf16_(from),
-        widened_(from) {
+        in_codes_(from),
+        widened_(from),
+        uses_(value_uses(from)) {
     for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i]) emitted_.add(from.results()[i]);
+      const Value result = from.results()[i];
+      if (results[i].bf16 && results[i].codes.empty()) emitted_.add(result);
+      if (results[i].codes.size() > 1 && uses_[size_t(result.node->id)][0] == 1)
+        only_in_codes_.add(result);
     }
   }
 
@@ -58,7 +75,10 @@ class Writer {
     Values results;
     for (size_t i = 0; i < from_.results().size(); ++i) {
       const Value result = from_.results()[i];
-      results.push_back(is_bf16(results_, i) ? bf16(result) : f32(result));
+      const Stored stored = i < results_.size() ? results_[i] : Stored{};
+      results.push_back(!stored.bf16           ? f32(result)
+                        : stored.codes.empty() ? bf16(result)
+                                               : in_codes(result, stored.codes));
     }
     to_->set_results(std::move(results));
     for (const Next& next : from_.next()) to_->set_next(f32(next.state), f32(next.value));
@@ -66,14 +86,17 @@ class Writer {
   }
 
  private:
-  static bool is_bf16(const Flags& flags, size_t i) { return i < flags.size() && flags[i]; }
-
   void add_input(size_t i) {
     const Value input = from_.inputs()[i];
     const bool narrow = i < inputs_.size() && inputs_[i].narrow;
     const Type type = narrow ? Type{DType::bf16, input.shape()} : input.type();
-    (narrow ? in_bf16_ : as_computed_)
-        .set(input, to_->input(type, input.name(), input.node->where));
+    place_of(input, narrow).set(input, to_->input(type, input.name(), input.node->where));
+  }
+
+  /// Where a value is noted: as it was computed, or stored in bf16.
+  ValueMap& place_of(Value old, bool narrow) {
+    if (!narrow) return as_computed_;
+    return narrow_.codes_of(old).empty() ? in_bf16_ : in_codes_;
   }
 
   /// The value as it was computed, or, where there is only the bf16 of it, that.
@@ -84,14 +107,50 @@ class Writer {
 
   Value bf16(Value old) {
     if (const Value value = in_bf16_.find(old)) return value;
-    in_bf16_.set(
-        old, cast_to(as_computed_(old), DType::bf16, old.name() + ".bf16", old.node->where, *to_));
+    in_bf16_.set(old, cast_to(f32(old), DType::bf16, old.name() + ".bf16", old.node->where, *to_));
     return in_bf16_(old);
+  }
+
+  /// Gates that a body emits, or one, in codes.
+  Value in_codes(Value old, const std::vector<GateCode>& codes) {
+    const Node& node = *old.node;
+    Values gates;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const Value gate = codes.size() == 1 ? old : node.operands[i];
+      const Value argument = codes[i] == GateCode::argument ? f32(gate.node->operands[0]) : gate;
+      gates.push_back(encoded(codes[i], f32(gate), argument, node.where));
+    }
+    Value all = gates[0];
+    if (codes.size() > 1) all = concat(gates, old.shape().rank() - 1, node.where);
+    return cast_to(all, DType::bf16, old.name() + ".bf16", node.where, *to_);
+  }
+
+  /// The gates of what is stored in codes, as f32; of a split only those that are read.
+  Values gates_of(Value old, const std::vector<int>& uses) {
+    const std::vector<GateCode>& codes = narrow_.codes_of(old);
+    const Where where = old.node->where;
+    Values gates{in_codes_(old)};
+    if (codes.size() > 1) gates = split(gates[0], int(codes.size()), old.shape().rank() - 1, where);
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (uses[i] > 0)
+        gates[i] = decoded(codes[i], cast_to(gates[i], DType::f32, old.name(), where, *to_), where);
+    }
+    return gates;
+  }
+
+  /// All of them, as the value has them.
+  Value decoded_whole(Value old) {
+    const Values gates = gates_of(old, std::vector<int>(narrow_.codes_of(old).size(), 1));
+    return gates.size() == 1 ? gates[0] : concat(gates, old.shape().rank() - 1, old.node->where);
   }
 
   /// What is stored in bf16, as f32 again.
   Value widened(Value old) {
     if (const Value value = widened_.find(old)) return value;
+    if (in_codes_.find(old)) {
+      widened_.set(old, decoded_whole(old));
+      return widened_(old);
+    }
     widened_.set(old, cast_to(bf16(old), DType::f32, old.name(), old.node->where, *to_));
     return widened_(old);
   }
@@ -101,7 +160,11 @@ class Writer {
 
   void add(const Node& node) {
     if (node.is(ops::scan)) return add_loop(node);
-    const auto is_narrow = [&](Value value) { return narrow_.contains(value); };
+    if (splits_codes(node)) return add_gates(node);
+    if (only_in_codes_.contains(node.result(0))) return;
+    const auto is_narrow = [&](Value value) {
+      return narrow_.contains(value) && narrow_.codes_of(value).empty();
+    };
     const bool moves_bf16 = moves_whole(node) && std::ranges::any_of(node.operands, is_narrow) &&
                             std::ranges::any_of(results_of(node), is_narrow);
     Values operands;
@@ -120,6 +183,20 @@ class Writer {
     if (!moves_bf16) store(node);
   }
 
+  bool splits_codes(const Node& node) const {
+    if (!node.is(ops::split)) return false;
+    const size_t gates = narrow_.codes_of(node.operands[0]).size();
+    return gates > 0 && splits_gates(node, gates);
+  }
+
+  void add_gates(const Node& node) {
+    const std::vector<int>& uses = uses_[size_t(node.id)];
+    const Values gates = gates_of(node.operands[0], uses);
+    for (size_t i = 0; i < gates.size(); ++i) {
+      if (uses[i] > 0) as_computed_.set(node.result(int(i)), gates[i]);
+    }
+  }
+
   /// Rounds the results that are stored so.
   void store(const Node& node) {
     for (int i = 0; i < node.results(); ++i) {
@@ -132,19 +209,25 @@ class Writer {
   void add_loop(const Node& node) {
     const Scan scan(node);
     const std::vector<ValueOrigin> inputs = narrow_.inputs_of(scan);
-    Flags emits(scan.next().size());
+    Results emits(scan.next().size());
     Values operands;
-    for (size_t i = 0; i < node.operands.size(); ++i)
-      operands.push_back(inputs[i].narrow ? bf16(node.operands[i]) : f32(node.operands[i]));
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const Value operand = node.operands[i];
+      operands.push_back(!inputs[i].narrow         ? f32(operand)
+                         : inputs[i].codes.empty() ? bf16(operand)
+                                                   : in_codes_(operand));
+    }
     for (size_t i = 0; i < scan.emits().size(); ++i) {
-      emits.push_back(narrow_.contains(scan.emitted(i)));
-      if (emits.back()) note(node, scan.emitted(i));
+      const Value emitted = scan.emitted(i);
+      emits.push_back({narrow_.contains(emitted), narrow_.codes_of(emitted)});
+      if (emits.back().bf16) note(node, emitted);
     }
     GraphPtr body = Writer(scan.body(), inputs, emits, nullptr).run();
     const Node& copy = copy_node(node, std::move(operands), *to_, {std::move(body)});
-    for (int i = 0; i < node.results(); ++i)
-      (narrow_.contains(node.result(i)) ? in_bf16_ : as_computed_)
-          .set(node.result(i), copy.result(i));
+    for (int i = 0; i < node.results(); ++i) {
+      const Value result = node.result(i);
+      place_of(result, narrow_.contains(result)).set(result, copy.result(i));
+    }
   }
 
   void note(const Node& node, Value value) {
@@ -158,11 +241,13 @@ class Writer {
   const Graph& from_;
   const NarrowValues narrow_;
   const std::vector<ValueOrigin>& inputs_;
-  const Flags& results_;
+  const Results& results_;
   Remarks* const remarks_;
   std::unique_ptr<Graph> to_;
-  ValueSet emitted_;  ///< results that are bf16
-  ValueMap as_computed_, in_bf16_, widened_;
+  ValueSet emitted_;        ///< results that are bf16
+  ValueSet only_in_codes_;  ///< concatenations of gates that nothing reads but who emits them
+  ValueMap as_computed_, in_bf16_, in_codes_, widened_;
+  const std::vector<std::vector<int>> uses_;
 };
 
 GraphPtr run_precision(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {

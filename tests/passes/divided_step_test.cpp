@@ -13,7 +13,8 @@
 namespace graphc::testing {
 namespace {
 
-constexpr std::string_view kWithHoist = "simplify,cse,pack-matmuls,hoist,simplify,cse,autodiff,simplify,cse";
+constexpr std::string_view kWithHoist =
+    "simplify,cse,pack-matmuls,hoist,simplify,cse,autodiff,simplify,cse";
 
 struct Loops {
   GraphPtr graph;

@@ -193,7 +193,7 @@ TEST(MatrixTilesCpu, HaveTheBitsOfThoseInSoftware) {
 GraphPtr training_step() {
   const auto program = make_program("lstm-layer", {"hidden=20", "steps=3", "batch=37"});
   const GraphPtr traced = program->model().trace("train", program->extents("train")).graph;
-  return without_states(*run_pipeline(traced, parse_pipeline("autodiff")).graph);
+  return without_states(*run_pipeline(traced, parse_pipeline("simplify,cse,hoist,autodiff")).graph);
 }
 
 TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThreads) {
