@@ -198,21 +198,19 @@ GRAPHC_WIDE __m512i take_nearest(__m512& low, __m512& high) {
 
 /// The rows of all parts of a full tile of f32 at once; false if one of its numbers is not finite
 /// or rounds to infinity, which needs more care.
-template <bool kLoadsItems, int kParts>
-GRAPHC_WIDE bool load_parts(const TilePart& tile, __m512i (&rows)[kParts][16]) {
+GRAPHC_WIDE bool load_parts(const TilePart& tile, bool loads_items, __m512i (&rows)[3][16]) {
   const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
   __m512i largest = _mm512_setzero_si512();
-  const int64_t next = kLoadsItems ? 64 : tile.term_stride;
+  const int64_t next = loads_items ? 64 : tile.term_stride;
   const char* from = tile.base;
   GRAPHC_ALL_ROWS
-  for (int i = 0; i < 16; ++i, from += kLoadsItems ? tile.item_stride : 2 * tile.term_stride) {
+  for (int i = 0; i < 16; ++i, from += loads_items ? tile.item_stride : 2 * tile.term_stride) {
     __m512 low = _mm512_loadu_ps(from), high = _mm512_loadu_ps(from + next);
     largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(low), magnitude));
     largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(high), magnitude));
-    GRAPHC_ALL_ROWS
-    for (int part = 0; part < kParts; ++part) {
+    for (int part = 0; part < tile.parts; ++part) {
       const __m512i nearest = take_nearest(low, high);
-      rows[part][i] = kLoadsItems ? nearest : _mm512_permutexvar_epi16(interleaved(), nearest);
+      rows[part][i] = loads_items ? nearest : _mm512_permutexvar_epi16(interleaved(), nearest);
     }
   }
   return _mm512_cmpgt_epu32_mask(largest, _mm512_set1_epi32(int(kLargestBf16))) == 0;
@@ -225,31 +223,15 @@ GRAPHC_WIDE void store_tile(__m512i (&rows)[16], bool transposed, char* to) {
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
 }
 
-/// All parts of a full tile, or false.
-template <bool kLoadsItems, int kParts>
-GRAPHC_WIDE bool pack_parts(const TilePart& tile, bool transposed, char* to, int64_t part_bytes) {
-  __m512i rows[kParts][16];
-  if (!load_parts<kLoadsItems>(tile, rows)) return false;
-  for (int part = 0; part < kParts; ++part)
-    store_tile(rows[part], transposed, to + part * part_bytes);
-  return true;
-}
-
-GRAPHC_WIDE bool pack_full(const TilePart& tile, bool loads_items, bool transposed, char* to,
-                           int64_t part_bytes) {
-  if (tile.parts == 1 || tile.items < kTileRows || tile.terms < kTileTerms) return false;
-  if (tile.parts == 2) {
-    return loads_items ? pack_parts<true, 2>(tile, transposed, to, part_bytes)
-                       : pack_parts<false, 2>(tile, transposed, to, part_bytes);
-  }
-  return loads_items ? pack_parts<true, 3>(tile, transposed, to, part_bytes)
-                     : pack_parts<false, 3>(tile, transposed, to, part_bytes);
-}
-
 GRAPHC_WIDE void pack_wide(TilePart tile, bool loads_items, TileOrder order, char* to,
                            int64_t part_bytes) {
   const bool transposed = loads_items != (order == TileOrder::items_first);
-  if (pack_full(tile, loads_items, transposed, to, part_bytes)) return;
+  const bool full = tile.items == kTileRows && tile.terms == kTileTerms;
+  if (__m512i rows[3][16]; full && tile.parts > 1 && load_parts(tile, loads_items, rows)) {
+    for (int part = 0; part < tile.parts; ++part)
+      store_tile(rows[part], transposed, to + part * part_bytes);
+    return;
+  }
   for (; tile.part < tile.parts; ++tile.part) {
     __m512i rows[16];
     loads_items ? load_items(tile, rows) : load_pairs(tile, rows);
