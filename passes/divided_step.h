@@ -6,7 +6,7 @@
 //
 // Values that together are as large as a stream whose last reader the loop is are saved side by
 // side: an LSTM's gates, where its gates before their activations came in. They can lie in its
-// place then (codegen/README.md), and the backward step has no activation to compute again.
+// place then (codegen/plan/sharing.h), and the backward step has no activation to compute again.
 #pragma once
 
 #include <map>

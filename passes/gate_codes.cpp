@@ -14,6 +14,9 @@ bool is_along_last_axis(const Node& node) {
   return node.attributes.get_int("axis", 0) == node.operands[0].shape().rank() - 1;
 }
 
+/// Less than any sigmoid near 1 lacks of it, and not denormal.
+constexpr double kLeast = 1e-30;
+
 GateCode code_of(Value value) {
   if (value.node->is(ops::sigmoid)) return GateCode::less_one;
   return value.node->is(ops::tanh) ? GateCode::argument : GateCode::plain;
@@ -43,7 +46,12 @@ Value encoded(GateCode code, Value gate, Value argument, Where where) {
   if (code == GateCode::argument) return argument;
   if (code == GateCode::plain) return gate;
   const Value near_one = apply1(ops::greater, {gate, 0.5}, {}, where);
-  return apply1(ops::select, {near_one, apply1(ops::sub, {gate, 1.0}, {}, where), gate}, {}, where);
+  // Of 1 itself it has to be negative, too.
+  const Value lacking =
+      mutated(Mutant::gates_of_one_become_zero)
+          ? apply1(ops::sub, {gate, 1.0}, {}, where)
+          : apply1(ops::minimum, {apply1(ops::sub, {gate, 1.0}, {}, where), -kLeast}, {}, where);
+  return apply1(ops::select, {near_one, lacking, gate}, {}, where);
 }
 
 Value decoded(GateCode code, Value stored, Where where) {

@@ -3,8 +3,8 @@
 // 1 - s, and of a tanh t 1 - t^2; of numbers near 1 eight digits hold nothing of these: a forget
 // gate above 0.998 would be 1, and the gradient of its bias 0. So
 //
-// - a sigmoid above 1/2 is stored as s - 1, which is negative: both s and 1 - s are within 2^-9 of
-//   themselves;
+// - a sigmoid above 1/2 is stored as s - 1, which is negative, and of 1 itself the least that is:
+//   both s and 1 - s are within 2^-9 of themselves;
 // - of a tanh its argument is stored, and it is computed again.
 #pragma once
 

@@ -70,8 +70,7 @@ GRAPHC_WIDE void pack_line(const TileLine& line) {
 }
 
 template <SideBySide kWhat, bool kTransposed>
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))) void pack_line_of(
-    const TileLine& line, DType dtype) {
+GRAPHC_WIDE void pack_line_of(const TileLine& line, DType dtype) {
   if (dtype == DType::bf16) return pack_line<DType::bf16, kWhat, kTransposed>(line);
   pack_line<DType::f32, kWhat, kTransposed>(line);
 }

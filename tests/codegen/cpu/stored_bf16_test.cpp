@@ -79,34 +79,43 @@ TEST(StoredBf16Cpu, WhatOnlyProductsReadHasTheBitsOfF32) {
   }
 }
 
-TEST(StoredBf16Cpu, GatesNearOneKeepTheirDerivatives) {
-  // Forget gates of 0.9991 and candidates of 0.998, which are 1 in eight digits.
-  const GraphPtr graph = parse_graph(R"(
-    graph @f(%x: f32[9,4,64], %u: f32[16,64], %b: f32[64], %h0: f32[4,16]) {
-      %seven = constant {dtype = f32, shape = [16], value = 7.}
-      %half = constant {dtype = f32, shape = [32], value = 3.5}
-      %none = constant {dtype = f32, shape = [16], value = 0.}
-      %z = add(%x, add(%b, concat(%seven, %half, %none) {axis = 0}))
-      %y, %h.e, %c.e = scan %z.t in %z carry %h = %h0, %c = %h0 with %u {
-        %f, %g, %i, %o = split(add(%z.t, matmul(%h, %u))) {axis = 1, parts = 4}
+/// The gradient of an LSTM's bias, to which this much is added for forget gates and candidates.
+GraphPtr bias_gradient(double forget, double candidate) {
+  return parse_graph(fmt::format(R"(
+    graph @f(%x: f32[9,4,64], %u: f32[16,64], %b: f32[64], %h0: f32[4,16]) {{
+      %forget = constant {{dtype = f32, shape = [16], value = {:.1f}}}
+      %candidate = constant {{dtype = f32, shape = [16], value = {:.1f}}}
+      %none = constant {{dtype = f32, shape = [32], value = 0.}}
+      %z = add(%x, add(%b, concat(%forget, %candidate, %none) {{axis = 0}}))
+      %y, %h.e, %c.e = scan %z.t in %z carry %h = %h0, %c = %h0 with %u {{
+        %f, %g, %i, %o = split(add(%z.t, matmul(%h, %u))) {{axis = 1, parts = 4}}
         %c.1 = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
         %h.1 = mul(sigmoid(%o), tanh(%c.1))
         next %h = %h.1, %c = %c.1
         emit %h.1
-      }
-      %loss = sum(square(sub(%y, 0.7))) {axes = [0,1,2]}
+      }}
+      %loss = sum(square(sub(%y, 0.7))) {{axes = [0,1,2]}}
       %db = grad %loss, %b
       return %db
-    })");
-  const Literals inputs = drawn_inputs(*graph, 5, 0.2, false);
-  const Literal exact = results_of(graph, inputs, CompileOptions{})[0];
-  for (const std::string& cpu : cpus()) {
-    CompileOptions options = options_of(cpu);
-    options.unroll = "loop";
-    const Literal found = results_of(graph, inputs, options)[0];
-    for (int64_t i = 0; i < found.elements(); ++i) {
-      const double wanted = exact.element(i);
-      EXPECT_NEAR(found.element(i), wanted, 0.06 * std::abs(wanted)) << cpu << ", " << i;
+    }})",
+                                 forget, candidate));
+}
+
+TEST(StoredBf16Cpu, GatesNearOneKeepTheirDerivatives) {
+  // Forget gates of 0.9991 and candidates of 0.998, which are 1 in eight digits; and both 1.
+  for (const auto& [forget, candidate] : {std::pair{7.0, 3.5}, {30.0, 20.0}}) {
+    const GraphPtr graph = bias_gradient(forget, candidate);
+    const Literals inputs = drawn_inputs(*graph, 5, 0.2, false);
+    const Literal exact = results_of(graph, inputs, CompileOptions{})[0];
+    for (const std::string& cpu : cpus()) {
+      CompileOptions options = options_of(cpu);
+      options.unroll = "loop";
+      const Literal found = results_of(graph, inputs, options)[0];
+      for (int64_t i = 0; i < found.elements(); ++i) {
+        const double wanted = exact.element(i);
+        EXPECT_NEAR(found.element(i), wanted, 0.06 * std::abs(wanted) + 1e-8)
+            << forget << ", " << cpu << ", " << i;
+      }
     }
   }
 }
