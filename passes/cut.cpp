@@ -150,12 +150,19 @@ Values minimum_cut(const Graph& graph, const CutProblem& problem) {
   return stored;
 }
 
-int64_t cost_of_storing(const Type& type) { return type.bytes() * 4096 + 3; }
+namespace {
+
+/// Far below the price of a byte: of a value more, and of an activation that is computed again.
+constexpr int64_t kByte = 4096, kValue = 3, kActivation = kValue + 1;
+
+}  // namespace
+
+int64_t cost_of_storing(const Type& type) { return type.bytes() * kByte + kValue; }
 
 int64_t cost_of_repeating(const Node& node) {
   for (const Op* op : {&ops::exp, &ops::log, &ops::sqrt, &ops::rsqrt, &ops::tanh, &ops::sigmoid,
                        &ops::sin, &ops::cos, &ops::pow}) {
-    if (node.is(*op)) return 4;
+    if (node.is(*op)) return kActivation;
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 #include "passes/divided_step.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "ir/build.h"
 #include "passes/cut.h"

@@ -5,7 +5,7 @@
 // `next`, shifted by one step.
 //
 // Values that together are as large as a stream whose last reader the loop is are saved side by
-// side: an LSTM's gates, where its gates before their activations came in. They can lie in its
+// side: an LSTM's gates, where the sums before its activations came in. They can lie in its
 // place then (codegen/plan/sharing.h), and the backward step has no activation to compute again.
 #pragma once
 
@@ -24,9 +24,10 @@ namespace graphc {
 struct JointStep {
   GraphPtr graph;
   size_t streams = 0, carries = 0, inputs = 0, emits = 0;
-  std::vector<bool> overwritten;  ///< of each stream: whether its storage could be
+  std::vector<bool> overwritten;  ///< of each stream: whether its storage may be, after the loop
 };
 
+/// The two steps that a joint is cut into, and what goes from one to the other.
 class DividedStep {
  public:
   explicit DividedStep(JointStep joint);
@@ -52,11 +53,13 @@ class DividedStep {
   bool is_capture(Value value) const;
 
  private:
+  /// Chooses what is saved and emitted.
   void cut();
+  /// What saving a value costs (cut.h): nothing if the backward step can have it anyway.
   int64_t price(Value value) const;
   struct Alike;
   std::vector<Alike> saved_alike() const;
-  /// Saved values of which each group has the size of such a stream.
+  /// Saved values of which each group has the size of a stream that may be overwritten.
   std::vector<Values> groups() const;
   void put_side_by_side(const std::vector<Values>& groups);
   /// For each node that the forward results need: whether the backward step computes it again from

@@ -42,7 +42,7 @@ Loops loops_of(const GraphPtr& graph, std::string_view passes) {
   return loops;
 }
 
-/// Functions of numbers that a step computes which are dear.
+/// How many functions that are dear, such as activations, a step of the loop computes.
 int64_t dear_functions(const Node& scan) {
   return std::ranges::count_if(Scan(scan).body().nodes(),
                                [](const Node& node) { return cost_of_repeating(node) > 0; });
@@ -65,7 +65,7 @@ TEST(DividedStep, SavesGatesSideBySideWherePreGatesAreReadLast) {
 TEST(DividedStep, SavesGatesApartWhereNoStreamCanGiveItsPlace) {
   const Types apart{"f32[4,3,5]", "f32[4,3,5]", "f32[4,3,5]",
                     "f32[4,3,5]", "f32[4,3,5]", "f32[4,3,5]"};
-  // The product of the input is in the loop, then its result is read again.
+  // First the product of the input is inside of the loop, then its result is read behind it, too.
   EXPECT_EQ(loops_of(parse_cell(all_cells()[0]), "simplify,cse,autodiff,simplify,cse").emitted(),
             apart);
   const GraphPtr read_again = parse_graph(R"(
@@ -84,7 +84,7 @@ TEST(DividedStep, SavesGatesApartWhereNoStreamCanGiveItsPlace) {
 }
 
 TEST(DividedStep, ComputesCheapThingsFromGatesThatLieSideBySide) {
-  // 1 - z is wanted by both steps, and is a gate's and no product's result.
+  // Both steps want 1 - z; the backward one computes it from the saved z.
   const GraphPtr graph = parse_graph(R"(
     graph @f(%x: f32[4,3,10], %u: f32[5,10], %h0: f32[3,5]) {
       %a = mul %x, 2
