@@ -12,7 +12,8 @@ namespace graphc::cuda::internal {
 
 /// The device function `meet` as text: the first thread of each block counts the block's arrival in
 /// a word of memory and polls it, between fences, so that what any thread wrote before is there for
-/// all after it (CUDA C++ Programming Guide, "Memory Fence Functions").
+/// all after it (PTX ISA, "membar/fence": acquire and release are enough where each block only
+/// waits for the others' counts, and take less than the sequential consistency of __threadfence()).
 constexpr std::string_view meeting_text() {
   return R"(// Blocks wait for each other; what one wrote before, all read after. False for all
 // threads when some do not come: `stuck` says in which loop then, and every block leaves.
@@ -21,7 +22,7 @@ __device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigne
   int in_vain = 0;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();
+    asm volatile("fence.acq_rel.gpu;" : : : "memory");
     atomicAdd(arrived, 1u);
     unsigned polls = 0u;
     while (in_vain == 0 && atomicAdd(arrived, 0u) < wanted) {
@@ -29,7 +30,7 @@ __device__ __forceinline__ bool meet(unsigned* arrived, unsigned wanted, unsigne
       if (polls == patience) atomicMax(stuck, loop_number);
       if (polls % 256u == 0u || polls == patience) in_vain = atomicAdd(stuck, 0u) != 0u ? 1 : 0;
     }
-    __threadfence();
+    asm volatile("fence.acq_rel.gpu;" : : : "memory");
   }
   return __syncthreads_or(in_vain) == 0;
 }

@@ -112,12 +112,15 @@ void NestBody::define(TextWriter& text, size_t i, std::string_view name, const s
 
 void NestBody::write(TextWriter& text, Level level, const std::string& when) {
   when_ = when;
+  // All loads first: functions have branches, and no load is begun before a branch is taken.
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (levels_[i] == level && program_.body[i].kind == NestOp::load) write_load(text, i);
+  }
   for (size_t i = 0; i < program_.body.size(); ++i) {
     if (levels_[i] != level) continue;
     const NestInstruction& in = program_.body[i];
     switch (in.kind) {
       case NestOp::load:
-        write_load(text, i);
         break;
       case NestOp::product: {
         const DType sum = program_.products[size_t(in.operand)].sum;
@@ -137,10 +140,40 @@ void NestBody::write(TextWriter& text, Level level, const std::string& when) {
   }
 }
 
+std::vector<size_t> NestBody::loads_of_elements() const {
+  std::vector<size_t> loads;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (levels_[i] == Level::element && in.kind == NestOp::load &&
+        program_.operands[size_t(in.operand)].kind == OperandKind::load)
+      loads.push_back(i);
+  }
+  return loads;
+}
+
+void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
+  for (const size_t i : loads_of_elements()) {
+    const NestInstruction& in = program_.body[i];
+    ahead_[i] = names_.make("ahead_" + name_of(ParameterKind::base, in.operand));
+    text.line("{} {}[{}][{}];", register_type_text(in.dtype), ahead_[i], rows, columns);
+  }
+}
+
+void NestBody::load_ahead(TextWriter& text) const {
+  for (const auto& [i, name] : ahead_) {
+    const NestInstruction& in = program_.body[i];
+    const DType dtype = program_.operands[size_t(in.operand)].dtype;
+    text.line("{}[at_row][at_column] = {};", name,
+              converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
+  }
+}
+
 void NestBody::write_load(TextWriter& text, size_t i) {
   const NestInstruction& in = program_.body[i];
   const NestOperand& form = program_.operands[size_t(in.operand)];
   const std::string name = name_of(ParameterKind::base, in.operand);
+  if (const auto ahead = ahead_.find(i); ahead != ahead_.end())
+    return define(text, i, "this_" + name, ahead->second + "[at_row][at_column]");
   if (form.kind == OperandKind::literal) {
     const std::string number = name_of(ParameterKind::literal, in.operand);
     define(text, i, "constant", converted(loaded_text(form.dtype, number), form.dtype, in.dtype));
@@ -181,9 +214,11 @@ void NestBody::write_handed_on(TextWriter& text, const NestInstruction& in,
     if (in.part > 0) term.push_back(fmt::format("{} * columns", in.part));
     term.push_back("column");
     text.line(
-        "store_to_all_{0}(&{1}[((row - row_begin) / {2} * {3} + {4}) * {5} + (row - row_begin) % "
-        "{2}], {6});",
-        store.blocks, store.to, store.tile_rows, store.terms, sum_of(term), store.stride, value);
+        "store_to_all_{0}(&{1}[(row - row_begin) / {2} * {3} + (row - row_begin) % {2} * {4} + "
+        "({5}) "
+        "* {6}], {7});",
+        store.blocks, store.to, store.tile_rows, store.tile_stride, store.row_stride, sum_of(term),
+        store.term_stride, value);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,12 @@ class NestBody {
   /// The instructions of a level. What they load is loaded only where `when` holds: a thread that
   /// has nothing to do must not read what another one writes in its place.
   void write(TextWriter& text, Level level, const std::string& when = {});
+  /// How many loads each element has.
+  size_t element_loads() const { return loads_of_elements().size(); }
+  /// From now on what elements load is in registers, for so many rows and columns of a thread.
+  void declare_ahead(TextWriter& text, int rows, int columns);
+  /// Loads it, of `at_row` and `at_column`.
+  void load_ahead(TextWriter& text) const;
   /// Writes what a reduction came to.
   void write_result(TextWriter& text, const Reduction& reduction, const std::string& value) const;
 
@@ -57,6 +64,7 @@ class NestBody {
   std::vector<std::string> outer_terms(ParameterKind kind, int index) const;
 
  private:
+  std::vector<size_t> loads_of_elements() const;
   std::string element(int operand, int part) const;
   std::string index_of(int operand, int part, bool with_row, bool with_column) const;
   void write_load(TextWriter& text, size_t i);
@@ -75,7 +83,8 @@ class NestBody {
   Names names_;
   std::vector<Reduction> reductions_;
   std::vector<HandedOn> handed_on_;
-  std::vector<std::string> values_;  ///< of each instruction, the name
+  std::vector<std::string> values_;      ///< of each instruction, the name
+  std::map<size_t, std::string> ahead_;  ///< of loads, the registers they are in before
   std::string when_;
 };
 

@@ -16,11 +16,11 @@ namespace graphc::cuda {
 struct HandedOn {
   int operand = 0;         ///< that is stored
   std::string to;          ///< the variable that says where the left operand lies
-  std::string terms;       ///< of it, that lie there
-  int64_t first_term = 0;  ///< the first of those that are stored
+  int64_t first_term = 0;  ///< the first of its terms that are stored
   int tile_rows = 0;       ///< of the product
-  int stride = 0;          ///< elements from one term to the next
-  int64_t blocks = 1;      ///< of the cluster
+  /// Elements from one of them to the next.
+  std::string tile_stride, row_stride, term_stride;
+  int64_t blocks = 1;  ///< of the cluster
   bool operator==(const HandedOn&) const = default;
 };
 

@@ -9,14 +9,16 @@
 
 #include "codegen/cuda/loop_exchange.h"
 #include "codegen/cuda/owned_ranges.h"
+#include "codegen/cuda/staging_text.h"
 
 namespace graphc::cuda {
 namespace {
 
 /// Shared memory that is left to the compiler and to static arrays.
 constexpr int64_t kSharedKept = 1 << 10;
-/// Warps of a block.
-constexpr double kWarpsOfProduct = ProductTile::kThreads / 32.0;
+/// What a thread executes to bring a number of an operand into shared memory, and what a
+/// multiprocessor executes in a cycle, for a number each.
+constexpr double kInstructionsOfNumber = 6, kInstructionsPerClock = 128;
 /// Static arrays of nests without products.
 constexpr int64_t kMostStatic = 48 << 10;
 
@@ -83,12 +85,13 @@ double Placer::streamed_us() const {
     const NestProgram& program = nests_.program(i);
     us += gpu_.meeting_us + gpu_.memory_latency_us;
     if (program.kind != NestKind::tiles) continue;
-    const ProductTile tile = product_tile(program, form_of(call));
+    const NestForm form = form_of(call);
+    const ProductTile tile = product_tile(program, form);
     const int64_t tiles = rounded_up(call.rows, tile.block_rows()) / tile.block_rows() *
                           (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
     const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
     for (size_t p = 0; p < call.products.size(); ++p)
-      us += waves * product_us(program, p, call.products[p].panels.k, tile, false, false);
+      us += waves * product_us(program, p, call.products[p].panels.k, form, false, false);
   }
   return us;
 }
@@ -191,13 +194,29 @@ void Placer::grow_pieces(LoopPlacement& p, int64_t room) const {
     for (const CallProduct& product : call.products) terms = std::max(terms, product.panels.k);
     NestForm& form = p.nests[i].form;
     const NestProgram& program = nests_.program(i);
-    while (terms > form.staged_terms && form.staged_terms < internal::kPiece) {
+    while (terms > form.staged_terms) {
       NestForm larger = form;
       larger.staged_terms *= 2;
-      if (internal::shared_bytes(program, larger) > room) break;
+      if (internal::shared_bytes(program, larger) > room || !reads_ahead(program, larger)) break;
       form = larger;
     }
   }
+}
+
+bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
+  const ProductTile tile = product_tile(program, form);
+  bool stages = false;
+  for (size_t p = 0; p < program.products.size(); ++p) {
+    const int parts = std::min(program.products[p].parts, kPartsAtOnce);
+    const bool held = form.owned && !form.held[p].empty();
+    const bool exchanged = form.owned && !form.exchanged[p].empty();
+    const int right = held ? 0 : parts * tile.block_columns();
+    const int left = exchanged ? 0 : tile.block_rows();
+    if (std::max(left, right) * tile.terms / ProductTile::kThreads > internal::kMostAhead)
+      return false;
+    stages |= left > 0 || right > 0;
+  }
+  return stages || tile.terms <= internal::kPiece;
 }
 
 int64_t Placer::staging_bytes(const LoopPlacement& p) const {
@@ -226,20 +245,26 @@ DType Placer::dtype() const {
 }
 
 double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
-                          const ProductTile& tile, bool held, bool exchanged) const {
+                          const NestForm& shape, bool held, bool exchanged) const {
+  const ProductTile tile = product_tile(program, shape);
   const NestProduct& form = program.products[product];
   const auto text = product_text(program, tile);
   const double sums = double(text->rows()) * text->columns() * form.parts;
   // Four warps multiply in a cycle, one reads.
-  const double cycles =
-      std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(form.parts)) *
-      kWarpsOfProduct;
-  const double bytes = double((exchanged ? 0 : tile.block_rows()) +
-                              (held ? 0 : int64_t{form.parts} * tile.block_columns())) *
-                       size_of(form.left);
+  const double multiplying =
+      std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(int(product))) *
+      text->warps();
+  const double numbers = double((exchanged ? 0 : tile.block_rows()) +
+                                (held ? 0 : int64_t{form.parts} * tile.block_columns()));
+  const double staging = numbers * kInstructionsOfNumber / kInstructionsPerClock;
+  const double ingest = numbers * size_of(form.left) / gpu_.bytes_per_clock;
   const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
-  return (std::max(cycles, bytes / gpu_.bytes_per_clock) * double(k)) / gpu_.clock_per_us +
-         (held && exchanged ? 0 : pieces * gpu_.memory_latency_us);
+  const double cycles = multiplying + staging;
+  if (held && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
+  // The first piece is waited for; others too, unless they are read ahead.
+  if (reads_ahead(program, shape))
+    return std::max(cycles, ingest) * double(k) / gpu_.clock_per_us + gpu_.memory_latency_us;
+  return (cycles + ingest) * double(k) / gpu_.clock_per_us + pieces * gpu_.memory_latency_us;
 }
 
 double Placer::multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
@@ -265,7 +290,7 @@ double Placer::step_us(const LoopPlacement& p) const {
         double(rounded_up(p.rows_of_block(call.rows), tile.block_rows()) / tile.block_rows()) *
         double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
     for (size_t product = 0; product < call.products.size(); ++product)
-      us += tiles * product_us(program, product, call.products[product].panels.k, tile,
+      us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
                                !share.form.held[product].empty(),
                                !share.form.exchanged[product].empty());
   }

@@ -35,12 +35,14 @@ class Placer {
   bool lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const;
   void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
   void grow_pieces(LoopPlacement& p, int64_t room) const;
+  /// Whether pieces of operands wait in registers while those before are multiplied.
+  static bool reads_ahead(const NestProgram& program, const NestForm& form);
   int64_t staging_bytes(const LoopPlacement& p) const;
   int64_t static_bytes(const LoopPlacement& p) const;
   DType dtype() const;
 
   /// A tile's product over all of k.
-  double product_us(const NestProgram& program, size_t product, int64_t k, const ProductTile& tile,
+  double product_us(const NestProgram& program, size_t product, int64_t k, const NestForm& form,
                     bool held, bool exchanged) const;
   double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const;
   double step_us(const LoopPlacement& p) const;

@@ -23,8 +23,12 @@ class FmaText : public ProductText {
   std::string first_column() const override { return "threadIdx.x"; }
   std::string has_sums() const override { return {}; }
 
-  /// A row more than the tile has, so that the threads that write one term of k meet in no bank.
-  int left_stride() const override { return tile_.block_rows() + 1; }
+  /// Term by term, a row more than the tile has, so that the threads that write neighbouring terms
+  /// of k meet in no bank.
+  LeftLayout left_layout(std::string_view words) const override {
+    return {"1", std::to_string(stride()), fmt::format("({} * {})", words, stride())};
+  }
+  int64_t left_elements(int64_t words) const override { return words * stride(); }
   int right_stride(int parts) const override { return parts * tile_.block_columns(); }
 
   void multiply(TextWriter& text, const ProductPieces& pieces, std::string_view row_end,
@@ -36,20 +40,30 @@ class FmaText : public ProductText {
     text.open("for (int at_term = 0; at_term < there; ++at_term)");
     each_sum(text, pieces.parts, [&] {
       text.line(
-          "sums[at_part][at_row][at_column] = {}(left_{}[at_term * {} + {}], {}[(at_term * {} + "
+          "sums[at_part][at_row][at_column] = {}({}[at_term * {} + {}], {}[(at_term * {} + "
           "{}) * {} + {}], sums[at_part][at_row][at_column]);",
-          product.sum == DType::f64 ? "fma" : "fmaf", pieces.product, left_stride(), row(),
-          pieces.right, pieces.right_parts, part_text(pieces.first_part), tile_.block_columns(),
-          column());
+          product.sum == DType::f64 ? "fma" : "fmaf", pieces.left, stride(), row(), pieces.right,
+          pieces.right_parts, part_text(pieces.first_part), tile_.block_columns(), column());
     });
     text.close();
     text.close();
   }
 
-  double loads_of_term(int parts) const override { return rows_ + double(parts) * columns_; }
+  double loads_of_term(int product) const override {
+    return rows_ + double(program_.products[size_t(product)].parts) * columns_;
+  }
+
+ private:
+  int stride() const { return tile_.block_rows() + 1; }
 };
 
 }  // namespace
+
+int parts_of(const NestProgram& program) {
+  int parts = 0;
+  for (const NestProduct& product : program.products) parts += product.parts;
+  return parts;
+}
 
 std::unique_ptr<const ProductText> product_text(const NestProgram& program,
                                                 const ProductTile& tile) {

@@ -27,14 +27,25 @@ struct ProductTile {
 
 /// Parts of a product that are summed at a time.
 inline constexpr int kPartsAtOnce = 8;
+/// Parts of all products of a nest.
+int parts_of(const NestProgram& program);
 
-/// Pieces of a product's operands in shared memory. Terms of the left one are left_stride()
-/// elements apart, those of the right one right_stride(parts), with its parts side by side.
+/// Pieces of a product's operands in shared memory. The left one lies there as left_layout() says;
+/// words of the right one are right_stride(parts) elements apart, with its parts side by side.
 struct ProductPieces {
   int product = 0;
-  std::string right;              ///< the variable of the right piece; the left one's is left_N
+  std::string left;               ///< the variable of the left piece
+  std::string left_words;         ///< of a row of it
+  bool left_is_ready = true;      ///< or as it is in memory
+  std::string right;              ///< the variable of the right piece
   int right_parts = 1;            ///< that lie there
   int first_part = 0, parts = 1;  ///< that are summed now
+};
+
+/// How far apart elements of a tile's rows of a left operand lie in shared memory, as texts.
+struct LeftLayout {
+  std::string row, word;
+  std::string tile;  ///< from one tile of rows to the next
 };
 
 /// Writes the text of a way to multiply. A thread has `rows` x `columns` sums of every part, in
@@ -55,19 +66,71 @@ class ProductText {
   /// What is true of threads that have sums; empty: all have.
   virtual std::string has_sums() const = 0;
 
-  virtual int left_stride() const = 0;
+  /// Terms that an element of shared memory has where an operand lies there ready to be multiplied:
+  /// two of 16 bits are a word, of which a float has the bits.
+  virtual int terms_of_word(int product) const {
+    (void)product;
+    return 1;
+  }
+  int words(int product, int terms) const { return terms / terms_of_word(product); }
+  /// The term that a word, or its first half, is; the second half is four terms further.
+  std::string term_of(int product, std::string_view word) const {
+    return terms_of_word(product) == 1 ? std::string(word)
+                                       : fmt::format("{0} / 4 * 8 + {0} % 4", word);
+  }
+  static constexpr int kSecondTerm = 4;
+  /// What lies there of one number, or of two.
+  virtual std::string ready(int product, const std::string& first,
+                            const std::string& second) const {
+    (void)product, (void)second;
+    return first;
+  }
+
+  /// How a tile's rows of a left operand lie, `words` to a row.
+  virtual LeftLayout left_layout(std::string_view words) const = 0;
+  /// Elements that they take.
+  virtual int64_t left_elements(int64_t words) const = 0;
   virtual int right_stride(int parts) const = 0;
   /// What a number of terms is rounded up to where an operand lies in shared memory as a whole,
   /// with zeros.
   virtual int term_group() const { return 1; }
+  /// Terms of which there are never fewer in a piece.
+  virtual int least_terms() const { return 1; }
 
   /// Adds the product of the first `there` terms of two pieces to the sums. Rows and columns of the
   /// tile that lie beyond these ends are not needed.
   virtual void multiply(TextWriter& text, const ProductPieces& pieces, std::string_view row_end,
                         std::string_view column_end) const = 0;
 
-  /// How often a warp loads from shared memory for a term.
-  virtual double loads_of_term(int parts) const = 0;
+  /// Pieces of a product that are multiplied at a time, each by warps of its own, whose sums then
+  /// become one in the order of the pieces.
+  int turns() const { return turns_; }
+  /// What is added to the first term of a turn for the thread's piece.
+  virtual std::string piece_of_turn(int terms) const {
+    (void)terms;
+    return {};
+  }
+  /// What is true of threads that hand their sums over, and where each of the sums goes: those of
+  /// this thread, and those that it gets from the warps of the piece `from`.
+  virtual std::string hands_over() const { return {}; }
+  virtual std::string handed_slot(int parts) const {
+    (void)parts;
+    return {};
+  }
+  virtual std::string handed_slot_of(std::string_view from, int parts) const {
+    (void)from, (void)parts;
+    return {};
+  }
+  /// Elements of shared memory that they take.
+  virtual int64_t handed_elements(int product) const {
+    (void)product;
+    return 0;
+  }
+
+  /// Warps that multiply a piece.
+  virtual int warps() const { return ProductTile::kThreads / 32; }
+  /// How often each of them loads from shared memory for a term of a product.
+  virtual double loads_of_term(int product) const = 0;
 
   /// Writes `write` for each of a thread's sums, unrolled so that they lie in registers.
   template <typename Write>
@@ -83,8 +146,9 @@ class ProductText {
   }
 
  protected:
-  ProductText(const NestProgram& program, const ProductTile& tile, int rows, int columns)
-      : program_(program), tile_(tile), rows_(rows), columns_(columns) {}
+  ProductText(const NestProgram& program, const ProductTile& tile, int rows, int columns,
+              int turns = 1)
+      : program_(program), tile_(tile), rows_(rows), columns_(columns), turns_(turns) {}
 
   /// The part that `at_part` is where the first of those at hand is `part`.
   static std::string part_text(int part) {
@@ -93,7 +157,7 @@ class ProductText {
 
   const NestProgram& program_;
   const ProductTile tile_;
-  const int rows_, columns_;
+  const int rows_, columns_, turns_;
 };
 
 /// Whether tensor cores multiply. Otherwise fused multiplications and additions do, which round no

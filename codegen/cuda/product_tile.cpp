@@ -13,20 +13,24 @@ constexpr int kSums = 64;
 /// Shared memory for the two operands' pieces.
 constexpr int64_t kSharedOfTiles = 40 << 10;
 
-int parts_of(const NestProgram& program) {
-  int parts = 0;
-  for (const NestProduct& product : program.products) parts += product.parts;
-  return parts;
+/// Bytes of shared memory for the pieces of a product's operands.
+int64_t bytes_of_piece(const NestProgram& program, const ProductTile& tile, const ProductText& text,
+                       size_t p, bool left, bool right) {
+  const NestProduct& product = program.products[p];
+  const int words = text.words(int(p), tile.terms);
+  const int64_t right_words =
+      int64_t{words} * text.right_stride(std::min(product.parts, kPartsAtOnce));
+  return ((left ? text.left_elements(words) : 0) + (right ? right_words : 0) +
+          text.handed_elements(int(p))) *
+         size_of(product.sum);
 }
 
-/// Bytes of shared memory for the pieces of every product.
+/// The same of every product.
 int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
   const auto text = product_text(program, tile);
   int64_t bytes = 0;
-  for (const NestProduct& product : program.products) {
-    const int parts = std::min(product.parts, kPartsAtOnce);
-    bytes += tile.terms * (text->left_stride() + text->right_stride(parts)) * size_of(product.sum);
-  }
+  for (size_t p = 0; p < program.products.size(); ++p)
+    bytes += bytes_of_piece(program, tile, *text, p, true, true);
   return bytes;
 }
 
@@ -47,7 +51,9 @@ ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
   while (!fits(program, tile) && tile.columns * tile.rows > least) {
     (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
   }
-  while (tile.terms > 1 && bytes_of_pieces(program, tile) > kSharedOfTiles) tile.terms /= 2;
+  const int least_terms = product_text(program, tile)->least_terms();
+  while (tile.terms > least_terms && bytes_of_pieces(program, tile) > kSharedOfTiles)
+    tile.terms /= 2;
   GRAPHC_CHECK(bytes_of_pieces(program, tile) <= kSharedOfTiles,
                "products that need {} bytes a term", bytes_of_pieces(program, tile));
   return tile;
@@ -86,13 +92,9 @@ int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& 
   const auto text = product_text(program, tile);
   // One product after another in one stretch.
   int64_t most = 0;
-  for (size_t p = 0; p < program.products.size(); ++p) {
-    const NestProduct& product = program.products[p];
-    const int right =
-        form.held[p].empty() ? text->right_stride(std::min(product.parts, kPartsAtOnce)) : 0;
-    const int left = form.exchanged[p].empty() ? text->left_stride() : 0;
-    most = std::max(most, tile.terms * (left + right) * size_of(product.sum));
-  }
+  for (size_t p = 0; p < program.products.size(); ++p)
+    most = std::max(most, bytes_of_piece(program, tile, *text, p, form.exchanged[p].empty(),
+                                         form.held[p].empty()));
   return most;
 }
 
@@ -102,7 +104,8 @@ int64_t internal::held_elements(const NestProgram& program, const NestForm& form
   const auto text = product_text(program, tile);
   const auto groups = [](int64_t count, int64_t of) { return (count + of - 1) / of; };
   return groups(columns, tile.block_columns()) * groups(k, text->term_group()) *
-         text->term_group() * text->right_stride(program.products[product].parts);
+         text->words(int(product), text->term_group()) *
+         text->right_stride(program.products[product].parts);
 }
 
 int64_t internal::exchanged_elements(const NestProgram& program, const NestForm& form, int64_t rows,
@@ -110,8 +113,8 @@ int64_t internal::exchanged_elements(const NestProgram& program, const NestForm&
   const ProductTile tile = product_tile(program, form);
   const auto text = product_text(program, tile);
   const auto rounded = [](int64_t count, int64_t to) { return (count + to - 1) / to * to; };
-  return rounded(rows, tile.block_rows()) / tile.block_rows() * rounded(k, text->term_group()) *
-         text->left_stride();
+  return rounded(rows, tile.block_rows()) / tile.block_rows() *
+         text->left_elements(rounded(k, text->term_group()));
 }
 
 }  // namespace graphc::cuda

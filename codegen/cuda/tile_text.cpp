@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nests with products: a block of threads sums a tile of rows x columns, k in pieces that lie in
 // shared memory, then each thread does the body for its elements.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/nest_body.h"
-#include "codegen/cuda/scalar_text.h"
-#include "ir/error.h"
+#include "codegen/cuda/operand_text.h"
 
 namespace graphc::cuda {
 namespace {
 
-/// What a number of terms takes where an operand lies in shared memory as a whole.
-std::string rounded_terms(const std::string& terms, const ProductText& text) {
-  const int group = text.term_group();
-  return group == 1 ? terms : fmt::format("(({} + {}) / {} * {})", terms, group - 1, group, group);
-}
+using internal::StagingText;
 
 class TileText {
  public:
@@ -28,17 +21,22 @@ class TileText {
         tile_(product_tile(program, form)),
         product_(product_text(program, tile_)),
         loops_(form.owned),
-        body_(program, parameters, [](int product, int part) {
-          return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
-        }) {
+        body_(program, parameters,
+              [](int product, int part) {
+                return fmt::format("sums_{}[{}][at_row][at_column]", product, part);
+              }),
+        operands_(program_, form_, tile_, *product_, body_) {
     body_.hand_on(form.handed_on);
   }
 
   const std::string& write() {
-    for (size_t p = 0; p < program_.products.size(); ++p) declare_shared(int(p));
+    for (size_t p = 0; p < program_.products.size(); ++p) operands_.declare_shared(text_, int(p));
+    if (counts_threads())
+      text_.line("const int thread = threadIdx.y * {} + threadIdx.x;", tile_.across);
     product_->declare(text_);
     internal::open_outer(text_, form_.outer);
     open_blocks();
+    read_ahead();
     for (size_t p = 0; p < program_.products.size(); ++p) sum_product(int(p));
     finish();
     text_.close();
@@ -47,86 +45,25 @@ class TileText {
     return text_.text();
   }
 
-  /// hold_text().
   const std::string& write_hold(int p) {
-    const NestProduct& product = program_.products[size_t(p)];
-    const std::string terms = body_.name_of(ParameterKind::terms, p);
-    const int width = tile_.block_columns();
-    text_.line("const long long terms_there = {};", held_terms(p));
-    text_.line("const long long slots = (column_end - column_begin + {}) / {} * {} * terms_there;",
-               width - 1, width, product.parts * width);
-    text_.open("for (long long slot = threadIdx.x; slot < slots; slot += {})",
-               ProductTile::kThreads);
-    text_.line("const long long at_column = slot % {0}, at_part = slot / {0} % {1};", width,
-               product.parts);
-    text_.line("const long long term = slot / {} % terms_there;", product.parts * width);
-    text_.line("const long long of_block = slot / {} / terms_there;", product.parts * width);
-    text_.line("const long long column = column_begin + of_block * {} + at_column;", width);
-    const std::string element =
-        fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p), right_index(p, "at_part"));
-    text_.line("{}[{}] = {}column < column_end ? {} : {};", form_.held[size_t(p)],
-               right_slot(product.parts, "(of_block * terms_there + term)"),
-               product_->term_group() == 1 ? "" : fmt::format("term < {} && ", terms),
-               loaded_text(product.right, element), literal_text(product.sum, 0));
-    text_.close();
+    operands_.write_hold(text_, p);
     return text_.text();
   }
-
-  /// exchange_text().
   const std::string& write_exchange(int p, bool given) {
-    const NestProduct& product = program_.products[size_t(p)];
-    const std::string& to = form_.exchanged[size_t(p)];
-    const std::string terms = body_.name_of(ParameterKind::terms, p);
-    const int rows = tile_.block_rows(), stride = product_->left_stride();
-    text_.open("for (long long slot = threadIdx.x; slot < {}_size; slot += {})", to,
-               ProductTile::kThreads);
-    std::string first = literal_text(product.sum, 0);
-    if (given) {
-      text_.line("const long long at_row = slot % {0}, term = slot / {0} % ({1});", stride,
-                 held_terms(p));
-      text_.line("const long long row = row_begin + slot / {} / ({}) * {} + at_row;", stride,
-                 held_terms(p), rows);
-      const std::string element = fmt::format(
-          "{}[row * {} + term * {}]", body_.name_of(ParameterKind::left, p),
-          body_.name_of(ParameterKind::left_row, p), body_.name_of(ParameterKind::left_k, p));
-      first = fmt::format("at_row < {} && row < row_end && term < {} ? {} : {}", rows, terms,
-                          loaded_text(product.left, element), first);
-    }
-    text_.line("shared[{}_at + slot] = {};", to, first);
-    text_.line("shared[{0}_at + {0}_size + slot] = {1};", to, literal_text(product.sum, 0));
-    text_.close();
+    operands_.write_exchange(text_, p, given);
     return text_.text();
   }
 
  private:
   static std::string_view type_of(DType dtype) { return register_type_text(dtype); }
-
-  /// The pieces of both operands. A loop's kernel has one stretch for the pieces of all its nests,
-  /// which come one after another.
-  void declare_shared(int p) {
-    const NestProduct& product = program_.products[size_t(p)];
-    const int64_t left = int64_t{tile_.terms} * product_->left_stride();
-    const int64_t right = int64_t{tile_.terms} * product_->right_stride(parts_at_once(product));
-    const std::string_view type = type_of(product.sum);
-    if (!form_.owned) {
-      text_.line("__shared__ {} left_{}[{}], right_{}[{}];", type, p, left, p, right);
-      return;
-    }
-    if (!is_exchanged(p)) text_.line("{}* left_{} = &shared[staging];", type, p);
-    if (!is_held(p))
-      text_.line("{}* right_{} = &shared[staging + {}];", type, p, is_exchanged(p) ? 0 : left);
-  }
-
-  /// Where a part and a column of a term lie: beside the term before, unless that has gaps.
-  std::string right_slot(int parts, std::string_view term) const {
-    const int stride = product_->right_stride(parts), width = tile_.block_columns();
-    if (stride == parts * width) return "slot";
-    return fmt::format("{} * {} + at_part * {} + at_column", term, stride, width);
-  }
-  bool is_exchanged(int p) const { return form_.owned && !form_.exchanged[size_t(p)].empty(); }
-  bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
-  static int parts_at_once(const NestProduct& product) {
-    return std::min(product.parts, kPartsAtOnce);
+  bool is_exchanged(int p) const { return operands_.is_exchanged(p); }
+  bool is_held(int p) const { return operands_.is_held(p); }
+  /// Whether anything asks which thread of the block it is.
+  bool counts_threads() const {
+    bool counts = on_tensor_cores(program_);
+    for (size_t p = 0; p < program_.products.size(); ++p)
+      counts |= !is_exchanged(int(p)) || !is_held(int(p));
+    return counts;
   }
 
   /// The block's tiles.
@@ -145,71 +82,106 @@ class TileText {
       sum_parts(p, part, std::min(kPartsAtOnce, product.parts - part));
   }
 
-  /// The sums of a few parts over all terms.
+  /// The sums of a few parts over all terms: stages of terms that lie in shared memory at a time,
+  /// of pieces that are summed by themselves; or the other way round where a piece is longer.
   void sum_parts(int p, int part, int parts) {
     const std::string terms = body_.name_of(ParameterKind::terms, p);
-    text_.open("for (long long piece = 0; piece < {}; piece += {})", terms, internal::kPiece);
+    text_.open_block();
+    std::vector<StagingText> staged;
+    if (!is_exchanged(p)) staged.push_back(operands_.left(p));
+    if (!is_held(p)) staged.push_back(operands_.right(p, part, parts));
+    for (const StagingText& operand : staged) operand.declare(text_);
+    if (!staged.empty()) text_.line("long long loaded_term = 0;");
+    for (const StagingText& operand : staged) {
+      if (operand.reads_ahead()) operand.load(text_);
+    }
+    const int stage = tile_.terms;
+    const auto open = [&](std::string_view name, std::string_view begin, std::string_view end,
+                          int step) {
+      text_.open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", name, begin, end, step);
+    };
+    if (stage > internal::kPiece) {
+      open("first_term", "0", terms, stage);
+      text_.line("const long long stage_end = first_term + {0} < {1} ? first_term + {0} : {1};",
+                 stage, terms);
+      begin_stage(staged, terms);
+      open("turn", "first_term", "stage_end", internal::kPiece * product_->turns());
+      text_.line("const long long piece = turn{};", product_->piece_of_turn(internal::kPiece));
+      open_piece(p, parts, "stage_end");
+      multiply(p, part, parts);
+      close_piece(p, part, parts);
+      end_stage(staged);
+      text_.close();
+    } else {
+      open("piece", "0", terms, internal::kPiece);
+      open_piece(p, parts, terms);
+      open("first_term", "piece", "end", stage);
+      begin_stage(staged, terms);
+      multiply(p, part, parts);
+      end_stage(staged);
+      text_.close();
+      close_piece(p, part, parts);
+    }
+    text_.close();
+  }
+
+  void open_piece(int p, int parts, std::string_view limit) {
     text_.line("{} sums[{}][{}][{}] = {{}};", type_of(program_.products[size_t(p)].sum), parts,
                product_->rows(), product_->columns());
     text_.line("const long long end = piece + {0} < {1} ? piece + {0} : {1};", internal::kPiece,
-               terms);
-    text_.open("for (long long first_term = piece; first_term < end; first_term += {})",
-               tile_.terms);
-    if (is_exchanged(p))
-      text_.line(
-          "const {}* left_{} = &{}[((first_row - row_begin) / {} * ({}) + first_term) * {}];",
-          type_of(program_.products[size_t(p)].sum), p, form_.exchanged[size_t(p)],
-          tile_.block_rows(), held_terms(p), product_->left_stride());
-    else
-      load_left(p);
-    if (!is_held(p)) load_right(p, part, parts);
-    const bool loads = !is_exchanged(p) || !is_held(p);
-    if (loads) text_.line("__syncthreads();");
-    multiply(p, part, parts);
-    if (loads) text_.line("__syncthreads();");
-    text_.close();
-    product_->each_sum(text_, parts, [&] {
+               limit);
+  }
+  void close_piece(int p, int part, int parts) {
+    const auto add = [&](const std::string& sum) {
       const std::string all = fmt::format("sums_{}[{}][at_row][at_column]", p, part_text(part));
-      text_.line("{0} = {0} + sums[at_part][at_row][at_column];", all);
-    });
+      text_.line("{0} = {0} + {1};", all, sum);
+    };
+    const std::string own = "sums[at_part][at_row][at_column]";
+    if (product_->turns() == 1) {
+      product_->each_sum(text_, parts, [&] { add(own); });
+    } else {
+      // Of the pieces of a turn, in their order.
+      const std::string slot = product_->handed_slot(parts);
+      text_.open("if ({})", product_->hands_over());
+      product_->each_sum(text_, parts, [&] { text_.line("handed_{}[{}] = {};", p, slot, own); });
+      text_.close();
+      text_.line("__syncthreads();");
+      text_.open("if ({})", product_->has_sums());
+      product_->each_sum(text_, parts, [&] { add(own); });
+      text_.open("for (int from = 1; from < {}; ++from)", product_->turns());
+      const std::string other = product_->handed_slot_of("from", parts);
+      product_->each_sum(text_, parts, [&] { add(fmt::format("handed_{}[{}]", p, other)); });
+      text_.close();
+      text_.close();
+      // What is handed over next waits until this is read; the end of a stage does, too.
+      if (tile_.terms / internal::kPiece > product_->turns()) text_.line("__syncthreads();");
+    }
     text_.close();
   }
 
-  void load_left(int p) {
-    const NestProduct& product = program_.products[size_t(p)];
-    std::vector<std::string> index = body_.outer_terms(ParameterKind::left_outer, p);
-    index.push_back("row * " + body_.name_of(ParameterKind::left_row, p));
-    index.push_back("term * " + body_.name_of(ParameterKind::left_k, p));
-    open_slots(tile_.terms * tile_.block_rows());
-    text_.line("const long long row = first_row + slot / {0}, term = first_term + slot % {0};",
-               tile_.terms);
-    const std::string element =
-        fmt::format("{}[{}]", body_.name_of(ParameterKind::left, p), NestBody::sum_of(index));
-    text_.line("left_{0}[slot % {1} * {2} + slot / {1}] = row < {3} && term < end ? {4} : {5};", p,
-               tile_.terms, product_->left_stride(), loops_.row_end(),
-               loaded_text(product.left, element), literal_text(product.sum, 0));
+  /// Puts the operands' terms from `first_term` on into shared memory, and begins to read those of
+  /// the next stage.
+  void begin_stage(const std::vector<StagingText>& staged, std::string_view terms) {
+    bool reads_ahead = false;
+    for (const StagingText& operand : staged) {
+      reads_ahead |= operand.reads_ahead();
+      if (operand.reads_ahead())
+        operand.put(text_);
+      else
+        operand.bring(text_);
+    }
+    if (staged.empty()) return;
+    text_.line("__syncthreads();");
+    text_.line("loaded_term = first_term + {};", tile_.terms);
+    if (!reads_ahead) return;
+    text_.open("if (loaded_term < {})", terms);
+    for (const StagingText& operand : staged) {
+      if (operand.reads_ahead()) operand.load(text_);
+    }
     text_.close();
   }
-
-  /// A loop of the block's threads over places of shared memory.
-  void open_slots(int count) {
-    text_.open("for (int slot = threadIdx.y * {} + threadIdx.x; slot < {}; slot += {})",
-               tile_.across, count, ProductTile::kThreads);
-  }
-
-  void load_right(int p, int part, int parts) {
-    const NestProduct& product = program_.products[size_t(p)];
-    open_slots(tile_.terms * parts * tile_.block_columns());
-    text_.line("const int at_column = slot % {}, rest = slot / {};", tile_.block_columns(),
-               tile_.block_columns());
-    text_.line("const int at_part = rest % {0}, at_term = rest / {0};", parts);
-    text_.line("const long long column = first_column + at_column, term = first_term + at_term;");
-    const std::string element = fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
-                                            right_index(p, part_text(part)));
-    text_.line("right_{}[{}] = column < {} && term < end ? {} : {};", p,
-               right_slot(parts, "at_term"), loops_.column_end(),
-               loaded_text(product.right, element), literal_text(product.sum, 0));
-    text_.close();
+  void end_stage(const std::vector<StagingText>& staged) {
+    if (!staged.empty()) text_.line("__syncthreads();");
   }
 
   /// The part that `at_part` is where the first of those at hand is `part`.
@@ -217,61 +189,96 @@ class TileText {
     return part == 0 ? "at_part" : fmt::format("(at_part + {})", part);
   }
 
-  /// Panels are [blocks][k][parts][width]; a matrix has a stride for each.
-  std::string right_index(int p, const std::string& part) const {
-    const int64_t width = form_.panel_widths[size_t(p)];
-    const int all = program_.products[size_t(p)].parts;
-    if (width > 0) {
-      return fmt::format("column / {0} * {1} + (term * {2} + {3}) * {0} + column % {0}", width,
-                         body_.name_of(ParameterKind::right_block, p), all, part);
-    }
-    std::vector<std::string> terms{"term * " + body_.name_of(ParameterKind::right_k, p)};
-    if (all > 1) terms.push_back(part + " * " + body_.name_of(ParameterKind::right_part, p));
-    terms.push_back("column * " + body_.name_of(ParameterKind::right_column, p));
-    return NestBody::sum_of(terms);
-  }
-
-  /// How many terms of a matrix the block holds.
-  std::string held_terms(int p) const {
-    return rounded_terms(body_.name_of(ParameterKind::terms, p), *product_);
-  }
-
+  /// The terms from `first_term` on, or those of `piece` in a stage that has several.
   void multiply(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
-    ProductPieces pieces{p, fmt::format("right_{}", p), parts, 0, parts};
-    if (is_held(p)) {
-      pieces = {p, "held_tile", product.parts, part, parts};
-      text_.line(
-          "const {}* held_tile = &{}[((first_column - column_begin) / {} * ({}) + first_term) * "
-          "{}];",
-          type_of(product.sum), form_.held[size_t(p)], tile_.block_columns(), held_terms(p),
-          product_->right_stride(product.parts));
+    const bool in_stage = tile_.terms > internal::kPiece;
+    const std::string_view first = in_stage ? "piece" : "first_term";
+    ProductPieces pieces;
+    pieces.product = p;
+    pieces.parts = parts;
+    pieces.left_is_ready = !is_exchanged(p);
+    pieces.left_words = operands_.left_words(p);
+    const LeftLayout layout = product_->left_layout(pieces.left_words);
+    const std::string word =
+        fmt::format("({} - first_term) / {}", first, product_->terms_of_word(p));
+    pieces.left = fmt::format("left_{}", p);
+    if (is_exchanged(p)) {
+      text_.line("const {}* {} = &{}[(first_row - row_begin) / {} * {} + {} * {}];",
+                 type_of(product.sum), pieces.left, form_.exchanged[size_t(p)], tile_.block_rows(),
+                 layout.tile, first, layout.word);
+    } else if (in_stage) {
+      pieces.left = fmt::format("left_piece_{}", p);
+      text_.line("const {}* {} = &left_{}[{} * {}];", type_of(product.sum), pieces.left, p, word,
+                 layout.word);
     }
-    text_.line("const int there = end - first_term < {0} ? (int)(end - first_term) : {0};",
-               tile_.terms);
+    set_right(p, part, first, word, pieces);
+    text_.line("const int there = end - {0} < {1} ? (int)(end - {0}) : {1};", first,
+               std::min(tile_.terms, internal::kPiece));
     product_->multiply(text_, pieces, loops_.row_end(), loops_.column_end());
   }
 
-  void finish() {
-    text_.line("// The body, on finished sums.");
+  void set_right(int p, int part, std::string_view first, const std::string& word,
+                 ProductPieces& pieces) {
+    const NestProduct& product = program_.products[size_t(p)];
+    pieces.right = fmt::format("right_{}", p);
+    pieces.right_parts = pieces.parts;
+    if (is_held(p)) {
+      pieces.right = "held_tile";
+      pieces.right_parts = product.parts;
+      pieces.first_part = part;
+      text_.line(
+          "const {}* held_tile = &{}[((first_column - column_begin) / {} * {} + {} / {}) * {}];",
+          type_of(product.sum), form_.held[size_t(p)], tile_.block_columns(),
+          operands_.held_words(p), first, product_->terms_of_word(p),
+          product_->right_stride(product.parts));
+    } else if (tile_.terms > internal::kPiece) {
+      pieces.right = fmt::format("right_piece_{}", p);
+      text_.line("const {}* {} = &right_{}[{} * {}];", type_of(product.sum), pieces.right, p, word,
+                 product_->right_stride(pieces.parts));
+    }
+  }
+
+  /// Registers of a thread for what its elements' bodies read.
+  static constexpr int kMostAheadOfBody = 32;
+
+  /// Begins to read what the body of the block's elements needs, to be there when the sums are.
+  void read_ahead() {
+    const size_t of_element = body_.element_loads();
+    if (of_element == 0 ||
+        int(of_element) * product_->rows() * product_->columns() > kMostAheadOfBody)
+      return;
+    body_.declare_ahead(text_, product_->rows(), product_->columns());
+    open_rows();
+    open_columns();
+    body_.load_ahead(text_);
+    for (int i = 0; i < 4; ++i) text_.close();
+  }
+
+  void open_rows() {
     text_.line("#pragma unroll");
     text_.open("for (int at_row = 0; at_row < {}; ++at_row)", product_->rows());
     text_.line("const long long row = first_row + {};", product_->row());
     const std::string has_sums = product_->has_sums();
     text_.open("if ({}row < {})", has_sums.empty() ? "" : has_sums + " && ", loops_.row_end());
-    const std::string when =
-        fmt::format("first_column + {} < {}", product_->first_column(), loops_.column_end());
-    body_.write(text_, Level::once, when);
-    body_.write(text_, Level::row, when);
+  }
+  void open_columns() {
     text_.line("#pragma unroll");
     text_.open("for (int at_column = 0; at_column < {}; ++at_column)", product_->columns());
     text_.line("const long long column = first_column + {};", product_->column());
     text_.open("if (column < {})", loops_.column_end());
+  }
+
+  void finish() {
+    text_.line("// The body, on finished sums.");
+    open_rows();
+    const std::string when =
+        fmt::format("first_column + {} < {}", product_->first_column(), loops_.column_end());
+    body_.write(text_, Level::once, when);
+    body_.write(text_, Level::row, when);
+    open_columns();
     body_.write(text_, Level::element);
-    text_.close();
-    text_.close();
-    text_.close();
-    text_.close();
+    for (int i = 0; i < 4; ++i) text_.close();
   }
 
   const NestProgram& program_;
@@ -280,6 +287,7 @@ class TileText {
   const std::unique_ptr<const ProductText> product_;
   const internal::BlockLoops loops_;
   NestBody body_;
+  const OperandText operands_;
   TextWriter text_{1};
 };
 
@@ -290,9 +298,11 @@ HandedOn internal::exchanged_form(const NestProgram& program, const NestForm& fo
   const ProductTile tile = product_tile(program, form);
   const auto text = product_text(program, tile);
   HandedOn made;
-  made.terms = rounded_terms(terms, *text);
+  const LeftLayout layout = text->left_layout(rounded_terms(terms, *text));
   made.tile_rows = tile.block_rows();
-  made.stride = text->left_stride();
+  made.tile_stride = layout.tile;
+  made.row_stride = layout.row;
+  made.term_stride = layout.word;
   return made;
 }
 

@@ -147,7 +147,7 @@ class Counting {
     const auto text = product_text(program_, tile);
     const double of_thread = double(text->rows()) * text->columns() * form.parts;
     work_.shared_bytes +=
-        terms * text->loads_of_term(form.parts) / of_thread * double(size_of(form.sum));
+        terms * text->loads_of_term(int(index)) / of_thread * double(size_of(form.sum));
     if (!held || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
   }
 

@@ -23,11 +23,13 @@
 namespace graphc::testing {
 namespace {
 
-/// -Wsign-compare: threadIdx.x is unsigned, and compared with what is not negative.
+/// -Wsign-compare: threadIdx.x is unsigned, and compared with what is not negative. -Wpass-failed:
+/// clang does not write out a few turns of a loop with instructions of a whole warp; NVRTC does.
 constexpr const char* kCommand =
     "clang++-19 -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 --cuda-path=/nonexistent "
     "-nocudainc -nocudalib -S -std=c++17 -O1 -ffp-contract=off -Xclang -target-feature -Xclang "
-    "+ptx70 -Wall -Wextra -Wno-unused-variable -Wno-sign-compare -Werror ";
+    "+ptx70 -Wall -Wextra -Wno-unused-variable -Wno-sign-compare -Wno-pass-failed "
+    "-Werror ";
 
 bool has_clang() { return std::system("clang++-19 --version > /dev/null 2>&1") == 0; }
 

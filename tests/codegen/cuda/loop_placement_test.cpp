@@ -28,9 +28,9 @@ using ::testing::HasSubstr;
 
 constexpr const char* kPlacements[] = {"streamed", "grid", "cluster", "block"};
 
-Plan plan_of(const GraphPtr& graph) {
+Plan plan_of(const GraphPtr& graph, std::string_view precision = "f32") {
   CompileReport report;
-  return make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine());
+  return make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision));
 }
 
 /// The notes of a graph's loops, for a GPU.
@@ -46,11 +46,13 @@ std::vector<std::string> notes(const GraphPtr& graph, const std::string& placeme
 
 /// What two runs of the executable give, the second one's.
 std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal>& inputs,
-                                const std::string& placement) {
+                                const std::string& placement,
+                                const std::string& precision = "f32") {
   all_test_targets();  // have the target's driver and compiler be those of the tests
   CompileReport report;
   CompileOptions options;
   options.placement = placement;
+  options.precision = precision;
   const auto executable = compile(graph, targets::cuda, options, report);
   std::vector<Tensor> arguments, outputs;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -64,11 +66,12 @@ std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal
 }
 
 /// Every placement gives the bits that streaming gives.
-std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs) {
+std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs,
+                                      const std::string& precision = "f32") {
   std::vector<Literal> wanted;
   for (const char* placement : kPlacements) {
     SCOPED_TRACE(placement);
-    std::vector<Literal> found = results_of(graph, inputs, placement);
+    std::vector<Literal> found = results_of(graph, inputs, placement, precision);
     if (wanted.empty()) wanted = found;
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(
@@ -101,6 +104,27 @@ TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
   EXPECT_GT(loops["cluster"], int(kSeeds));
   EXPECT_GT(loops["block"], int(kSeeds));
   count("loops in every placement with the same bits", loops["grid"]);
+}
+
+/// A step multiplies by a matrix with many rows: several pieces of 256 terms lie in shared memory
+/// at a time, and warps that have no part of the tile take in pieces of their own. Terms that are
+/// no multiple of what an instruction takes in, rows and columns of none of a tile.
+TEST(LoopPlacement, PiecesAtATimeGiveTheSameBits) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @g(%x: f32[2,3,590], %h0: f32[3,18], %u: f32[18,590], %v: f32[590,18]) {
+      %h.e = scan %x.t in %x carry %h = %h0 with %u, %v {
+        next %h = tanh(matmul(tanh(add(%x.t, matmul(%h, %u))), %v))
+      }
+      return %h.e
+    })");
+  for (const char* precision : {"f32", "bf16", "3xtf32"}) {
+    SCOPED_TRACE(precision);
+    expect_same_bits(graph, random_cell_inputs(*graph, 3), precision);
+  }
+  std::string text;
+  for (const auto& kernel : cuda::make_launches(plan_of(graph, "bf16"), {}, "grid").kernels)
+    text += kernel.text;
+  EXPECT_THAT(text, HasSubstr("in_turn = warp / "));
 }
 
 class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};

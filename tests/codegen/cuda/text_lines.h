@@ -22,9 +22,9 @@ const std::regex& compiled(std::string_view pattern);
 
 inline size_t indent_of(const Line& line) { return line.text.find_first_not_of(' '); }
 
-/// The loop around a line, or the last of them that `wanted` is true of; null: none.
+/// The head of the block around a line, or the last of them that `wanted` is true of; null: none.
 template <typename Wanted>
-const Line* loop_around(const std::vector<Line>& lines, size_t at, const Wanted& wanted) {
+const Line* block_around(const std::vector<Line>& lines, size_t at, const Wanted& wanted) {
   size_t indent = indent_of(lines[at]);
   // A mutant's line stands at the left: what is below it says how far in it was.
   for (size_t i = at + 1; i < lines.size() && indent == 0; ++i) {
@@ -33,9 +33,17 @@ const Line* loop_around(const std::vector<Line>& lines, size_t at, const Wanted&
   for (size_t i = at; i-- > 0;) {
     if (lines[i].statement.empty() || indent_of(lines[i]) >= indent) continue;
     indent = indent_of(lines[i]);
-    if (lines[i].statement.starts_with("for (") && wanted(lines[i])) return &lines[i];
+    if (wanted(lines[i])) return &lines[i];
   }
   return nullptr;
+}
+
+/// The same of loops.
+template <typename Wanted>
+const Line* loop_around(const std::vector<Line>& lines, size_t at, const Wanted& wanted) {
+  return block_around(lines, at, [&](const Line& line) {
+    return line.statement.starts_with("for (") && wanted(line);
+  });
 }
 
 }  // namespace graphc::testing

@@ -15,15 +15,11 @@ const std::vector<EqualPlace> kEqual = {
     {"one thread's work by all", "distinct[places[0]] = ", "all threads have the same to store"},
     {"one thread's work by all", ") owned[", "all threads have the same to store"},
     {"thread of another axis", ") owned[", "all threads have the same to store"},
-    {"guard of a load removed", "_block + (term", "panels end in zeros"},
     {"guard of one more", "_block + (term", "panels end in zeros"},
     {"thread of another axis", "distinct[places[0]] = ", "all threads have the same to store"},
-    {"remainder for quotient", " % 1;", "there is one part"},
-    {"last guard of a load removed", "&& column < column_end ? ",
-     "sums of columns of others are not stored"},
-    {"last guard of one more", "&& column < column_end ? ",
-     "sums of columns of others are not stored"},
-    {"guard of what is held removed", "_panels[", "columns of others are not multiplied with"},
+    {"guard of what is held removed", "column_there", "sums of columns of others are not stored"},
+    {"guard of one more", "column_there", "sums of columns of others are not stored"},
+    {"guard of one more", "rows_there", "both are the same number there"},
 };
 
 /// Rules about what is done when all blocks meet.
@@ -73,17 +69,20 @@ struct TileLoops {
 TileLoops tile_loops(const std::vector<Line>& lines, size_t at, const Launched& launched) {
   static const std::regex head(R"(^for \(long long (\w+) = .* < (\w+); .* \+= ([0-9]+)\) \{$)");
   TileLoops loops;
-  int64_t staged = std::numeric_limits<int64_t>::max();
+  int64_t staged = std::numeric_limits<int64_t>::max(), turn = staged;
   loop_around(lines, at, [&](const Line& line) {
     std::smatch match;
     if (!std::regex_search(line.statement, match, head)) return false;
     const std::string what = match[1];
     const int64_t stride = std::stoll(match[3]);
+    const auto terms = launched.numbers.find(match[2]);
+    if (what == "turn") turn = stride;
     if (what == "first_term") staged = stride;
-    if (what == "piece") {
-      loops.terms = launched.numbers.at(match[2]);
-      loops.one_piece = stride >= loops.terms;
-      loops.one_stage = std::min(stride, staged) >= loops.terms;
+    // Stages of pieces, or pieces of stages.
+    if ((what == "piece" || what == "first_term") && terms != launched.numbers.end()) {
+      loops.terms = terms->second;
+      loops.one_piece = std::min(stride, turn) >= loops.terms;
+      loops.one_stage = (what == "piece" ? std::min(stride, staged) : stride) >= loops.terms;
     }
     if (what == "first_row")
       loops.one_tile_of_rows = stride >= of_nest(lines, at, launched, "rows_owned");
@@ -122,6 +121,16 @@ int64_t held_terms(const std::vector<Line>& lines, size_t at, const Launched& la
   return rounded ? (terms + 15) / 16 * 16 : terms;
 }
 
+/// Whether a matrix that is held has a word more than instructions take in.
+bool held_words_are_beyond(const TextMutant& mutant, const std::vector<Line>& lines, size_t at,
+                           const Launched& launched) {
+  while (at > 0 && !lines[at].statement.starts_with("const int words_there = ")) --at;
+  const int64_t terms = launched.largest("terms");
+  const bool of_eight = mutant.text.find("m16n8k8") != std::string::npos;
+  return of_eight && lines[at].statement.find("+ 15) / 16 * 16") != std::string::npos &&
+         (terms + 7) / 8 * 8 < (terms + 15) / 16 * 16;
+}
+
 /// Whether slots of a held matrix are in the block's one tile still where the tile's number is
 /// (slot % `width_of_parts`) / `terms`: 0 for the columns that the block owns.
 bool is_of_first_tile(const std::vector<Line>& lines, size_t at, int64_t width_of_parts,
@@ -156,7 +165,8 @@ bool reads_its_own(const std::vector<Line>& lines, size_t at) {
     if (number_in(line % lines.size(), threads) > 0) break;
     terms = number_in(line % lines.size(), staged);
   }
-  return mine == (terms > 0 ? terms : next);
+  // Of more terms than there are threads, each thread has some.
+  return mine == (terms > 0 ? std::min<int64_t>(terms, 256) : next);
 }
 
 /// Why a defect of where a tile lies in shared memory changes nothing.
@@ -208,6 +218,8 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
       return "what is held is read behind the barrier of a left piece";
   }
   const TileLoops loops = tile_loops(lines, at, launched);
+  if (rule == "last held words left out" && held_words_are_beyond(mutant, lines, at, launched))
+    return "they are zeros beyond the terms that are multiplied";
   const std::string_view of_tile = why_equal_in_tile(mutant, lines, at, launched, loops);
   if (!of_tile.empty()) return of_tile;
   if (loops.terms > 0 && loops.one_tile() && rule == "barrier removed" && loops.one_stage &&
@@ -236,7 +248,7 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   if (std::regex_search(mutant.now, place, compiled(R"(column / ([0-9]+) \* \(\w+ \+ 1\))")) &&
       std::stoll(place[1]) >= of_nest(lines, at, launched, "columns_of"))
     return "it is launched with one panel";
-  if (rule == "held tile counted from 0" &&
+  if ((rule == "held tile counted from 0" || rule == "held from the first column") &&
       std::regex_search(mutant.before, place, compiled(R"(column_begin\) / (\d+))")) &&
       (launched.largest("column_groups") - 1) * owned < std::stoll(place[1]))
     return "all columns are in the first tile";
@@ -270,6 +282,11 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   const std::vector<Line> lines = lines_of(mutant.text);
   const size_t at = size_t(mutant.line) - 1;
   const bool in_loop = mutant.text.find("iteration < steps") != std::string::npos;
+  const bool of_next_stage = block_around(lines, at, [](const Line& line) {
+                               return line.statement.starts_with("if (loaded_term < ");
+                             }) != nullptr;
+  if (of_next_stage && tile_loops(lines, at, launched).one_stage)
+    return "there is no stage behind the first";
   const std::string_view of_gpu = why_equal_of_gpus(mutant, lines, at, launched);
   if (!of_gpu.empty()) return of_gpu;
   if (is_placed(mutant)) {

@@ -47,15 +47,10 @@ std::string_view why_equal_in_fragments(const TextMutant& mutant, const std::vec
       std::regex_search(mutant.now, match, compiled(R"(< (\d+) - 1; at_\w+ \+= 2\))")) &&
       std::stoll(match[1]) % 2 == 0)
     return "it goes on by two";
+  if (rule == "term of a piece left out") return "an instruction takes in the last term, too";
   if (rule == "sum not begun" && mutant.before.starts_with("unsigned bits") &&
       lines[at + 1].statement.find("\"=r\"(bits)") != std::string::npos)
     return "the instruction below writes it";
-  if (rule == "thread of another axis" &&
-      mutant.now.find("warp = (threadIdx.y * 16 + threadIdx.y) / 32;") != std::string::npos)
-    return "17 times the row of threads is in the warp that 16 times the row is in";
-  if (rule == "thread of another axis" &&
-      mutant.now.find("warp = (thread_y * 16 + thread_y) / 32;") != std::string::npos)
-    return "17 times the row of threads is in the warp that 16 times the row is in";
   if (rule == "first warp" && mutant.before.starts_with("const float this_") &&
       mutant.before.find(" ? ") != std::string::npos)
     return "a lane beyond the edge loads the number of its row and does not use it";
@@ -157,8 +152,11 @@ std::string_view why_equal_in_first_content(const TextMutant& mutant,
   if (exchanged.empty()) return {};
   if (before.starts_with("shared[")) {
     if ((rule == "last guard of a load removed" || rule == "last guard of one more") &&
-        std::regex_search(lines[at - 2].statement, compiled(R"(% \(terms\w*\);$)")))
-      return "a term is a remainder by the number of terms";
+        lines[at - 2].statement.find("term = in_tile / ") != std::string::npos)
+      return "there are so many terms in a tile";
+    if ((rule == "last guard of a load removed" || rule == "last guard of one more") &&
+        mutant.text.find("mma.sync") != std::string::npos)
+      return "what is beyond the terms is multiplied with zeros";
     if (rule == "guard of a load removed" && before.find("at_row < ") != std::string::npos &&
         mutant.now.find("at_row < ") == std::string::npos)
       return "what lies between two terms is not read";

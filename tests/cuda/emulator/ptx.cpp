@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "tests/cuda/emulator/grid.h"
 #include "tests/cuda/emulator/lanes.h"
 
 namespace graphc::cuda_emulator {
@@ -58,6 +59,10 @@ void to_pair(Warp& warp, const Instruction& i, uint32_t lanes) {
   });
 }
 
+void fence_of_gpu(Warp& warp, const Instruction&, uint32_t lanes) {
+  each_lane_in_order(lanes, [&](uint32_t lane) { warp.grid->fence(warp, lane); });
+}
+
 void no_operation(Warp&, const Instruction&, uint32_t) {}
 
 constexpr PtxGroup of_product[] = {{'f', 4, true}, {'r', 4, true}, {'r', 2, true}, {'f', 4, true}};
@@ -76,6 +81,7 @@ constexpr PtxInstruction table[] = {
     {"cvt.rn.bf16x2.f32", of_pair, to_pair<bf16_of>},
     {"cvt.rn.f16x2.f32", of_pair, to_pair<f16_of>},
     {"mapa.u64", of_mapping, map_shared_rank},
+    {"fence.acq_rel.gpu", {}, fence_of_gpu, Control::plain, true},
     {"barrier.cluster.arrive.release", {}, no_operation, Control::cluster_arrive, true},
     {"barrier.cluster.wait.acquire", {}, no_operation, Control::cluster_wait, true},
 };
