@@ -28,6 +28,9 @@ struct KernelText {
 ProductTile product_tile(const NestProgram& program, const NestForm& form);
 /// Whether a thread's sums of that tile lie in registers.
 bool fits_registers(const NestProgram& program, const NestForm& form);
+/// Those sums, and how many of them leave registers for a second block beside it.
+int sums_of_thread(const NestProgram& program, const NestForm& form);
+inline constexpr int kSumsBesideOthers = 32;
 
 /// The kernel of a nest. `name` is what the function is called.
 KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view name);

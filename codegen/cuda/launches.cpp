@@ -2,6 +2,7 @@
 #include "codegen/cuda/launches.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -34,7 +35,7 @@ class Recorder {
       for (const Record& each : form.make) add(each);
       launches_.forms.push_back(std::exchange(launches_.step, {}));
     }
-    for (const Record& each : plan_.records) add(each);
+    for (record_ = 0; record_ < plan_.records.size(); ++record_) add(plan_.records[record_]);
     return std::move(launches_);
   }
 
@@ -58,6 +59,8 @@ class Recorder {
       launch.record = &record;
       for (LaunchedNest& nest : launch.nests) nest.record = &record;
       launch.touched = touched_by(plan_, record, position_, depth_);
+      if (launch.by_library && launch.by_library->instead)
+        launch.touched.push_back(*launch.by_library->instead);
       for (Launch& other : launch.others) {
         other.record = &record;
         other.touched = launch.touched;
@@ -170,7 +173,7 @@ class Recorder {
 
   /// The product of a nest by cuBLASLt, if it can and there is enough to do.
   std::shared_ptr<LibraryForm> by_library(const NestCall& call) {
-    const std::optional<LibraryForms::Found> found = library_forms_->find(call);
+    const std::optional<LibraryForms::Found> found = library_forms_->find(call, record_);
     if (!found ||
         found->shape.rows * found->shape.columns * found->shape.k < alternatives_.products)
       return nullptr;
@@ -178,6 +181,9 @@ class Recorder {
     form->shape = found->shape;
     form->left = resolved(KernelArgument::of(found->left));
     form->right = resolved(KernelArgument::of(found->right));
+    const int right = found->right.buffer;
+    if (right != call.products[0].b.buffer)
+      form->instead = {space_of(plan_, right), {0, plan_.buffers[size_t(right)].bytes}, false};
     if (found->result != nullptr) {
       form->result = resolved(KernelArgument::of(*found->result));
       return form;
@@ -278,6 +284,8 @@ class Recorder {
   const Alternatives alternatives_;
   Position position_;
   int depth_ = 0;
+  /// The plan's record at hand; none while forms are made, behind all writes.
+  size_t record_ = std::numeric_limits<size_t>::max();
   Names names_;
   std::map<std::pair<int, std::string>, Known> nests_;
   std::map<std::string, int> kernels_;

@@ -68,9 +68,9 @@ std::optional<int> only_store(const NestProgram& program) {
 }  // namespace
 
 LibraryForms::LibraryForms(const Plan& plan) : plan_(plan) {
-  for (const Record& record : plan.records) {
-    visit_accesses(plan, record, [&](const Address& address, Access access) {
-      if (access == Access::write) written_.insert(address.buffer);
+  for (size_t i = 0; i < plan.records.size(); ++i) {
+    visit_accesses(plan, plan.records[i], [&](const Address& address, Access access) {
+      if (access == Access::write) first_write_.emplace(address.buffer, i);
     });
   }
   for (const Buffer& buffer : plan.buffers) rests_.buffers.push_back({.name = buffer.name});
@@ -81,7 +81,7 @@ int64_t LibraryForms::scratch_bytes(const ProductShape& shape) {
   return shape.rows * shape.columns * kFloatBytes;
 }
 
-std::optional<LibraryForms::Found> LibraryForms::find(const NestCall& call) {
+std::optional<LibraryForms::Found> LibraryForms::find(const NestCall& call, size_t record) {
   const NestProgram& program = plan_.programs[size_t(call.program)];
   if (program.kind != NestKind::tiles || program.products.size() != 1 || !call.outer.empty())
     return std::nullopt;
@@ -96,25 +96,26 @@ std::optional<LibraryForms::Found> LibraryForms::find(const NestCall& call) {
   found.shape.k = call.products[0].panels.k;
   found.shape.type = is(DType::bf16) ? CUDA_R_16BF : CUDA_R_32F;
   if (!compute || std::min({found.shape.rows, found.shape.columns, found.shape.k}) <= 0 ||
-      !find_operands(call, found))
+      !find_operands(call, record, found))
     return std::nullopt;
   found.shape.compute = *compute;
   make_rest(call, found);
   return found;
 }
 
-bool LibraryForms::find_operands(const NestCall& call, Found& found) const {
+bool LibraryForms::find_operands(const NestCall& call, size_t record, Found& found) const {
   const NestProduct& form = plan_.programs[size_t(call.program)].products[0];
   const CallProduct& product = call.products[0];
   found.left = product.a;
   found.right = product.b;
   MatrixStrides strides = product.b_strides;
   if (product.in_panels) {
-    // Panels of a state stand for the state, as long as the step does not write that.
+    // Panels of a state stand for the state, until the step writes that.
     const auto kept = std::ranges::find(plan_.forms, product.b.buffer, &PlanForm::buffer);
     if (kept == plan_.forms.end()) return false;
     const PanelCall& made = *kept->panels();
-    if (written_.contains(made.from.buffer)) return false;
+    const auto write = first_write_.find(made.from.buffer);
+    if (write != first_write_.end() && write->second <= record) return false;
     found.right = made.from;
     strides = made.from_strides;
   }

@@ -5,11 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/launches.h"
+#include "codegen/cuda/touched.h"
 #include "runtime/cuda/cublaslt.h"
 
 namespace graphc::cuda {
@@ -20,6 +20,8 @@ struct LibraryForm {
   ProductShape shape;
   LaunchValue left, right, result;
   std::optional<Launch> rest;
+  /// What the library reads in the place of what the record does: a state for its panels.
+  std::optional<Touched> instead;
 };
 
 /// Finds what nests of a plan cuBLASLt can take part in: those of one product of f32 or of bf16,
@@ -36,7 +38,8 @@ class LibraryForms {
     const Address* result = nullptr;  ///< where the product goes; null: there is a rest
     NestCall rest;                    ///< of rest_plan()
   };
-  std::optional<Found> find(const NestCall& call);
+  /// `record` is the number of the plan's record that the call is in, with the loops around it.
+  std::optional<Found> find(const NestCall& call, size_t record);
 
   /// A plan with the buffers of the plan and the programs of the rests. Its last buffer stands for
   /// scratch memory.
@@ -48,11 +51,11 @@ class LibraryForms {
   static int64_t scratch_bytes(const ProductShape& shape);
 
  private:
-  bool find_operands(const NestCall& call, Found& found) const;
+  bool find_operands(const NestCall& call, size_t record, Found& found) const;
   void make_rest(const NestCall& call, Found& found);
 
   const Plan& plan_;
-  std::set<int> written_;  ///< buffers
+  std::map<int, size_t> first_write_;  ///< of buffers, the record
   Plan rests_;
   std::map<int, int> rest_programs_;  ///< by program of the plan
 };

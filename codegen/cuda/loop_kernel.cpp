@@ -48,7 +48,7 @@ class LoopText {
       const Grid grid = nest_grid(program, *call);
       if (std::ranges::find(grid.blocks, 0u) != grid.blocks.end()) continue;
       if (grid.threads[0] * grid.threads[1] != kLoopThreads) return false;
-      shared += internal::shared_bytes(program, form_of(*call));
+      shared += internal::shared_bytes(program, streamed_form_of(*call));
       nests_.push_back({call, &program, parameters_of(plan_, *call, names_), grid});
       calls_.nests.push_back(call);
     }
@@ -291,7 +291,7 @@ class LoopText {
     text.line("const long long block_x = block % blocks_x, block_y = block / blocks_x % blocks_y;");
     text.line("const long long block_z = block / blocks_x / blocks_y;");
     text.lines(internal::with_own_grid(
-        internal::nest_body_text(*nest.program, nest.parameters, form_of(*nest.call))));
+        internal::nest_body_text(*nest.program, nest.parameters, streamed_form_of(*nest.call))));
     text.close();
   }
 

@@ -175,6 +175,12 @@ NestForm form_of(const NestCall& call) {
   return form;
 }
 
+NestForm streamed_form_of(const NestCall& call) {
+  NestForm form = form_of(call);
+  form.staged_terms = 16;
+  return form;
+}
+
 std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call) {
   Names names;
   return parameters_of(plan, call, names);

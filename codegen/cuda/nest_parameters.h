@@ -32,7 +32,7 @@ struct NestForm {
   int tile_rows = 64, tile_columns = 64;
   /// In the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
-  int staged_terms = 0;  ///< of k that lie in shared memory at a time
+  int staged_terms = 0;  ///< of k that lie in shared memory at a time; 0: as many as are of use
   /// For each product the variable that has the block's columns of its right operand during the
   /// whole loop; empty: they are read in every step.
   std::vector<std::string> held;
@@ -44,6 +44,9 @@ struct NestForm {
   std::string key() const;
 };
 NestForm form_of(const NestCall& call);
+/// The same in the kernel of a loop whose blocks share out each nest anew: the pieces of all its
+/// nests lie in shared memory, so they are short.
+NestForm streamed_form_of(const NestCall& call);
 
 /// What a parameter is. Strides are in elements of what they are a stride of, and a stride is only
 /// a parameter where the program moves along it.

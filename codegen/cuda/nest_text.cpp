@@ -325,12 +325,14 @@ int column_warps(const NestProgram& program) {
 KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view name) {
   const NestProgram& program = plan.programs[size_t(call.program)];
   const std::vector<Parameter> parameters = parameters_of(plan, call);
-  const std::string body = internal::nest_body_text(program, parameters, form_of(call));
-  // The fragments of tensor cores and their sums spill where two blocks share the registers.
-  const bool on_tensor_cores = program.kind == NestKind::tiles && cuda::on_tensor_cores(program);
+  const NestForm form = form_of(call);
+  const std::string body = internal::nest_body_text(program, parameters, form);
+  // Fragments of tensor cores and many sums spill where two blocks share the registers.
+  const bool fills_registers = program.kind == NestKind::tiles && on_tensor_cores(program) &&
+                               sums_of_thread(program, form) > kSumsBesideOthers;
   KernelText kernel{std::string(name), {}};
   kernel.text = helpers_of(body) + comment_of(program, call) +
-                internal::head_of(name, parameters, kNestThreads, on_tensor_cores ? 1 : 2) + body +
+                internal::head_of(name, parameters, kNestThreads, fills_registers ? 1 : 2) + body +
                 "}\n";
   return kernel;
 }

@@ -85,7 +85,7 @@ double Placer::streamed_us() const {
     const NestProgram& program = nests_.program(i);
     us += gpu_.meeting_us + gpu_.memory_latency_us;
     if (program.kind != NestKind::tiles) continue;
-    const NestForm form = form_of(call);
+    const NestForm form = streamed_form_of(call);
     const ProductTile tile = product_tile(program, form);
     const int64_t tiles = rounded_up(call.rows, tile.block_rows()) / tile.block_rows() *
                           (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());

@@ -8,10 +8,15 @@
 namespace graphc::cuda {
 namespace {
 
-/// Sums that a thread keeps in registers, those of a piece and those of all pieces.
+/// Sums that a thread keeps in registers.
 constexpr int kSums = 64;
 /// Shared memory for the two operands' pieces.
 constexpr int64_t kSharedOfTiles = 40 << 10;
+
+/// Terms of a piece where there is room for them, and where there is not. What a thread reads ahead
+/// of them, and its sums, have so many registers where two blocks share a multiprocessor.
+constexpr int kMostTerms = 64, kFewTerms = 16;
+constexpr int kMostRegisters = 64;
 
 /// Bytes of shared memory for the pieces of a product's operands.
 int64_t bytes_of_piece(const NestProgram& program, const ProductTile& tile, const ProductText& text,
@@ -34,14 +39,32 @@ int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
   return bytes;
 }
 
-/// Whether the sums of a thread of `tile` lie in registers.
-bool fits(const NestProgram& program, const ProductTile& tile) {
+/// Sums of a thread of `tile`, those of a piece and those of all pieces.
+int sums_of(const NestProgram& program, const ProductTile& tile) {
   const int parts = parts_of(program);
   const auto text = product_text(program, tile);
-  return (parts + std::min(parts, kPartsAtOnce)) * text->rows() * text->columns() <= kSums;
+  return (parts + std::min(parts, kPartsAtOnce)) * text->rows() * text->columns();
 }
 
-/// A tile of 16 x 16 threads for a nest that any blocks do.
+/// Whether they lie in registers.
+bool fits(const NestProgram& program, const ProductTile& tile) {
+  return sums_of(program, tile) <= kSums;
+}
+
+/// Registers of a thread for the numbers that it brings for a piece: of the product that takes
+/// most. Where it has another column in each of its turns, there are addresses, too.
+int registers_ahead(const NestProgram& program, const ProductTile& tile) {
+  int most = 0;
+  for (const NestProduct& product : program.products) {
+    const int columns = std::min(product.parts, kPartsAtOnce) * tile.block_columns();
+    const int of_number = ProductTile::kThreads % columns == 0 ? 1 : 16;
+    most = std::max(most, (tile.block_rows() + of_number * columns) * tile.terms);
+  }
+  return most / ProductTile::kThreads;
+}
+
+/// A tile of 16 x 16 threads for a nest that any blocks do. Of many terms threads wait for each
+/// other less often.
 ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
   ProductTile tile;
   tile.rows = form.tile_rows / tile.down;
@@ -52,6 +75,14 @@ ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
     (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
   }
   const int least_terms = product_text(program, tile)->least_terms();
+  tile.terms = form.staged_terms;
+  if (tile.terms == 0) {
+    tile.terms = kMostTerms;
+    while (tile.terms > kFewTerms &&
+           (registers_ahead(program, tile) + sums_of(program, tile) > kMostRegisters ||
+            bytes_of_pieces(program, tile) > kSharedOfTiles / 2))
+      tile.terms /= 2;
+  }
   while (tile.terms > least_terms && bytes_of_pieces(program, tile) > kSharedOfTiles)
     tile.terms /= 2;
   GRAPHC_CHECK(bytes_of_pieces(program, tile) <= kSharedOfTiles,
@@ -84,6 +115,10 @@ ProductTile product_tile(const NestProgram& program, const NestForm& form) {
 
 bool fits_registers(const NestProgram& program, const NestForm& form) {
   return fits(program, product_tile(program, form));
+}
+
+int sums_of_thread(const NestProgram& program, const NestForm& form) {
+  return sums_of(program, product_tile(program, form));
 }
 
 int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& form) {

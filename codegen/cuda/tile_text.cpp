@@ -239,14 +239,15 @@ class TileText {
     }
   }
 
-  /// Registers of a thread for what its elements' bodies read.
-  static constexpr int kMostAheadOfBody = 32;
+  /// Registers of a thread for what its elements' bodies read; fewer where other blocks multiply
+  /// meanwhile.
+  int most_ahead_of_body() const { return form_.owned ? 32 : 8; }
 
   /// Begins to read what the body of the block's elements needs, to be there when the sums are.
   void read_ahead() {
     const size_t of_element = body_.element_loads();
     if (of_element == 0 ||
-        int(of_element) * product_->rows() * product_->columns() > kMostAheadOfBody)
+        int(of_element) * product_->rows() * product_->columns() > most_ahead_of_body())
       return;
     body_.declare_ahead(text_, product_->rows(), product_->columns());
     open_rows();
