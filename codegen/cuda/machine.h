@@ -23,8 +23,9 @@ inline constexpr std::array<std::string_view, 5> kPrecisions{"f32", "tf32", "3xt
 Machine gpu_machine(std::string_view precision = "f32", std::string_view architecture = "sm_80");
 
 /// What decides where a loop's matrices can lie. The figures of speed are those of an H100 (NVIDIA
-/// H100 Tensor Core GPU Architecture, 2022), but for the last three, which are estimates: they only
-/// have to put placements into the right order.
+/// H100 Tensor Core GPU Architecture, 2022); what the cache gives and what a meeting takes was
+/// measured on one (tools/gpu-check), the last and the latency are estimates: they only have to put
+/// placements into the right order.
 struct Gpu {
   int capability = 90;  ///< compute capability, times ten
   int multiprocessors = 132;
@@ -32,9 +33,9 @@ struct Gpu {
   double clock_per_us = 1755;        ///< cycles in a microsecond
   double fma_per_clock = 128;        ///< f32, of a multiprocessor
   double mma_per_clock = 1024;       ///< the same of tf32, on tensor cores
-  double bytes_per_clock = 64;       ///< from the second-level cache into a multiprocessor
+  double bytes_per_clock = 58;       ///< from the second-level cache into a multiprocessor
   double memory_latency_us = 0.6;    ///< a load that nothing hides, from the second-level cache
-  double meeting_us = 1.1;           ///< all blocks wait for each other
+  double meeting_us = 1.3;           ///< all blocks wait for each other
   double cluster_meeting_us = 0.35;  ///< those of a cluster do
 
   /// Whether blocks can be launched in clusters.
