@@ -234,7 +234,8 @@ def left_out(kept):
     """What has not been measured, and why."""
     del kept
     return ("## Left out\n\n"
-            "- GPUs: none of this has run on one; the CUDA target has run in an emulator alone.\n"
+            "- GPUs: nothing of this was trained on one. What the CUDA target has run on a GPU is "
+            "in\n  [performance.md](performance.md#the-cuda-target-on-an-h100).\n"
             "- ptb-lm medium and large to their ends, and whole epochs of wikitext2-lm: 39 and 55 "
             "epochs of 74 and 285 TFLOP, and ten of 526, take days on two cores. Their first "
             "losses are compared above.\n"

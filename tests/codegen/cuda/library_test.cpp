@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/launches.h"
 #include "codegen/cuda/library_calls.h"
 #include "codegen/cuda/machine.h"
-#include "codegen/cuda/touched.h"
 #include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
@@ -295,41 +293,6 @@ TEST_F(CudaLibraries, PlansShowWhichProductsALibraryDoes) {
               HasSubstr("by cuBLASLt where that is faster"));
   EXPECT_THAT(targets::cuda.show(graph, {.products = "generated"}, "plan"),
               Not(HasSubstr("cuBLASLt")));
-}
-
-/// A loop that is launches, whose matrix is a state in panels that the step writes behind it.
-constexpr const char* kStateOfALoop = R"(
-  graph @loop(%i: i64[3,8], %k0: i64[8], %h0: f32[8,24], %t: f32[10,24]) state (%w: f32[24,20]) {
-    %y, %k.e, %h.e = scan %i.t in %i carry %k = %k0, %h = %h0 with %w, %t {
-      %l = tanh(matmul(add(gather(%t, %k), %h), %w))
-      %w.t = transpose(%w) {permutation = [1, 0]}
-      next %k = %i.t, %h = matmul(%l, %w.t)
-      emit %l
-    }
-    next %w = sub(%w, mul(%w, 0.5))
-    return %y, %h.e
-  })";
-
-/// The library reads the state where a kernel reads panels of it: as what the launch touches has to
-/// say, or the state might be written meanwhile.
-TEST_F(CudaLibraries, PanelsStandForTheirStateUntilTheStepWritesIt) {
-  CompileReport report;
-  const Plan plan =
-      make_plan(*form_kernels_for(parse_graph(kStateOfALoop), {}, report), cuda::gpu_machine());
-  const auto state = std::ranges::find(plan.buffers, "w", &Buffer::name);
-  ASSERT_NE(state, plan.buffers.end());
-  const int space = cuda::space_of(plan, int(state - plan.buffers.begin()));
-  const cuda::Launches launches =
-      cuda::make_launches(plan, {}, "auto", cuda::Merging::together, {.products = 0});
-  int products = 0;
-  for (const cuda::Launch& launch : launches.step) {
-    if (launch.by_library == nullptr) continue;
-    ++products;
-    EXPECT_TRUE(std::ranges::any_of(launch.touched, [&](const cuda::Touched& each) {
-      return each.space == space && !each.writes && each.bytes.end == state->bytes;
-    })) << launch.by_library->shape.text();
-  }
-  EXPECT_EQ(products, 6);
 }
 
 TEST_F(CudaLibraries, SmallProductsAreNotWorthAChoice) {
