@@ -215,8 +215,7 @@ void NestBody::write_handed_on(TextWriter& text, const NestInstruction& in,
     term.push_back("column");
     text.line(
         "store_to_all_{0}(&{1}[(row - row_begin) / {2} * {3} + (row - row_begin) % {2} * {4} + "
-        "({5}) "
-        "* {6}], {7});",
+        "({5}) * {6}], {7});",
         store.blocks, store.to, store.tile_rows, store.tile_stride, store.row_stride, sum_of(term),
         store.term_stride, value);
   }
