@@ -189,7 +189,8 @@ void OperandText::write_hold(TextWriter& text, int p) const {
   const NestProduct& product = form_of(p);
   const int width = tile_.block_columns(), line_width = product.parts * width;
   const int stride = product_.right_stride(product.parts);
-  const int words = std::max(kHeldAtOnce * ProductTile::kThreads / line_width, 1);
+  // Words of two terms come in fours (term_of()): a turn begins with the first of four.
+  const int words = std::max(kHeldAtOnce * ProductTile::kThreads / line_width / 4, 1) * 4;
   text.line("const int words_there = (int)({});", held_words(p));
   text.line("const int thread = threadIdx.x;");
   const auto put = [=, this](const std::string& line, const std::string& at,

@@ -73,7 +73,8 @@ class ProductText {
     return 1;
   }
   int words(int product, int terms) const { return terms / terms_of_word(product); }
-  /// The term that a word, or its first half, is; the second half is four terms further.
+  /// The term that a word, or its first half, is; the second half is four terms further. Words
+  /// count from a multiple of four.
   std::string term_of(int product, std::string_view word) const {
     return terms_of_word(product) == 1 ? std::string(word)
                                        : fmt::format("{0} / 4 * 8 + {0} % 4", word);

@@ -127,6 +127,16 @@ TEST(LoopPlacement, PiecesAtATimeGiveTheSameBits) {
   EXPECT_THAT(text, HasSubstr("in_turn = warp / "));
 }
 
+/// Of three gates a block brings a number of words of a matrix at a time that is no power of two.
+TEST(LoopPlacement, MatricesOfThreeGatesInPairsGiveTheSameBits) {
+  for (const int hidden : {44, 72}) {
+    const WideCase c{"gru", 2, 2, hidden};
+    SCOPED_TRACE(c.name());
+    for (const char* precision : {"bf16", "fp16"})
+      expect_same_bits(wide_layer(c, Derivatives::without), wide_inputs(c), precision);
+  }
+}
+
 class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LoopPlacementOf, LayersGiveTheSameBitsInEach) {
