@@ -139,6 +139,22 @@ def library_items(context):
     return [model_item(*row, "train", options) for row in chosen]
 
 
+# Of enough units that their products have several pieces, and of gates that are no power of two.
+WIDE_LAYERS = ("lstm", "gru")
+
+
+def wide_items(context):
+    """What layers compute in each precision: results, which one step of training hardly moves."""
+    hidden, steps, batch = context.size((300, 3, 20), (5, 2, 2))
+    sizes = [f"hidden={hidden}", f"steps={steps}", f"batch={batch}"]
+    return [
+        model_item(f"{cell} of {hidden}", "lstm-layer", [f"cell={cell}", *sizes], "forward",
+                   (f"--precision={precision}",))
+        for precision in context.precisions
+        for cell in WIDE_LAYERS
+    ]
+
+
 def graph_text(path):
     """The graphs of a test file's first part without what tells the tests what to do with them."""
     lines = path.read_text(encoding="utf-8").split("\n---\n")[0].splitlines()
@@ -155,6 +171,7 @@ def graph_item(path):
 
 def conformance_items(context):
     rows = [model_item(*row, graph) for row in models(context) for graph in ("train", "forward")]
+    rows += wide_items(context)
     return rows + library_items(context) + [graph_item(path) for path in context.places.graphs]
 
 
