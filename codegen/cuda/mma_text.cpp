@@ -67,8 +67,8 @@ class MmaText : public ProductText {
     text.line("// of the tensor cores says: rows of its group, two columns side by side.");
     text.line("const int lane = thread % 32, warp = thread / 32;");
     text.line("const int group = lane / 4, in_group = lane % 4;");
-    const std::string_view of_tile = turns() == 1 ? "warp" : "warp_of_piece";
-    if (turns() > 1)
+    const std::string_view of_tile = pieces_at_a_time() == 1 ? "warp" : "warp_of_piece";
+    if (pieces_at_a_time() > 1)
       text.line("const int warp_of_piece = warp % {0}, in_turn = warp / {0};", warps_);
     text.line("const int warp_row = {0} / {1} * {2}, warp_column = {0} % {1} * {3};", of_tile,
               warp_columns_, rows_ * 8, columns_ * 4);
@@ -107,11 +107,14 @@ class MmaText : public ProductText {
     const bool split = is_split(pieces.product);
     // All lanes of a warp come, or none: its first row and column decide.
     text.open("if ({}first_row + warp_row < {} && first_column + warp_column < {})",
-              warps_ * turns() == kMmaWarps ? "" : fmt::format("warp < {} && ", warps_ * turns()),
+              warps_ * pieces_at_a_time() == kMmaWarps
+                  ? ""
+                  : fmt::format("warp < {} && ", warps_ * pieces_at_a_time()),
               row_end, column_end);
     // Several steps at a time, so that loads of the next ones go on beside products; fewer where
     // much of a stage waits in registers.
-    if (tile_.terms > 4 * form.terms) text.line("#pragma unroll {}", turns() > 2 ? 2 : 4);
+    if (tile_.terms > 4 * form.terms)
+      text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
     text.open("for (int at_term = 0; at_term < there; at_term += {})", form.terms);
     if (!pieces.left_is_ready || form.terms == 8)
       text.line("const int lane_term = at_term + in_group;");
@@ -134,10 +137,10 @@ class MmaText : public ProductText {
   }
 
   std::string piece_of_turn(int terms) const override {
-    return turns() == 1 ? std::string() : fmt::format(" + in_turn * {}", terms);
+    return pieces_at_a_time() == 1 ? std::string() : fmt::format(" + in_turn * {}", terms);
   }
   std::string hands_over() const override {
-    return fmt::format("in_turn > 0 && warp < {}", warps_ * turns());
+    return fmt::format("in_turn > 0 && warp < {}", warps_ * pieces_at_a_time());
   }
   std::string handed_slot(int parts) const override { return handed_slot_of("in_turn", parts); }
   std::string handed_slot_of(std::string_view from, int parts) const override {
@@ -148,7 +151,7 @@ class MmaText : public ProductText {
   }
   int64_t handed_elements(int product) const override {
     const int parts = std::min(program_.products[size_t(product)].parts, kPartsAtOnce);
-    return int64_t{turns() - 1} * parts * rows_ * columns_ * warps_ * 32;
+    return int64_t{pieces_at_a_time() - 1} * parts * rows_ * columns_ * warps_ * 32;
   }
 
   int warps() const override { return warps_; }

@@ -12,8 +12,9 @@ namespace {
 
 std::string_view type_of(DType dtype) { return register_type_text(dtype); }
 
-std::string with(int part, std::string_view text) {
-  return part == 0 ? std::string(text) : fmt::format("({} + {})", text, part);
+/// The text of so many more.
+std::string with(int more, std::string_view text) {
+  return more == 0 ? std::string(text) : fmt::format("({} + {})", text, more);
 }
 
 /// Words of a held matrix that a thread brings at a time.
@@ -56,7 +57,7 @@ void OperandText::declare_shared(TextWriter& text, int p) const {
   };
   if (!is_exchanged(p)) declare("left", left);
   if (!is_held(p)) declare("right", right);
-  if (product_.turns() > 1) declare("handed", product_.handed_elements(p));
+  if (product_.pieces_at_a_time() > 1) declare("handed", product_.handed_elements(p));
 }
 
 internal::StagingText OperandText::left(int p) const {
@@ -137,7 +138,7 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
     if (walks)
       text.line("const {}* from = &{}[{}];", stored_type_text(product.right),
                 body_.name_of(ParameterKind::right, p),
-                right_index(p, with(part, "at_part"), "term"));
+                right_index(p, ProductText::part_text(part), "term"));
   };
   const int step = walks ? piece.line_step() * numbers : 0;
   texts.number = [=, this](int number) {
@@ -154,9 +155,9 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
             ? fmt::format("(loaded_term + {})",
                           product_.term_of(p, fmt::format("(word + at * {})", piece.line_step())))
             : std::string("term");
-    const std::string here = further == 0 ? term : fmt::format("({} + {})", term, further);
+    const std::string here = with(further, term);
     const std::string element = fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
-                                            right_index(p, with(part, "at_part"), here));
+                                            right_index(p, ProductText::part_text(part), here));
     return fmt::format("column_there && {} < {} ? {} : {}", here, terms(p),
                        loaded_text(product.right, element), literal_text(product.sum, 0));
   };
@@ -207,12 +208,7 @@ void OperandText::write_hold(TextWriter& text, int p) const {
             type_of(product.sum), form_.held[size_t(p)], width, stride);
   text.open("for (int held_word = 0; held_word < words_there; held_word += {})", words);
   text.line("const long long loaded_term = held_word * {};", product_.terms_of_word(p));
-  if (words_of_turn.reads_ahead()) {
-    words_of_turn.load(text);
-    words_of_turn.put(text);
-  } else {
-    words_of_turn.bring(text);
-  }
+  words_of_turn.bring(text);
   text.close();
   text.close();
 }

@@ -66,6 +66,11 @@ class ProductText {
   /// What is true of threads that have sums; empty: all have.
   virtual std::string has_sums() const = 0;
 
+  /// The part that `at_part` is where the first of those at hand is `part`.
+  static std::string part_text(int part) {
+    return part == 0 ? "at_part" : fmt::format("(at_part + {})", part);
+  }
+
   /// Terms that an element of shared memory has where an operand lies there ready to be multiplied:
   /// two of 16 bits are a word, of which a float has the bits.
   virtual int terms_of_word(int product) const {
@@ -105,7 +110,7 @@ class ProductText {
 
   /// Pieces of a product that are multiplied at a time, each by warps of its own, whose sums then
   /// become one in the order of the pieces.
-  int turns() const { return turns_; }
+  int pieces_at_a_time() const { return pieces_at_a_time_; }
   /// What is added to the first term of a turn for the thread's piece.
   virtual std::string piece_of_turn(int terms) const {
     (void)terms;
@@ -148,17 +153,16 @@ class ProductText {
 
  protected:
   ProductText(const NestProgram& program, const ProductTile& tile, int rows, int columns,
-              int turns = 1)
-      : program_(program), tile_(tile), rows_(rows), columns_(columns), turns_(turns) {}
-
-  /// The part that `at_part` is where the first of those at hand is `part`.
-  static std::string part_text(int part) {
-    return part == 0 ? "at_part" : fmt::format("(at_part + {})", part);
-  }
+              int pieces_at_a_time = 1)
+      : program_(program),
+        tile_(tile),
+        rows_(rows),
+        columns_(columns),
+        pieces_at_a_time_(pieces_at_a_time) {}
 
   const NestProgram& program_;
   const ProductTile tile_;
-  const int rows_, columns_, turns_;
+  const int rows_, columns_, pieces_at_a_time_;
 };
 
 /// Whether tensor cores multiply. Otherwise fused multiplications and additions do, which round no

@@ -29,6 +29,10 @@ void StagingText::declare(TextWriter& text) const {
 }
 
 void StagingText::bring(TextWriter& text) const {
+  if (reads_ahead()) {
+    load(text);
+    return put(text);
+  }
   const int at_once = kMostAhead / piece_.numbers;
   text.open("for (int first_word = 0; first_word < {}; first_word += {})", words_, at_once);
   load(text, at_once, "first_word");

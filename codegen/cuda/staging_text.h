@@ -51,6 +51,7 @@ struct StagedTexts {
       put;
 };
 
+/// Writes the text that brings a piece.
 class StagingText {
  public:
   StagingText(StagedPiece piece, StagedTexts texts);
@@ -64,7 +65,7 @@ class StagingText {
   void load(TextWriter& text) const { load(text, words_, ""); }
   /// Writes what was read into shared memory.
   void put(TextWriter& text) const { put(text, words_, ""); }
-  /// Both, of a piece that does not read ahead.
+  /// Both at once, in several turns where registers have no room for all.
   void bring(TextWriter& text) const;
 
  private:

@@ -105,7 +105,7 @@ class TileText {
       text_.line("const long long stage_end = first_term + {0} < {1} ? first_term + {0} : {1};",
                  stage, terms);
       begin_stage(staged, terms);
-      open("turn", "first_term", "stage_end", internal::kPiece * product_->turns());
+      open("turn", "first_term", "stage_end", internal::kPiece * product_->pieces_at_a_time());
       text_.line("const long long piece = turn{};", product_->piece_of_turn(internal::kPiece));
       open_piece(p, parts, "stage_end");
       multiply(p, part, parts);
@@ -133,11 +133,12 @@ class TileText {
   }
   void close_piece(int p, int part, int parts) {
     const auto add = [&](const std::string& sum) {
-      const std::string all = fmt::format("sums_{}[{}][at_row][at_column]", p, part_text(part));
+      const std::string all =
+          fmt::format("sums_{}[{}][at_row][at_column]", p, ProductText::part_text(part));
       text_.line("{0} = {0} + {1};", all, sum);
     };
     const std::string own = "sums[at_part][at_row][at_column]";
-    if (product_->turns() == 1) {
+    if (product_->pieces_at_a_time() == 1) {
       product_->each_sum(text_, parts, [&] { add(own); });
     } else {
       // Of the pieces of a turn, in their order.
@@ -148,13 +149,14 @@ class TileText {
       text_.line("__syncthreads();");
       text_.open("if ({})", product_->has_sums());
       product_->each_sum(text_, parts, [&] { add(own); });
-      text_.open("for (int from = 1; from < {}; ++from)", product_->turns());
+      text_.open("for (int from = 1; from < {}; ++from)", product_->pieces_at_a_time());
       const std::string other = product_->handed_slot_of("from", parts);
       product_->each_sum(text_, parts, [&] { add(fmt::format("handed_{}[{}]", p, other)); });
       text_.close();
       text_.close();
       // What is handed over next waits until this is read; the end of a stage does, too.
-      if (tile_.terms / internal::kPiece > product_->turns()) text_.line("__syncthreads();");
+      if (tile_.terms / internal::kPiece > product_->pieces_at_a_time())
+        text_.line("__syncthreads();");
     }
     text_.close();
   }
@@ -182,11 +184,6 @@ class TileText {
   }
   void end_stage(const std::vector<StagingText>& staged) {
     if (!staged.empty()) text_.line("__syncthreads();");
-  }
-
-  /// The part that `at_part` is where the first of those at hand is `part`.
-  static std::string part_text(int part) {
-    return part == 0 ? "at_part" : fmt::format("(at_part + {})", part);
   }
 
   /// The terms from `first_term` on, or those of `piece` in a stage that has several.
