@@ -102,8 +102,8 @@ void compute(ScalarOp op, const int64_t* a, const int64_t* b, int64_t* y, int64_
       return each([](U u, U v) { return v < 64 ? u << v : 0; });
     case ScalarOp::shift_right:
       return each([mask](U u, U v) { return v < 64 ? (u & mask) >> v : 0; });
-    case ScalarOp::multiply_high:
-      return each([](U u, U v) { return (u * v) >> 32; });
+    case ScalarOp::multiply_wide:
+      return each([](U u, U v) { return (u & 0xFFFFFFFFu) * (v & 0xFFFFFFFFu); });
     default:
       GRAPHC_CHECK(false, "{} on integers", name_of(op));
   }

@@ -88,18 +88,29 @@ void copy_elements(Literal& to, std::span<const T> elements) {
   std::copy(elements.begin(), elements.end(), to.mutable_data<T>().begin());
 }
 
+/// Memory that begins on a huge page: a hint, without which it is the same, only slower. The kernel
+/// brings it zeroed as it is first written: to write zeros too would take as long again.
+std::shared_ptr<std::byte> map_huge_pages(size_t bytes) {
+  const size_t mapped = bytes + kHugePage;
+  void* const memory =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw resource_error("no memory for a buffer of {} bytes", bytes);
+  std::byte* const first =
+      static_cast<std::byte*>(memory) + (-reinterpret_cast<uintptr_t>(memory) & (kHugePage - 1));
+  madvise(first, bytes, MADV_HUGEPAGE);
+  return {first, [memory, mapped](std::byte*) { munmap(memory, mapped); }};
+}
+
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_buffer(int64_t bytes) {
   GRAPHC_CHECK(bytes >= 0, "a buffer of {} bytes", bytes);
   const size_t rounded =
       (std::max<size_t>(size_t(bytes), 1) + kBufferAlignment - 1) & ~(kBufferAlignment - 1);
-  // What fills several huge pages begins on one: a hint, without which it is the same, only slower.
-  const size_t alignment = rounded >= 2 * kHugePage ? kHugePage : kBufferAlignment;
+  if (rounded >= 2 * kHugePage) return map_huge_pages(rounded);
   void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, rounded) != 0)
+  if (posix_memalign(&memory, kBufferAlignment, rounded) != 0)
     throw resource_error("no memory for a buffer of {} bytes", bytes);
-  if (alignment == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
   std::memset(memory, 0, rounded);
   return {static_cast<std::byte*>(memory), [](std::byte* buffer) { std::free(buffer); }};
 }

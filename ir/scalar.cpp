@@ -15,7 +15,7 @@ std::string_view name_of(ScalarOp op) {
       "logical_not", "cast",          "add",     "sub",    "mul",     "div",
       "maximum",     "minimum",       "pow",     "equal",  "less",    "less_equal",
       "logical_and", "logical_or",    "bit_and", "bit_or", "bit_xor", "shift_left",
-      "shift_right", "multiply_high", "select"};
+      "shift_right", "multiply_wide", "select"};
   static_assert(std::size(names) == size_t(ScalarOp::select) + 1);
   return names[size_t(op)];
 }

@@ -14,8 +14,8 @@ namespace graphc {
 struct Node;
 
 /// The primitive operations a target must know. Comparisons and logic give bool; `cast` converts to
-/// the type of the instruction; integer operations wrap; shifts are logical; `multiply_high` is the
-/// upper half of a u32 product.
+/// the type of the instruction; integer operations wrap; shifts are logical; `multiply_wide`
+/// is the i64 product of the lower halves, as u32, of two i64.
 enum class ScalarOp : uint8_t {
   argument,
   constant,
@@ -48,7 +48,7 @@ enum class ScalarOp : uint8_t {
   bit_xor,
   shift_left,
   shift_right,
-  multiply_high,
+  multiply_wide,
   select,
 };
 

@@ -188,8 +188,8 @@ std::string whole_text(ScalarOp op, DType dtype, const std::string& x, const std
       // No sign comes in from the left, and what is shifted by more than the width is gone.
       return fmt::format("(({}){} < {} ? ({})(({}){} {} ({}){}) : ({})0)", wide, y, bits_of(dtype),
                          type, wide, x, op == ScalarOp::shift_left ? "<<" : ">>", wide, y, type);
-    case ScalarOp::multiply_high:
-      return fmt::format("__umulhi({}, {})", x, y);
+    case ScalarOp::multiply_wide:
+      return fmt::format("(long long)((unsigned long long)(unsigned){} * (unsigned){})", x, y);
     case ScalarOp::maximum:
       return fmt::format("({} < {} ? {} : {})", x, y, y, x);
     case ScalarOp::minimum:

@@ -91,27 +91,34 @@ struct Words {
 
 /// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): ten
 /// rounds of two 32-bit multiplications. `counter` and `key` are i64; the upper half of the 128-bit
-/// counter is zero.
+/// counter is zero. The words are the lower halves of i64, whose upper halves hold what came: a
+/// product of lower halves has both words of a round, and is one instruction of a vector unit.
 Words philox_block(Scalar counter, Scalar key) {
-  const auto low = [](Scalar x) { return cast(x, DType::u32); };
-  const auto high = [](Scalar x) {
-    return cast(emit(ScalarOp::shift_right, DType::i64, x, constant(x, 32)), DType::u32);
+  const auto bits = [](ScalarOp op, Scalar a, Scalar b) { return emit(op, DType::i64, a, b); };
+  const auto low = [&](Scalar x) {
+    return bits(ScalarOp::bit_and, x, constant(x, double(0xFFFFFFFFu)));
   };
-  const auto bits = [](ScalarOp op, Scalar a, Scalar b) { return emit(op, DType::u32, a, b); };
-  Scalar k0 = low(key), k1 = high(key);
-  const Scalar zero = constant(k0, 0), m0 = constant(k0, 0xD2511F53u),
-               m1 = constant(k0, 0xCD9E8D57u);
-  Words c{{low(counter), high(counter), zero, zero}};
+  const auto high = [&](Scalar x) { return bits(ScalarOp::shift_right, x, constant(x, 32)); };
+  const auto exclusive = [&](Scalar a, Scalar b, Scalar k) {
+    return bits(ScalarOp::bit_xor, bits(ScalarOp::bit_xor, a, b), k);
+  };
+  const Scalar zero = constant(key, 0), m0 = constant(key, double(0xD2511F53u)),
+               m1 = constant(key, double(0xCD9E8D57u));
+  Scalar k0 = key, k1 = high(key);
+  Words c{{counter, high(counter), zero, zero}};
   const int rounds = mutated(Mutant::philox_one_round_short) ? 9 : 10;
   for (int round = 0; round < rounds; ++round) {
     if (round > 0) {
       k0 = k0 + double(0x9E3779B9u);
       k1 = k1 + double(0xBB67AE85u);
     }
-    const Scalar high0 = bits(ScalarOp::multiply_high, m0, c.word[0]), low0 = m0 * c.word[0];
-    const Scalar high1 = bits(ScalarOp::multiply_high, m1, c.word[2]), low1 = m1 * c.word[2];
-    c = {{bits(ScalarOp::bit_xor, bits(ScalarOp::bit_xor, high1, c.word[1]), k0), low1,
-          bits(ScalarOp::bit_xor, bits(ScalarOp::bit_xor, high0, c.word[3]), k1), low0}};
+    const Scalar product0 = bits(ScalarOp::multiply_wide, c.word[0], m0);
+    const Scalar product1 = bits(ScalarOp::multiply_wide, c.word[2], m1);
+    c = {{exclusive(high(product1), c.word[1], k0), product1,
+          exclusive(high(product0), c.word[3], k1), product0}};
+  }
+  for (Scalar& word : c.word) {
+    word = low(word);
   }
   return c;
 }
@@ -340,10 +347,11 @@ constinit const Op ops::philox{
           const auto is = [&](double n) {
             return emit(ScalarOp::equal, DType::boolean, lane, graphc::constant(lane, n));
           };
-          return graphc::select(
-              is(0), words.word[0],
-              graphc::select(is(1), words.word[1],
-                             graphc::select(is(2), words.word[2], words.word[3])));
+          const Scalar word =
+              graphc::select(is(0), words.word[0],
+                             graphc::select(is(1), words.word[1],
+                                            graphc::select(is(2), words.word[2], words.word[3])));
+          return graphc::cast(word, DType::u32);
         },
     .vjp = no_gradient,
     .samples = [] { return Samples{{{{DType::i64, {}}, {DType::i64, {3, 17}}}, {}, 1000}}; },
@@ -358,9 +366,9 @@ constinit const Op ops::fold_in{
     .scalar =
         [](const Node&, Operands x) {
           const Words words = philox_block(x[1], x[0]);
-          const Scalar high = graphc::cast(words.word[1], DType::i64);
-          return emit(ScalarOp::bit_or, DType::i64, graphc::cast(words.word[0], DType::i64),
-                      emit(ScalarOp::shift_left, DType::i64, high, graphc::constant(high, 32)));
+          return emit(ScalarOp::bit_or, DType::i64, words.word[0],
+                      emit(ScalarOp::shift_left, DType::i64, words.word[1],
+                           graphc::constant(words.word[1], 32)));
         },
     .vjp = no_gradient,
     .samples = [] { return Samples{{{{DType::i64, {}}, {DType::i64, {}}}, {}, 1000}}; },
