@@ -58,6 +58,8 @@ struct Machine {
   /// Whether loops leave out what their first and last steps need not do: a walk of the plan does
   /// (codegen/lower/unneeded.h).
   bool leaves_out_unneeded = true;
+  /// Whether an elementary function takes longer than to store its value and to load it again.
+  bool keeps_functions = false;
   std::vector<ProductForm> products{ProductForm{}};
   MatrixTile matrix_tile;  ///< of products by matrix tiles
   bool layers = false;     ///< whether a library runs recurrent layers (LayerCall)

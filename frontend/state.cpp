@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/state.h"
 
+#include <utility>
+
 #include "frontend/trace.h"
 
 namespace graphc {
@@ -12,18 +14,30 @@ State::State(Value initial, std::string name, Where where) : cell_(std::make_sha
   Trace::require("a state", where).add_register(cell_, initial);
 }
 
-State::State(const State& other)
-    : cell_(other.cell_), copied_(other.copied_), copied_in_(other.copied_in_) {
-  const Trace* trace = Trace::current();
-  if (copied_ || trace == nullptr) return;
-  copied_ = Value(other);
-  copied_in_ = trace->id();
+State::State(const State& other) : cell_(other.cell_) {
+  if (const Copied* copied = other.copied()) {
+    *copied_ = *copied;
+  } else if (const Trace* trace = Trace::current()) {
+    *copied_ = {Value(other), trace->id()};
+  }
+}
+
+State::State(State&& other) noexcept
+    : cell_(other.cell_), copied_(other.copied_ ? other.copied_ : other.moved_away_.lock()) {
+  if (is_copy()) return;
+  if (!copied_) copied_ = std::make_shared<Copied>();  // moved from again, and who had it is gone
+  other.copied_.reset();
+  other.moved_away_ = copied_;
+}
+
+const State::Copied* State::copied() const {
+  return copied_ && copied_->value ? copied_.get() : nullptr;
 }
 
 State::operator Value() const {
-  if (copied_) {
+  if (const Copied* copied = this->copied()) {
     const Trace& trace = Trace::require("a copy of a state", cell_->where);
-    if (trace.id() == copied_in_) return copied_;
+    if (trace.id() == copied->trace) return copied->value;
     throw input_error(cell_->where, "a copy of state '{}' is used in another graph than its own",
                       cell_->name);
   }
@@ -31,7 +45,7 @@ State::operator Value() const {
 }
 
 State& State::operator=(Operand value) {
-  if (copied_) {
+  if (is_copy()) {
     throw input_error(
         value.where(),
         "this is a copy of state '{}', which is its value and cannot be assigned: take "
@@ -39,6 +53,8 @@ State& State::operator=(Operand value) {
         cell_->name);
   }
   Trace& trace = Trace::require("a state", value.where());
+  if (!copied_) copied_ = std::make_shared<Copied>();
+  if (const auto moved = std::exchange(moved_away_, {}).lock()) *moved = {Value(*this), trace.id()};
   if (value.is_number()) {
     trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), value.where());
   } else {
@@ -53,7 +69,7 @@ State& State::change(const Op& op, Operand value) {
 }
 
 State& State::operator=(const State& other) {
-  if (cell_ == other.cell_ && !other.copied_) return *this;
+  if (cell_ == other.cell_ && !other.is_copy()) return *this;
   return *this = Operand(Value(other), other.cell_->where);
 }
 

@@ -38,6 +38,10 @@ struct StateCell {
 /// `auto before = h;` keeps what h was, whatever h is assigned later. A copy cannot be assigned:
 /// who wants to change a state takes `State&`, or another handle from `h.handle()`. Outside of a
 /// trace there is no value: a copy is a handle to the same state.
+///
+/// What was moved from goes on being a handle, and so is what it was moved to: as when a vector of
+/// states grows. But if the former is assigned, the latter was a stop on the way of its value, and
+/// is a copy from there on: so std::swap(h, c), std::exchange and std::rotate exchange values.
 class State {
  public:
   /// A register of the graph being traced that starts as `initial`. It is no state of the model:
@@ -45,7 +49,7 @@ class State {
   explicit State(Value initial, std::string name = "state", Where where = Where::here());
   explicit State(std::shared_ptr<StateCell> cell) : cell_(std::move(cell)) {}
   State(const State& other);
-  State(State&&) = default;
+  State(State&& other) noexcept;
   ~State() = default;
 
   /// The value it has at this point of the graph being traced. Throws ErrorKind::input when no
@@ -65,7 +69,7 @@ class State {
   /// Another handle to the same state.
   State handle() const { return State(cell_); }
   /// Whether it was copied while a graph was being traced: it is a value then.
-  bool is_copy() const { return bool(copied_); }
+  bool is_copy() const { return copied() != nullptr; }
 
   const std::string& name() const { return cell_->name; }
   const Type& type() const { return cell_->type; }
@@ -73,11 +77,20 @@ class State {
   const std::shared_ptr<StateCell>& cell() const { return cell_; }
 
  private:
+  /// A value that a state had, and the trace of that; none yet of a handle.
+  struct Copied {
+    Value value;
+    int64_t trace = 0;
+  };
+
   State& change(const Op& op, Operand value);
+  /// Of a copy: what it is a copy of; else null.
+  const Copied* copied() const;
 
   std::shared_ptr<StateCell> cell_;
-  Value copied_;           ///< of a copy: the value when it was made
-  int64_t copied_in_ = 0;  ///< the trace of that
+  /// What it is a copy of: set when it is made, or when what it was moved from is assigned.
+  std::shared_ptr<Copied> copied_ = std::make_shared<Copied>();
+  std::weak_ptr<Copied> moved_away_;  ///< of what was moved from: that of who was moved to
 };
 
 /// A parameter: a state of the model that training changes. It is no carry: inside a scan it is the
@@ -87,7 +100,7 @@ class Param : public State {
   using State::State;
   using State::operator=;
   Param(const Param& other) : State(other.cell()) {}
-  Param(Param&&) = default;
+  Param(Param&&) noexcept = default;
   Param& operator=(const Param& other) {
     State::operator=(static_cast<const State&>(other));
     return *this;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "codegen/cpu/emit_body.h"
+#include "codegen/cpu/emit_column_sums.h"
 #include "codegen/cpu/emit_fetch.h"
 #include "codegen/cpu/emit_finish.h"
 #include "codegen/cpu/emit_loops.h"
@@ -54,7 +55,8 @@ class NestEmitter : private LoopEmitter {
         emit_rows();
         break;
       case NestKind::column_wise:
-        emit_columns();
+        ColumnSumsEmitter(b_, function_, body_, program_, shape_)
+            .emit({row_begin_, row_end_}, {column_begin_, column_end_});
         break;
     }
     b_.CreateRetVoid();
@@ -144,36 +146,6 @@ class NestEmitter : private LoopEmitter {
           },
           all.empty() ? 1 : kTermsOfPiece * kTermsOfPiece);
       for (size_t i = 0; i < all.size(); ++i) body_.store_row(all[i], row, sums[i]);
-    });
-  }
-
-  void emit_columns() {
-    const std::vector<Reduction> all = body_.reductions();
-    Values initial;
-    for (int v = 0; v < shape_.vectors; ++v) {
-      for (const Reduction& r : all) initial.push_back(body_.identity(r));
-    }
-    loop(column_begin_, column_end_, shape_.width(), "block", [&](I64 block_column) {
-      Values columns, masks;
-      for (int v = 0; v < shape_.vectors; ++v) {
-        columns.push_back(b_.CreateAdd(block_column, number(v * shape_.lanes)));
-        masks.push_back(body_.mask_at(columns.back()));
-      }
-      const Values sums = reduction_loop(
-          row_begin_, row_end_, 1, "row", all, initial, [&](I64 row, const Values& carried) {
-            Values next;
-            for (size_t v = 0; v < columns.size(); ++v) {
-              body_.set_accumulators(all, carried, v * all.size());
-              body_.run_level(Level::element, BodyEmitter::Place{row, columns[v], masks[v]});
-              body_.append_accumulators(all, next);
-            }
-            return next;
-          });
-      for (size_t v = 0; v < columns.size(); ++v) {
-        for (size_t i = 0; i < all.size(); ++i) {
-          body_.store_columns(all[i], columns[v], masks[v], sums[v * all.size() + i]);
-        }
-      }
     });
   }
 

@@ -64,44 +64,66 @@ std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
       "making the JIT");
 }
 
-/// Code generators of one CPU. One serves one kernel after another, and it keeps what it derived
-/// from the CPU's name and features for the first; as many are made as generate at a time.
-class TargetMachines {
+/// LLVM's code generator with its passes, which take as long to set up as a small kernel to
+/// compile. It compiles one kernel after another: each leaves nothing behind (`llc -compile-twice`
+/// is LLVM's own test of that).
+class Generator {
  public:
-  explicit TargetMachines(const CpuFeatures& cpu) : cpu_(cpu) {}
+  Generator(const CpuFeatures& cpu, llvm::CodeGenFileType kind)
+      : machine_(make_target_machine(cpu)), stream_(bytes_) {
+    const bool refused = machine_->addPassesToEmitFile(passes_, stream_, nullptr, kind,
+                                                       /*DisableVerify=*/true);
+    GRAPHC_CHECK(!refused, "LLVM emits no code of this kind for '{}'", cpu.llvm_name);
+  }
 
-  std::string generate(llvm::Module& module, llvm::CodeGenFileType kind) {
-    std::unique_ptr<llvm::TargetMachine> machine = take();
-    llvm::SmallVector<char, 0> bytes;
-    llvm::raw_svector_ostream stream(bytes);
-    {  // the passes refer to the machine: they end before another kernel takes it
-      llvm::legacy::PassManager passes;
-      const bool refused = machine->addPassesToEmitFile(passes, stream, nullptr, kind,
-                                                        /*DisableVerify=*/true);
-      GRAPHC_CHECK(!refused, "LLVM emits no code of this kind for '{}'", cpu_.llvm_name);
-      passes.run(module);
-    }
-    std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(machine));
-    return std::string(bytes.begin(), bytes.end());
+  std::string generate(llvm::Module& module) {
+    bytes_.clear();
+    passes_.run(module);
+    return std::string(bytes_.begin(), bytes_.end());
   }
 
  private:
-  std::unique_ptr<llvm::TargetMachine> take() {
+  // The passes refer to the machine and the stream: they end before those.
+  const std::unique_ptr<llvm::TargetMachine> machine_;
+  llvm::SmallVector<char, 0> bytes_;
+  llvm::raw_svector_ostream stream_;
+  llvm::legacy::PassManager passes_;
+};
+
+/// Generators of machine code for one CPU: as many are made as generate at a time.
+class Generators {
+ public:
+  explicit Generators(const CpuFeatures& cpu) : cpu_(cpu) {}
+
+  std::string generate(llvm::Module& module) {
+    std::unique_ptr<Generator> generator = take();
+    std::string bytes = generator->generate(module);
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(generator));
+    return bytes;
+  }
+
+  /// For people to read.
+  std::string generate_text(llvm::Module& module) const {
+    return Generator(cpu_, llvm::CodeGenFileType::AssemblyFile).generate(module);
+  }
+
+ private:
+  std::unique_ptr<Generator> take() {
     {
       std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
-        std::unique_ptr<llvm::TargetMachine> machine = std::move(idle_.back());
+        std::unique_ptr<Generator> generator = std::move(idle_.back());
         idle_.pop_back();
-        return machine;
+        return generator;
       }
     }
-    return make_target_machine(cpu_);
+    return std::make_unique<Generator>(cpu_, llvm::CodeGenFileType::ObjectFile);
   }
 
   const CpuFeatures cpu_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
+  std::vector<std::unique_ptr<Generator>> idle_;
 };
 
 }  // namespace
@@ -117,12 +139,12 @@ struct Jit::Impl {
       : cpu(wanted),
         lljit(make_lljit(wanted)),
         shared(check(lljit->createJITDylib("shared"), "making a namespace")),
-        machines(wanted) {}
+        generators(wanted) {}
 
   const CpuFeatures cpu;
   const std::unique_ptr<llvm::orc::LLJIT> lljit;
   llvm::orc::JITDylib& shared;  // what share() loaded
-  TargetMachines machines;
+  Generators generators;
   mutable std::mutex mutex;  // guards what follows
   JitTimes times;
   int64_t objects = 0;
@@ -145,7 +167,7 @@ ObjectCode Jit::compile(CodeModule&& kernel) {
   kernel.verify();
   const double emit_s = kernel.age_s();
   const Stopwatch watch;
-  ObjectCode object{impl_->machines.generate(kernel.module(), llvm::CodeGenFileType::ObjectFile)};
+  ObjectCode object{impl_->generators.generate(kernel.module())};
   GRAPHC_CHECK(kernel.diagnostics().empty(), "LLVM rejects kernel '{}': {}\n{}",
                std::string(kernel.module().getName()), kernel.diagnostics(), kernel.ir_text());
   std::lock_guard lock(impl_->mutex);
@@ -209,7 +231,7 @@ void* Jit::add(CodeModule&& kernel, std::string_view symbol) {
 std::string Jit::assembly(const CodeModule& kernel) const {
   kernel.verify();
   const auto copy = llvm::CloneModule(kernel.module());  // code generation rewrites it
-  return impl_->machines.generate(*copy, llvm::CodeGenFileType::AssemblyFile);
+  return impl_->generators.generate_text(*copy);
 }
 
 namespace {

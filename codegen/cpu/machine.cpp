@@ -57,6 +57,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
   machine.kept_bytes = second_level_cache();
+  machine.keeps_functions = true;
   if (factors == Factors::as_stored) return machine;
   // A dot product does twice what a multiply-add does: three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/lower/context.h"
+#include "codegen/lower/nest_positions.h"
 #include "codegen/plan/nest_builder.h"
 #include "codegen/plan/view.h"
 #include "ir/op.h"
@@ -14,27 +16,15 @@
 namespace graphc {
 namespace {
 
-bool is_reduction(const Node& node) { return node.is(ops::sum) || node.is(ops::max); }
-
-/// The position of nests in a step: what is computed with the products of stage s is at 2s, sums
-/// along the row of such values at 2s + 1 where they cannot be formed on the way.
-struct NestPosition {
-  int position;
-  int space;
-  auto operator<=>(const NestPosition&) const = default;
-};
-
 class RowLowering {
  public:
   RowLowering(LowerContext& context, const Graph& body, const RowModel& rows,
               const RowBinding& binding)
-      : context_(context), body_(body), rows_(rows), binding_(binding) {
-    for (const Node& node : body.nodes()) {
-      if (node.is(ops::matmul)) products_[{2 * rows.stage[size_t(node.id)], space_of(node)}] = true;
-    }
+      : context_(context), body_(body), rows_(rows), binding_(binding), positions_(body, rows) {
     for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = i;
     for (size_t i = 0; i < body.results().size(); ++i)
       result_of_[key_of(body.results()[i])].push_back(i);
+    if (context.machine().keeps_functions) kept_ = positions_.summed_functions();
   }
 
   std::vector<NestCall> run() {
@@ -60,20 +50,6 @@ class RowLowering {
 
   static std::pair<int, int> key_of(Value value) { return {value.node->id, value.index}; }
 
-  int space_of(const Node& node) const {
-    return is_reduction(node) ? space_of(*node.operands[0].node) : rows_.space[size_t(node.id)];
-  }
-
-  /// Where a value is computed.
-  NestPosition place_of(Value value) const {
-    const Node& node = *value.node;
-    const int stage = rows_.stage[size_t(node.id)];
-    if (!is_reduction(node)) return {2 * stage, space_of(node)};
-    const NestPosition on_the_way{2 * (stage - 1), space_of(node)};
-    return products_.contains(on_the_way) ? NestPosition{on_the_way.position + 1, on_the_way.space}
-                                          : on_the_way;
-  }
-
   /// A next value that is emitted too lies in the stack of what is emitted: it is stored once.
   void store_result(size_t i) {
     const Value value = body_.results()[i];
@@ -84,7 +60,9 @@ class RowLowering {
     store(value, view);
   }
 
-  void store(Value value, const View& view) { roots_[place_of(value)].push_back({value, view}); }
+  void store(Value value, const View& view) {
+    roots_[positions_.of(value)].push_back({value, view});
+  }
 
   /// The view of a value that another nest stores, asking for it to be stored if nobody has.
   const View& stored(Value value) {
@@ -200,11 +178,11 @@ class RowLowering {
     return node.is(ops::input) || node.is(ops::constant) || node.is(ops::iota) ||
            is_row_global(node);
   }
-  /// A result that a nest before this one stores: to load it takes less than to compute it again
-  /// from all that it comes from.
+  /// A result that a nest before this one stores, or a function that it computes in any case: to
+  /// load it takes less than to compute it again from all that it comes from.
   bool is_stored_before(Value value) const {
-    return is_elementwise(value.node->op) && result_of_.contains(key_of(value)) &&
-           place_of(value) < here_;
+    const bool stored = result_of_.contains(key_of(value)) || kept_.contains(value.node);
+    return is_elementwise(value.node->op) && stored && positions_.of(value) < here_;
   }
   static bool is_moved(const Node& node) {
     return node.is(ops::split) || node.is(ops::slice) || node.is(ops::broadcast_to) ||
@@ -252,7 +230,7 @@ class RowLowering {
       return builder_->add(
           {NestOp::load, ScalarOp::argument, value.dtype(), -1, -1, -1, operand, part});
     }
-    if (node.is(ops::matmul) && place_of(value) == here_) return emit_product(node, part);
+    if (node.is(ops::matmul) && positions_.of(value) == here_) return emit_product(node, part);
     // Sums are complete only after their nest; what another space or stage computed whole is read
     // from there.
     return load(value, stored(value), part);
@@ -368,11 +346,12 @@ class RowLowering {
   const Graph& body_;
   const RowModel& rows_;
   const RowBinding& binding_;
-  std::map<NestPosition, bool> products_;
+  const NestPositions positions_;
   std::map<NestPosition, std::vector<Root>> roots_;
   std::map<std::pair<int, int>, View> stored_;
   std::unordered_map<const Node*, size_t> input_of_;
   std::map<std::pair<int, int>, std::vector<size_t>> result_of_;  // of each value, its places
+  std::unordered_set<const Node*> kept_;                          // functions that later nests load
   NestBuilder* builder_ = nullptr;
   NestPosition here_{};
   int64_t unit_ = 1;

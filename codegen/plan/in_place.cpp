@@ -50,13 +50,13 @@ class InPlace {
         place_of_(place_of) {}
 
   bool legal() {
-    std::vector<OperandOfCall> loads, stores;
+    std::vector<OperandOfCall> uses, stores;
     for (size_t c = 0; c < calls_.size(); ++c) {
-      if (!scan_call(c, loads, stores)) return false;
+      if (!scan_call(c, uses, stores)) return false;
     }
     if (stores.size() != 1) return false;
-    return std::ranges::all_of(loads,
-                               [&](const OperandOfCall& load) { return before(load, stores[0]); });
+    return std::ranges::all_of(uses,
+                               [&](const OperandOfCall& use) { return before(use, stores[0]); });
   }
 
  private:
@@ -79,8 +79,9 @@ class InPlace {
     return is(address, operand_) || (address.at_first && touches(*address.at_first));
   }
 
-  /// Collects loads of the operand and stores of the result; false for any other use of either.
-  bool scan_call(size_t c, std::vector<OperandOfCall>& loads,
+  /// Collects loads and stores of the operand, which the record may make itself, and stores of the
+  /// result; false for any other use of either.
+  bool scan_call(size_t c, std::vector<OperandOfCall>& uses,
                  std::vector<OperandOfCall>& stores) const {
     for (const CallProduct& product : calls_[c]->products) {
       if (touches(product.a) || touches(product.b)) return false;
@@ -89,8 +90,9 @@ class InPlace {
       const Address& address = calls_[c]->operands[i].address;
       const OperandKind kind = program(c).operands[i].kind;
       if (touches(address)) {
-        if (kind != OperandKind::load || address.at_first) return false;
-        loads.push_back({c, i});
+        const bool element = kind == OperandKind::load || kind == OperandKind::store;
+        if (!element || address.at_first) return false;
+        uses.push_back({c, i});
       }
       if (is(address, result_) && kind != OperandKind::load) {
         if (kind != OperandKind::store) return false;
@@ -100,12 +102,12 @@ class InPlace {
     return true;
   }
 
-  /// Whether the load and the store are of the same elements, and each is read before it is
-  /// written.
-  bool before(const OperandOfCall& load, const OperandOfCall& store) const {
-    const CallOperand &x = at(load), &y = at(store);
-    const NestCall &a = *calls_[load.call], &b = *calls_[store.call];
-    const NestOperand& p = program(load.call).operands[load.operand];
+  /// Whether the use and the store are of the same elements, and each is read, or written for the
+  /// last time, before what replaces it is.
+  bool before(const OperandOfCall& use, const OperandOfCall& store) const {
+    const CallOperand &x = at(use), &y = at(store);
+    const NestCall &a = *calls_[use.call], &b = *calls_[store.call];
+    const NestOperand& p = program(use.call).operands[use.operand];
     const NestOperand& q = program(store.call).operands[store.operand];
     const bool same_place = x.address.offset == y.address.offset && x.row == y.row &&
                             x.part == y.part && x.column == y.column && x.outer == y.outer &&
@@ -121,7 +123,8 @@ class InPlace {
           !mutated(Mutant::operand_of_all_steps_overwritten))
         return false;
     }
-    return load.call < store.call || (load.call == store.call && loaded_first(load, store));
+    if (use.call != store.call) return use.call < store.call;
+    return p.kind == OperandKind::load && loaded_first(use, store);
   }
 
   /// Whether no two rows, and no two indices around them, are stored at one place.

@@ -241,6 +241,9 @@ void overwrite(Plan& plan) {
     beginning[size_t(buffer.first_phase)].push_back(int(i));
     ending[size_t(buffer.last_phase)].push_back(int(i));
   }
+  // What a record makes for itself goes first: its results may replace that in turn.
+  const auto last_phase = [&](int buffer) { return plan.buffers[size_t(buffer)].last_phase; };
+  for (std::vector<int>& results : beginning) std::ranges::stable_sort(results, {}, last_phase);
   Places places(plan.buffers.size());
   const auto place_of = [&](int buffer) { return places.of(buffer); };
   const auto take_place = [&](int result, int operand) {
@@ -260,8 +263,8 @@ void overwrite(Plan& plan) {
         // around a loop that is one record, steps may have elements of their own.
         const bool of_steps = r.scope != at.scope && at.is_only && r.scope == at.outer_scope;
         if ((r.scope != at.scope && !of_steps) || o.scope != r.scope) continue;
-        // Taken by another result, or made in this very phase.
-        if (o.last_phase != phase || o.first_phase == phase || r.bytes != o.bytes) continue;
+        // Taken by another result, or itself.
+        if (o.last_phase != phase || operand == result || r.bytes != o.bytes) continue;
         const StepsOf steps = of_steps ? StepsOf::loop_around : StepsOf::own_loop;
         if (!replaces_in_place(plan, *at.record, at.depth, result, operand, place_of, steps))
           continue;

@@ -19,8 +19,8 @@ TEST(OrderCpu, ReductionsBeforeFuseMakeKernelsThatThereAre) {
   EXPECT_THROW(lower(*form_kernels(graph, {}), {}), Error);
 }
 
-Plan plan_of(std::string_view text) {
-  Plan plan = lower(*form_kernels(lower_reductions(parse_graph(text)), {}), {});
+Plan plan_of(std::string_view text, const Machine& machine = {}) {
+  Plan plan = lower(*form_kernels(lower_reductions(parse_graph(text)), {}), machine);
   plan_memory(plan);
   verify_plan(plan);
   return plan;
@@ -79,6 +79,30 @@ TEST(Lower, LoadsResultsThatAnEarlierStageHasStored) {
       return %y, %c.e
     })");
   EXPECT_EQ(instructions_of(loop, ScalarOp::tanh), 1) << print(loop);
+}
+
+TEST(Lower, KeepsFunctionsThatANestSumsForTheNextOne) {
+  const Machine machine{.keeps_functions = true};
+  const std::string softmax = R"(
+      %z = matmul %x, %w
+      %e = exp(sub(%z, max(%z) {axes = [1], keep = true}))
+      %y = div(%e, sum(%e) {axes = [1], keep = true}))";
+  const std::string head = "graph @f(%x: f32[64,8], %w: f32[8,512]) {";
+  const Plan once =
+      plan_of(head + softmax + "\nreturn matmul(%y, %w) {transpose_b = true}}", machine);
+  EXPECT_EQ(instructions_of(once, ScalarOp::exp), 1) << print(once);
+  // Logits, exponentials and probabilities are in one place, after each other.
+  EXPECT_LT(once.arena_bytes, 2 * 64 * 512 * 4) << print(once);
+  const Plan read_again = plan_of(head + softmax + "\nreturn add(%y, %z)}", machine);
+  EXPECT_EQ(instructions_of(read_again, ScalarOp::exp), 1) << print(read_again);
+  EXPECT_EQ(bytes_of(read_again, "e"), 64 * 512 * 4) << print(read_again);
+  // What no sum needs is computed where it is used.
+  const Plan used_late = plan_of(
+      head + "%z = matmul %x, %w return mul(exp(%z), max(%z) {axes = [1], keep = true})}", machine);
+  EXPECT_EQ(instructions_of(used_late, ScalarOp::exp), 1) << print(used_late);
+  EXPECT_EQ(bytes_of(used_late, "exp"), 0) << print(used_late);
+  // Where it is as fast to compute it again.
+  EXPECT_EQ(instructions_of(plan_of(head + softmax + "\nreturn %y}"), ScalarOp::exp), 2);
 }
 
 TEST(Lower, LetsValuesOfOneStepOfALoopShareMemory) {

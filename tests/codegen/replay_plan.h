@@ -8,13 +8,15 @@
 
 namespace graphc::testing {
 
-/// Machines of three kinds of processor.
+/// Machines of three kinds of processor, every other of which keeps functions.
 inline Machine machine_like(size_t kind, int workers) {
   static constexpr struct {
     int lanes, registers;
   } kinds[] = {{16, 32}, {8, 16}, {4, 16}};
-  return {
-      .lanes = kinds[kind % 3].lanes, .registers = kinds[kind % 3].registers, .workers = workers};
+  return {.lanes = kinds[kind % 3].lanes,
+          .registers = kinds[kind % 3].registers,
+          .workers = workers,
+          .keeps_functions = kind % 2 == 0};
 }
 
 /// Walks a plan in two memories at once: as it was lowered, every buffer a place of its own, and as

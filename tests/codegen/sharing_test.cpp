@@ -81,6 +81,36 @@ constexpr Case kSharingCases[] = {
         next %s = relu(%e)
         return %y, sub(%e, %s)
       })"},
+    // --- functions that a nest sums and a later one divides by the sum ---
+    {"exponentials_where_their_arguments_were", 0, R"(
+      graph @f(%x: f32[24,16], %w: f32[16,32]) {
+        %z = matmul %x, %w
+        %e = exp(sub(%z, max(%z) {axes = [1], keep = true}))
+        return div(%e, sum(%e) {axes = [1], keep = true})
+      })"},
+    {"exponentials_of_what_is_read_again", 0, R"(
+      graph @f(%x: f32[24,16], %w: f32[16,32]) {
+        %z = matmul %x, %w
+        %e = exp(sub(%z, max(%z) {axes = [1], keep = true}))
+        return add(%z, div(%e, sum(%e) {axes = [1], keep = true}))
+      })"},
+    {"exponentials_of_a_state_that_is_replaced", 0, R"(
+      graph @f() state (%s: f32[24,32]) {
+        %e = exp(sub(%s, max(%s) {axes = [1], keep = true}))
+        %p = div(%e, sum(%e) {axes = [1], keep = true})
+        next %s = sub(%p, sum(mul(%p, tanh(%e))) {axes = [1], keep = true})
+      })"},
+    {"exponentials_in_each_step", 1, R"(
+      graph @f(%x: f32[5,8,32], %u: f32[32,32], %h0: f32[8,32]) {
+        %y, %e = scan %t in %x carry %h = %h0 with %u {
+          %z = add(%t, matmul(%h, %u))
+          %s = exp(sub(%z, max(%z) {axes = [1], keep = true}))
+          %p = div(%s, sum(%s) {axes = [1], keep = true})
+          next %h = %p
+          emit add(%p, %s)
+        }
+        return %y, %e
+      })"},
     // --- tables ---
     {"rows_added_to_a_state", 0, R"(
       graph @f(%i: i32[3], %r: f32[3,4]) state (%w: f32[5,4]) {
