@@ -21,6 +21,7 @@ class HoistAfter {
   HoistAfter(const Node& node, const Values& operands, Graph& to)
       : scan_(node),
         body_(scan_.body()),
+        varies_(variation(scan_)),
         operands_(operands),
         to_(to),
         whole_(body_),
@@ -51,7 +52,19 @@ class HoistAfter {
   Value carry(size_t k) const { return scan_.body_carries()[k]; }
 
   void find_moving() {
-    for (Varies varies : variation(scan_)) moving_.push_back(varies > Varies::captures);
+    for (Varies varies : varies_) moving_.push_back(varies > Varies::captures);
+  }
+
+  /// Whether it is a product of nothing that all steps share, so that many at once are no faster
+  /// than one after the other, with an operand of the loop that is more to store than the product:
+  /// the memory of a cell that is a matrix for each row.
+  bool reads_more_than_it_makes(const Node& node) const {
+    const auto made_here = [&](Value x) { return varies_[id(x)] == Varies::carries; };
+    return node.is(ops::matmul) &&
+           std::ranges::all_of(node.operands, [&](Value x) { return moves(x); }) &&
+           std::ranges::any_of(node.operands, [&](Value x) {
+             return made_here(x) && x.shape().elements() > node.result().shape().elements();
+           });
   }
 
   /// Carries that only add up products, sums or scatters.
@@ -107,7 +120,8 @@ class HoistAfter {
       std::vector<bool> stacked;
       for (Value operand : node.operands) stacked.push_back(moves(operand));
       batches[n] = can_batch(node, stacked);
-      heavy_[n] = batches[n] && moving_[n] && !in_loop[n] && is_heavy(node);
+      heavy_[n] = batches[n] && moving_[n] && !in_loop[n] && is_heavy(node) &&
+                  !reads_more_than_it_makes(node);
     }
     batches_ = batches;
     const std::vector<bool> accumulated = only_accumulated();
@@ -296,6 +310,7 @@ class HoistAfter {
 
   Scan scan_;
   const Graph& body_;
+  const std::vector<Varies> varies_;
   const Values& operands_;
   Graph& to_;
   size_t streams_, carries_, emits_;
