@@ -37,6 +37,7 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
   GRAPHC_CHECK(innermost != nullptr, "'{}' is applied to numbers only", op.name);
   Values values;
   for (const Operand& operand : operands) {
+    const WhereScope scope(where ? where : operand.where());  // of a number that the type has not
     values.push_back(operand.is_number() ? scalar_constant(*innermost, operand.number(), dtype)
                                          : innermost->capture(operand.value()));
   }

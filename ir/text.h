@@ -62,10 +62,10 @@ struct PrintOptions {
   bool locations = false;  ///< the user's line behind each node, as a comment
 };
 
-std::string print(const Graph& graph, const PrintOptions& options = {});
-std::string print(const Module& module, const PrintOptions& options = {});
+[[nodiscard]] std::string print(const Graph& graph, const PrintOptions& options = {});
+[[nodiscard]] std::string print(const Module& module, const PrintOptions& options = {});
 /// One node as a line, without what is inside its regions: for messages.
-std::string print(const Node& node);
+[[nodiscard]] std::string print(const Node& node);
 
 /// Parses a module. Throws ErrorKind::input with file, line and column, and a "did you mean" where
 /// there is one.

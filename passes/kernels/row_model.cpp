@@ -103,8 +103,8 @@ class Analysis {
         if (rank == 0) continue;
         const Shape lead = rows_of(type.shape);
         const std::optional<Shape> joined = first ? lead : broadcast(result_.lead, lead);
-        require(joined.has_value(), node, "its rows [{}] differ from [{}]", to_string(lead),
-                to_string(result_.lead));
+        require(joined.has_value(), node, "it has rows [{}] where others of the step have [{}]",
+                to_string(lead), to_string(result_.lead));
         result_.lead = *joined;
       }
     }
@@ -113,7 +113,10 @@ class Analysis {
   void classify(const Node& node) {
     const bool known =
         node.is(ops::input) || is_leaf(node) || is_local(node) || is_row_global(node);
-    require(known, node, "it is neither local nor row-global");
+    require(
+        known, node,
+        "it neither works element by element nor sums or multiplies whole rows: what reshapes or "
+        "transposes what the loop reads may stand before the loop");
     const Shape& shape = node.types[0].shape;
     const int64_t width = width_of(node.types[0].shape);
     const Shape lead = rows_of(shape);
@@ -130,8 +133,8 @@ class Analysis {
     } else {
       // An input may be repeated along some of the rows' axes: its addresses are.
       const bool repeats = (node.is(ops::input) || is_leaf(node)) && covers(lead, result_.lead);
-      require(all_rows || repeats, node, "its rows [{}] are not [{}]", to_string(lead),
-              to_string(result_.lead));
+      require(all_rows || repeats, node, "it has rows [{}] where the step has [{}]",
+              to_string(lead), to_string(result_.lead));
       kind = width == 1 && !all_rows ? RowKind::row : RowKind::full;
     }
     int stage = 0;

@@ -112,6 +112,19 @@ TEST(Traps, AnInputOfTheSameNameIsRefused) {
   EXPECT_EQ(found, line);
 }
 
+TEST(Traps, ANumberThatTheTypeHasNotIsRefusedWhereItStands) {
+  Model m("m");
+  int line = 0;
+  m.graph("f", [&](Inputs& in) {
+    Value k = in("k", i32, {3});
+    line = __LINE__ + 1;
+    return k * 0.5;
+  });
+  const auto [message, found] = where_of([&] { m.trace("f", Extents{}); });
+  EXPECT_EQ(message, "constant: 0.5 is not a number of i32");
+  EXPECT_EQ(found, line);
+}
+
 TEST(Traps, ACopyOfAStateIsItsValueAtThatPoint) {
   Model m("m");
   m.graph("f", [](Inputs& in) {

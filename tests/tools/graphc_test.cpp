@@ -203,6 +203,16 @@ TEST(GraphcTool, ResultsHaveTheirNamesOnEveryTarget) {
   EXPECT_EQ(graphc(run + "reference --output d=-", graph).code, 0);
 }
 
+TEST(GraphcTool, RunsHowItIsTold) {
+  const std::string graph = "graph (%x: f32[2,3]) { return tanh(sum(%x) {axes = [1]}) }";
+  const std::string run = "run - --input x=0.5 ", wanted = graphc(run, graph).out;
+  EXPECT_THAT(wanted, HasSubstr("[0.905148"));
+  EXPECT_EQ(graphc(run + "--variant=basic --threads=1 --unroll=full", graph).out, wanted);
+  EXPECT_EQ(graphc(run + "--variant=nowhere", graph).code, 2);
+  EXPECT_THAT(graphc(run + "--target=reference --threads=2", graph).err,
+              HasSubstr("target 'reference' has no such option"));
+}
+
 TEST(GraphcTool, AFusedGraphIsCompiledAsTheOneItWas) {
   const char* text = "graph @f(%x: f32[3,4]) { return tanh(add(%x, 1.)) }";
   const Ran fused = graphc("opt - --passes=fuse", text);

@@ -10,6 +10,7 @@
 #include "runtime/files/npy.h"
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/compile_options.h"
 #include "tools/commands/given.h"
 
 namespace graphc::commands {
@@ -18,6 +19,7 @@ namespace {
 struct RunCommand {
   std::string file, graph, target;
   CompileOptions compile;
+  GivenOptions given;
   std::vector<std::string> inputs, outputs;
   bool quiet = false;
 };
@@ -61,7 +63,7 @@ int run(RunCommand& options) {
   const Module& module = model.module;
   verify(module);
   const GraphPtr graph = graph_of(module, options.graph);
-  const Target& on = target(options.target, options.compile);
+  const Target& on = chosen_target(options.target, options.compile, options.given);
   CompileReport report;
   const auto executable = compile(graph, on, options.compile, report);
   for (const Remark& loop : loops_in_pieces(report)) {
@@ -119,6 +121,8 @@ void add_run(CLI::App& app, Action& action) {
   verb->add_option("--target", options->target, "what to compile for");
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
       ->capture_default_str();
+  add_compile_options(*verb, options->compile, options->given,
+                      {"variant", "threads", "unroll", "placement", "products", "cpu"});
   verb->add_flag("--quiet", options->quiet, "do not say which loops are not one kernel, and why");
   verb->footer("graphc run step.graph --input x=@x.npy --input w=0.5 --output y=y.npy");
   verb->callback([=, &action] { action = [=] { return run(*options); }; });

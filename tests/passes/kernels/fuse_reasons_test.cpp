@@ -83,15 +83,17 @@ const Refusal kRefusals[] = {
         next %c = tanh(%c), %d = tanh(%d)
       }
       return %h, %k })",
-     "%d (input): its rows [5] differ from [8]"},
+     "%d (input): it has rows [5] where others of the step have [8]"},
     {R"((%h0: f32[3,8,4], %a: f32[8,4]) {
       %h = scan {steps = 3} carry %c = %h0 with %a { next %c = add(%c, sin(%a)) }
       return %h })",
-     "%sin (sin): its rows [8] are not [3,8]"},
+     "%sin (sin): it has rows [8] where the step has [3,8]"},
     {R"((%x: i32[3,8], %h0: f32[8,4], %e: f32[8,4]) {
       %h = scan %t in %x carry %c = %h0 with %e { next %c = add(%c, gather(%e, %t)) }
       return %h })",
-     "%gather (gather): it is neither local nor row-global"},
+     "%gather (gather): it neither works element by element nor sums or multiplies whole rows: "
+     "what "
+     "reshapes or transposes what the loop reads may stand before the loop"},
     {R"((%h0: f32[8,4]) {
       %h = scan {steps = 3} carry %c = %h0 {
         next %c = sub(%c, sum(%c) {axes = [0], keep = true})
