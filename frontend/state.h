@@ -100,7 +100,6 @@ class Param : public State {
   using State::State;
   using State::operator=;
   Param(const Param& other) : State(other.cell()) {}
-  Param(Param&&) noexcept = default;
   Param& operator=(const Param& other) {
     State::operator=(static_cast<const State&>(other));
     return *this;

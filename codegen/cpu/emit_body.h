@@ -39,6 +39,11 @@ class BodyEmitter {
     bool maximum;
   };
 
+  /// How many terms an accumulator takes where a reduction is long: another takes the sums of as
+  /// many such pieces, the last the rest. So the error of a sum grows with these, not with the
+  /// extent.
+  static constexpr int64_t kTermsOfPiece = 256;
+
   /// Where a vector of elements is: indices, the lanes inside the columns (null: all of them),
   /// where the finished sums of this row and vector are; each null where a level has none.
   struct Place {

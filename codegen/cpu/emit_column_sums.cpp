@@ -10,8 +10,6 @@ namespace {
 
 using llvm::Value;
 
-/// How many terms an accumulator takes.
-constexpr int64_t kTermsOfPiece = 256;
 /// Pieces, pieces of pieces, and the rest.
 constexpr size_t kLevels = 3;
 /// Rows that are added to an accumulator between its load and its store: their lines come as so
@@ -105,8 +103,8 @@ void ColumnSumsEmitter::emit_piece(size_t level, I64 begin, I64 end) {
     emit_rows(begin, whole, kRowsTogether);
     return emit_rows(whole, end, 1);
   }
-  int64_t piece = kTermsOfPiece;
-  for (size_t i = 1; i < level; ++i) piece *= kTermsOfPiece;
+  int64_t piece = 1;
+  for (size_t i = 0; i < level; ++i) piece *= BodyEmitter::kTermsOfPiece;
   loop(begin, end, piece, "piece", [&](I64 first) {
     Value* behind = b_.CreateAdd(first, number(piece));
     Value* last = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, behind, end);

@@ -14,9 +14,8 @@ namespace graphc::cpu {
 /// Emits a nest of kind column_wise: strips of columns, and in each all rows, a few at a time.
 ///
 /// A row's columns in a strip lie side by side, so that the processor fetches ahead; the
-/// accumulators of so many columns lie in the first-level cache. As along rows an accumulator takes
-/// a few hundred terms, another the sums of a few hundred such pieces, the last the rest: the error
-/// of a sum grows with those hundreds, not with the extent.
+/// accumulators of so many columns, of each level of pieces (BodyEmitter::kTermsOfPiece), lie in
+/// the first-level cache.
 class ColumnSumsEmitter : private LoopEmitter {
  public:
   /// Rows and columns from `begin` to `end`.

@@ -25,8 +25,7 @@ using llvm::BasicBlock;
 using llvm::Value;
 using Reduction = BodyEmitter::Reduction;
 
-/// How many terms an accumulator of a reduction takes.
-constexpr int64_t kTermsOfPiece = 256;
+constexpr int64_t kTermsOfPiece = BodyEmitter::kTermsOfPiece;
 
 class NestEmitter : private LoopEmitter {
  public:
@@ -99,9 +98,8 @@ class NestEmitter : private LoopEmitter {
 
   // --- loops over reductions ---
 
-  /// loop() over what reductions go through, in pieces: an accumulator takes a few hundred terms,
-  /// another the sums of a few hundred pieces, the last the rest. So the error of a sum grows with
-  /// those hundreds, not with the extent. `initial` belongs to `reductions`, over and over.
+  /// loop() over what reductions go through, in pieces (BodyEmitter::kTermsOfPiece). `initial`
+  /// belongs to `reductions`, over and over.
   Values reduction_loop(I64 begin, I64 end, int64_t step, const char* name,
                         const std::vector<Reduction>& reductions, const Values& initial,
                         const std::function<Values(I64, const Values&)>& body,

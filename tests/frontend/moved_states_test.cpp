@@ -110,5 +110,21 @@ TEST(MovedStates, AreHandlesUntilTheirSourceIsAssigned) {
               HasSubstr("this is a copy of state 'state'"));
 }
 
+TEST(MovedStates, OfParametersAreHandlesAtAnyTime) {
+  Model model("m");
+  Param w = model.param("w", {2}, zeros());
+  model.graph("f", [&](Inputs&) {
+    Params all;
+    all.push_back(std::move(w));
+    all.push_back(all[0]);
+    w = filled({2}, 3);
+    EXPECT_FALSE(all[0].is_copy());
+    return all[0] + all[1];
+  });
+  Session session(model, {.target = "reference"});
+  const Outputs found = session("f");
+  EXPECT_THAT(found[0].data<float>(), ElementsAre(6, 6));
+}
+
 }  // namespace
 }  // namespace graphc
