@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontend/trace.h"
+#include "ir/mutant.h"
 
 namespace graphc {
 
@@ -54,7 +55,8 @@ State& State::operator=(Operand value) {
   }
   Trace& trace = Trace::require("a state", value.where());
   if (!copied_) copied_ = std::make_shared<Copied>();
-  if (const auto moved = std::exchange(moved_away_, {}).lock()) *moved = {Value(*this), trace.id()};
+  const auto moved = std::exchange(moved_away_, {}).lock();
+  if (moved && !mutated(Mutant::moved_from_not_noticed)) *moved = {Value(*this), trace.id()};
   if (value.is_number()) {
     trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), value.where());
   } else {

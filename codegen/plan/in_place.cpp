@@ -123,6 +123,7 @@ class InPlace {
           !mutated(Mutant::operand_of_all_steps_overwritten))
         return false;
     }
+    if (mutated(Mutant::kept_value_overwritten_early)) return true;
     if (use.call != store.call) return use.call < store.call;
     return p.kind == OperandKind::load && loaded_first(use, store);
   }

@@ -94,6 +94,15 @@ constexpr Case kSharingCases[] = {
         %e = exp(sub(%z, max(%z) {axes = [1], keep = true}))
         return add(%z, div(%e, sum(%e) {axes = [1], keep = true}))
       })"},
+    {"exponentials_beside_a_result", 0, R"(
+      graph @f(%x: f32[24,16], %w: f32[16,32]) {
+        %z = matmul %x, %w
+        %s = sub(%z, max(%z) {axes = [1], keep = true})
+        %r = relu %s
+        %e = exp %s
+        %p = div(%e, sum(%e) {axes = [1], keep = true})
+        return matmul(%r, %w) {transpose_b = true}, matmul(%p, %w) {transpose_b = true}
+      })"},
     {"exponentials_of_a_state_that_is_replaced", 0, R"(
       graph @f() state (%s: f32[24,32]) {
         %e = exp(sub(%s, max(%s) {axes = [1], keep = true}))
