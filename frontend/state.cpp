@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/state.h"
 
-#include <utility>
-
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
@@ -55,8 +53,10 @@ State& State::operator=(Operand value) {
   }
   Trace& trace = Trace::require("a state", value.where());
   if (!copied_) copied_ = std::make_shared<Copied>();
-  const auto moved = std::exchange(moved_away_, {}).lock();
-  if (moved && !mutated(Mutant::moved_from_not_noticed)) *moved = {Value(*this), trace.id()};
+  if (const auto moved = moved_away_.lock(); moved && !mutated(Mutant::moved_from_not_noticed)) {
+    *moved = {Value(*this), trace.id()};
+    moved_away_.reset();
+  }
   if (value.is_number()) {
     trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), value.where());
   } else {

@@ -40,8 +40,8 @@ struct StateCell {
 /// trace there is no value: a copy is a handle to the same state.
 ///
 /// What was moved from goes on being a handle, and so is what it was moved to: as when a vector of
-/// states grows. But if the former is assigned, the latter was a stop on the way of its value, and
-/// is a copy from there on: so std::swap(h, c), std::exchange and std::rotate exchange values.
+/// states grows. If the former is assigned, the latter is a copy from there on, of the value
+/// before: so std::swap(h, c), std::exchange and std::rotate exchange values.
 class State {
  public:
   /// A register of the graph being traced that starts as `initial`. It is no state of the model:
@@ -68,7 +68,8 @@ class State {
 
   /// Another handle to the same state.
   State handle() const { return State(cell_); }
-  /// Whether it was copied while a graph was being traced: it is a value then.
+  /// Whether it is a value and no handle: it was copied while a graph was being traced, or what it
+  /// was moved from has been assigned since.
   bool is_copy() const { return copied() != nullptr; }
 
   const std::string& name() const { return cell_->name; }
