@@ -37,9 +37,12 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
   GRAPHC_CHECK(innermost != nullptr, "'{}' is applied to numbers only", op.name);
   Values values;
   for (const Operand& operand : operands) {
-    const WhereScope scope(where ? where : operand.where());  // of a number that the type has not
-    values.push_back(operand.is_number() ? scalar_constant(*innermost, operand.number(), dtype)
-                                         : innermost->capture(operand.value()));
+    if (!operand.is_number()) {
+      values.push_back(innermost->capture(operand.value()));
+      continue;
+    }
+    const WhereScope scope(where ? where : operand.where());  // the type may not have the number
+    values.push_back(scalar_constant(*innermost, operand.number(), dtype));
   }
   return innermost->add(op, std::move(values), std::move(attributes), std::move(regions), where,
                         std::move(names));
