@@ -13,8 +13,9 @@ namespace graphc {
 enum class StepsOf : uint8_t { own_loop, loop_around };
 
 /// Whether `record` may write `result` to the place of `operand`: every element of `operand` that
-/// the record reads is read by the thread that writes the same element of `result`, before it does,
-/// and is not needed again, in a later step of the record's own loop neither. `place_of` says which
+/// the record reads, or makes for itself, is read and made by the thread that writes the same
+/// element of `result`, before it does, and is not needed again, in a later step of the record's
+/// own loop neither. `place_of` says which
 /// buffer another now is; `depth` is how many loops are around the record. With
 /// StepsOf::loop_around no other record of that loop may use either.
 bool replaces_in_place(const Plan& plan, const Record& record, int depth, int result, int operand,

@@ -92,8 +92,7 @@ const Refusal kRefusals[] = {
       %h = scan %t in %x carry %c = %h0 with %e { next %c = add(%c, gather(%e, %t)) }
       return %h })",
      "%gather (gather): it neither works element by element nor sums or multiplies whole rows: "
-     "what "
-     "reshapes or transposes what the loop reads may stand before the loop"},
+     "what reshapes or transposes what the loop reads may stand before the loop"},
     {R"((%h0: f32[8,4]) {
       %h = scan {steps = 3} carry %c = %h0 {
         next %c = sub(%c, sum(%c) {axes = [0], keep = true})
