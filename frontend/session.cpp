@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/finite.h"
+#include "frontend/initial_draw.h"
 #include "frontend/initializers.h"
 #include "frontend/remarks.h"
 #include "frontend/timeline.h"
@@ -11,6 +12,7 @@
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
 #include "runtime/arena.h"
+#include "runtime/cores.h"
 #include "runtime/streams.h"
 
 namespace graphc {
@@ -240,9 +242,11 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   now.result_names = std::move(traced.result_names);
   now.report.lap(&CompileReport::trace_s);
   if (options_.check_finite) now.traced = traced.graph;
+  DrawsBeside draws(plain_draws(*traced.graph));
   now.executable = made(traced.graph, now.report);
+  draws.finish();
   const Signature& signature = now.executable->signature();
-  for (const Argument& state : signature.states) now.states.push_back(&stored(state.name));
+  for (const Argument& state : signature.states) now.states.push_back(&stored(state.name, &draws));
   for (const Argument& output : signature.outputs) now.outputs.emplace_back(output.type);
   now.report.lap(&CompileReport::allocate_s);
   if (options_.trace) {
@@ -279,7 +283,21 @@ void Session::announce(const Compiled& before, const Compiled& now) const {
   options_.announce(fmt::format("compiled again: {}: {}", now.graph, changes));
 }
 
-StoredState& Session::stored(std::string_view name) {
+DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
+  const UsualArithmetic mode;
+  DrawsBeside::Draws draws;
+  if (options_.compile.threads == 1) return draws;
+  for (const Value state : graph.states()) {
+    if (states_.contains(state.name()) || kept_.contains(state.name())) continue;
+    const StateCell& cell = *model_.state_cell(state.name());
+    const GraphPtr initial = initial_graph(cell.initializer, cell.type, cell.where);
+    if (auto draw = PlainDraw::of(*initial, key_of(cell)))
+      draws.emplace_back(cell.name, std::move(*draw));
+  }
+  return draws;
+}
+
+StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
   const auto known = states_.find(name);
   if (known != states_.end()) return known->second;
   const StateCell& cell = *model_.state_cell(name);
@@ -294,7 +312,10 @@ StoredState& Session::stored(std::string_view name) {
     }
   }
   // What throws here leaves no state behind that nobody has drawn.
-  Tensor initial((kept == kept_.end() ? draw(cell) : kept->second.first).converted(type.dtype));
+  std::optional<Literal> value = beside != nullptr ? beside->take(name) : std::nullopt;
+  if (!value) value = kept == kept_.end() ? draw(cell) : kept->second.first;
+  Tensor initial(std::move(*value).converted(type.dtype));
+  value.reset();
   initial.make_unique();
   if (kept != kept_.end()) kept_.erase(kept);
   return states_.try_emplace(std::string(name), std::move(initial)).first->second;
@@ -327,10 +348,18 @@ void Session::set_state(std::string_view name, const Data& value) {
   write(stored(name), wanted);
 }
 
+int64_t Session::key_of(const StateCell& cell) const {
+  return initial_key(options_.seed, cell.name);
+}
+
 Literal Session::draw(const StateCell& cell) const {
   const UsualArithmetic mode;
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
-  const Literal key = Literal::of(initial_key(options_.seed, cell.name));
+  if (const auto plain = PlainDraw::of(*graph, key_of(cell))) {
+    const int threads = options_.compile.threads;
+    return plain->value(threads > 0 ? threads : default_thread_count());
+  }
+  const Literal key = Literal::of(key_of(cell));
   // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
   constexpr int64_t kFew = 4096;
   const bool few = cell.type.shape.elements() <= kFew;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/target.h"
@@ -20,6 +21,9 @@
 #include "runtime/state_store.h"
 
 namespace graphc {
+
+class DrawsBeside;
+class PlainDraw;
 
 struct SessionOptions {
   /// A name, or a name and an architecture: "cuda:sm_90a"; empty: the first that can run here.
@@ -161,11 +165,14 @@ class Session {
   void run_traced(Compiled& graph, const std::vector<Tensor>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
   void announce_loops(const CompileReport& report) const;
-  /// The state; drawn when it is first asked for.
-  StoredState& stored(std::string_view name);
+  /// The state; drawn when it is first asked for, unless `beside` has drawn it.
+  StoredState& stored(std::string_view name, DrawsBeside* beside = nullptr);
+  /// What can be drawn while the graph is compiled of the states that nobody has asked for yet.
+  std::vector<std::pair<std::string, PlainDraw>> plain_draws(const Graph& graph) const;
   static void write(StoredState& state, const Literal& value);
   /// The initial value of a state: the evaluator's bits, whoever computes them.
   Literal draw(const StateCell& cell) const;
+  int64_t key_of(const StateCell& cell) const;
   void check_type(const StateCell& cell, const Literal& value) const;
   OneThread::Inside inside() const;
 

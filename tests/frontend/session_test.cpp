@@ -235,9 +235,10 @@ TEST(SessionCpu, AnIndexOutsideATableLeavesTheTableAsItWas) {
 }
 
 TEST(SessionCpu, AStateThatCouldNotBeDrawnIsNotThere) {
-  // So many elements that the target draws them.
+  // So many elements, and such an operation, that the target draws them.
   Model model("large");
-  model.param("w", {100, 100}, uniform(0.5));
+  model.param("w", {100, 100},
+              [](Value key, const Type& type) { return abs(uniform(key, type.shape)); });
   std::vector<std::string> lines;
   SessionOptions options = telling(lines);
   options.target = "cpu";
