@@ -100,9 +100,9 @@ void Graph::name_results(Node& node, std::vector<std::string> hints) {
     std::string& name = node.names[i];
     if (name.empty()) name = std::string(node.op.name);
     const Value value = node.result(int(i));
-    if (names_.try_emplace(name, value).second) continue;
+    if (names_.insert(value)) continue;
     name = unique_name(name);
-    names_.emplace(name, value);
+    names_.insert(value);
   }
 }
 
@@ -123,7 +123,7 @@ std::string Graph::unique_name(const std::string& taken) {
   return name;
 }
 
-void Graph::reserve(size_t nodes) { names_.reserve(names_.size() + nodes); }
+void Graph::reserve(size_t nodes) { names_.reserve(nodes_.size() + nodes); }
 
 void Graph::set_results(Values results) {
   GRAPHC_CHECK(!frozen_, "results are set on the frozen graph '{}'", name_);
@@ -153,10 +153,7 @@ void Graph::set_next(Value state, Value value) {
   next_.push_back({state, value});
 }
 
-Value Graph::find(const std::string& name) const {
-  const auto found = names_.find(name);
-  return found == names_.end() ? Value{} : found->second;
-}
+Value Graph::find(const std::string& name) const { return names_.find(name); }
 
 Values Graph::roots() const {
   Values roots = results_;

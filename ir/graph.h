@@ -41,6 +41,7 @@
 #include "ir/attribute.h"
 #include "ir/error.h"
 #include "ir/indexing.h"
+#include "ir/name_table.h"
 #include "ir/type.h"
 
 namespace graphc {
@@ -165,7 +166,7 @@ class Graph {
   std::deque<Node> nodes_;
   Values inputs_, states_, results_;
   std::vector<Next> next_;
-  std::unordered_map<std::string, Value> names_;
+  NameTable names_;
   std::unordered_map<std::string, int> suffixes_;
   std::vector<std::pair<Value, Value>> captures_;
   Graph* parent_ = nullptr;

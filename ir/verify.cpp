@@ -39,7 +39,6 @@ class Verifier {
     if (!graph.frozen()) throw invalid(graph, "it is not frozen");
     if (is_region && !(graph.states().empty() && graph.next().empty()))
       throw invalid(graph, "a region has no states");
-    std::set<std::string_view> names;
     int id = 0;
     size_t inputs = 0, states = 0;
     for (const Node& node : graph.nodes()) {
@@ -49,7 +48,7 @@ class Verifier {
       inputs += node.is(ops::input);
       states += node.is(ops::state);
       for (Value operand : node.operands) defined(graph, operand, node.id, &node);
-      names_of(node, names);
+      names_of(node);
       for (const GraphPtr& region : node.regions) {
         if (!region) throw invalid(graph, "'{}' lacks its region", node.op.name);
         if (seen_.insert(region.get()).second) this->graph(*region, true);
@@ -82,13 +81,12 @@ class Verifier {
     throw printable ? invalid(*user, "{}", fault) : invalid(graph, "{}", fault);
   }
 
-  static void names_of(const Node& node, std::set<std::string_view>& names) {
+  /// A name that finds its value is no other value's.
+  static void names_of(const Node& node) {
     if (node.names.size() != node.types.size())
       throw invalid(*node.graph, "'{}' has {} names and {} types", node.op.name, node.names.size(),
                     node.types.size());
     for (size_t i = 0; i < node.names.size(); ++i) {
-      if (!names.insert(node.names[i]).second)
-        throw invalid(node, "the name %{} is not unique", node.names[i]);
       if (node.graph->find(node.names[i]) != node.result(int(i)))
         throw invalid(node, "looking up %{} finds another value", node.names[i]);
     }

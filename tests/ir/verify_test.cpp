@@ -65,7 +65,7 @@ TEST(Verify, ValuesBelongToTheGraph) {
 
 TEST(Verify, NamesAreUnique) {
   EXPECT_EQ(message_for(kText, [](const Graph& g) { node(g, "b").names[0] = "a"; }),
-            "graph @g: the name %a is not unique\n  in: %a = add %a, %w : f32[2,3]");
+            "graph @g: looking up %a finds another value\n  in: %a = add %a, %w : f32[2,3]");
   EXPECT_EQ(message_for(kText, [](const Graph& g) { node(g, "b").names[0] = "c"; }),
             "graph @g: looking up %c finds another value\n  in: %c = add %a, %w : f32[2,3]");
 }
