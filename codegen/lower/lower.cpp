@@ -8,6 +8,7 @@
 
 #include "codegen/lower/context.h"
 #include "codegen/lower/panels.h"
+#include "codegen/lower/rows.h"
 #include "codegen/lower/stored_part.h"
 #include "codegen/plan/view.h"
 #include "ir/cases.h"
@@ -18,6 +19,7 @@
 #include "passes/kernels/kernel.h"
 #include "passes/kernels/row_model.h"
 #include "passes/library_layers.h"
+#include "passes/region.h"
 
 namespace graphc {
 namespace {
@@ -113,13 +115,40 @@ void lower_widening(LowerContext& context, const Node& node, ViewMap& views,
   views.set(node.result(), views.get(narrow));
 }
 
-/// A sum or maximum over the rows of a matrix.
-void lower_column_reduction(LowerContext& context, const Node& kernel, const Node& op,
-                            const View& from, const View& to) {
-  if (from.shape.rank() != 2 || op.attributes.get_ints("axes") != std::vector<int64_t>{0})
+/// Sums over the rows of what is computed for each element (passes/kernels/column_sums.h).
+void lower_column_sums(LowerContext& context, const Kernel& kernel, std::vector<View> inputs,
+                       std::vector<View> results) {
+  Graph summed;
+  ValueMap known(kernel.body());
+  for (const Value input : kernel.body().inputs())
+    known.set(input, summed.input(input.type(), input.name(), input.node->where));
+  Values wanted;
+  for (const Value sum : kernel.body().results()) {
+    const Value named = mutated(Mutant::sums_of_the_first_value) ? kernel.body().results()[0] : sum;
+    wanted.push_back(named.node->operands[0]);
+  }
+  summed.set_results(copy_cone(kernel.body(), known, wanted, summed));
+  const std::optional<RowModel> rows = analyse_rows(summed);
+  GRAPHC_CHECK(rows && rows->lead.rank() == 1, "what %{} sums has no rows", kernel.node().names[0]);
+  std::vector<NestCall> calls =
+      lower_rows(context, summed, *rows,
+                 {std::move(inputs), std::move(results), kernel.node().names[0], true, true});
+  read_forms(context, calls);
+  for (NestCall& call : calls) context.add(Family::map, std::move(call));
+}
+
+/// Sums over the rows of matrices, or a maximum.
+void lower_column_reduction(LowerContext& context, const Kernel& kernel,
+                            const std::vector<View>& inputs, const std::vector<View>& results) {
+  const Node& op = kernel.first();
+  if (op.operands[0].shape().rank() != 2 ||
+      op.attributes.get_ints("axes") != std::vector<int64_t>{0})
     throw input_error({}, "{} over these axes has no kernel before the pass reductions",
                       op.op.name);
-  context.add(Family::map, column_reduction_nest(from, to, op.is(ops::max), kernel.names[0]));
+  if (results.size() > 1 || !op.operands[0].node->is(ops::input))
+    return lower_column_sums(context, kernel, inputs, results);
+  context.add(Family::map, column_reduction_nest(inputs[0], results[0], op.is(ops::max),
+                                                 kernel.node().names[0]));
 }
 
 void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewMap& wanted) {
@@ -142,7 +171,7 @@ void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewM
     case BodyForm::table:
       return lower_table(context, node, first, inputs, results);
     case BodyForm::column_reduction:
-      return lower_column_reduction(context, node, first, inputs[0], results[0]);
+      return lower_column_reduction(context, kernel, inputs, results);
     case BodyForm::concatenation:
       return lower_concat(context, first, inputs, results[0], name);
     case BodyForm::batched_product:

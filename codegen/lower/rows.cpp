@@ -85,7 +85,9 @@ class RowLowering {
     unit_ = place.space < 0 ? 1 : rows_.spaces[size_t(place.space)].unit;
     bool reduces = false;
     for (const Root& root : roots) {
-      if (is_reduction(*root.value.node)) {
+      if (binding_.sums_over_rows) {
+        sum_over_rows(root);
+      } else if (is_reduction(*root.value.node)) {
         reduce(root);
         reduces = true;
       } else {
@@ -97,6 +99,10 @@ class RowLowering {
     call.name = binding_.name;
     call.unit = unit_;
     call.split = reduces ? Split::rows : Split::any;
+    if (binding_.sums_over_rows) {
+      builder.program.kind = NestKind::column_wise;
+      call.split = Split::columns;
+    }
     const int64_t width = context_.machine().tile(builder.program).width();
     for (CallProduct& product : call.products) product.panels.width = width;
     join_axes(call, builder.program, rows_.lead, binding_.flatten && rows_.stages == 0);
@@ -131,6 +137,14 @@ class RowLowering {
       const int value = emit(x, part);
       builder_->add({NestOp::reduce, ScalarOp::argument, x.dtype(), value, -1, -1, operand, part});
     }
+  }
+
+  void sum_over_rows(const Root& root) {
+    const int operand =
+        builder_->operand(OperandKind::reduce_sum, root.view, RowKind::column, unit_);
+    const int value = emit(root.value, 0);
+    builder_->add(
+        {NestOp::reduce, ScalarOp::argument, root.value.dtype(), value, -1, -1, operand, 0});
   }
 
   /// One part of a value, in this nest.

@@ -20,6 +20,9 @@ struct RowBinding {
   /// Elementwise rows that lie one after another may become one long row: not in a loop whose rows
   /// are shared out.
   bool flatten = true;
+  /// Each result goes there summed over the rows, of which there is one axis: all of them are
+  /// elementwise.
+  bool sums_over_rows = false;
 };
 
 /// The nests of a body, in order; what it needs on the way goes into new buffers of the plan.

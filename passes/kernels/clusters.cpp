@@ -8,6 +8,7 @@
 #include "ir/scalar.h"
 #include "passes/kernels/cluster_order.h"
 #include "passes/kernels/cluster_spaces.h"
+#include "passes/kernels/column_sums.h"
 #include "passes/kernels/epilogues.h"
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/row_model.h"
@@ -50,6 +51,7 @@ class Clustering {
           !is_done_by_library(node))
         place(node);
     }
+    if (fuse_) join_column_sums({graph_, users_, order_, index_, result_});
     for (Cluster& cluster : result_.list) std::ranges::sort(cluster.members, {}, &Node::id);
     for (const Node& node : graph_.nodes()) result_.of.push_back(cluster_of(node));
     drop_trailing_views();

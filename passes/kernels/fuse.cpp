@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/build.h"
 #include "ir/rewrite.h"
 #include "ir/scan.h"
 #include "passes/kernels/clusters.h"
+#include "passes/kernels/column_sums.h"
 #include "passes/kernels/kernel.h"
 #include "passes/kernels/row_model.h"
 #include "passes/passes.h"
@@ -172,6 +174,7 @@ class KernelWriter {
 
   void write_kernel(int index) {
     const Cluster& cluster = clusters_.list[size_t(index)];
+    const bool sums_columns = is_column_sum(*cluster.members.back());
     auto body = std::make_unique<Graph>();
     std::unordered_map<Key, Value, Hash> inner;
     Values operands;
@@ -182,9 +185,14 @@ class KernelWriter {
         if (is_cloned(*operand.node, *member)) {
           value = copy_node(*operand.node, {}, *body).result();
         } else {
-          value = body->input(operand.type(), operand.name(), operand.node->where);
-          operands.push_back(get(operand));
+          operands.push_back(sums_columns ? as_matrix(get(operand)) : get(operand));
+          value = body->input(operands.back().type(), operand.name(), operand.node->where);
         }
+      }
+      // In the kernel all is the matrix that a view makes of it.
+      if (sums_columns && is_view(*member)) {
+        inner[{member, 0}] = inner[{member->operands[0].node, member->operands[0].index}];
+        continue;
       }
       Values arguments;
       for (Value operand : member->operands)
@@ -211,6 +219,13 @@ class KernelWriter {
     for (const Node* member : cluster.members) {
       if (!made(*member)) set(member->result(), {});
     }
+  }
+
+  /// The value with all axes but the last as one: sums over columns go over the rows of a matrix.
+  static Value as_matrix(Value value) {
+    const Shape& shape = value.shape();
+    if (shape.rank() < 3) return value;
+    return reshape(value, {rows_of(shape).elements(), shape[-1]});
   }
 
   void write_scan(const Node& node) {

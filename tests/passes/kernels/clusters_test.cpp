@@ -77,6 +77,39 @@ const Decision kDecisions[] = {
     {"results that are stored anyway stay behind the product",
      "(%x: f32[3,4], %u: f32[4,5]) { %g = matmul(%x, %u) return sin(%g), cos(%g) }",
      "gemm: matmul sin cos"},
+    // --- sums over the rows
+    {"what a sum over the rows alone reads",
+     "(%x: f32[3,4], %y: f32[3,4]) { return sum(mul(sin(%x), %y)) {axes = [0]} }",
+     "map: sin mul sum"},
+    {"the same through a view, which stays outside",
+     "(%x: f32[2,3,4], %y: f32[2,3,4]) { "
+     "return sum(reshape(mul(%x, %y)) {shape = [6,4]}) {axes = [0]} }",
+     "[reshape]; [reshape]; map: mul sum"},
+    {"sums that read the same rows, also as they are",
+     "(%d: f32[3,4], %x: f32[3,4], %y: f32[3,4], %g: f32[4]) { "
+     "return sum(mul(%d, %x)) {axes = [0]}, sum(%d) {axes = [0]}, "
+     "sum(mul(mul(%d, %g), %y)) {axes = [0]} }",
+     "map: mul sum sum mul mul sum"},
+    {"of four values at most",
+     "(%a: f32[3,4], %b: f32[3,4], %c: f32[3,4], %d: f32[3,4], %e: f32[3,4]) { "
+     "return sum(mul(%a, %b)) {axes = [0]}, sum(mul(%a, %c)) {axes = [0]}, "
+     "sum(mul(%a, %d)) {axes = [0]}, sum(mul(%a, %e)) {axes = [0]}, sum(%e) {axes = [0]} }",
+     "map: mul sum mul sum mul sum; map: mul sum sum"},
+    {"not what is a result too, or read by others",
+     "(%x: f32[3,4], %y: f32[3,4], %u: f32[4,5]) { %a = mul(%x, %y) %b = mul(%a, 2.) "
+     "return sum(%a) {axes = [0]}, %a, sum(%b) {axes = [0]}, matmul(%b, %u) }",
+     "map: mul constant mul; map: sum; map: sum; gemm: matmul"},
+    {"not with a number for each row",
+     "(%x: f32[3,4], %y: f32[3,1]) { return sum(mul(%x, %y)) {axes = [0]} }", "map: mul; map: sum"},
+    {"not through a view that changes the columns",
+     "(%x: f32[3,4]) { return sum(reshape(sin(%x)) {shape = [6,2]}) {axes = [0]} }",
+     "map: sin; [reshape]; map: sum"},
+    {"not long work, which would stand in it several times",
+     "(%x: f32[3,4]) { return sum(sin(sin(%x))) {axes = [0]} }", "map: sin sin; map: sum"},
+    {"not what a product's kernel stores, nor a maximum",
+     "(%x: f32[3,4], %u: f32[4,5]) { %y = matmul(%x, %u) "
+     "return max(sin(%x)) {axes = [0]}, sum(sin(%y)) {axes = [0]}, %y }",
+     "map: sin; map: max; gemm: matmul; map: sin sum"},
     // --- what does not
     {"rows that differ", "(%x: f32[3,4], %y: f32[5,4]) { return sin(%x), sin(%y) }",
      "map: sin; map: sin"},
