@@ -113,10 +113,10 @@ class Analysis {
   void classify(const Node& node) {
     const bool known =
         node.is(ops::input) || is_leaf(node) || is_local(node) || is_row_global(node);
+    const bool moves = node.is(ops::reshape) || node.is(ops::transpose);
     require(
-        known, node,
-        "it neither works element by element nor sums or multiplies whole rows: what reshapes or "
-        "transposes what the loop reads may stand before the loop");
+        known, node, "it neither works element by element nor sums or multiplies whole rows{}",
+        moves ? ": what reshapes or transposes what the loop reads may stand before the loop" : "");
     const Shape& shape = node.types[0].shape;
     const int64_t width = width_of(node.types[0].shape);
     const Shape lead = rows_of(shape);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled programs agree with the evaluator: fused and kernel by kernel, on every CPU level the
 // host can run, with one thread and two, and bit for bit whatever the number of threads.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "codegen/cpu/compiled_plan.h"
+#include "codegen/target.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -122,6 +124,13 @@ TEST(ProgramCpu, Reductions) {
       "graph (%x: f32[3,5,7]) { return sum(%x) {axes = [1]}, max(%x) {axes = [0,2]}, sum(%x) {axes "
       "= [0,1]} }");
   check("graph (%x: f32[6,33]) { return softmax(%x), log_softmax(%x), layer_norm(%x) }");
+}
+
+TEST(ProgramCpu, ASoftmaxStoresItsExponentialsForTheNestThatDivides) {
+  const std::string plan = targets::cpu.show(
+      parse_graph("graph @f(%x: f32[6,33]) { return softmax(%x) }"), {.threads = 1}, "plan");
+  EXPECT_THAT(plan, ::testing::HasSubstr("writes %e"));
+  EXPECT_THAT(plan, ::testing::HasSubstr("reads %e"));
 }
 
 TEST(ProgramCpu, LstmScan) {

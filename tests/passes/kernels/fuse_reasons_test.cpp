@@ -91,7 +91,11 @@ const Refusal kRefusals[] = {
     {R"((%x: i32[3,8], %h0: f32[8,4], %e: f32[8,4]) {
       %h = scan %t in %x carry %c = %h0 with %e { next %c = add(%c, gather(%e, %t)) }
       return %h })",
-     "%gather (gather): it neither works element by element nor sums or multiplies whole rows: "
+     "%gather (gather): it neither works element by element nor sums or multiplies whole rows"},
+    {R"((%x: f32[3,32], %h0: f32[8,4]) {
+      %h = scan %t in %x carry %c = %h0 { next %c = add(%c, reshape(%t) {shape = [8,4]}) }
+      return %h })",
+     "%reshape (reshape): it neither works element by element nor sums or multiplies whole rows: "
      "what reshapes or transposes what the loop reads may stand before the loop"},
     {R"((%h0: f32[8,4]) {
       %h = scan {steps = 3} carry %c = %h0 {
