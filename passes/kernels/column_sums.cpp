@@ -123,6 +123,15 @@ class ColumnSums {
     return read;
   }
 
+  /// Whether a member of one cluster reads what the other makes, which a kernel of both would have
+  /// in the middle.
+  bool reads_result_of(int reader, int maker) const {
+    return std::ranges::any_of(cluster(reader).members, [&](const Node* member) {
+      return std::ranges::any_of(member->operands,
+                                 [&](Value operand) { return cluster_of(*operand.node) == maker; });
+    });
+  }
+
   void join_those_that_read_the_same(const Node& sum) {
     const Value top = summed_by(sum);
     // A view that others read too stays outside: what lies behind it is nothing that this reads.
@@ -135,8 +144,9 @@ class ColumnSums {
       if (into == index) continue;
       std::set<Key> all = read_by(top.shape(), into);
       all.insert(read.begin(), read.end());
-      if (all.size() > kMostRead || !take_view(other) || !take_view(sum) || !merge(into, index))
+      if (all.size() > kMostRead || reads_result_of(into, index) || reads_result_of(index, into))
         continue;
+      if (!take_view(other) || !take_view(sum) || !merge(into, index)) continue;
       for (const Key& more : all) first_reader_.try_emplace({more, top.shape()}, &sum);
       return;
     }

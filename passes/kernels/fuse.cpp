@@ -75,9 +75,12 @@ class KernelWriter {
         options_(options),
         clusters_(find_clusters(from, options.fuse)),
         uses_(from.nodes().size()) {
+    // What nobody reads but a dead node is not stored.
+    const std::vector<bool> live = live_nodes(from);
     for (const Node& node : from.nodes()) {
-      for (Value operand : node.operands) uses_[size_t(operand.node->id)].push_back(&node);
       operands_ += node.operands.size();
+      if (!live[size_t(node.id)]) continue;
+      for (Value operand : node.operands) uses_[size_t(operand.node->id)].push_back(&node);
     }
     is_root_.resize(from.nodes().size());
     for (Value root : from.roots()) is_root_[size_t(root.node->id)] = true;

@@ -39,6 +39,18 @@ TEST(ColumnSumsCpu, ThroughViewsAndOfPartsThatLieApart) {
       "return sum(mul(%t, %t)) {axes = [0,1]}, sum(%t) {axes = [0,1]} }");
 }
 
+TEST(ColumnSumsCpu, OfProductsWithOtherSums) {
+  check_sums(R"(graph (%x: f32[3,8], %y: f32[3,8]) {
+    %a = sum(%x) {axes = [0]}
+    %b = sum(mul(%x, %y)) {axes = [0]}
+    %c = sum(mul(%x, %a)) {axes = [0]}
+    return %a, %b, %c, sum(mul(mul(%y, %b), %x)) {axes = [0]}, sum(mul(%y, add(%a, %c))) {axes = [0]}
+  })");
+  check_sums(
+      "graph (%x: f32[5,60,7]) {"
+      "  return sum(reshape(cos(%x)) {shape = [1,300,7]}) {axes = [0,1]} }");
+}
+
 TEST(ColumnSumsCpu, OfWholeNumbersThatWrapAndBytesThatWiden) {
   check_sums(
       "graph (%i: i32[9,20], %u: u8[9,20]) { return sum(mul(%i, %i)) {axes = [0]}, "

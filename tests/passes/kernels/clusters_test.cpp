@@ -95,6 +95,13 @@ const Decision kDecisions[] = {
      "return sum(mul(%a, %b)) {axes = [0]}, sum(mul(%a, %c)) {axes = [0]}, "
      "sum(mul(%a, %d)) {axes = [0]}, sum(mul(%a, %e)) {axes = [0]}, sum(%e) {axes = [0]} }",
      "map: mul sum mul sum mul sum; map: mul sum sum"},
+    {"a sum that reads another one's result is not with it",
+     "(%x: f32[3,4]) { %a = sum(%x) {axes = [0]} return sum(mul(%x, %a)) {axes = [0]} }",
+     "map: sum; map: mul sum"},
+    {"what a dead view reads too",
+     "(%x: f32[2,3,4]) { %a = cos(%x) %dead = reshape(%a) {shape = [1,6,4]} "
+     "return sum(reshape(%a) {shape = [6,4]}) {axes = [0]} }",
+     "[reshape]; map: cos sum"},
     {"not what is a result too, or read by others",
      "(%x: f32[3,4], %y: f32[3,4], %u: f32[4,5]) { %a = mul(%x, %y) %b = mul(%a, 2.) "
      "return sum(%a) {axes = [0]}, %a, sum(%b) {axes = [0]}, matmul(%b, %u) }",
