@@ -44,7 +44,8 @@ TEST(ColumnSumsCpu, OfProductsWithOtherSums) {
     %a = sum(%x) {axes = [0]}
     %b = sum(mul(%x, %y)) {axes = [0]}
     %c = sum(mul(%x, %a)) {axes = [0]}
-    return %a, %b, %c, sum(mul(mul(%y, %b), %x)) {axes = [0]}, sum(mul(%y, add(%a, %c))) {axes = [0]}
+    return %a, %b, %c, sum(mul(mul(%y, %b), %x)) {axes = [0]},
+           sum(mul(%y, add(%a, %c))) {axes = [0]}
   })");
   check_sums(
       "graph (%x: f32[5,60,7]) {"
