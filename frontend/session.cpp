@@ -21,6 +21,10 @@ namespace {
 /// Of the sizes that a graph was called with, those that are remembered with what they round to.
 constexpr size_t kCallsKept = 256;
 
+int thread_count(const CompileOptions& options) {
+  return options.threads > 0 ? options.threads : default_thread_count();
+}
+
 /// For its time the trace leaves the profile of executables alone.
 class Profiling {
  public:
@@ -286,7 +290,7 @@ void Session::announce(const Compiled& before, const Compiled& now) const {
 DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
   const UsualArithmetic mode;
   DrawsBeside::Draws draws;
-  if (options_.compile.threads == 1) return draws;
+  if (thread_count(options_.compile) == 1) return draws;
   for (const Value state : graph.states()) {
     if (states_.contains(state.name()) || kept_.contains(state.name())) continue;
     const StateCell& cell = *model_.state_cell(state.name());
@@ -355,10 +359,8 @@ int64_t Session::key_of(const StateCell& cell) const {
 Literal Session::draw(const StateCell& cell) const {
   const UsualArithmetic mode;
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
-  if (const auto plain = PlainDraw::of(*graph, key_of(cell))) {
-    const int threads = options_.compile.threads;
-    return plain->value(threads > 0 ? threads : default_thread_count());
-  }
+  if (const auto plain = PlainDraw::of(*graph, key_of(cell)))
+    return plain->value(thread_count(options_.compile));
   const Literal key = Literal::of(key_of(cell));
   // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
   constexpr int64_t kFew = 4096;
