@@ -86,6 +86,7 @@ DrawsBeside::DrawsBeside(Draws draws) : draws_(std::move(draws)) {
 }
 
 void DrawsBeside::draw_all() {
+  const UsualArithmetic mode;  // a new thread has that of its maker
   for (const auto& [name, draw] : draws_) {
     if (enough_) return;
     if (draw.type().shape.elements() > kMostElements) continue;

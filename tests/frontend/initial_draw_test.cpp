@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cfenv>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -94,12 +95,26 @@ TEST(DrawsBeside, GiveEachValueOnceAndLeaveLargeOnes) {
   EXPECT_EQ(draws->take("b"), Literal::filled({DType::f32, {2, 2}}, 2));
 }
 
+TEST(DrawsBeside, RoundAsANewProcessDoes) {
+  // The nearest number of f32 is below it.
+  const PlainDraw draw = *plain(constant(0.7), {2});
+  const Literal wanted = draw.value(1);
+  std::fesetround(FE_UPWARD);
+  const Literal upwards = draw.value(1);
+  const auto draws = drawn_to_the_end({{"a", draw}, {"last", draw}});
+  std::fesetround(FE_TONEAREST);
+  EXPECT_FALSE(upwards == wanted);
+  EXPECT_EQ(draws->take("a"), wanted);
+}
+
 TEST(DrawsBeside, MayEndAtOnce) {
+  const Literal wanted = initial_value(uniform(1), {DType::f32, {3, 5}}, 42, {});
   for (int i = 0; i < 100; ++i) {
     DrawsBeside draws({{"a", *plain(uniform(1), {3, 5})}});
     draws.finish();
-    const Literal value = draws.take("a").value_or(Literal(Type{DType::f32, {3, 5}}));
-    EXPECT_EQ(value.shape(), (Shape{3, 5}));
+    // The value, or none where the end came before the thread had begun.
+    EXPECT_EQ(draws.take("a").value_or(wanted), wanted);
+    EXPECT_FALSE(draws.take("a"));
   }
   DrawsBeside none({});
   none.finish();
