@@ -7,6 +7,7 @@
 #include "ir/denormals.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
+#include "runtime/cores.h"
 
 namespace graphc {
 
@@ -55,6 +56,10 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
   auto executable = target.compile(graph, options, report);
   report.lap(&CompileReport::allocate_s);
   return executable;
+}
+
+int threads_of(const CompileOptions& options) {
+  return options.threads > 0 ? options.threads : default_thread_count();
 }
 
 void check_precision(const Target& target, std::string_view precision) {

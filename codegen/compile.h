@@ -112,6 +112,10 @@ void clear_code_caches();
 /// executables run.
 int64_t objects_made();
 
+/// How many threads may work on a compilation: CompileOptions::threads, or where that is 0 as many
+/// as there are cores that the process may use.
+int threads_of(const CompileOptions& options);
+
 /// Throws ErrorKind::usage for a precision that the target does not have, naming those it has.
 void check_precision(const Target& target, std::string_view precision);
 

@@ -12,7 +12,6 @@
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
 #include "runtime/arena.h"
-#include "runtime/cores.h"
 #include "runtime/streams.h"
 
 namespace graphc {
@@ -20,10 +19,6 @@ namespace {
 
 /// Of the sizes that a graph was called with, those that are remembered with what they round to.
 constexpr size_t kCallsKept = 256;
-
-int thread_count(const CompileOptions& options) {
-  return options.threads > 0 ? options.threads : default_thread_count();
-}
 
 /// For its time the trace leaves the profile of executables alone.
 class Profiling {
@@ -290,7 +285,7 @@ void Session::announce(const Compiled& before, const Compiled& now) const {
 DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
   const UsualArithmetic mode;
   DrawsBeside::Draws draws;
-  if (thread_count(options_.compile) == 1) return draws;
+  if (threads_of(options_.compile) == 1) return draws;
   for (const Value state : graph.states()) {
     if (states_.contains(state.name()) || kept_.contains(state.name())) continue;
     const StateCell& cell = *model_.state_cell(state.name());
@@ -360,7 +355,7 @@ Literal Session::draw(const StateCell& cell) const {
   const UsualArithmetic mode;
   const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
   if (const auto plain = PlainDraw::of(*graph, key_of(cell)))
-    return plain->value(thread_count(options_.compile));
+    return plain->value(threads_of(options_.compile));
   const Literal key = Literal::of(key_of(cell));
   // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
   constexpr int64_t kFew = 4096;

@@ -57,7 +57,7 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
   // All threads compile, also what one alone will run.
-  const auto compilers = team_of(options.threads > 0 ? options.threads : default_thread_count());
+  const auto compilers = team_of(threads_of(options));
   auto program = std::make_unique<cpu::CompiledPlan>(
       *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
       cpu::CodeOptions{cpu::factors_of(options.precision),
