@@ -130,9 +130,11 @@ void lower_column_sums(LowerContext& context, const Kernel& kernel, std::vector<
   summed.set_results(copy_cone(kernel.body(), known, wanted, summed));
   const std::optional<RowModel> rows = analyse_rows(summed);
   GRAPHC_CHECK(rows && rows->lead.rank() == 1, "what %{} sums has no rows", kernel.node().names[0]);
-  std::vector<NestCall> calls =
-      lower_rows(context, summed, *rows,
-                 {std::move(inputs), std::move(results), kernel.node().names[0], true, true});
+  std::vector<NestCall> calls = lower_rows(context, summed, *rows,
+                                           {.inputs = std::move(inputs),
+                                            .results = std::move(results),
+                                            .name = kernel.node().names[0],
+                                            .sums_over_rows = true});
   read_forms(context, calls);
   for (NestCall& call : calls) context.add(Family::map, std::move(call));
 }

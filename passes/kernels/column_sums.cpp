@@ -62,6 +62,8 @@ class ColumnSums {
            (operand.shape().rank() == 1 && operand.shape()[0] == shape[-1]);
   }
 
+  /// Whether the whole cluster is elementwise work on matrices of one shape, little of it, that
+  /// ends in `top`, which `sum` alone reads.
   bool can_move(int index, Value top, const Node& sum) const {
     const Cluster& from = cluster(index);
     if (from.closed || from.product || from.instructions() > kMostSummed) return false;
