@@ -22,6 +22,14 @@ int64_t parts_of(const Type& whole, const Type& part) {
   return width > 0 && all % width == 0 ? all / width : 0;
 }
 
+/// What it costs the backward step to compute what only it wants. A reduction reads all of its
+/// operand again, which the forward step has at hand, and reduces itself where the two are of one
+/// normalisation.
+int64_t cost_of_own(const Node& node) {
+  const bool reduces = node.is(ops::sum) || node.is(ops::max) || node.is(ops::mean);
+  return reduces ? cost_of_storing(node.operands[0].type()) : 0;
+}
+
 /// For each node how many products, reductions and the like are behind one another on the way to
 /// it.
 std::vector<int> depths(const Graph& graph) {
@@ -87,7 +95,7 @@ void DividedStep::cut() {
     if (!backward[size_t(gradient.node->id)]) problem.wanted.push_back(gradient);
   }
   problem.repeat = [&](const Node& node) -> int64_t {
-    if (!forward[size_t(node.id)]) return 0;
+    if (!forward[size_t(node.id)]) return cost_of_own(node);
     return is_heavy(node) ? never : cost_of_repeating(node);
   };
   problem.store = [&](Value value) { return price(value); };

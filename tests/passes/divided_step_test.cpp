@@ -104,6 +104,24 @@ TEST(DividedStep, ComputesCheapThingsFromGatesThatLieSideBySide) {
   EXPECT_GT(expect_gradients(graph, "autodiff", 5), 1e-3);
 }
 
+TEST(DividedStep, SavesWhatANormalisationHasOfEachRow) {
+  // The gradient wants the deviation of each row, of which the forward step has the sums.
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,3,5], %u: f32[5,5], %h0: f32[3,5]) {
+      %y, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+        next %h = tanh(layer_norm(add(%x.t, matmul(%h, %u))))
+        emit %h
+      }
+      return %y, %h.e
+    })");
+  const Loops loops = loops_of(graph, "autodiff,expand,simplify,cse");
+  // h, the normalised rows and their inverse deviations.
+  EXPECT_EQ(std::ranges::count(loops.emitted(), "f32[4,3,1]"), 1) << print(*loops.graph);
+  const GraphPtr kept = after(loops.graph, "hoist");
+  EXPECT_EQ(count_here(*kept, "rsqrt"), 0) << print(*kept);
+  EXPECT_GT(expect_gradients(graph, "autodiff", 7), 1e-3);
+}
+
 TEST(DividedStep, KeepsApartWhatAProductLiesBetween) {
   // r is stored before the second product of a step, n behind it.
   const GraphPtr graph = parse_graph(R"(
