@@ -42,6 +42,7 @@ class HoistAfter {
                                       [&](Value emit) { return late_[id(emit)]; });
     if (scan_.steps() == 0 || (!any_sum && !any_late)) return std::nullopt;
     find_kept_emits();
+    find_multiplied();
     choose_crossing();
     return build();
   }
@@ -178,6 +179,23 @@ class HoistAfter {
     }
   }
 
+  /// What products behind the loop read of what is computed from its carries for each element: they
+  /// read it from memory, and the loop may as well be who writes it there.
+  void find_multiplied() {
+    Values kept = emitted_.values();
+    for (size_t k = 0; k < carries_; ++k) {
+      if (!sums_[k]) kept.push_back(scan_.next()[k]);
+    }
+    const std::vector<bool> in_loop = needed_for(body_, kept);
+    for (const Node& node : body_.nodes()) {
+      if (!node.is(ops::matmul) || in_loop[size_t(node.id)]) continue;
+      for (Value operand : node.operands) {
+        const bool of_carries = varies_[id(operand)] == Varies::carries;
+        if (of_carries && is_elementwise(operand.node->op)) multiplied_.add(operand);
+      }
+    }
+  }
+
   /// The next of a carry that remains, whose history the carry is.
   Value next_of(Value value) const {
     const size_t k = carry_index_.index(value);
@@ -191,10 +209,18 @@ class HoistAfter {
     if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
     if (late_[id(value)]) return never;
     if (!moves(value)) return value.node->is(ops::input) ? 0 : never;
-    if (is_emitted(value) || emitted_whole(value)) return 0;
+    if (is_emitted(value) || emitted_whole(value) || multiplied_.contains(value)) return 0;
     if (const Value next = next_of(value))
       return is_emitted(next) ? 0 : cost_of_storing(next.type());
     return value.node->is(ops::input) ? 0 : cost_of_storing(value.type());
+  }
+
+  /// No kernel of sums takes in what makes a row of several values: it would be written for it.
+  /// Some of the parts of a row that is there are a view.
+  int64_t cost_of_joining(const Node& concat) const {
+    const bool are_parts = std::ranges::all_of(
+        concat.operands, [this](Value part) { return bool(emitted_whole(part)); });
+    return are_parts ? 0 : cost_of_storing(concat.types[0]);
   }
 
   void choose_crossing() {
@@ -213,7 +239,7 @@ class HoistAfter {
     problem.repeat = [this](const Node& node) -> int64_t {
       if (late_[size_t(node.id)] || !moving_[size_t(node.id)]) return 0;
       if (!batches_[size_t(node.id)] || is_heavy(node)) return never;
-      return cost_of_repeating(node);
+      return node.is(ops::concat) ? cost_of_joining(node) : cost_of_repeating(node);
     };
     for (Value value : minimum_cut(body_, problem)) {
       if (!moves(value)) continue;
@@ -318,6 +344,7 @@ class HoistAfter {
   std::vector<std::optional<Values>> sums_;  // of each carry, the terms added
   ValueSet emitted_;                         // of the new loop: what stays emitted, what crosses
   ValueMap whole_;                           // of parts of emitted concatenations
+  ValueSet multiplied_;                      // elementwise work of carries that products read
   ValueSet inputs_, carry_index_;            // of the body
   Values crossing_;
 };

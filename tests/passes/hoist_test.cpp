@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "ir/scan.h"
 #include "ir/text.h"
@@ -180,6 +181,69 @@ TEST(Hoist, RecomputesWhatIsLocalInStreamsAndEmitsAfterTheLoop) {
   const std::vector<Scan> scans = scans_of(*graph);
   ASSERT_EQ(scans.size(), 2u);
   EXPECT_EQ(scans[1].emits().size(), 1u) << print(*graph);
+}
+
+/// Two products a step of which each has gradients of its own, and gains.
+constexpr std::string_view kGainedProducts = R"(
+  graph @f(%x: f32[4,3,5], %u: f32[5,10], %a: f32[10], %b: f32[10], %h0: f32[3,5]) {
+    %y, %h.e = scan %x.t in %x carry %h = %h0 with %u, %a, %b {
+      %p = matmul(%h, %u)
+      %i, %g = split(add(mul(%p, %a), %b)) {axis = 1, parts = 2}
+      %h.1 = add(mul(sigmoid(%i), tanh(%g)), %x.t)
+      next %h = %h.1
+      emit %h.1
+    }
+    return %y, %h.e
+  })";
+
+TEST(Hoist, StoresInTheLoopWhatProductsBehindItRead) {
+  const GraphPtr graph = parse_graph(kGainedProducts);
+  const GraphPtr result = after(with_gradients(graph), training_passes);
+  const std::vector<Scan> scans = scans_of(*result);
+  ASSERT_EQ(scans.size(), 2u);
+  // The gradient of the product, and that of its gates for the sums: no part of a gate is computed
+  // again for all steps.
+  const std::span<const Value> emits = scans[1].emits();
+  EXPECT_EQ(std::ranges::count(emits, Shape{3, 10}, &Value::shape), 2) << print(*result);
+  EXPECT_EQ(count_here(*result, "sigmoid") + count_here(*result, "concat"), 1)
+      << "the history of h alone\n" + print(*result);
+  EXPECT_GT(expect_gradients(graph, training_passes, 5), 1e-3);
+}
+
+TEST(Hoist, SlicesGatesOutOfARowThatTheLoopEmits) {
+  // Of three gates' gradients, which the loop emits in one row for x W, one product reads two.
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,3,15], %u: f32[5,10], %v: f32[5,5], %h0: f32[3,5]) {
+      %y, %h.e = scan %x.t in %x carry %h = %h0 with %u, %v {
+        %a, %b, %c = split(%x.t) {axis = 1, parts = 3}
+        %p, %q = split(matmul(%h, %u)) {axis = 1, parts = 2}
+        %z = sigmoid(add(%a, %p))
+        %r = sigmoid(add(%b, %q))
+        %n = tanh(add(%c, matmul(mul(%r, %h), %v)))
+        %h.1 = add(mul(%z, %h), mul(sub(1, %z), %n))
+        next %h = %h.1
+        emit %h.1
+      }
+      return %y, %h.e
+    })");
+  const GraphPtr result = after(with_gradients(graph), training_passes);
+  const std::vector<Scan> scans = scans_of(*result);
+  ASSERT_EQ(scans.size(), 2u);
+  EXPECT_EQ(scans[1].emits().size(), 1u) << print(*result);
+  EXPECT_GT(expect_gradients(graph, training_passes, 5), 1e-3);
+}
+
+TEST(Hoist, MovesWhatProductsReadOfStreamsBehindTheLoop) {
+  const GraphPtr graph = parse_graph(R"(
+    graph @f(%x: f32[4,3,2], %a0: f32[2,2]) {
+      %a.e = scan %x.t in %x carry %a = %a0 {
+        next %a = add(%a, matmul(tanh(%x.t), %x.t) {transpose_a = true})
+      }
+      return %a.e
+    })");
+  const GraphPtr result = after(graph, "hoist");
+  EXPECT_EQ(scans_of(*result).size(), 0u) << print(*result);
+  expect_same_values(graph, result, 3, 1e-12);
 }
 
 TEST(Hoist, LeavesTheReadingOfAMatrixMemoryInTheLoop) {
