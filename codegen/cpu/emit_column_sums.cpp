@@ -19,13 +19,19 @@ constexpr size_t kLevels = 3;
 constexpr int kRowsTogether = 4;
 /// Of 4 bytes each: a page, beyond which no processor fetches ahead.
 constexpr int64_t kColumnsOfStrip = 1024;
+/// The accumulators of a strip stay in the first-level cache beside the rows that go by.
+constexpr int64_t kBytesOfSums = 24 * 1024;
 
-/// Columns that do not lie side by side are gathered, and gain nothing from a long strip.
-int64_t strip_of(const NestProgram& program, const TileShape& shape) {
+/// The columns of a strip, of which each has so many bytes of accumulators. Columns that do not lie
+/// side by side are gathered, and gain nothing from a long strip.
+int64_t strip_of(const NestProgram& program, const TileShape& shape, int64_t bytes) {
   const bool side_by_side = std::ranges::none_of(program.operands, [](const NestOperand& operand) {
     return operand.column == ColumnStep::strided;
   });
-  return side_by_side ? std::max<int64_t>(kColumnsOfStrip, shape.width()) : shape.width();
+  if (!side_by_side) return shape.width();
+  int64_t strip = kColumnsOfStrip;
+  while (strip * bytes > kBytesOfSums) strip /= 2;
+  return std::max<int64_t>(strip, shape.width());
 }
 
 }  // namespace
@@ -33,12 +39,11 @@ int64_t strip_of(const NestProgram& program, const TileShape& shape) {
 ColumnSumsEmitter::ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Function* function,
                                      BodyEmitter& body, const NestProgram& program,
                                      const TileShape& shape)
-    : LoopEmitter(builder),
-      body_(body),
-      lanes_(shape.lanes),
-      strip_(strip_of(program, shape)),
-      all_(body.reductions()) {
+    : LoopEmitter(builder), body_(body), lanes_(shape.lanes), all_(body.reductions()) {
   function_ = function;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < all_.size(); ++i) bytes += bytes_of(i);
+  strip_ = strip_of(program, shape, bytes);
 }
 
 void ColumnSumsEmitter::emit(const Range& rows, const Range& columns) {

@@ -47,8 +47,8 @@ class ColumnSumsEmitter : private LoopEmitter {
 
   BodyEmitter& body_;
   const int lanes_;
-  const int64_t strip_;  ///< columns
   const std::vector<BodyEmitter::Reduction> all_;
+  int64_t strip_ = 0;       ///< columns
   std::vector<Sums> sums_;  ///< of each level of pieces, the shortest first
   Range columns_{};         ///< of the strip
 };

@@ -43,48 +43,60 @@ class ColumnSums {
     return s_.users[size_t(node.id)];
   }
 
+  /// The column sum that `user` is, or whose view it is; null if it is none.
+  const Node* sum_behind(const Node& user) const {
+    if (is_column_sum(user)) return &user;
+    if (!is_view(user) || is_root_[size_t(user.id)] || users_of(user).size() != 1) return nullptr;
+    const Node& behind = *users_of(user).front();
+    return is_column_sum(behind) ? &behind : nullptr;
+  }
+
   /// Whether `sum` alone reads the value, itself or through its view.
   bool read_by_it_alone(const Node& node, const Node& sum) const {
-    if (is_root_[size_t(node.id)] || users_of(node).size() != 1) return false;
-    const Node& user = *users_of(node).front();
-    if (&user == &sum) return true;
-    return is_view(user) && users_of(user).size() == 1 && users_of(user).front() == &sum &&
-           !is_root_[size_t(user.id)];
+    return !is_root_[size_t(node.id)] && users_of(node).size() == 1 &&
+           sum_behind(*users_of(node).front()) == &sum;
   }
 
-  /// Whether rows and columns of an operand are those of a matrix of this shape flattened, or it
-  /// has one number for each column, or is a number.
-  static bool fits(Value operand, const Shape& shape) {
-    const Node& node = *operand.node;
-    if (operand.shape().rank() == 0) return true;
-    if (node.is(ops::constant) || node.is(ops::iota)) return false;
-    return operand.shape() == shape ||
-           (operand.shape().rank() == 1 && operand.shape()[0] == shape[-1]);
+  /// Whether a value is a matrix of this shape flattened, or has one number for each of its rows or
+  /// columns, or is a number.
+  static bool fits(Value value, const Shape& shape) {
+    if (value.shape().rank() == 0) return true;
+    if (value.node->is(ops::constant) || value.node->is(ops::iota)) return false;
+    return value.shape() == shape || value.shape() == shape.with(-1, 1) ||
+           (value.shape().rank() == 1 && value.shape()[0] == shape[-1]);
   }
 
-  /// Whether the whole cluster is elementwise work on matrices of one shape, little of it, that
-  /// ends in `top`, which `sum` alone reads.
-  bool can_move(int index, Value top, const Node& sum) const {
+  /// The column sums that read what the cluster makes, where nobody else does, and it is little
+  /// elementwise work on matrices of one shape; nothing otherwise.
+  std::vector<const Node*> sums_of(int index, const Shape& shape) const {
     const Cluster& from = cluster(index);
-    if (from.closed || from.product || from.instructions() > kMostSummed) return false;
-    return std::ranges::all_of(from.members, [&](const Node* member) {
-      if (!is_elementwise(member->op) || member->types[0].shape != top.shape()) return false;
-      if (!std::ranges::all_of(member->operands,
-                               [&](Value operand) { return fits(operand, top.shape()); }))
-        return false;
-      if (member == top.node) return read_by_it_alone(*member, sum);
-      return !is_root_[size_t(member->id)] &&
-             std::ranges::all_of(users_of(*member),
-                                 [&](const Node* user) { return cluster_of(*user) == index; });
-    });
+    if (from.closed || from.product || from.instructions() > kMostSummed) return {};
+    std::vector<const Node*> sums;
+    for (const Node* member : from.members) {
+      if (!is_elementwise(member->op) || is_root_[size_t(member->id)]) return {};
+      if (!fits(member->result(), shape) ||
+          !std::ranges::all_of(member->operands,
+                               [&](Value operand) { return fits(operand, shape); }))
+        return {};
+      for (const Node* user : users_of(*member)) {
+        if (cluster_of(*user) == index) continue;
+        const Node* sum = sum_behind(*user);
+        if (sum == nullptr || summed_by(*sum) != member->result()) return {};
+        sums.push_back(sum);
+      }
+    }
+    return sums;
   }
 
   void take_what_it_sums(const Node& sum) {
     const Value top = summed_by(sum);
     const int from = cluster_of(*top.node), into = cluster_of(sum);
-    if (from < 0 || !can_move(from, top, sum) || read_by(top.shape(), from).size() > kMostRead)
-      return;
-    if (take_view(sum)) merge(into, from);
+    if (from < 0 || from == into || read_by(top.shape(), from).size() > kMostRead) return;
+    const std::vector<const Node*> sums = sums_of(from, top.shape());
+    const bool joined = std::ranges::all_of(sums, [&](const Node* reader) {
+      return take_view(*reader) && merge(into, cluster_of(*reader));
+    });
+    if (joined && !sums.empty()) merge(into, from);
   }
 
   /// The view becomes a member, if there is one.
@@ -99,7 +111,11 @@ class ColumnSums {
     return true;
   }
 
+  /// Moves all of cluster `from` into `into`, unless what one sums up the other reads: a kernel of
+  /// both would have it only at its end.
   bool merge(int into, int from) {
+    if (into == from) return true;
+    if (reads_sum_of(into, from) || reads_sum_of(from, into)) return false;
     Cluster &a = cluster(into), &b = cluster(from);
     if (!s_.order.join(s_.order.unit_of(*a.members.front()), s_.order.unit_of(*b.members.front())))
       return false;
@@ -125,12 +141,11 @@ class ColumnSums {
     return read;
   }
 
-  /// Whether a member of one cluster reads what the other makes, which a kernel of both would have
-  /// in the middle.
-  bool reads_result_of(int reader, int maker) const {
+  bool reads_sum_of(int reader, int maker) const {
     return std::ranges::any_of(cluster(reader).members, [&](const Node* member) {
-      return std::ranges::any_of(member->operands,
-                                 [&](Value operand) { return cluster_of(*operand.node) == maker; });
+      return std::ranges::any_of(member->operands, [&](Value operand) {
+        return is_column_sum(*operand.node) && cluster_of(*operand.node) == maker;
+      });
     });
   }
 
@@ -146,8 +161,7 @@ class ColumnSums {
       if (into == index) continue;
       std::set<Key> all = read_by(top.shape(), into);
       all.insert(read.begin(), read.end());
-      if (all.size() > kMostRead || reads_result_of(into, index) || reads_result_of(index, into))
-        continue;
+      if (all.size() > kMostRead) continue;
       if (!take_view(other) || !take_view(sum) || !merge(into, index)) continue;
       for (const Key& more : all) first_reader_.try_emplace({more, top.shape()}, &sum);
       return;

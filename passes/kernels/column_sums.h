@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over the rows of a matrix in one kernel with what they sum: the gradient of a gain is the
-// sum over all rows and steps of a product that nobody else reads.
+// sum over all rows and steps of a product that nobody else reads, and those of several vectors are
+// sums of what has the same factors.
 #pragma once
 
 #include "passes/kernels/cluster_order.h"
@@ -24,9 +25,9 @@ struct ClusterState {
   Clusters& clusters;
 };
 
-/// Moves elementwise work that one column sum reads, and nobody else, into its cluster, where all
-/// that it is made of lies in memory; then joins the clusters of sums that read a value both. Each
-/// is then some elementwise nodes and views, and sums that are the only results.
+/// Moves elementwise work that column sums read, and nobody else, into one cluster with them, where
+/// all that it is made of lies in memory; then joins the clusters of sums that read a value both.
+/// Each is then some elementwise nodes and views, and sums that are the only results.
 void join_column_sums(const ClusterState& state);
 
 }  // namespace graphc

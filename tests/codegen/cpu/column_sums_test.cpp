@@ -52,6 +52,30 @@ TEST(ColumnSumsCpu, OfProductsWithOtherSums) {
       "  return sum(reshape(cos(%x)) {shape = [1,300,7]}) {axes = [0,1]} }");
 }
 
+TEST(ColumnSumsCpu, OfWhatSeveralOfThemRead) {
+  for (const auto& [rows, columns] : {std::pair{1, 5}, {3, 33}, {262, 40}, {11, 1030}}) {
+    check_sums(
+        fmt::format("graph (%d: f32[{0},{1}], %x: f32[{0},{1}], %r: f32[{0},1], %g: f32[{1}]) {{"
+                    "  %a = mul(mul(%d, %r), %g) %b = mul(%a, %x) %c = sub(%b, square(%r))"
+                    "  return sum(%a) {{axes = [0]}}, sum(%b) {{axes = [0]}},"
+                    "         sum(mul(%b, %d)) {{axes = [0]}}, sum(%c) {{axes = [0]}} }}",
+                    rows, columns));
+  }
+  check_sums(R"(graph (%x: f32[5,7,24], %y: f32[5,7,8], %r: f32[5,7,1]) {
+    %a, %b, %c = split %x {axis = 2, parts = 3}
+    %m = mul %y, sub(%a, %r)
+    return sum(%m) {axes = [0,1]}, sum(mul(%m, %b)) {axes = [0,1]}, sum(mul(%m, %r)) {axes = [0,1]}
+  })");
+}
+
+/// More accumulators than a strip of the usual width leaves room for in the first-level cache.
+TEST(ColumnSumsCpu, OfManyThingsOverOneMatrix) {
+  std::string text = "graph (%x: f64[9,1100]) { return ", comma;
+  for (int i = 0; i < 12; ++i, comma = ", ")
+    text += fmt::format("{}sum(mul(%x, {}.)) {{axes = [0]}}", comma, i + 2);
+  check_sums(text + " }");
+}
+
 TEST(ColumnSumsCpu, OfWholeNumbersThatWrapAndBytesThatWiden) {
   check_sums(
       "graph (%i: i32[9,20], %u: u8[9,20]) { return sum(mul(%i, %i)) {axes = [0]}, "

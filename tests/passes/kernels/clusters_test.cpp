@@ -106,8 +106,27 @@ const Decision kDecisions[] = {
      "(%x: f32[3,4], %y: f32[3,4], %u: f32[4,5]) { %a = mul(%x, %y) %b = mul(%a, 2.) "
      "return sum(%a) {axes = [0]}, %a, sum(%b) {axes = [0]}, matmul(%b, %u) }",
      "map: mul constant mul; map: sum; map: sum; gemm: matmul"},
-    {"not with a number for each row",
-     "(%x: f32[3,4], %y: f32[3,1]) { return sum(mul(%x, %y)) {axes = [0]} }", "map: mul; map: sum"},
+    {"with a number for each row, and what is computed of it",
+     "(%x: f32[3,4], %y: f32[3,1]) { return sum(mul(%x, neg(%y))) {axes = [0]} }",
+     "map: neg mul sum"},
+    {"what several sums read, with all of them",
+     "(%x: f32[3,4], %y: f32[3,4], %z: f32[3,4]) { %a = mul(%x, %y) %b = mul(%a, %z) "
+     "return sum(%a) {axes = [0]}, sum(%b) {axes = [0]}, sum(mul(%b, %x)) {axes = [0]} }",
+     "map: mul mul sum sum mul sum"},
+    {"not what something else reads beside them",
+     "(%x: f32[3,4], %y: f32[3,4], %z: f32[4,3]) { %a = mul(%x, %y) %b = mul(%a, %x) "
+     "return sum(%a) {axes = [0]}, sum(%b) {axes = [0]}, "
+     "add(transpose(%b) {permutation = [1,0]}, %z) }",
+     "map: mul mul; map: sum; map: sum; [transpose]; map: add"},
+    {"not of more than four values",
+     "(%a: f32[3,4], %b: f32[3,4], %c: f32[3,4], %d: f32[3,4], %e: f32[3,4]) { "
+     "%p = add(add(mul(%a, %b), mul(%c, %d)), %e) "
+     "return sum(%p) {axes = [0]}, sum(mul(%p, %a)) {axes = [0]} }",
+     "map: mul mul add add mul; map: sum; map: sum"},
+    {"not with a sum that one of its readers reads",
+     "(%x: f32[3,4], %y: f32[3,4]) { %a = sum(%y) {axes = [0]} %b = mul(%x, %a) "
+     "return %a, sum(%b) {axes = [0]}, sum(mul(%b, %y)) {axes = [0]} }",
+     "map: sum; map: mul sum mul sum"},
     {"not through a view that changes the columns",
      "(%x: f32[3,4]) { return sum(reshape(sin(%x)) {shape = [6,2]}) {axes = [0]} }",
      "map: sin; [reshape]; map: sum"},
