@@ -14,6 +14,7 @@
 #include "runtime/streams.h"
 #include "tools/bench/bandwidth.h"
 #include "tools/bench/measure.h"
+#include "tools/bench/messages.h"
 #include "tools/bench/peak_meter.h"
 #include "tools/bench/peers.h"
 #include "tools/bench/profile.h"
@@ -89,45 +90,6 @@ Subjects subjects_of(const Options& options) {
     }
   }
   return subjects;
-}
-
-void show_progress(const Row& row, size_t done, size_t all) {
-  std::string line = fmt::format("{}/{} {} {}: compiled in {:.4g} s, {} kernels", done, all,
-                                 way_of(row.configuration), row.configuration.given,
-                                 row.compile_s.median, row.compile.kernels);
-  const auto step_text = [](const Timed& timed) {
-    std::string text = fmt::format("{:.4g} ms a step", timed.step_s.median * 1e3);
-    if (timed.enqueue_s)
-      text += fmt::format(" ({:.4g} ms enqueue only)", timed.enqueue_s->median * 1e3);
-    return text;
-  };
-  if (row.train) line += ", train " + step_text(*row.train);
-  if (row.train && row.work && row.work->words > 0)
-    line += fmt::format(", {:.0f} {}/s", double(row.work->words) / row.train->step_s.median,
-                        row.work->unit);
-  if (row.forward) line += ", forward " + step_text(*row.forward);
-  write_message(line);
-}
-
-/// Fractions of the peak; without one, which is 0, the speeds themselves.
-void show_speeds(const std::vector<Row>& rows, double peak) {
-  std::string line =
-      peak > 0 ? fmt::format("peak {:.1f} GFLOP/s, {} threads; fractions of it, train and forward:",
-                             peak, rows[0].configuration.compile.threads)
-               : "GFLOP/s, train and forward:";
-  for (const Row& row : rows) {
-    for (const Call call : {Call::train, Call::forward}) {
-      const std::optional<Speed> speed = speed_of(row, call, peak);
-      line += call == Call::train ? "  " : "/";
-      if (!speed) {
-        line += "-";
-      } else {
-        line += peak > 0 ? fmt::format("{:.3f}", speed->fraction.median)
-                         : fmt::format("{:.1f}", speed->gflops.median);
-      }
-    }
-  }
-  write_message(line);
 }
 
 /// The JSON, where it is asked for, to where it is asked for.
@@ -271,6 +233,7 @@ int bench(Options& options) {
     rows.push_back(measure(*subject, options.settings, stop));
     check_kept(rows.back());
     show_progress(rows.back(), rows.size(), subjects.size());
+    show_loops(rows.back());
   }
   stop();
   const double peak = meter ? meter->best_gflops() : 0;

@@ -257,6 +257,18 @@ graph @look(%x: f32[8]) {
     EXPECT_FALSE(rows[1].contains(absent)) << absent;
 }
 
+TEST(GraphcBenchCpu, OfAFileProductsCountAndLoopsInPiecesAreNamed) {
+  const TemporaryFolder folder;
+  const auto file = folder.add("f.graph", R"(graph @f(%x: f32[3,8,8], %h0: f32[8,8], %u: f32[8,8]) {
+  %h.end = scan %x.t in %x carry %h = %h0 with %u { next %h = matmul(%x.t, matmul(%u, %h)) }
+  return %h.end
+})");
+  const Ran ran = bench(file.string() + " --repeat=1 --compilations=1 --threads=1 --json=-");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_GT(json::parse(ran.out)["results"][0]["forward_gflops"].get<double>(), 0);
+  EXPECT_THAT(ran.err, HasSubstr("f.graph:2: remark: fuse: %h.end: a loop, not one recurrent"));
+}
+
 TEST(GraphcBenchCpu, AFileTakesItsInputsAndDrawsIndicesInsideTheirTables) {
   const TemporaryFolder folder;
   const auto file = folder.add("rows.graph", R"(

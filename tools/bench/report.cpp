@@ -90,7 +90,9 @@ std::string label(const Row& row) {
                      configuration.given);
 }
 
+/// What the recipe of a model has of products; of a file's graph what its plan has.
 double counted_flop(const Row& row, Call call) {
+  if (!row.work) return timed(row, call)->product_flop;
   return call == Call::train ? row.work->train_flop : row.work->forward_flop;
 }
 
@@ -109,7 +111,7 @@ std::string number(const std::optional<Summary>& summary) {
 
 std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops) {
   const std::optional<Timed>& steps = timed(row, call);
-  if (!steps || !row.work) return std::nullopt;
+  if (!steps || counted_flop(row, call) <= 0) return std::nullopt;
   const Summary gflops = steps->step_s.divide(counted_flop(row, call) * 1e-9);
   return Speed{gflops, peak_gflops > 0 ? gflops * (1 / peak_gflops) : Summary{}};
 }
