@@ -29,6 +29,17 @@ const Op* find_op(std::string_view name) {
 }
 
 std::string_view nearest_op(std::string_view name) {
+  // Names that other libraries have for the same.
+  static constexpr std::pair<std::string_view, const Op*> elsewhere[] = {
+      {"cat", &ops::concat},       {"concatenate", &ops::concat}, {"divide", &ops::div},
+      {"dot", &ops::matmul},       {"fmod", &ops::remainder},     {"linear", &ops::matmul},
+      {"logistic", &ops::sigmoid}, {"mod", &ops::remainder},      {"mse_loss", &ops::mse},
+      {"multiply", &ops::mul},     {"power", &ops::pow},          {"subtract", &ops::sub},
+      {"swish", &ops::silu},       {"where", &ops::select},
+  };
+  for (const auto& [other, op] : elsewhere) {
+    if (name == other) return op->name;
+  }
   std::vector<std::string_view> names;
   for (const Op* op : listed_ops) names.push_back(op->name);
   return nearest_word(name, names);

@@ -38,6 +38,9 @@ Parser::BlockEnd Parser::block(Scope& scope, std::string_view last) {
   while (!peek().is('}') && !peek().is("next") && !peek().is("return") && !peek().is("emit"))
     line(scope);
   BlockEnd end = block_end(scope, last);
+  if (peek().is("next"))
+    throw source_.error(peek(),
+                        "one 'next' stands before '{}' and has all: next %a = ..., %b = ...", last);
   expect('}');
   return end;
 }
@@ -88,8 +91,10 @@ void Parser::line(Scope& scope) {
   const Token op = peek();
   const Node& node = application(scope, names);
   if (size_t(node.results()) != names.size()) {
-    throw source_.error(op, "{} gives {} result{}: found {} name{}", node.op.name, node.results(),
-                        node.results() == 1 ? "" : "s", names.size(), names.size() == 1 ? "" : "s");
+    throw source_.error(
+        op, "{} gives {} result{}: found {} name{}{}", node.op.name, node.results(),
+        node.results() == 1 ? "" : "s", names.size(), names.size() == 1 ? "" : "s",
+        node.is(ops::scan) ? "; what its body emits, then the last of each carry" : "");
   }
   if (!accept(':')) return;
   const Token first = peek();

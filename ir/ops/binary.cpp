@@ -196,7 +196,9 @@ constinit const Op ops::minimum{
 
 constinit const Op ops::remainder{
     .name = "remainder",
-    .doc = "a - floor(a / b) b, with the sign of b. The derivative of floor is taken as zero.",
+    .doc =
+        "a - floor(a / b) b, with the sign of b, of floating-point values: whole numbers are cast. "
+        "The derivative of floor is taken as zero.",
     .infer = broadcast_floating,
     .scalar =
         [](const Node&, Operands x) {

@@ -25,13 +25,22 @@ void expect(const Node& node, size_t count, std::initializer_list<std::string_vi
   expect_attributes(node, attributes);
 }
 
+namespace {
+
+/// What somebody meant who counts axes from the end.
+std::string from_the_end(int64_t axis, int rank) {
+  return axis < 0 && axis >= -rank ? fmt::format("; the last is {}", rank - 1) : "";
+}
+
+}  // namespace
+
 int axis_attribute(const Node& node, int rank, std::string_view name) {
   if (node.attributes.find(name) == nullptr)
     throw input_error({}, "{}: attribute '{}' is missing", node.op.name, name);
   const int64_t axis = node.attributes.get_int(name, 0);
   if (axis < 0 || axis >= rank) {
-    throw input_error({}, "{}: {} {} is outside a value of rank {}", node.op.name, name, axis,
-                      rank);
+    throw input_error({}, "{}: {} {} is outside a value of rank {}{}", node.op.name, name, axis,
+                      rank, from_the_end(axis, rank));
   }
   return int(axis);
 }
@@ -42,8 +51,8 @@ std::vector<int64_t> axes_attribute(const Node& node, int rank) {
   std::vector<int64_t> axes = node.attributes.get_ints("axes");
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] < 0 || axes[i] >= rank) {
-      throw input_error({}, "{}: axis {} is outside a value of rank {}", node.op.name, axes[i],
-                        rank);
+      throw input_error({}, "{}: axis {} is outside a value of rank {}{}", node.op.name, axes[i],
+                        rank, from_the_end(axes[i], rank));
     }
     if (i > 0 && axes[i] <= axes[i - 1]) {
       throw input_error({}, "{}: axes are distinct and ascending: found [{}]", node.op.name,

@@ -64,11 +64,17 @@ TEST(Parse, Names) {
 
 TEST(Parse, Ops) {
   EXPECT_EQ(in_graph("%a = frobnicate %x"), "unknown op 'frobnicate'");
+  EXPECT_EQ(in_graph("%a = swish %x"), "unknown op 'swish'; did you mean 'silu'?");
   EXPECT_EQ(in_graph("%a = input {dtype = f32, shape = []}"),
             "'input' is written in the header of a graph, not as a line");
   EXPECT_EQ(in_graph("%a = split %x {axis = 0, parts = 2}"), "split gives 2 results: found 1 name");
   EXPECT_EQ(in_graph("%a, %b = tanh %x"), "tanh gives 1 result: found 2 names");
   EXPECT_EQ(in_graph("tanh %x"), "tanh gives 1 result: found 0 names");
+  EXPECT_EQ(in_graph("%a, %b = scan %x.t in %x carry %c = %x { next %c = %c }"),
+            "scan gives 1 result: found 2 names; what its body emits, then the last of each carry");
+  EXPECT_EQ(in_graph("%a = sum %x {axes = [-1]}"),
+            "sum: axis -1 is outside a value of rank 2; the last is 1");
+  EXPECT_EQ(in_graph("%a = sum %x {axes = [-3]}"), "sum: axis -3 is outside a value of rank 2");
   EXPECT_EQ(in_graph("%a = tanh split(%x) {axis = 0, parts = 2}"),
             "split: attribute 'axis' is missing");
   EXPECT_EQ(in_graph("%a = tanh(split(%x) {axis = 0, parts = 2})"),
@@ -126,6 +132,8 @@ TEST(Parse, Blocks) {
   EXPECT_EQ(refusal("grph () {}"), "wanted graph, region or state: found 'grph'");
   EXPECT_EQ(in_graph("emit %x"), "the body of a scan ends with 'emit', other blocks with 'return'");
   EXPECT_EQ(in_graph("return %x %a = tanh %x"), "wanted '}': found %a");
+  EXPECT_EQ(refusal("graph () state (%v: f32[], %w: f32[]) { next %v = %w next %w = %v }"),
+            "one 'next' stands before 'return' and has all: next %a = ..., %b = ...");
   EXPECT_EQ(in_graph("next %x = %y"), "next %x: it is not a state");
   EXPECT_EQ(in_graph("next %w = %y"), "next %w: there is no such state");
   EXPECT_EQ(refusal("graph () state (%w: f32[]) { next %w = %w, %w = %w }"),
