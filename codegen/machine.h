@@ -50,6 +50,9 @@ struct Machine {
   /// Matrices of a step that are more come from a cache further away at every step: what a worker's
   /// second-level cache holds.
   int64_t kept_bytes = 2 << 20;
+  /// A value of so many bytes and more is no longer in caches when the next kernel reads it: what
+  /// writes it need not bring its lines there first. 0: none is.
+  int64_t uncached_bytes = 0;
   /// What a worker reads of a matrix while all meet once, about: an estimate, 1 to 2 us at 50 GB/s.
   int64_t meeting_bytes = 64 << 10;
   /// Whether phases that do not depend on each other may be done in any order, so that small values

@@ -94,7 +94,8 @@ std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
       continue;
     const NestOperand& operand = program_.operands[size_t(in.operand)];
     const bool in_memory = operand.kind == OperandKind::load || operand.kind == OperandKind::store;
-    if (in_memory && operand.by_row && operand.column == ColumnStep::contiguous)
+    if (in_memory && !operand.past_caches && operand.by_row &&
+        operand.column == ColumnStep::contiguous)
       places.insert({in.kind == NestOp::load, in.operand, in.part});
   }
   std::vector<FetchedPart> parts;
@@ -288,17 +289,47 @@ void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* co
   Value* value = as_stored(operand.dtype, values_[place_][size_t(in.a)]);
   Value* pointer = address(in.operand, in.part, row, column);
   if (operand.column == ColumnStep::contiguous) {
-    if (mask == nullptr) {
-      b_.CreateAlignedStore(value, pointer, align);
-    } else {
-      b_.CreateMaskedStore(value, pointer, align, mask);
-    }
+    store_vector(operand, value, pointer, mask);
   } else if (operand.column == ColumnStep::strided) {
     b_.CreateMaskedScatter(value, lane_pointers(pointer, operands_[size_t(in.operand)].column),
                            align, mask == nullptr ? all_lanes() : mask);
   } else {
     b_.CreateAlignedStore(b_.CreateExtractElement(value, uint64_t(0)), pointer, align);
   }
+}
+
+/// Past the caches where the vector is whole and lies as such stores want it.
+void BodyEmitter::store_vector(const NestOperand& operand, Value* value, Value* pointer,
+                               Value* mask) {
+  const uint64_t bytes = uint64_t(size_of(operand.dtype)) * uint64_t(shape_.lanes);
+  const auto store_in_caches = [&] {
+    const llvm::Align align{uint64_t(size_of(operand.dtype))};
+    if (mask == nullptr) {
+      b_.CreateAlignedStore(value, pointer, align);
+    } else {
+      b_.CreateMaskedStore(value, pointer, align, mask);
+    }
+  };
+  if (!operand.past_caches) return store_in_caches();
+  Value* address = b_.CreatePtrToInt(pointer, b_.getInt64Ty());
+  Value* whole = b_.CreateIsNull(b_.CreateAnd(address, number(int64_t(bytes) - 1)));
+  if (mask != nullptr) whole = b_.CreateAnd(whole, b_.CreateAndReduce(mask));
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, function);
+  };
+  llvm::BasicBlock *past = block("past_caches"), *in = block("in_caches"), *end = block("stored");
+  b_.CreateCondBr(whole, past, in);
+  b_.SetInsertPoint(past);
+  llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, llvm::Align(bytes));
+  store->setMetadata(
+      llvm::LLVMContext::MD_nontemporal,
+      llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(in);
+  store_in_caches();
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
 }
 
 Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {

@@ -115,6 +115,8 @@ class BodyEmitter {
   llvm::Value* load_iota(const NestInstruction& in, llvm::Value* row, llvm::Value* column);
   void store_operand(const NestInstruction& in, llvm::Value* row, llvm::Value* column,
                      llvm::Value* mask);
+  void store_vector(const NestOperand& operand, llvm::Value* value, llvm::Value* pointer,
+                    llvm::Value* mask);
   llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);
 
   void reduce(const NestInstruction& in, llvm::Value* mask);

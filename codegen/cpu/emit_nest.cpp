@@ -2,8 +2,10 @@
 #include "codegen/cpu/emit_nest.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -58,6 +60,9 @@ class NestEmitter : private LoopEmitter {
             .emit({row_begin_, row_end_}, {column_begin_, column_end_});
         break;
     }
+    // Others may read what this wrote past the caches as soon as it has returned.
+    if (std::ranges::any_of(program_.operands, &NestOperand::past_caches))
+      b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
   }
 

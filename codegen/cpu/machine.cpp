@@ -57,6 +57,8 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
   machine.kept_bytes = second_level_cache();
+  // A store past the caches is a line, or it is read and written for each of its halves.
+  if (cpu.vector_lanes_f32 == 16) machine.uncached_bytes = uncached_bytes();
   machine.keeps_functions = true;
   if (factors == Factors::as_stored) return machine;
   // A dot product does twice what a multiply-add does: three or six of them are slower.
@@ -81,6 +83,13 @@ int64_t second_level_cache() {
   constexpr int64_t kLeast = 256 << 10, kMost = 4 << 20;
   static const int64_t said = cache_sizes().second_level;
   return said > 0 ? std::clamp(said, kLeast, kMost) : kAssumedSecondLevel;
+}
+
+int64_t uncached_bytes() {
+  // A larger one is a server's, of which other programs have most.
+  constexpr int64_t kOwn = 64 << 20;
+  static const int64_t said = cache_sizes().shared;
+  return std::max(4 * second_level_cache(), said <= kOwn ? said / 2 : 0);
 }
 
 int64_t panel_group_bytes() { return second_level_cache() / 4; }

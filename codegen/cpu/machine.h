@@ -23,6 +23,9 @@ Machine machine_of(const CpuFeatures& cpu, int threads = 1, Factors factors = Fa
 /// Bytes of a core's second-level cache, as Linux says, but no less than 256 KB and no more than 4
 /// MB; a megabyte where it does not.
 int64_t second_level_cache();
+
+/// Machine::uncached_bytes: four times the second-level cache of a core and half of the third.
+int64_t uncached_bytes();
 /// NestArguments::panel_group here: a quarter of that cache.
 int64_t panel_group_bytes();
 

@@ -51,9 +51,10 @@ std::string NestProgram::text() const {
   std::string text = fmt::format("{} {{\n", kind_names[size_t(kind)]);
   for (size_t i = 0; i < operands.size(); ++i) {
     const NestOperand& operand = operands[i];
-    text += fmt::format("  operand {}: {} {}{}{}\n", i, operand_names[size_t(operand.kind)],
+    text += fmt::format("  operand {}: {} {}{}{}{}\n", i, operand_names[size_t(operand.kind)],
                         name_of(operand.dtype), column_names[size_t(operand.column)],
-                        operand.by_row ? "" : " all rows");
+                        operand.by_row ? "" : " all rows",
+                        operand.past_caches ? " past the caches" : "");
   }
   for (size_t i = 0; i < products.size(); ++i) {
     const NestProduct& product = products[i];

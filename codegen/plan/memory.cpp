@@ -4,6 +4,7 @@
 
 #include "codegen/plan/arena_places.h"
 #include "codegen/plan/buffer_phases.h"
+#include "codegen/plan/past_caches.h"
 #include "codegen/plan/placement.h"
 #include "codegen/plan/plan.h"
 #include "codegen/plan/sharing.h"
@@ -87,6 +88,7 @@ std::vector<int64_t> PlanForm::key() const {
 Plan make_plan(const Graph& kernels, const Machine& machine) {
   Plan plan = lower(kernels, machine);
   plan_memory(plan, machine.reorders_phases);
+  mark_past_caches(plan, machine);
   schedule(plan, machine);
   verify_plan(plan);
   return plan;

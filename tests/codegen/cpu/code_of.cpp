@@ -19,8 +19,7 @@ std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
                                  const CompileOptions& options) {
   CompileReport report;
   const Machine machine = machine_of(cpu, 1, factors_of(options.precision));
-  Plan plan = lower(*form_cpu_kernels(graph, options, report), machine);
-  plan_memory(plan);
+  const Plan plan = make_plan(*form_cpu_kernels(graph, options, report), machine);
   Jit jit(cpu);
   std::vector<Instruction> all;
   const auto add = [&](CodeModule&& module) {
