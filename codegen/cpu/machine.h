@@ -24,8 +24,10 @@ Machine machine_of(const CpuFeatures& cpu, int threads = 1, Factors factors = Fa
 /// MB; a megabyte where it does not.
 int64_t second_level_cache();
 
-/// Machine::uncached_bytes: four times the second-level cache of a core and half of the third.
+/// Machine::uncached_bytes: four times the second-level cache of a core, or half of the third if
+/// that is more; of a third of more than 64 MB, which others use too, nothing is counted.
 int64_t uncached_bytes();
+
 /// NestArguments::panel_group here: a quarter of that cache.
 int64_t panel_group_bytes();
 

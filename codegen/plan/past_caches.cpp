@@ -31,7 +31,8 @@ class Marker {
           if (access == Access::read) read_.insert(at.buffer);
         });
       });
-      each_nest(record, [this](NestCall& call) { mark(call); });
+      const bool in_loop = std::holds_alternative<LoopCall>(record.call);
+      each_nest(record, [&](NestCall& call) { mark(call, in_loop); });
     }
     drop_unused();
   }
@@ -47,9 +48,10 @@ class Marker {
   }
 
   /// Calls whose programs differ in this alone have programs of their own from here on.
-  void mark(NestCall& call) {
+  void mark(NestCall& call, bool in_loop) {
     NestProgram program = plan_.programs[size_t(call.program)];
-    if (program.kind != NestKind::row_wise) return;
+    if (program.kind == NestKind::column_wise || (program.kind == NestKind::tiles && !in_loop))
+      return;
     bool any = false;
     for (size_t i = 0; i < program.operands.size(); ++i) {
       NestOperand& operand = program.operands[i];

@@ -71,19 +71,21 @@ TEST(PastCaches, AreNotWhatTheRecordReadsOrWritesOver) {
 }
 
 TEST(PastCaches, AreNotWhatTheLoopOrBlockAroundReads) {
-  // h is read by the next step, e and z by the stage behind; g by nobody in the loop.
+  // h is read by the next step, e and z by the stage behind; g by nobody in the loop, nor t, which
+  // tiles write: a line of each row at a time.
   EXPECT_EQ(past_caches(R"(
     graph @f(%x: f32[8,16,16], %h0: f32[16,16], %u: f32[16,16]) {
-      %e, %g, %h.e = scan %x.t in %x carry %h = %h0 with %u {
+      %e, %g, %t, %h.e = scan %x.t in %x carry %h = %h0 with %u {
         %e = exp(add(%h, %x.t))
         %z = div(%e, sum(%e) {axes = [1], keep = true})
-        next %h = matmul(%z, %u)
-        emit %e, mul(%z, 3.)
+        %h.n = matmul(%z, %u)
+        next %h = %h.n
+        emit %e, mul(%z, 3.), tanh(%h.n)
       }
-      return %e, %g, %h.e
+      return %e, %g, %t, %h.e
     })",
                         8 * kLarge),
-            "g ");
+            "g t ");
 }
 
 TEST(PastCaches, LeaveNoProgramThatNobodyCalls) {

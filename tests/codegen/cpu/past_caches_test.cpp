@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/cpu/machine.h"
 #include "codegen/target.h"
@@ -53,6 +54,46 @@ TEST(PastCachesCpu, AreRightWhereverVectorsBegin) {
         }
       }
       EXPECT_EQ(wrong, 0) << columns << " columns, " << threads << " threads";
+    }
+  }
+}
+
+Literal results_of(const GraphPtr& graph, const std::vector<Literal>& inputs, int threads,
+                   const std::string& level) {
+  CompileReport report;
+  const auto executable =
+      compile(graph, targets::cpu, {.architecture = level, .threads = threads}, report);
+  std::vector<Tensor> arguments, outputs;
+  for (const Literal& input : inputs) arguments.emplace_back(input);
+  for (const Argument& output : executable->signature().outputs) outputs.emplace_back(output.type);
+  executable->run(arguments, outputs);
+  return outputs[0].copy();
+}
+
+TEST(PastCachesCpu, AreRightWhereTilesOfALoopWriteThem) {
+  // 31 rows, so that tiles differ in height; columns of whole lines, and of a rest.
+  for (const int64_t columns : {2048, 2060}) {
+    const int64_t steps = uncached_bytes() / 4 / 31 / columns + 1;
+    const GraphPtr graph = parse_graph(fmt::format(
+        "graph (%x: f32[{0},31,1], %h0: f32[31,3], %u: f32[3,{1}], %v: f32[{1},3]) {{"
+        "  %y, %h.e = scan %x.t in %x carry %h = %h0 with %u, %v {{"
+        "    %p = matmul %h, %u next %h = matmul(tanh(%p), %v) emit exp(mul(%p, %x.t)) }}"
+        "  return %y, %h.e }}",
+        steps, columns));
+    std::vector<Literal> inputs;
+    for (const Value input : graph->inputs()) {
+      inputs.emplace_back(input.type());
+      int32_t next = 0;
+      for (float& element : inputs.back().mutable_data<float>())
+        element = float(++next * 7919 % 201 - 100) / 4000;
+    }
+    const Literal wanted = results_of(graph, inputs, 1, "x86-64");
+    for (const int threads : {1, 2}) {
+      const Literal found = results_of(graph, inputs, threads, "native");
+      double most = 0;
+      for (int64_t i = 0; i < wanted.elements(); ++i)
+        most = std::max(most, std::abs(found.element(i) - wanted.element(i)));
+      EXPECT_LT(most, 1e-5) << columns << " columns, " << threads << " threads";
     }
   }
 }
