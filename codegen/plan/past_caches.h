@@ -9,11 +9,11 @@
 namespace graphc {
 
 /// Marks such stores (NestOperand::past_caches) in the programs of a plan whose values have their
-/// places: of nests that go along rows, and of tiles in loops, to buffers of
-/// Machine::uncached_bytes and more, which neither the record itself reads, whose place it would
-/// write over, nor the loop or block around it, at this step or the next. Elements have 4 bytes and
-/// more, so that vectors are whole lines. What tiles outside of loops write, the kernel behind them
-/// reads as slowly as they are faster.
+/// places: to buffers of Machine::uncached_bytes and more, of which a call in a loop may write one
+/// step's part, that neither the record itself reads, whose place it would write over, nor the loop
+/// or block around it, at this step or the next. Of nests that go along rows, and of tiles in
+/// loops: what other tiles write, measured, cost the kernel behind them what they gained. Elements
+/// have 4 bytes and more, so that vectors are whole lines.
 void mark_past_caches(Plan& plan, const Machine& machine);
 
 }  // namespace graphc

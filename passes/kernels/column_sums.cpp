@@ -88,6 +88,8 @@ class ColumnSums {
     return sums;
   }
 
+  /// Moves what the sum reads, and the other sums that read it, into the sum's cluster. Sums that
+  /// could not all be had stay where they came to: they read what is stored then.
   void take_what_it_sums(const Node& sum) {
     const Value top = summed_by(sum);
     const int from = cluster_of(*top.node), into = cluster_of(sum);
@@ -141,6 +143,7 @@ class ColumnSums {
     return read;
   }
 
+  /// Whether a member of one cluster reads a sum that is a member of the other.
   bool reads_sum_of(int reader, int maker) const {
     return std::ranges::any_of(cluster(reader).members, [&](const Node* member) {
       return std::ranges::any_of(member->operands, [&](Value operand) {
