@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/tile_lines.h"
 
+#include "codegen/cpu/tile_parts.h"
 #include "codegen/cpu/tile_vectors.h"
 
 namespace graphc::cpu {
@@ -75,6 +76,31 @@ GRAPHC_WIDE void pack_line_of(const TileLine& line, DType dtype) {
   pack_line<DType::f32, kWhat, kTransposed>(line);
 }
 
+/// Two terms of all items after two: rows come as memory has them, and no tile is transposed.
+template <int kParts>
+GRAPHC_WIDE bool pack_pairs_in_parts(const TileLine& line, int64_t part_bytes) {
+  __m512i largest = _mm512_setzero_si512();
+  for (int pair = 0; pair < kTileTerms / 2; ++pair) {
+    const char* from = line.from + 2 * pair * line.stride;
+    char* pair_of_tiles = line.to + pair * kTileRowBytes;
+    for (int64_t tile = 0; tile < line.tiles; ++tile, from += 64) {
+      char* const to = pair_of_tiles + (tile % 2 == 0 ? 0 : line.second_bytes);
+      if (tile % 2 == 1) pair_of_tiles += line.pair_bytes;
+      __m512 even = _mm512_loadu_ps(from), odd = _mm512_loadu_ps(from + line.stride);
+      // The tiles of the next terms, most likely.
+      __builtin_prefetch(from + kTileTerms * line.stride, 0, 2);
+      __builtin_prefetch(from + (kTileTerms + 1) * line.stride, 0, 2);
+      largest = larger(larger(largest, even), odd);
+      for (int part = 0; part < kParts; ++part) {
+        const __m512i pairs = part_of_pairs(even, odd);
+        _mm512_storeu_si512(to + part * part_bytes, pairs);
+        take_part_of_pairs(pairs, even, odd);
+      }
+    }
+  }
+  return have_plain_parts(largest);
+}
+
 }  // namespace
 
 void pack_line_of_items(const TileLine& line, DType dtype, TileOrder order) {
@@ -85,6 +111,11 @@ void pack_line_of_items(const TileLine& line, DType dtype, TileOrder order) {
 void pack_line_of_terms(const TileLine& line, DType dtype, TileOrder order) {
   if (order == TileOrder::pairs_first) return pack_line_of<SideBySide::terms, true>(line, dtype);
   pack_line_of<SideBySide::terms, false>(line, dtype);
+}
+
+bool pack_line_in_parts(const TileLine& line, int parts, int64_t part_bytes) {
+  return parts == 2 ? pack_pairs_in_parts<2>(line, part_bytes)
+                    : pack_pairs_in_parts<3>(line, part_bytes);
 }
 
 }  // namespace graphc::cpu

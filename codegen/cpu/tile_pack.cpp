@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "codegen/cpu/tile_lines.h"
+#include "codegen/cpu/tile_parts.h"
 #include "codegen/cpu/tile_vectors.h"
 
 namespace graphc::cpu {
@@ -21,7 +22,6 @@ struct TilePart {
   int part = 0, parts = 1;
 };
 
-constexpr uint32_t kInfinity = 0x7f800000, kLargestBf16 = 0x7f7f0000;
 /// The largest bf16 below 2^120, which with the largest one would be infinity.
 constexpr uint32_t kLargestRest = 0x7b7f0000;
 
@@ -80,8 +80,8 @@ struct TileAxis {
 };
 
 /// Fills tiles along memory, a line of items or of terms after the other: `pack_line(line)` fills
-/// so many of the full tiles, which come first, as it returns, `pack(tile, place)` any, of whose
-/// parts it is the first.
+/// so many of the full tiles, which come first, as it returns, `pack(tile, place, later)` any, of
+/// whose parts it is the first; tiles a little later go to the last place.
 template <typename PackLine, typename Pack>
 void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlace& to,
                    const PackLine& pack_line, const Pack& pack) {
@@ -98,7 +98,7 @@ void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlac
                   source.dtype,
                   0,
                   to.parts};
-    pack(part, place(i, t));
+    pack(part, place(i, t), lines_of_items ? place(i + 2, t) : place(i, t + 1));
   };
   const TileAxis items{source.item_stride, source.items, kTileRows};
   const TileAxis terms{source.term_stride, source.terms, kTileTerms};
@@ -184,36 +184,24 @@ GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
   }
 }
 
-GRAPHC_WIDE __m512 widened(__m256i bf16) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bf16), 16));
-}
-
-/// Two vectors of f32 as bf16, of which the numbers keep what is left.
-GRAPHC_WIDE __m512i take_nearest(__m512& low, __m512& high) {
-  const __m512i nearest = __m512i(_mm512_cvtne2ps_pbh(high, low));
-  low = _mm512_sub_ps(low, widened(_mm512_castsi512_si256(nearest)));
-  high = _mm512_sub_ps(high, widened(_mm512_extracti64x4_epi64(nearest, 1)));
-  return nearest;
-}
-
-/// The rows of all parts of a full tile of f32 at once; false if one of its numbers is not finite
-/// or rounds to infinity, which needs more care.
-GRAPHC_WIDE bool load_parts(const TilePart& tile, bool loads_items, __m512i (&rows)[3][16]) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+/// The rows of all parts of a full tile of f32 at once, whose terms lie side by side or whose items
+/// do; false if one of its numbers needs more care.
+template <bool kTerms>
+GRAPHC_WIDE bool load_parts(const TilePart& tile, __m512i (&rows)[3][16]) {
   __m512i largest = _mm512_setzero_si512();
-  const int64_t next = loads_items ? 64 : tile.term_stride;
   const char* from = tile.base;
   GRAPHC_ALL_ROWS
-  for (int i = 0; i < 16; ++i, from += loads_items ? tile.item_stride : 2 * tile.term_stride) {
-    __m512 low = _mm512_loadu_ps(from), high = _mm512_loadu_ps(from + next);
-    largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(low), magnitude));
-    largest = _mm512_max_epu32(largest, _mm512_and_si512(_mm512_castps_si512(high), magnitude));
+  for (int i = 0; i < 16; ++i, from += kTerms ? tile.item_stride : 2 * tile.term_stride) {
+    __m512 first = _mm512_loadu_ps(from);
+    __m512 second = _mm512_loadu_ps(from + (kTerms ? 64 : tile.term_stride));
+    largest = larger(larger(largest, first), second);
     for (int part = 0; part < tile.parts; ++part) {
-      const __m512i nearest = take_nearest(low, high);
-      rows[part][i] = loads_items ? nearest : _mm512_permutexvar_epi16(interleaved(), nearest);
+      rows[part][i] = kTerms ? part_of_terms(first, second) : part_of_pairs(first, second);
+      kTerms ? take_part_of_terms(rows[part][i], first, second)
+             : take_part_of_pairs(rows[part][i], first, second);
     }
   }
-  return _mm512_cmpgt_epu32_mask(largest, _mm512_set1_epi32(int(kLargestBf16))) == 0;
+  return have_plain_parts(largest);
 }
 
 /// A tile that lies there in rows of items or pairs, stored as the order wants it.
@@ -223,19 +211,30 @@ GRAPHC_WIDE void store_tile(__m512i (&rows)[16], bool transposed, char* to) {
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
 }
 
-GRAPHC_WIDE void pack_wide(TilePart tile, bool loads_items, TileOrder order, char* to,
+/// Tiles of all parts.
+GRAPHC_WIDE void pack_wide(TilePart tile, bool terms_adjoin, TileOrder order, char* to,
                            int64_t part_bytes) {
-  const bool transposed = loads_items != (order == TileOrder::items_first);
+  const bool transposed = terms_adjoin != (order == TileOrder::items_first);
   const bool full = tile.items == kTileRows && tile.terms == kTileTerms;
-  if (__m512i rows[3][16]; full && tile.parts > 1 && load_parts(tile, loads_items, rows)) {
+  __m512i rows[3][16];
+  if (full && tile.parts > 1 &&
+      (terms_adjoin ? load_parts<true>(tile, rows) : load_parts<false>(tile, rows))) {
     for (int part = 0; part < tile.parts; ++part)
       store_tile(rows[part], transposed, to + part * part_bytes);
     return;
   }
   for (; tile.part < tile.parts; ++tile.part) {
-    __m512i rows[16];
-    loads_items ? load_items(tile, rows) : load_pairs(tile, rows);
-    store_tile(rows, transposed, to + tile.part * part_bytes);
+    terms_adjoin ? load_items(tile, rows[0]) : load_pairs(tile, rows[0]);
+    store_tile(rows[0], transposed, to + tile.part * part_bytes);
+  }
+}
+
+/// Asks for the lines of the tiles of all parts of a number, which will be written: of many parts
+/// more is written than read, and a line that is far costs as much as one that is read there.
+void fetch_to_write(const char* tiles, const TilePlace& place) {
+  for (int part = 0; part < place.parts; ++part) {
+    for (int line = 0; line < kTileBytes; line += kTileRowBytes)
+      __builtin_prefetch(tiles + part * place.part_bytes + line, 1, 2);
   }
 }
 
@@ -251,7 +250,7 @@ bool has_wide() {
 void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePlace& to) {
   const auto no_line = [](const TileLine&) { return int64_t{0}; };
   const bool lines_of_items = source.item_stride < source.term_stride;
-  for_each_tile(source, lines_of_items, to, no_line, [&](TilePart tile, char* place) {
+  for_each_tile(source, lines_of_items, to, no_line, [&](TilePart tile, char* place, char*) {
     for (; tile.part < tile.parts; ++tile.part)
       pack_portably(tile, order, place + tile.part * to.part_bytes);
   });
@@ -264,14 +263,20 @@ void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) 
     return pack_tiles_portably(source, order, to);
   }
   const auto line = [&](const TileLine& tiles) {
-    if (to.parts > 1) return int64_t{0};
+    if (to.parts > 1) {
+      const bool packed = items_adjoin && order == TileOrder::pairs_first &&
+                          pack_line_in_parts(tiles, to.parts, to.part_bytes);
+      return packed ? tiles.tiles : 0;
+    }
     terms_adjoin ? pack_line_of_terms(tiles, source.dtype, order)
                  : pack_line_of_items(tiles, source.dtype, order);
     return tiles.tiles;
   };
-  for_each_tile(source, !terms_adjoin, to, line, [&](const TilePart& part, char* place) {
-    pack_wide(part, terms_adjoin, order, place, to.part_bytes);
-  });
+  for_each_tile(source, !terms_adjoin, to, line,
+                [&](const TilePart& part, char* place, char* later) {
+                  if (to.parts > 1) fetch_to_write(later, to);
+                  pack_wide(part, terms_adjoin, order, place, to.part_bytes);
+                });
 }
 
 }  // namespace graphc::cpu

@@ -4,22 +4,34 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codegen/cpu/machine.h"
 #include "codegen/cpu/tile_pack.h"
 #include "ir/mutant.h"
 
 namespace graphc::cpu {
 namespace {
 
-/// Of the second-level cache (2 MB where there are matrix tiles): panels that are made once if that
-/// is all of them, else those that are made at a time, left tiles that a call of the nest reads
-/// again for each panel, sums that wait.
-constexpr int64_t kAllPanelBytes = 1 << 20, kPanelBytes = 512 << 10, kLeftBytes = 384 << 10,
-                  kSumsBytes = 768 << 10;
-/// The most terms that are summed before they join the sums of the pieces before, of factors of
-/// one, two and three parts: so that left tiles of a piece, its panels and sums are in the cache.
-constexpr int64_t kMostTerms[] = {512, 256, 128};
-/// The left tiles of a chunk of rows, all its terms, and the most rows whose sums wait.
-constexpr int64_t kChunkBytes = 8 << 20, kMostRows = 1024;
+/// Shares of a core's second-level cache, whose best values were found by measurement where it has
+/// 2 MB (docs/performance.md, bf16 by matrix tiles).
+struct Shares {
+  int64_t all_panels;  ///< made once if that is all of them
+  int64_t panels;      ///< else those that are made, or gone along, at a time
+  int64_t left;        ///< tiles that a call of the nest reads again for each panel
+  int64_t sums;        ///< that wait for the next piece
+};
+
+Shares shares() {
+  const int64_t cache = second_level_cache();
+  return {cache / 2, cache / 4, cache * 3 / 8, cache / 2};
+}
+
+/// Of factors of one, two and three parts: the most terms that are not multiplied in pieces, so
+/// that several panels of them are in the cache; and the most of a piece, so that its left tiles,
+/// panels and sums are. The same on every machine: sums of parts depend on pieces.
+constexpr int64_t kWholeTerms[] = {1024, 512, 512}, kPieceTerms[] = {512, 256, 128};
+/// The left tiles of a chunk of rows, all its terms (panels are made again for each chunk), and the
+/// most rows whose sums wait.
+constexpr int64_t kChunkBytes = 16 << 20, kMostRows = 1024;
 /// The rows of a tile of a nest.
 constexpr int64_t kRows = 2 * kTileRows;
 
@@ -31,8 +43,6 @@ int64_t tile_row_bytes(int64_t k, int bf16_parts) {
 int64_t panel_bytes(const PanelSource& right, int64_t k) {
   return tile_row_bytes(k, right.bf16_parts) * right.parts * (right.width / kTileColumns);
 }
-
-int64_t most_terms(const TiledOperand& operand) { return kMostTerms[operand.right.bf16_parts - 1]; }
 
 char* room(Scratch& scratch, int64_t bytes) {
   return reinterpret_cast<char*>(scratch.get(bytes / int64_t(sizeof(float))));
@@ -97,7 +107,7 @@ void TiledProduct::run(NestFunction nest, std::span<const TiledOperand> operands
   NestArguments arguments = whole;
   arguments.products = products_.data();
   const bool in_pieces = operands.size() == 1 && !operands[0].in_panels &&
-                         operands[0].product.k > most_terms(operands[0]);
+                         operands[0].product.k > kWholeTerms[operands[0].right.bf16_parts - 1];
   if (in_pieces) return run_pieces(nest, operands[0], arguments);
   run_whole(nest, operands, arguments);
 }
@@ -118,17 +128,18 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
     }
   };
   int64_t group = std::max<int64_t>(columns.end - columns.begin, width);
-  const int64_t rows_at_once = rows_that_fit(kLeftBytes, left_bytes);
+  const Shares cache = shares();
+  const int64_t rows_at_once = rows_that_fit(cache.left, left_bytes);
   int64_t rows = rows_at_once;
   const int64_t all_panels = (group + width - 1) / width * block_bytes;
-  if (all_panels > kAllPanelBytes) {
+  if (all_panels > cache.all_panels) {
     // Panels are made anew for each chunk of rows.
-    group = std::max<int64_t>(kPanelBytes / block_bytes, 1) * width;
+    group = std::max<int64_t>(cache.panels / block_bytes, 1) * width;
     rows = rows_that_fit(kChunkBytes, left_bytes);
   } else if (all_panels > 0) {
     make_panels(columns);
   } else {
-    group = std::max<int64_t>(kPanelBytes / std::max<int64_t>(products_[0].block, 1), 1) * width;
+    group = std::max<int64_t>(cache.panels / std::max<int64_t>(products_[0].block, 1), 1) * width;
   }
   for (int64_t row = whole.row_begin, end = whole.row_end; row < end; row += rows) {
     const Range chunk{row, std::min(row + rows, end)};
@@ -141,7 +152,7 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
     for (int64_t i = 0; i < groups; ++i) {
       whole.column_begin = columns.begin + (backwards_ ? groups - 1 - i : i) * group;
       whole.column_end = std::min(whole.column_begin + group, columns.end);
-      if (all_panels > kAllPanelBytes) make_panels({whole.column_begin, whole.column_end});
+      if (all_panels > cache.all_panels) make_panels({whole.column_begin, whole.column_end});
       for (int64_t first = chunk.begin; first < chunk.end; first += rows_at_once) {
         whole.row_begin = first;
         whole.row_end = std::min(first + rows_at_once, chunk.end);
@@ -157,7 +168,7 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
   const Range all{whole.row_begin, whole.row_end}, columns{whole.column_begin, whole.column_end};
   const int64_t k = operand.product.k, width = operand.right.width;
   const int bf16_parts = operand.right.bf16_parts;
-  const int64_t pieces = (k + most_terms(operand) - 1) / most_terms(operand);
+  const int64_t most = kPieceTerms[bf16_parts - 1], pieces = (k + most - 1) / most;
   const int64_t piece_k = term_tiles((k + pieces - 1) / pieces) * kTileTerms;
   const int64_t rows =
       std::min(rows_that_fit(kChunkBytes, tile_row_bytes(k, bf16_parts)), kMostRows);
@@ -168,7 +179,7 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
     whole.row_end = std::min(row + rows, all.end);
     const int64_t padded = (whole.row_end - row + kRows - 1) / kRows * kRows;
     whole.partial_block = padded * whole.partial_row;
-    const int64_t blocks = std::max<int64_t>(kSumsBytes / whole.partial_block, 1);
+    const int64_t blocks = std::max<int64_t>(shares().sums / whole.partial_block, 1);
     whole.partial = room(sums_, blocks * whole.partial_block);
     const bool keep = columns.begin + blocks * width < columns.end;
     const int64_t kept_k = (keep ? pieces : 1) * piece_k;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/plan/schedule.h"
 
+#include <algorithm>
+
 #include "codegen/machine.h"
 #include "codegen/plan/plan.h"
 #include "ir/cases.h"
@@ -41,10 +43,21 @@ class Scheduler {
       by_columns = program.kind == NestKind::tiles
                        ? blocks >= 4 * machine_.workers || blocks * 6 > call.rows
                        : call.rows < machine_.workers;
+      by_columns &= !fills_less_by_rows(call, program);
     }
     if (mutated(Mutant::sums_of_columns_shared_by_rows) && call.split == Split::columns)
       by_columns = false;
     return by_columns ? Share{Along::columns, call.unit, width} : Share{Along::rows, call.rows, 1};
+  }
+
+  /// Every worker fills matrix tiles from all of the operand that is not shared out, unless that
+  /// lies in panels: rows are shared out where they are more than columns, and many tiles of them.
+  bool fills_less_by_rows(const NestCall& call, const NestProgram& program) const {
+    if (program.kind != NestKind::tiles || !machine_.by_matrix_tiles(program)) return false;
+    constexpr int64_t kTiles = 16;  // a worker that has one less does 6 % less
+    if (call.rows < kTiles * machine_.workers * machine_.matrix_tile.rows) return false;
+    const auto fills = [](const CallProduct& product) { return !product.in_panels; };
+    return call.rows > (std::ranges::any_of(call.products, fills) ? call.unit : 0);
   }
 
   static Share of_table(const TableCall& call) {

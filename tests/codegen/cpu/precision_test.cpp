@@ -69,28 +69,38 @@ std::vector<float> drawn_floats(size_t count, unsigned seed, unsigned rare = 9) 
 constexpr std::pair<int, int> kPackedSizes[] = {{1, 1},  {16, 32},  {15, 31}, {17, 33},  {5, 64},
                                                 {40, 7}, {33, 100}, {64, 96}, {48, 160}, {50, 70}};
 
+/// Expects tiles of all numbers of parts to be the same, whichever way they are filled.
+void expect_same_tiles(const std::vector<float>& from, const std::pair<int, int>& size,
+                       bool terms_side_by_side, TileOrder order) {
+  const auto& [items, terms] = size;
+  const int64_t item = terms_side_by_side ? terms * 4 : 4;
+  const int64_t term = terms_side_by_side ? 4 : items * 4;
+  const cpu::TileSource source{reinterpret_cast<const char*>(from.data()), item, term, items,
+                               terms};
+  for (const int parts : {1, 2, 3}) {
+    const int64_t across = cpu::term_tiles(terms) * parts * kTileBytes;
+    std::vector<char> wide(size_t((cpu::item_tiles(items) + 1) / 2 * 2 * across), 'x');
+    std::vector<char> portable = wide;
+    const auto place = [&](std::vector<char>& to) {
+      return cpu::TilePlace{to.data(), 2 * across, parts * 2 * kTileBytes, 2 * kTileBytes, parts};
+    };
+    cpu::pack_tiles(source, order, place(wide));
+    cpu::pack_tiles_portably(source, order, place(portable));
+    EXPECT_EQ(wide, portable) << parts << " parts";
+  }
+}
+
 TEST(TilePackCpu, IsTheSameWithWideInstructionsAndWithout) {
   unsigned seed = 0;
   for (const TileOrder order : {TileOrder::items_first, TileOrder::pairs_first}) {
     for (const bool terms_side_by_side : {true, false}) {
-      for (const auto& [items, terms] : kPackedSizes) {
-        SCOPED_TRACE(fmt::format("{} items of {} terms", items, terms));
-        const std::vector<float> from = drawn_floats(size_t(items * terms), ++seed);
-        const int64_t item = terms_side_by_side ? terms * 4 : 4;
-        const int64_t term = terms_side_by_side ? 4 : items * 4;
-        const cpu::TileSource source{reinterpret_cast<const char*>(from.data()), item, term, items,
-                                     terms};
-        for (const int parts : {1, 2, 3}) {
-          const int64_t across = cpu::term_tiles(terms) * parts * kTileBytes;
-          std::vector<char> wide(size_t((cpu::item_tiles(items) + 1) / 2 * 2 * across), 'x');
-          std::vector<char> portable = wide;
-          const auto place = [&](std::vector<char>& to) {
-            return cpu::TilePlace{to.data(), 2 * across, parts * 2 * kTileBytes, 2 * kTileBytes,
-                                  parts};
-          };
-          cpu::pack_tiles(source, order, place(wide));
-          cpu::pack_tiles_portably(source, order, place(portable));
-          EXPECT_EQ(wide, portable) << parts << " parts";
+      for (const auto& size : kPackedSizes) {
+        // Special numbers in all tiles, in some lines of tiles and in none.
+        for (const unsigned rare : {9u, 1500u, ~0u}) {
+          SCOPED_TRACE(fmt::format("{} items of {} terms, one special number in {}", size.first,
+                                   size.second, rare));
+          expect_same_tiles(drawn_floats(size_t(size.first * size.second), ++seed, rare), size,
+                            terms_side_by_side, order);
         }
       }
     }
@@ -270,20 +280,38 @@ TEST(DotProductsCpu, OfAWholeStepHaveTheSameBitsOnAnyNumberOfThreads) {
 }
 
 TEST(MatrixTilesCpu, SumManyTermsOfManyRowsAndColumnsInParts) {
-  // Pieces of k, and where tiles are fast enough several spans of columns; and few terms, whose
-  // tiles are finished one beside the next.
+  // Pieces of k, and where tiles are fast enough several spans of columns; many terms that are no
+  // pieces; few, whose tiles are finished one beside the next; more rows than columns, which
+  // threads share out.
   const bool fast = cpu::host_cpu().matrix_tiles != MatrixTiles::none;
   const std::string name = fast ? "native" : cpus_with_tiles().front();
-  for (const int k : {530, 40}) {
-    const GraphPtr graph = product_of(fast ? 1100 : 70, k, fast ? 2100 : 72);
+  const std::array<int, 3> large[] = {
+      {1100, 1030, 2100}, {300, 530, 1100}, {1100, 40, 2100}, {1100, 40, 300}};
+  const std::array<int, 3> small[] = {{70, 1030, 72}, {70, 40, 72}, {1100, 3, 300}};
+  for (const auto& [m, k, n] : fast ? std::span<const std::array<int, 3>>(large) : small) {
+    SCOPED_TRACE(fmt::format("{} x {} x {}", m, k, n));
+    const GraphPtr graph = product_of(m, k, n);
     const Literals inputs = drawn_inputs(*graph, 5, 2, true);
     CompileReport report;
     const auto executable = compile(graph, targets::cpu, {}, report);
     std::vector<Tensor> given(inputs.begin(), inputs.end());
     std::vector<Tensor> wanted{Tensor(executable->signature().outputs[0].type)};
     executable->run(given, wanted);
-    EXPECT_EQ(bits_of(results_on(name, graph, inputs, 1)), bits_of({wanted[0].copy()}));
+    for (const int threads : {1, 2, 3})
+      EXPECT_EQ(bits_of(results_on(name, graph, inputs, threads)), bits_of({wanted[0].copy()}));
   }
+}
+
+TEST(MatrixTilesCpu, ShareOutTheOperandThatIsMore) {
+  const auto plan_of = [](int m, int k, int n) {
+    CompileOptions options;
+    options.precision = "bf16";
+    options.architecture = "native+tiles";
+    options.threads = 2;
+    return targets::cpu.show(product_of(m, k, n), options, "plan");
+  };
+  EXPECT_THAT(plan_of(1100, 40, 300), HasSubstr("rows 0..550 | 550..1100"));
+  EXPECT_THAT(plan_of(300, 40, 1100), HasSubstr("columns 0..544 | 544..1100"));
 }
 
 TEST(PrecisionCpu, NeedsAProcessorWithMatrixTiles) {
