@@ -179,7 +179,11 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
     whole.row_end = std::min(row + rows, all.end);
     const int64_t padded = (whole.row_end - row + kRows - 1) / kRows * kRows;
     whole.partial_block = padded * whole.partial_row;
-    const int64_t blocks = std::max<int64_t>(shares().sums / whole.partial_block, 1);
+    // Spans of one size: a last one that is short reads all left tiles, too.
+    const int64_t all_blocks = (columns.end - columns.begin + width - 1) / width;
+    const int64_t most_blocks = std::max<int64_t>(shares().sums / whole.partial_block, 1);
+    const int64_t spans = std::max<int64_t>((all_blocks + most_blocks - 1) / most_blocks, 1);
+    const int64_t blocks = std::max<int64_t>((all_blocks + spans - 1) / spans, 1);
     whole.partial = room(sums_, blocks * whole.partial_block);
     const bool keep = columns.begin + blocks * width < columns.end;
     const int64_t kept_k = (keep ? pieces : 1) * piece_k;
