@@ -90,6 +90,13 @@ TEST(MeasuredCells, StandBesideTheLstm) {
                             "race +[0-9.e-]+ +[0-9.e-]+ +[0-9.]+ \\([0-9.]+ to [0-9.]+\\)\n"));
 }
 
+TEST(MeasuredCells, OfTheSameNameHaveTheirPaths) {
+  const Ran ran = cells("./lstm.graph race.graph ./race.graph --threads=1");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(ContainsRegex("\nrace +"), ContainsRegex("\n./race.graph +"),
+                             Not(HasSubstr("./lstm.graph"))));
+}
+
 TEST(MeasuredCells, AreRefusedWithTheReason) {
   const Ran forward = cells("forward.graph");
   EXPECT_EQ(forward.code, 3);
