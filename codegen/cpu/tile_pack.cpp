@@ -86,7 +86,7 @@ template <typename PackLine, typename Pack>
 void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlace& to,
                    const PackLine& pack_line, const Pack& pack) {
   const auto place = [&](int64_t i, int64_t t) {
-    return to.base + i / 2 * to.pair_bytes + i % 2 * kTileBytes + t * to.term_tile_bytes;
+    return to.base + i / 2 * to.pair_bytes + i % 2 * to.second_bytes + t * to.term_tile_bytes;
   };
   const auto tile = [&](int64_t i, int64_t t) {
     const int64_t item = i * kTileRows, term = t * kTileTerms;
@@ -109,7 +109,7 @@ void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlac
     if ((o + 1) * outer.extent <= outer.count) {
       i = pack_line(TileLine{source.base + o * outer.extent * outer.stride, outer.stride,
                              inner.count / inner.extent, lines_of_items ? place(0, o) : place(o, 0),
-                             lines_of_items ? kTileBytes : to.term_tile_bytes,
+                             lines_of_items ? to.second_bytes : to.term_tile_bytes,
                              lines_of_items ? to.pair_bytes : 2 * to.term_tile_bytes});
     }
     for (; i < inner.tiles(); ++i) lines_of_items ? tile(i, o) : tile(o, i);

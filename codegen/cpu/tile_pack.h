@@ -35,12 +35,13 @@ inline int64_t item_tiles(int64_t items) { return (items + kTileRows - 1) / kTil
 inline int64_t term_tiles(int64_t terms) { return (terms + kTileTerms - 1) / kTileTerms; }
 
 /// Where tiles go: tile (i, t) of part p of the numbers to `base + i / 2 * pair_bytes + i % 2 *
-/// kTileBytes + t * term_tile_bytes + p * part_bytes`: those of two neighbouring tiles of items are
-/// loaded together.
+/// second_bytes + t * term_tile_bytes + p * part_bytes`: those of two neighbouring tiles of items
+/// are loaded together.
 struct TilePlace {
   char* base = nullptr;
   int64_t pair_bytes = 0, term_tile_bytes = 0, part_bytes = 0;
   int parts = 1;  ///< bf16 that a number is the sum of
+  int64_t second_bytes = kTileBytes;
 };
 
 /// Writes the tiles of the source, zero where items or terms end. Rounds to nearest, ties to even;

@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/tile_pack.h"
+#include "ir/error.h"
 #include "ir/mutant.h"
 
 namespace graphc::cpu {
@@ -58,44 +59,35 @@ int64_t rows_that_fit(int64_t bytes, int64_t bytes_per_tile) {
   return std::max<int64_t>(bytes / std::max<int64_t>(bytes_per_tile, 1) / 2, 1) * kRows;
 }
 
-/// One of a block's parts behind the other.
-void make_block(const PanelSource& s, char* panel) {
-  const int64_t tiles_of_part = s.width / kTileColumns, tiles = s.parts * tiles_of_part;
-  const int64_t used = item_tiles(s.columns), terms = term_tiles(s.k);
-  for (int part = 0; part < s.parts; ++part) {
-    // Two tiles at a time, those of one part or of two; the last one may be alone.
-    const int64_t first = part * tiles_of_part;
-    const int64_t together = std::min<int64_t>(2, tiles - first / 2 * 2) * kTileBytes;
-    const int64_t pair_bytes = terms * s.bf16_parts * together;
-    char* const to =
-        panel + first / 2 * terms * s.bf16_parts * 2 * kTileBytes + first % 2 * kTileBytes;
-    pack_tiles(
-        {s.base + part * s.part_stride, s.column_stride, s.k_stride, s.columns, s.k, s.dtype},
-        TileOrder::pairs_first, {to, pair_bytes, s.bf16_parts * together, together, s.bf16_parts});
-    for (int64_t tile = used; tile < tiles_of_part; ++tile) {
-      for (int64_t term = 0; term < terms * s.bf16_parts; ++term) {
-        std::memset(to + tile / 2 * pair_bytes + tile % 2 * kTileBytes + term * together, 0,
-                    kTileBytes);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 void make_tile_panels(const PanelSource& all, const Range& blocks, void* panels) {
-  PanelSource source = all;
-  char* to = static_cast<char*>(panels);
-  // Blocks of one pair of tiles lie as the pairs of one wide block do, which is read along memory.
-  const bool as_one = all.parts == 1 && all.width == 2 * kTileColumns;
-  const int64_t together = as_one ? blocks.end - blocks.begin : 1;
-  source.width = together * all.width;
-  for (int64_t block = blocks.begin; block < blocks.end; block += together) {
-    source.columns = std::min(source.width, all.columns - block * all.width);
-    make_block(source, to);
-    source.base += source.width * all.column_stride;
-    to +=
-        term_tiles(all.k) * all.bf16_parts * all.parts * (source.width / kTileColumns) * kTileBytes;
+  const int64_t terms = term_tiles(all.k), tiles = all.parts * all.width / kTileColumns;
+  const int64_t block_bytes = panel_bytes(all, all.k);
+  const int64_t columns = std::min(blocks.end * all.width, all.columns) - blocks.begin * all.width;
+  const bool two_of_part = tiles > all.parts;
+  GRAPHC_CHECK(tiles == (two_of_part ? 2 : all.parts), "a block of {} tiles of {} parts", tiles,
+               all.parts);
+  // Of all blocks the tiles of a part, which are read along memory: a block has one, or of its only
+  // part two.
+  for (int part = 0; part < all.parts; ++part) {
+    // Two tiles lie side by side, the last one may be alone.
+    const int64_t together = std::min<int64_t>(2, tiles - part / 2 * 2) * kTileBytes;
+    char* const to = static_cast<char*>(panels) +
+                     part / 2 * terms * all.bf16_parts * 2 * kTileBytes + part % 2 * kTileBytes;
+    const TilePlace place{to,
+                          two_of_part ? block_bytes : 2 * block_bytes,
+                          all.bf16_parts * together,
+                          together,
+                          all.bf16_parts,
+                          two_of_part ? kTileBytes : block_bytes};
+    pack_tiles({all.base + part * all.part_stride, all.column_stride, all.k_stride, columns, all.k,
+                all.dtype},
+               TileOrder::pairs_first, place);
+    if (!two_of_part || item_tiles(columns) % 2 == 0) continue;
+    char* const absent = to + item_tiles(columns) / 2 * place.pair_bytes + place.second_bytes;
+    for (int64_t tile = 0; tile < terms * all.bf16_parts; ++tile)
+      std::memset(absent + tile * together, 0, kTileBytes);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/tile_pack.h"
+#include "codegen/cpu/tiled_product.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
@@ -104,6 +105,57 @@ TEST(TilePackCpu, IsTheSameWithWideInstructionsAndWithout) {
         }
       }
     }
+  }
+}
+
+/// The panels of a matrix [terms, parts * unit] of numbers without bf16 parts, as PanelForm says:
+/// [blocks][tiles / 2][terms / 32][2][pairs][16 columns][2].
+std::vector<char> wanted_panels(const std::vector<float>& matrix, int terms, int parts, int unit,
+                                int width) {
+  const int tiles = parts * width / kTileColumns, term_tiles = int(cpu::term_tiles(terms));
+  const int blocks = (unit + width - 1) / width;
+  std::vector<char> panels(size_t(blocks * tiles * term_tiles * kTileBytes));
+  for (int column = 0; column < parts * unit; ++column) {
+    const int part = column / unit, of_part = column % unit;
+    const int of_block = part * width + of_part % width, tile = of_block / kTileColumns;
+    const int side_by_side = std::min(2, tiles - tile / 2 * 2);
+    for (int term = 0; term < terms; ++term) {
+      const int tiles_before = (of_part / width * tiles + tile / 2 * 2) * term_tiles +
+                               term / kTileTerms * side_by_side + tile % 2;
+      const uint16_t bits = BFloat16(matrix[size_t(term * parts * unit + column)]).bits;
+      std::memcpy(panels.data() + tiles_before * kTileBytes +
+                      term % kTileTerms / 2 * kTileRowBytes + of_block % kTileColumns * 4 +
+                      term % 2 * 2,
+                  &bits, sizeof bits);
+    }
+  }
+  return panels;
+}
+
+TEST(TilePackCpu, PanelsLieAsTheirFormSays) {
+  constexpr int kTerms = 70;
+  // One part in blocks of two tiles, the last of which may be absent, or several of a tile each.
+  for (const auto& [parts, width, unit] :
+       {std::array{1, 32, 150}, {1, 32, 128}, {1, 16, 40}, {2, 16, 70}, {3, 16, 64}, {4, 16, 50}}) {
+    SCOPED_TRACE(fmt::format("{} parts of {} columns in blocks of {}", parts, unit, width));
+    const std::vector<float> matrix = drawn_floats(size_t(kTerms * parts * unit), 5, ~0u);
+    cpu::PanelSource source;
+    source.base = reinterpret_cast<const char*>(matrix.data());
+    source.k_stride = parts * unit * 4;
+    source.column_stride = 4;
+    source.part_stride = unit * 4;
+    source.k = kTerms;
+    source.parts = parts;
+    source.columns = unit;
+    source.width = width;
+    const std::vector<char> wanted = wanted_panels(matrix, kTerms, parts, unit, width);
+    std::vector<char> panels(wanted.size(), 'x');
+    const int64_t blocks = (unit + width - 1) / width, first = blocks / 2;
+    const int64_t block_bytes = int64_t(wanted.size()) / blocks;
+    cpu::make_tile_panels(source, {0, first}, panels.data());
+    source.base += first * width * 4;
+    cpu::make_tile_panels(source, {first, blocks}, panels.data() + first * block_bytes);
+    EXPECT_EQ(panels, wanted);
   }
 }
 
