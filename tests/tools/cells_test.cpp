@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <regex>
 #include <string>
 #include <vector>
 
-#include "runtime/files/files.h"
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
@@ -73,7 +73,9 @@ Ran cells(const std::string& arguments) {
   const TemporaryFolder folder;
   for (const char* name : {"lstm", "race"})
     folder.add(name + std::string(".graph"), made_small(name));
-  folder.add("forward.graph", "graph @f(%x: f32[2]) {\n  return tanh(%x)\n}\n");
+  const std::string forward = "graph @f(%x: f32[2]) {\n  return tanh(%x)\n}\n";
+  folder.add("forward.graph", forward);
+  folder.add("both.graph", forward + made_small("race"));
   return run_bash(
       fmt::format("'{}' --lstm=lstm.graph --rounds=1 --programs='{}' {}",
                   source_path("tools/cells"),
@@ -100,7 +102,12 @@ TEST(MeasuredCells, OfTheSameNameHaveTheirPaths) {
 TEST(MeasuredCells, AreRefusedWithTheReason) {
   const Ran forward = cells("forward.graph");
   EXPECT_EQ(forward.code, 3);
-  EXPECT_THAT(forward.err, HasSubstr("tools/cells: forward.graph: wanted a training step"));
+  EXPECT_THAT(forward.err,
+              HasSubstr("tools/cells: forward.graph: found a graph that only runs forwards, "
+                        "wanted a training step"));
+  const Ran both = cells("both.graph");
+  EXPECT_EQ(both.code, 3);
+  EXPECT_THAT(both.err, HasSubstr("tools/cells: both.graph: found 2 graphs, wanted one"));
   const Ran absent = cells("absent.graph");
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.err, HasSubstr("absent.graph"));
