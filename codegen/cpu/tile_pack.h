@@ -40,8 +40,8 @@ inline int64_t term_tiles(int64_t terms) { return (terms + kTileTerms - 1) / kTi
 struct TilePlace {
   char* base = nullptr;
   int64_t pair_bytes = 0, term_tile_bytes = 0, part_bytes = 0;
-  int parts = 1;  ///< bf16 that a number is the sum of
-  int64_t second_bytes = kTileBytes;
+  int parts = 1;                      ///< bf16 that a number is the sum of
+  int64_t second_bytes = kTileBytes;  ///< from the first tile of items of a pair to the second
 };
 
 /// Writes the tiles of the source, zero where items or terms end. Rounds to nearest, ties to even;
