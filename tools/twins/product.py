@@ -13,8 +13,12 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
 def size(text):
-    rows, terms, columns = (int(part) for part in text.split(","))
-    return rows, terms, columns
+    """Three whole numbers above 0 out of ROWS,TERMS,COLUMNS."""
+    parts = text.split(",")
+    if len(parts) != 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"found '{text}', wanted ROWS,TERMS,COLUMNS, as 32,512,2048")
+    return tuple(map(int, parts))
 
 
 def rates(extents, dtype, calls):
