@@ -9,7 +9,7 @@
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
 
-namespace graphc {
+namespace graphc::core {
 
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
                     CompileReport& report) {
@@ -94,4 +94,4 @@ Type stored_type(const Type& type, std::string_view precision) {
   return precision == "f64" && type.dtype == DType::f32 ? Type{DType::f64, type.shape} : type;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

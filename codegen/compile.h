@@ -12,7 +12,7 @@
 #include "runtime/clock.h"
 #include "runtime/executable.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class Arena;
 struct Target;
@@ -131,4 +131,4 @@ Type stored_type(const Type& type, std::string_view precision);
 /// product of two, halved; so does bf16x3, and bf16x6 leaves what f32 does.
 double unit_roundoff(std::string_view precision);
 
-}  // namespace graphc
+}  // namespace graphc::core

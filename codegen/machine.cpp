@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 
 TileShape Machine::tile(const NestProgram& program) const {
   TileShape shape;
@@ -51,4 +51,4 @@ std::string Machine::product_types() const {
   return fmt::format("{}", fmt::join(types, ", "));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 
 #include "codegen/nest/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A kind of product that a machine has: the types of its operands, the type its sums are kept in,
 /// how many rows of k one row of a panel joins (pairs of bf16: 2), and what is multiplied.
@@ -105,4 +105,4 @@ struct PanelForm {
   bool operator==(const PanelForm&) const = default;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "codegen/compile.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The record of a target.
 struct Target {
@@ -69,4 +69,4 @@ const Target& target(std::string_view typed, CompileOptions& options);
 /// The first target that can run here.
 const Target& default_target();
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include "codegen/target.h"
 #include "ir/spelling.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array kTargets{
@@ -52,4 +52,4 @@ const Target& default_target() {
   throw resource_error("no target can run here");
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Copies the elements at indices that both shapes have, from axis `axis` on.
@@ -82,4 +82,4 @@ Tensor fitted(const Tensor& from, const Shape& shape) {
   return to;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

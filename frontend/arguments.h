@@ -6,7 +6,7 @@
 #include "frontend/model.h"
 #include "runtime/executable.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What is known of the inputs of one call beside their types.
 struct InputRules {
@@ -29,4 +29,4 @@ void check_lengths(const Tensor& lengths, const InputBound& bound);
 /// none; `from` itself when it has the shape.
 Tensor fitted(const Tensor& from, const Shape& shape);
 
-}  // namespace graphc
+}  // namespace graphc::core

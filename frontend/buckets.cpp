@@ -5,7 +5,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> order,
                                                     std::span<const int64_t> lengths,
@@ -40,4 +40,4 @@ std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> ord
   return batches;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// The samples of `order` in batches of `batch`, of like length each; the last, of the longest, has
 /// those that are left. `lengths` has the length of every sample, by its number. Among samples of
@@ -20,4 +20,4 @@ std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> ord
                                                     std::span<const int64_t> lengths,
                                                     int64_t batch);
 
-}  // namespace graphc
+}  // namespace graphc::core

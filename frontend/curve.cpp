@@ -10,7 +10,7 @@
 #include "ir/error.h"
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Curve::Curve(std::filesystem::path path, std::vector<std::string> columns, Watch watch)
     : path_(std::move(path)), columns_(std::move(columns)), watch_(std::move(watch)) {
@@ -59,4 +59,4 @@ void Curve::append(const std::string& line) {
     throw resource_error("cannot write '{}': {}", path_.string(), std::strerror(errno));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// `Curve curve("curve.csv", {"epoch", "loss", "validation"})`, then in each epoch
 /// `curve.add({epoch + 1, loss, validation})`.
@@ -36,4 +36,4 @@ class Curve {
   Watch watch_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include "runtime/files/npy.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Data::Data(DType dtype, std::span<const std::byte> bytes, int64_t elements, const Shape& shape)
     : converts_(true) {
@@ -33,4 +33,4 @@ Data npy(const std::filesystem::path& path) {
   return data;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// An input of a run, made from what stands in the call: `session("train", x, y, 0.01)`.
 ///
@@ -82,4 +82,4 @@ class Data {
 /// The array of a NumPy file. Throws ErrorKind::input, naming the file and what is wrong with it.
 Data npy(const std::filesystem::path& path);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "frontend/functions.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -195,4 +195,4 @@ Value einsum(const std::string& text, const Values& operands, Where where) {
   return in_order(reshape(product, Shape(extents)), batch + rows + columns, out);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

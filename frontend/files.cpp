@@ -4,10 +4,10 @@
 #include "ir/text.h"
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 
 void save(const GraphPtr& graph, const std::string& path) {
   write_file_atomically(path, print(*graph));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

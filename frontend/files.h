@@ -6,10 +6,10 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Writes the graph as text, whole or not at all: `graphc dump PATH --stage=kernels` shows what
 /// becomes of it. Throws ErrorKind::resource when the file cannot be written.
 void save(const GraphPtr& graph, const std::string& path);
 
-}  // namespace graphc
+}  // namespace graphc::core

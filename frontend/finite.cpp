@@ -7,7 +7,7 @@
 #include "ir/denormals.h"
 #include "passes/passes.h"
 
-namespace graphc {
+namespace graphc::core {
 
 FiniteCheck::FiniteCheck(Executable& executable, const std::vector<StoredState*>& states)
     : executable_(executable),
@@ -82,4 +82,4 @@ Error FiniteCheck::error(const GraphPtr& traced, const std::vector<Tensor>& inpu
   return error;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

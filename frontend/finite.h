@@ -5,7 +5,7 @@
 #include "ir/not_finite.h"
 #include "runtime/executable.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Made before a run: keeps the states that the run writes, unless the executable does.
 class FiniteCheck {
@@ -30,4 +30,4 @@ class FiniteCheck {
   bool restored_ = false;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// An op that works along the last axis, along another.
@@ -156,4 +156,4 @@ Values gradients(Value loss, const Leaves& leaves, Where where) {
   return results;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 
 #include "frontend/state.h"
 
-namespace graphc {
+namespace graphc::core {
 
 // --- sources: values made of nothing, in the graph being traced ---
 
@@ -139,4 +139,4 @@ class Leaves {
 /// loss is a scalar.
 Values gradients(Value loss, const Leaves& leaves, Where where = Where::here());
 
-}  // namespace graphc
+}  // namespace graphc::core

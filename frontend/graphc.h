@@ -34,14 +34,5 @@
 #include "frontend/shared_graph.h"
 #include "frontend/state.h"
 #include "frontend/summary.h"
+#include "frontend/vocabulary.h"
 #include "ir/text.h"
-
-namespace graphc {
-
-using DType::bf16;
-using DType::f32;
-using DType::f64;
-using DType::i32;
-using DType::i64;
-
-}  // namespace graphc

@@ -12,7 +12,7 @@
 #include "runtime/philox.h"
 #include "runtime/thread_team.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Of fewer numbers, what a second thread saves is less than what it takes to start.
@@ -111,4 +111,4 @@ std::optional<Literal> DrawsBeside::take(std::string_view name) {
   return value;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -17,7 +17,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// An initial value of that kind.
 class PlainDraw {
@@ -76,4 +76,4 @@ class DrawsBeside {
   std::thread thread_;  // last: it uses the others
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "ir/evaluate.h"
 #include "passes/pipeline.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// 64-bit FNV-1a.
@@ -127,4 +127,4 @@ int64_t initial_key(uint64_t seed, std::string_view name) {
       .data<int64_t>()[0];
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "frontend/state.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class Literal;
 
@@ -35,4 +35,4 @@ Literal initial_value(const Initializer& initializer, const Type& type, int64_t 
 /// The key of a state: `seed` and the state's name, so that adding a state moves no other.
 int64_t initial_key(uint64_t seed, std::string_view name);
 
-}  // namespace graphc
+}  // namespace graphc::core

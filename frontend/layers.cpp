@@ -4,7 +4,7 @@
 #include "frontend/functions.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 
 namespace {
 
@@ -142,4 +142,4 @@ Value Rnn::operator()(Value xs, ScanOptions options, Where where) const {
   return run(xs, h, options, where);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

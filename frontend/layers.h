@@ -18,7 +18,7 @@
 #include "frontend/model.h"
 #include "frontend/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A recurrent layer with its own defaults, at the user's line.
 template <typename Layer>
@@ -164,4 +164,4 @@ struct Stacked {
   }
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

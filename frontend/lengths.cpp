@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The mask of x [steps, batch, ...], with an axis for each of x.
@@ -60,4 +60,4 @@ Value mean_over_steps(Value x, Value lengths, Where where) {
   return sum(select(valid, x, 0)) / maximum(count, 1);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 
 #include "ir/build.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Integers [batch] to bool [steps, batch]: true before each row's end. Integers [], one length of
 /// all rows, to bool [steps, 1].
@@ -29,4 +29,4 @@ Value value_or_zero(Value mask, Value x);
 /// Throws ErrorKind::input, naming `who`, unless the value is integers [batch] or [].
 void check_row_lengths(const char* who, Value lengths, Where where);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Whether a file must have every parameter and nothing else, or may have some of them.
 enum class Loading { strict, partial };
@@ -22,4 +22,4 @@ struct LoadReport {
 /// parameters: "model 'm'".
 void refuse_differences(const LoadReport& report, const std::string& path, std::string_view what);
 
-}  // namespace graphc
+}  // namespace graphc::core

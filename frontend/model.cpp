@@ -7,7 +7,7 @@
 #include "ir/spelling.h"
 #include "runtime/clock.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string dims_text(DType dtype, const std::vector<Dim>& dims) {
@@ -238,4 +238,4 @@ TracedGraph Model::trace(std::string_view graph, const GivenTypes* types, const 
   return traced;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "frontend/state.h"
 #include "frontend/trace.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// An extent of an input: a number, or a name that stands for what the caller brings.
 struct Dim {
@@ -171,4 +171,4 @@ class Model {
   std::vector<Function> functions_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

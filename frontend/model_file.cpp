@@ -12,7 +12,7 @@
 #include "ir/verify.h"
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr const char* kForm = "graphc model 1";
@@ -266,4 +266,4 @@ LoadedModel::LoadedModel(const std::string& path, SessionOptions options) {
   for (const auto& [name, value] : file.states) session_->set_state(name, value);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

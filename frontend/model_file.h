@@ -18,7 +18,7 @@
 #include "frontend/session.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a model file holds.
 struct ModelFile {
@@ -67,4 +67,4 @@ class LoadedModel {
   std::unique_ptr<Session> session_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Which thread is in an object; none when nobody is.
 class OneThread {
@@ -41,4 +41,4 @@ class OneThread {
   std::atomic<std::thread::id> owner_{};
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

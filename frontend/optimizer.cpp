@@ -7,7 +7,7 @@
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 void expect_as_many(const char* name, const Params& params, const Values& gradients, Where where) {
@@ -214,4 +214,4 @@ Values Accumulator::take(const Params& params, Where where) const {
   return means;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "frontend/functions.h"
 #include "frontend/state.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// sqrt of the sum of the squares of all elements: f32[].
 Value global_norm(const Values& gradients, Where where = Where::here());
@@ -122,4 +122,4 @@ Values minimize(Value loss, const Params& params, const Optimizer& optimizer,
   return d;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace graphc {
+namespace graphc::core {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::string text_of(std::vector<KernelTime> times) {
 
 void print(const std::vector<KernelTime>& times) { std::fputs(text_of(times).c_str(), stdout); }
 
-}  // namespace graphc
+}  // namespace graphc::core

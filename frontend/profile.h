@@ -7,7 +7,7 @@
 
 #include "runtime/executable.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A line for each kernel, the longest first: its part of all, milliseconds, calls, GFLOP/s where
 /// it has products, GB/s of the distinct bytes of its operands, what it is and the user's line.
@@ -16,4 +16,4 @@ std::string text_of(std::vector<KernelTime> times);
 /// Writes the text to stdout: `print(session.profile("train", x, y))`.
 void print(const std::vector<KernelTime>& times);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "frontend/load_report.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// `name` in a module of PyTorch.
@@ -194,4 +194,4 @@ void PytorchState::save(Session& session, const std::string& path) const {
   write_safetensors(path, content);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

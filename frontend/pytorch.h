@@ -26,7 +26,7 @@
 #include "frontend/layers.h"
 #include "frontend/session.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class PytorchState {
  public:
@@ -85,4 +85,4 @@ class PytorchState {
   std::vector<Entry> entries_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

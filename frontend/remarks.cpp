@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/remarks.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::string to_string(const Remark& remark) {
   const std::string at =
@@ -25,4 +25,4 @@ std::vector<Remark> loops_in_pieces(const CompileReport& report) {
   return loops;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

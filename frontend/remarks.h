@@ -7,7 +7,7 @@
 
 #include "codegen/compile.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// "cell.cpp:12: remark: fuse: %y: a loop, not one recurrent kernel: ...".
 std::string to_string(const Remark& remark);
@@ -16,4 +16,4 @@ std::string to_string(const Remark& remark);
 /// recurrent kernel, and why.
 std::vector<Remark> loops_in_pieces(const CompileReport& report);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace graphc {
+namespace graphc::core {
 RoundUp to_multiple_of(int64_t step) {
   if (step < 1)
     throw Error(ErrorKind::usage, {},
@@ -48,4 +48,4 @@ RoundedCall round_call(Model& model, std::string_view graph, const GivenTypes& c
   return call;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -17,7 +17,7 @@
 
 #include "frontend/arguments.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// From an extent to the one that is compiled for, no smaller.
 using RoundUp = std::function<int64_t(int64_t)>;
@@ -46,4 +46,4 @@ struct RoundedCall {
 RoundedCall round_call(Model& model, std::string_view graph, const GivenTypes& called,
                        const GivenTypes& traced_as, const RoundUps& rounds);
 
-}  // namespace graphc
+}  // namespace graphc::core

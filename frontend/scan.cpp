@@ -9,7 +9,7 @@
 #include "ir/rewrite.h"
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Value step_index(Where where) { return Trace::require("step_index", where).step_index(where); }
 
@@ -200,4 +200,4 @@ Values ScanTrace::finish(const Values& emits) {
 }
 
 }  // namespace detail
-}  // namespace graphc
+}  // namespace graphc::core

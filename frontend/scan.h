@@ -22,7 +22,7 @@
 
 #include "frontend/state.h"
 
-namespace graphc {
+namespace graphc::core {
 
 struct ScanOptions {
   bool reverse = false;  ///< from the last step to the first; results still lie at their step
@@ -153,4 +153,4 @@ auto scan(Steps steps, Body&& body, ScanOptions options = {}, Where where = Wher
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Value as_number(Value step, Where where) { return cast(step, DType::f32, where); }
@@ -82,4 +82,4 @@ double Plateau::observe(double measured) {
   return rate_;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "frontend/state.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// rate factor^floor(step / every).
 Value step_decay(Value step, Operand rate, double every, double factor,
@@ -51,4 +51,4 @@ class Plateau {
   int cooling_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -14,7 +14,7 @@
 #include "runtime/arena.h"
 #include "runtime/streams.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Of the sizes that a graph was called with, those that are remembered with what they round to.
@@ -92,7 +92,7 @@ double Outputs::scalar(Where where) const {
 Session::Session(Model& model, SessionOptions options)
     : model_(model),
       options_(std::move(options)),
-      target_(&graphc::target(options_.target, options_.compile)),
+      target_(&graphc::core::target(options_.target, options_.compile)),
       arena_(options_.compile.arena ? options_.compile.arena : std::make_shared<Arena>()) {
   if (!options_.announce) {
     options_.announce = [](const std::string& line) { write_message(line); };
@@ -220,7 +220,7 @@ std::unique_ptr<Executable> Session::made(const GraphPtr& graph, CompileReport& 
   CompileOptions options = options_.compile;
   options.arena = arena_;
   options.check_finite = options_.check_finite;
-  return graphc::compile(graph, *target_, options, report);
+  return graphc::core::compile(graph, *target_, options, report);
 }
 
 Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& inputs) {
@@ -378,4 +378,4 @@ void Session::reset(std::string_view name) {
   write(stored(name), initial);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -20,7 +20,7 @@
 #include "runtime/files/trace_file.h"
 #include "runtime/state_store.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class DrawsBeside;
 class PlainDraw;
@@ -190,4 +190,4 @@ class Session {
   std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/spelling.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -80,4 +80,4 @@ LoadReport Session::load(const std::string& path, Loading loading) {
   return report;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "frontend/arguments.h"
 #include "ir/spelling.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace detail {
 
 /// What runners share. Nothing of it changes once the first runner has been made, but under the
@@ -170,4 +170,4 @@ void Runner::set_state(std::string_view name, const Literal& value) {
   set(state, value);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

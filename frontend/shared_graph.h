@@ -19,7 +19,7 @@
 
 #include "frontend/session.h"
 
-namespace graphc {
+namespace graphc::core {
 
 namespace detail {
 struct SharedParts;
@@ -73,4 +73,4 @@ class SharedGraph {
   std::shared_ptr<detail::SharedParts> parts_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

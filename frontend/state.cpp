@@ -4,7 +4,7 @@
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 
 State::State(Value initial, std::string name, Where where) : cell_(std::make_shared<StateCell>()) {
   cell_->name = std::move(name);
@@ -75,4 +75,4 @@ State& State::operator=(const State& other) {
   return *this = Operand(Value(other), other.cell_->where);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

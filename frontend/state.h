@@ -13,7 +13,7 @@
 
 #include "ir/build.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The first value of a state: a graph from a key (i64[], another for each state) to a value of the
 /// type. Equal seeds give equal values on every target.
@@ -108,4 +108,4 @@ class Param : public State {
 };
 using Params = std::vector<Param>;
 
-}  // namespace graphc
+}  // namespace graphc::core

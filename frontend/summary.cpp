@@ -7,7 +7,7 @@
 #include "frontend/remarks.h"
 #include "passes/kernels/kernel.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using NamedTypes = std::vector<std::pair<std::string, Type>>;
@@ -148,7 +148,7 @@ GraphSummary summarize(const GraphPtr& graph, const std::vector<std::string>& re
 
 Summary summarize(Model& model, const Extents& extents, const std::string& target) {
   CompileOptions options;
-  const Target& on = graphc::target(target, options);
+  const Target& on = graphc::core::target(target, options);
   Summary summary{.model = model.name()};
   for (const std::string& name : model.graphs()) {
     const TracedGraph traced = model.trace(name, extents);
@@ -160,4 +160,4 @@ Summary summarize(Model& model, const Extents& extents, const std::string& targe
 
 void print(const Summary& summary) { std::fputs(summary.text().c_str(), stdout); }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "codegen/target.h"
 #include "frontend/model.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a summary says of a graph.
 struct GraphSummary {
@@ -45,4 +45,4 @@ Summary summarize(Model& model, const Extents& extents, const std::string& targe
 /// Writes the text to stdout.
 void print(const Summary& summary);
 
-}  // namespace graphc
+}  // namespace graphc::core

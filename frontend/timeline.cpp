@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct Phase {
@@ -63,4 +63,4 @@ void trace_run(TraceFile& trace, const RunProfile& profile) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

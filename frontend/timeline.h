@@ -8,7 +8,7 @@
 #include "runtime/executable.h"
 #include "runtime/files/trace_file.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A compilation that has just ended: its phases one behind the other in the order of the report
 /// (parts that alternate are added up), the passes inside theirs.
@@ -17,4 +17,4 @@ void trace_compilation(TraceFile& trace, const std::string& graph, const Compile
 /// What each worker did in a run: its share of each kernel, and waiting for the others.
 void trace_run(TraceFile& trace, const RunProfile& profile);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/mutant.h"
 #include "ir/rewrite.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 thread_local Trace* current_trace = nullptr;
@@ -231,4 +231,4 @@ GraphPtr Trace::finish(const Values& results) {
   return freeze(std::move(graph));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

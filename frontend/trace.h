@@ -14,7 +14,7 @@
 #include "frontend/state.h"
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a graph is for: layers such as dropout differ.
 enum class Mode { evaluation, training };
@@ -134,4 +134,4 @@ class Trace {
 std::shared_ptr<StateCell> random_seed_cell();
 std::shared_ptr<StateCell> random_step_cell();
 
-}  // namespace graphc
+}  // namespace graphc::core

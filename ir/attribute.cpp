@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string float_text(double value) {
@@ -147,4 +147,4 @@ bool Attributes::operator==(const Attributes& other) const {
   });
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

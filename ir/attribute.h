@@ -14,7 +14,7 @@
 
 #include "ir/type.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The kinds an attribute may have. Text forms: `true`, `3`, `0.5`, `"text"`, `f32`, `[1,2]`,
 /// `[0.5,1.]`; the empty list of floats is `[.]`.
@@ -74,4 +74,4 @@ class Attributes {
   std::shared_ptr<std::vector<Entry>> entries_;  ///< null when there are none
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 thread_local Where current_where;
@@ -292,4 +292,4 @@ Value sum_to(Value x, const Shape& shape) {
   return reshape(axes.empty() ? x : sum(x, axes), shape);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -14,7 +14,7 @@
 #include "ir/graph.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A value or a number, with the line that wrote it. A number takes the dtype of the values beside
 /// it. A bool is no number: what compares two values by `==` in C++ compares which nodes they are.
@@ -216,4 +216,4 @@ std::pair<Value, Value> merge_rows(Value indices, Value rows, Where where = Wher
 /// Sums `x` down to `shape`, undoing a broadcast; `x` itself when the shapes are equal.
 Value sum_to(Value x, const Shape& shape);
 
-}  // namespace graphc
+}  // namespace graphc::core

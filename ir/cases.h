@@ -2,7 +2,7 @@
 // A function for each alternative of a variant: one that has none does not compile.
 #pragma once
 
-namespace graphc {
+namespace graphc::core {
 
 /// `std::visit(Cases{[](const A&) {...}, [](const B&) {...}}, variant)`.
 template <typename... Functions>
@@ -12,4 +12,4 @@ struct Cases : Functions... {
 template <typename... Functions>
 Cases(Functions...) -> Cases<Functions...>;
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// How many instantiations a thread remembers the types of.
@@ -141,4 +141,4 @@ std::vector<Type> infer_by_body(const Node& node) {
   return types;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,7 +13,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The body of a composite node for its operands' types and attributes: a graph whose inputs are
 /// the operands. Throws ErrorKind::input when they do not fit.
@@ -22,4 +22,4 @@ GraphPtr body_of(const Node& node);
 /// The `infer` of composites: the types of the body's results.
 std::vector<Type> infer_by_body(const Node& node);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include <immintrin.h>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Every exception is masked, rounding is to nearest.
@@ -23,4 +23,4 @@ DenormalsFlushed::DenormalsFlushed() : ArithmeticMode(kFlushing) {}
 
 UsualArithmetic::UsualArithmetic() : ArithmeticMode(kUsual) {}
 
-}  // namespace graphc
+}  // namespace graphc::core

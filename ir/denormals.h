@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace graphc {
+namespace graphc::core {
 
 /// A mode of the thread while it lives: MXCSR (Intel 64 and IA-32 Architectures Software
 /// Developer's Manual, volume 1, 10.2.3). Afterwards the thread has the mode and the exception
@@ -37,4 +37,4 @@ class UsualArithmetic : public ArithmeticMode {
   UsualArithmetic();
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/utf8.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// A path that Linux opens is shorter.
@@ -62,4 +62,4 @@ void check_failed(const char* condition, const char* file, int line, const std::
       .note(fmt::format("this is a defect of graphc, found at {}:{}", file, line));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

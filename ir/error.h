@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// A line in the user's program: a C++ call site or a line of a `.graph` file. Trivially copied.
 /// `file` points to storage that lives as long as the process.
@@ -83,11 +83,11 @@ Error resource_error(fmt::format_string<Args...> format, Args&&... args) {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line,
                                const std::string& message);
 
-}  // namespace graphc
+}  // namespace graphc::core
 
 /// Holds in every build type; a failure is a defect of graphc and throws ErrorKind::internal.
-#define GRAPHC_CHECK(condition, ...)                                                      \
-  do {                                                                                    \
-    if (!(condition))                                                                     \
-      ::graphc::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
+#define GRAPHC_CHECK(condition, ...)                                                            \
+  do {                                                                                          \
+    if (!(condition))                                                                           \
+      ::graphc::core::check_failed(#condition, __FILE__, __LINE__, ::fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -13,7 +13,7 @@
 #include "ir/rewrite.h"
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using namespace evaluation;
@@ -257,4 +257,4 @@ Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
   return evaluation;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// In f32 mode every value is rounded to its type (sums and products are formed in f64 and rounded
 /// once). In f64 mode f32 and bf16 values are computed and kept in f64, and returned as f64
@@ -33,4 +33,4 @@ Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
 /// position in row-major order.
 Error label_error(Where where, int64_t label, int64_t row, int64_t classes);
 
-}  // namespace graphc
+}  // namespace graphc::core

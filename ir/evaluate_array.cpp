@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 namespace {
 
 std::shared_ptr<std::byte> allocate(int64_t elements) {
@@ -111,4 +111,4 @@ Literal to_literal(const Array& array, Precision precision) {
   return literal;
 }
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

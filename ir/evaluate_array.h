@@ -9,7 +9,7 @@
 
 #include "ir/evaluate.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 
 /// A type and its elements, row-major, eight bytes each. Copies and views share the elements; they
 /// are written only by whoever made the array, before it is passed on.
@@ -62,4 +62,4 @@ Array from_literal(const Literal& literal, const Type& type, Precision precision
 /// The array as a literal of its type; in f64 mode floating-point values give f64.
 Literal to_literal(const Array& array, Precision precision);
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -7,7 +7,7 @@
 
 #include "ir/evaluate_ops.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 namespace {
 
 constexpr int64_t kBlock = 256;
@@ -260,4 +260,4 @@ Array elementwise(const ScalarCode& program, ArrayOperands operands, const Type&
   return result;
 }
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

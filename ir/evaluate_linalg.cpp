@@ -10,7 +10,7 @@
 #include "ir/evaluate_ops.h"
 #include "ir/op.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 namespace {
 
 /// Folds x into `result` (which holds the initial values), whose strides along x's axes are
@@ -228,4 +228,4 @@ Array matmul_of(const Node& node, const Array& a, const Array& b, Precision prec
   return result;
 }
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -9,7 +9,7 @@
 #include "ir/evaluate_array.h"
 #include "ir/scalar.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 
 using Arrays = std::vector<Array>;
 using ArrayOperands = std::span<const Array>;
@@ -82,4 +82,4 @@ std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, co
 /// The labels, each one of the classes.
 Array check_labels_of(const Node& node, const Array& labels);
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -6,7 +6,7 @@
 #include "ir/evaluate_ops.h"
 #include "ir/op.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 namespace {
 
 /// Elements before `axis` joined, and after it.
@@ -218,4 +218,4 @@ Array reverse_of(const Node& node, const Array& x) {
   return result;
 }
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -7,7 +7,7 @@
 #include "ir/evaluate_ops.h"
 #include "ir/op.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 namespace {
 
 /// Throws unless every index is a row of the table; `lowest` is 0, or -1 where that means no row.
@@ -115,13 +115,13 @@ Array check_labels_of(const Node& node, const Array& labels) {
   return labels.view(node.types[0]);
 }
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation
 
-namespace graphc {
+namespace graphc::core {
 
 Error label_error(Where where, int64_t label, int64_t row, int64_t classes) {
   return input_error(where, "label {} of row {} is none of the {} classes: wanted 0 to {}", label,
                      row, classes, classes - 1);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/evaluate_ops.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 
 /// Is told what the evaluator does, in the order in which it does it.
 class Watch {
@@ -29,4 +29,4 @@ Arrays evaluate_watched(const Graph& graph, const std::vector<Literal>& inputs,
                         const std::map<std::string, Literal>& states, Precision precision,
                         Watch& watch);
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -6,7 +6,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 const Type& Value::type() const { return node->types[size_t(index)]; }
 const Shape& Value::shape() const { return type().shape; }
@@ -272,4 +272,4 @@ void Module::declare(const std::string& state, const Type& type, Where where) {
   states.emplace_back(state, type);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -44,7 +44,7 @@
 #include "ir/name_table.h"
 #include "ir/type.h"
 
-namespace graphc {
+namespace graphc::core {
 
 struct Node;
 struct Op;
@@ -193,4 +193,4 @@ struct Module {
   void declare(const std::string& name, const Type& type, Where where = {});
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

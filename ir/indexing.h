@@ -12,7 +12,7 @@
 #include "ir/error.h"
 #include "ir/type.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// An integer that is no bool.
 template <typename T>
@@ -71,4 +71,4 @@ class NewShape {
   std::vector<int64_t> extents_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int kMaxShownColumns = 160;
@@ -190,4 +190,4 @@ std::string spelled_name(const std::string& name) {
 
 bool takes_number(const Op& op, size_t operand) { return &op != &ops::select || operand > 0; }
 
-}  // namespace graphc
+}  // namespace graphc::core

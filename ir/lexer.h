@@ -11,7 +11,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 enum class TokenKind : uint8_t { value, global, word, integer, floating, string, symbol, end };
 
@@ -62,4 +62,4 @@ std::string spelled_name(const std::string& name);
 /// the condition of a select.
 bool takes_number(const Op& op, size_t operand);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
@@ -255,4 +255,4 @@ bool Literal::operator==(const Literal& other) const {
          std::memcmp(buffer_.get(), other.buffer_.get(), size_t(type_.bytes())) == 0;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

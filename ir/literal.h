@@ -12,7 +12,7 @@
 #include "ir/stored.h"
 #include "ir/type.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Alignment, in bytes, of every host buffer: one cache line, one 512-bit vector.
 inline constexpr size_t kBufferAlignment = 64;
@@ -112,4 +112,4 @@ class Literal {
   std::shared_ptr<std::byte> buffer_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::string_view mutant_names[] = {
@@ -35,6 +35,6 @@ bool mutated(Mutant mutant) {
   return chosen == mutant;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace graphc {
+namespace graphc::core {
 
 /// One for each line of ir/mutants.def.
 enum class Mutant : uint8_t {
@@ -24,4 +24,4 @@ bool mutated(Mutant mutant);
 constexpr bool mutated(Mutant) { return false; }
 #endif
 
-}  // namespace graphc
+}  // namespace graphc::core

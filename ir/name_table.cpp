@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 uint32_t NameTable::hash_of(std::string_view name) {
   return uint32_t(std::hash<std::string_view>()(name));
@@ -59,4 +59,4 @@ void NameTable::grow(size_t places) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

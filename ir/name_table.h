@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 struct Node;
 struct Value;
@@ -40,4 +40,4 @@ class NameTable {
   size_t names_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "ir/not_finite_sources.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 void NotFiniteCounts::add(double value) {
   ++elements;
@@ -294,4 +294,4 @@ std::optional<NotFiniteOrigin> first_not_finite(const Graph& graph,
   return origin_of(watch.event(best[2]));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

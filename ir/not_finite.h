@@ -18,7 +18,7 @@
 
 #include "ir/evaluate.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a graph begins with that is not finite.
 struct NotFiniteOrigin {
@@ -48,4 +48,4 @@ NotFiniteCounts count_not_finite(const Literal& value);
 /// "3 of 400 elements (2 NaN, 1 inf)", "3 NaN of 400 elements".
 std::string to_string(const NotFiniteCounts& counts);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "ir/op.h"
 #include "ir/scalar.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 namespace {
 
 NotFiniteSource source_at(const Array& x, int64_t i) {
@@ -177,4 +177,4 @@ NotFiniteSources sources_of(const Node& node, int index, const Arrays& operands,
   return all_of_all(operands, result);
 }
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -7,7 +7,7 @@
 
 #include "ir/evaluate_ops.h"
 
-namespace graphc::evaluation {
+namespace graphc::core::evaluation {
 
 /// The best origin among the elements that an element is computed of: one of those that are NaN and
 /// one of those that are infinite. The lower number is the better one.
@@ -27,4 +27,4 @@ using NotFiniteSources = std::vector<NotFiniteSource>;
 NotFiniteSources sources_of(const Node& node, int index, const Arrays& operands,
                             const Array& result, const std::function<Arrays(const Arrays&)>& again);
 
-}  // namespace graphc::evaluation
+}  // namespace graphc::core::evaluation

@@ -9,7 +9,7 @@
 #include "ir/graph.h"
 #include "ir/scalar.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// One set of operand types and attributes for generated tests: conformance, gradients, round
 /// trips, docs. Integer operands that index are drawn from [0, index_limit).
@@ -70,4 +70,4 @@ namespace ops {
 #undef GRAPHC_OP
 }  // namespace ops
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include "ir/op.h"
 #include "ir/spelling.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr const Op* listed_ops[] = {
@@ -45,4 +45,4 @@ std::string_view nearest_op(std::string_view name) {
   return nearest_word(name, names);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include "ir/parser.h"
 #include "ir/text.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Parser::Parser(std::string_view text, std::string_view file_name)
     : source_(text, file_name), tokens_(tokens_of(source_)) {
@@ -348,4 +348,4 @@ GraphPtr parse_body(std::string_view text, std::span<const Type> inputs, std::st
   return Parser(full, fmt::format("<{}>", name)).body(inputs, name, where);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "ir/parser.h"
 #include "ir/spelling.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Counts how deep the parser is inside operands and blocks; the text, not the stack, is the limit.
@@ -266,4 +266,4 @@ std::string Parser::fresh_name(Scope& scope, std::string_view hint) {
   return name;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

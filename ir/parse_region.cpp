@@ -4,7 +4,7 @@
 
 #include "ir/parser.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// `%name = operand` or, in the short form, `%name` for `%name = %name`.
 std::vector<Parser::Bind> Parser::binds(Scope& scope, bool short_form) {
@@ -150,4 +150,4 @@ const Node& Parser::kernel(Scope& scope, const Token& token, const std::vector<T
              {std::move(body)}, texts_of(names));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "ir/lexer.h"
 #include "ir/region_depth.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class Parser {
  public:
@@ -124,4 +124,4 @@ class Parser {
 
 std::vector<std::string> texts_of(const std::vector<Token>& tokens);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "ir/scan.h"
 #include "ir/text.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string spelled(const Value& value) {
@@ -294,4 +294,4 @@ std::string print(const Node& node) {
   return printer.take();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 
 int RegionDepth::of(const Graph& graph) {
   if (const auto found = known_.find(&graph); found != known_.end()) return found->second;
@@ -21,4 +21,4 @@ void RegionDepth::check(const Graph& graph) {
     throw input_error({}, "regions nest at most {} deep: found {}", kMaxRegionDepth, depth);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

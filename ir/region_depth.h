@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// As deep as regions may nest in what is read. Blocks of text nest a little deeper, so that what
 /// is read in one form can be read in every other.
@@ -26,4 +26,4 @@ class RegionDepth {
   std::unordered_map<const Graph*, int> known_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Old values to new ones.
@@ -169,4 +169,4 @@ std::vector<int> use_counts(const Graph& graph) {
   return counts;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

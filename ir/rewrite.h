@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Called for each live node but inputs and states, in order: `node` of the old graph, with its
 /// operands already in the new graph. Returns the values that replace its results, or nothing to
@@ -46,4 +46,4 @@ std::vector<bool> live_nodes(const Graph& graph);
 /// `next`.
 std::vector<int> use_counts(const Graph& graph);
 
-}  // namespace graphc
+}  // namespace graphc::core

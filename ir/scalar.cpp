@@ -6,7 +6,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::string_view name_of(ScalarOp op) {
   constexpr std::string_view names[] = {
@@ -84,4 +84,4 @@ ScalarCode scalar_code(const Node& node) {
   return program;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

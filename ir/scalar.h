@@ -9,7 +9,7 @@
 
 #include "ir/type.h"
 
-namespace graphc {
+namespace graphc::core {
 
 struct Node;
 
@@ -117,4 +117,4 @@ bool is_elementary(ScalarOp op);
 /// only.
 bool is_exact(const ScalarCode& program);
 
-}  // namespace graphc
+}  // namespace graphc::core

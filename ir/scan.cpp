@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Scan::Scan(const Node& node)
     : node_(&node),
@@ -32,4 +32,4 @@ const Node& add_scan(Graph& graph, ScanParts parts, Where where, std::vector<std
                    where, std::move(names));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class Scan {
  public:
@@ -67,4 +67,4 @@ struct ScanParts {
 const Node& add_scan(Graph& graph, ScanParts parts, Where where = {},
                      std::vector<std::string> names = {});
 
-}  // namespace graphc
+}  // namespace graphc::core

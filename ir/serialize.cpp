@@ -16,7 +16,7 @@
 #include "ir/spelling.h"
 #include "ir/utf8.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr size_t kLongestReason = 1000;
@@ -392,4 +392,4 @@ Module from_json(std::string_view text, std::string_view file) {
   return reader.module(message);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

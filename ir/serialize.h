@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The version of ir/graph.proto that is written, and the highest that is read.
 inline constexpr int kProtoVersion = 1;
@@ -29,4 +29,4 @@ Module from_proto(std::string_view bytes, std::string_view file = "<proto>");
 Module from_pbtxt(std::string_view text, std::string_view file = "<pbtxt>");
 Module from_json(std::string_view text, std::string_view file = "<json>");
 
-}  // namespace graphc
+}  // namespace graphc::core

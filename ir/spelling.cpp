@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Insertions, deletions, substitutions and exchanges of neighbours, each letter touched once.
@@ -51,4 +51,4 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// The candidate with the smallest edit distance to `word`, the first of several; empty when none
 /// is nearer than a third of the word's letters (at least one).
@@ -15,4 +15,4 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 /// "; did you mean 'tanh'?", or nothing when no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "ir/error.h"
 #include "ir/type.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The upper half of an f32. Made from a float by rounding to nearest, ties to even.
 struct BFloat16 {
@@ -128,4 +128,4 @@ decltype(auto) visit_dtype(DType dtype, Function&& function) {
   check_failed("dtype", __FILE__, __LINE__, fmt::format("unknown element type {}", int(dtype)));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

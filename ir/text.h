@@ -56,7 +56,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 struct PrintOptions {
   bool locations = false;  ///< the user's line behind each node, as a comment
@@ -80,4 +80,4 @@ GraphPtr parse_body(std::string_view text, std::span<const Type> inputs, std::st
                     const std::function<std::string(std::string_view)>& substitute,
                     Where where = {});
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct DTypeFacts {
@@ -116,4 +116,4 @@ std::string to_string(const Type& type) {
   return fmt::format("{}[{}]", name_of(type.dtype), to_string(type.shape));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

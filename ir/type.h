@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Element types. The list is open: the text form of each is its name here (`boolean` prints
 /// `bool`).
@@ -78,4 +78,4 @@ struct Type {
 /// "f32[20,650]".
 std::string to_string(const Type& type);
 
-}  // namespace graphc
+}  // namespace graphc::core

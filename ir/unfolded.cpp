@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// As a double: exact far beyond the limit, and it does not overflow in 48 levels of regions.
@@ -38,4 +38,4 @@ void check_unfolded(const Graph& graph) {
                     graph.name(), unfolded.written(), nodes, kMaxSharedNodes);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

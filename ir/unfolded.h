@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Copies of nodes that sharing regions may save, at most.
 inline constexpr int64_t kMaxSharedNodes = 1'000'000;
@@ -17,4 +17,4 @@ inline constexpr int64_t kMaxSharedNodes = 1'000'000;
 /// more than kMaxSharedNodes nodes beyond those it is made of. Looks at each region once.
 void check_unfolded(const Graph& graph);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr size_t kLongestLine = 2000, kKeptOfBeginning = 1400, kKeptOfEnd = 500;
@@ -104,4 +104,4 @@ std::string printable_message(std::string_view text) {
   return result;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

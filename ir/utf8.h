@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace graphc {
+namespace graphc::core {
 
 /// U+FFFD, which stands for what is no character.
 inline constexpr char32_t kReplacement = 0xFFFD;
@@ -32,4 +32,4 @@ std::string printable_lines(std::string_view text);
 /// like another message.
 std::string printable_message(std::string_view text);
 
-}  // namespace graphc
+}  // namespace graphc::core

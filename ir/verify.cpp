@@ -8,7 +8,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 template <typename... Args>
@@ -124,8 +124,8 @@ class Verifier {
         throw invalid(graph, "next %{}: it is not a state", next.state.name());
       if (next.state.type() != next.value.type())
         throw invalid(graph, "next %{}: the state is {}: the value %{} is {}", next.state.name(),
-                      graphc::to_string(next.state.type()), next.value.name(),
-                      graphc::to_string(next.value.type()));
+                      graphc::core::to_string(next.state.type()), next.value.name(),
+                      graphc::core::to_string(next.value.type()));
       if (!assigned.insert(next.state.node).second)
         throw invalid(graph, "next %{} is assigned twice", next.state.name());
     }
@@ -158,4 +158,4 @@ void verify(const Module& module) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Re-infers every type, here and in regions; checks that operands come before their uses and
 /// belong to the graph, that names are unique, that regions are frozen and closed, and that `next`
@@ -14,4 +14,4 @@ void verify(const Graph& graph);
 /// are distinct.
 void verify(const Module& module);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "models/read_ahead.h"
 #include "models/training.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct EpochSize {
@@ -148,4 +148,4 @@ void refuse_data(const char* who, const std::optional<std::filesystem::path>& da
                           data->string()));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "frontend/session.h"
 #include "models/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The batches of an epoch, or of an evaluation.
 struct Batches {
@@ -51,4 +51,4 @@ std::vector<Metric> prefixed(const std::string& prefix, std::vector<Metric> metr
 /// Throws ErrorKind::usage when the model `who`, which draws its data, is given any.
 void refuse_data(const char* who, const std::optional<std::filesystem::path>& data);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "frontend/graphc.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using States = std::vector<State>;
@@ -156,4 +156,4 @@ std::vector<State> zero_states(const Cell& cell, int64_t batch) {
   return states;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

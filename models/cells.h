@@ -10,7 +10,7 @@
 
 #include "frontend/model.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A cell with its parameters declared.
 struct Cell {
@@ -34,4 +34,4 @@ std::span<const CellRecord> all_cells();
 /// Registers for the states of a cell that start at zero.
 std::vector<State> zero_states(const Cell& cell, int64_t batch);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "models/data/characters.h"
 #include "models/language_program.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 9> kCharLmParameters{{
@@ -91,4 +91,4 @@ constinit const ModelRecord char_lm_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

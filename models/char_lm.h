@@ -4,8 +4,8 @@
 
 #include "models/registry.h"
 
-namespace graphc {
+namespace graphc::core {
 
 extern const ModelRecord char_lm_model;
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 8> kCharLstmParameters{{
@@ -34,4 +34,4 @@ constinit const ModelRecord char_lstm_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 
 #include "models/registry.h"
 
-namespace graphc {
+namespace graphc::core {
 
 extern const ModelRecord char_lstm_model;
 
@@ -13,4 +13,4 @@ std::unique_ptr<Program> make_char_lstm_of_bits(const Parameters& parameters);
 /// Of the characters of Nietzsche or of WikiText-2.
 std::unique_ptr<Program> make_char_lstm_of_text(const Parameters& parameters);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "models/data/random_bits.h"
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class CharLstmOfBits : public Program {
@@ -95,4 +95,4 @@ std::unique_ptr<Program> make_char_lstm_of_bits(const Parameters& parameters) {
   return std::make_unique<CharLstmOfBits>(parameters);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

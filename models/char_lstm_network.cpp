@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/char_lstm_network.h"
 
-namespace graphc {
+namespace graphc::core {
 
 CharLstmNetwork::CharLstmNetwork(Model& model, int64_t vocabulary, int64_t hidden, bool unroll)
     : model_(model),
@@ -36,4 +36,4 @@ Values CharLstmNetwork::minimize_by_rmsprop(Value loss, double rate) const {
   return minimize(loss, model_.params(), Rmsprop{.rate = rate, .decay = 0.9, .epsilon = 1e-7});
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "frontend/graphc.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class CharLstmNetwork {
  public:
@@ -32,4 +32,4 @@ class CharLstmNetwork {
   Linear dense_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "models/likeliest.h"
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<double, 4> kTemperatures{0.2, 0.5, 1.0, 1.2};
@@ -62,4 +62,4 @@ void CharLstmOfText::generate(Session& session, const GenerateOptions& options) 
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "models/likeliest.h"
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kStride = 3;  ///< characters between the beginnings of windows
@@ -140,4 +140,4 @@ std::unique_ptr<Program> make_char_lstm_of_text(const Parameters& parameters) {
   return std::make_unique<CharLstmOfText>(parameters);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "models/parameters.h"
 #include "models/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class CharLstmOfText : public Program {
  public:
@@ -49,4 +49,4 @@ class CharLstmOfText : public Program {
   CharLstmNetwork network_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

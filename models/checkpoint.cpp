@@ -7,7 +7,7 @@
 #include "models/registry.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr size_t kLongestReason = 1000;
@@ -107,4 +107,4 @@ void restore(const Checkpoint& checkpoint, Program& program, Session& session,
   for (const auto& cell : wanted) session.set_state(cell->name, checkpoint.states.at(cell->name));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

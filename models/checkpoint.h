@@ -12,7 +12,7 @@
 #include "models/program.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A file that would have been read, and why it cannot be.
 struct PassedOver {
@@ -63,4 +63,4 @@ std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameter
 void restore(const Checkpoint& checkpoint, Program& program, Session& session,
              bool parameters_only = false);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/utf8.h"
 #include "models/checkpoint.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 // The keys of the metadata; those of notes begin with kNote.
@@ -122,4 +122,4 @@ Checkpoint from_safetensors(Safetensors content, const std::string& file) {
   return checkpoint;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -128,4 +128,4 @@ void CheckpointFolder::remove_old() const {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

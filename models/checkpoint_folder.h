@@ -10,7 +10,7 @@
 
 #include "models/checkpoint.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The name of the newest checkpoint.
 inline constexpr const char* kCheckpointName = "checkpoint.safetensors";
@@ -50,4 +50,4 @@ class CheckpointFolder {
   std::optional<int64_t> step_;  ///< of the newest file, where it is whole
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "models/data/table_windows.h"
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 10> kForecastParameters{{
@@ -187,4 +187,4 @@ constinit const ModelRecord forecast_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "models/random_inputs.h"
 #include "models/rnn_variants.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kSymbols = int64_t(k12AxSymbols.size()), kClasses = 2;
@@ -165,4 +165,4 @@ std::unique_ptr<Program> make_frame_classifier(const Parameters& parameters) {
   return std::make_unique<FrameClassifier>(parameters);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

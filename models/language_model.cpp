@@ -7,7 +7,7 @@
 #include "models/likeliest.h"
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Tokens drawn in one call of graph `generate`: few calls, and yet text appears as it is drawn.
@@ -165,4 +165,4 @@ void generate_tokens(Session& session, const LanguageNetwork& network,
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

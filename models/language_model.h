@@ -10,7 +10,7 @@
 #include "frontend/graphc.h"
 #include "models/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// How the parameters of a network are first drawn.
 struct NetworkInitializers {
@@ -84,4 +84,4 @@ void generate_tokens(Session& session, const LanguageNetwork& network,
                      const std::vector<int32_t>& prompt, int32_t limit,
                      const GenerateOptions& options, const std::function<bool(int32_t)>& write);
 
-}  // namespace graphc
+}  // namespace graphc::core

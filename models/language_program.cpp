@@ -8,7 +8,7 @@
 #include "models/read_ahead.h"
 #include "models/training.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// `ptb-lm` as a name in our text.
@@ -226,4 +226,4 @@ void LanguageProgram::generate_words(Session& session, const GenerateOptions& op
                   options, write);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

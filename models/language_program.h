@@ -15,7 +15,7 @@
 #include "models/parameters.h"
 #include "models/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A corpus as a language model reads it: streams of ids, and what the ids stand for.
 struct LanguageCorpus {
@@ -104,4 +104,4 @@ class LanguageProgram : public Program {
   LanguageNetwork network_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

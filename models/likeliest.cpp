@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace graphc {
+namespace graphc::core {
 
 Value keep_likeliest(Value logits, Value ranks) {
   const int64_t k = ranks.shape()[0];
@@ -20,4 +20,4 @@ Value keep_likeliest(Value logits, Value ranks) {
 
 Literal ranks_of(int64_t k, int64_t n) { return Literal(Type{DType::i32, {k < n ? k : 0}}); }
 
-}  // namespace graphc
+}  // namespace graphc::core

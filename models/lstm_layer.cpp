@@ -9,7 +9,7 @@
 #include "models/read_ahead.h"
 #include "models/training.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 4> kLstmLayerParameters{{
@@ -123,4 +123,4 @@ constinit const ModelRecord lstm_layer_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

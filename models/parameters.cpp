@@ -6,7 +6,7 @@
 #include "ir/error.h"
 #include "ir/spelling.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 template <typename... Args>
@@ -125,4 +125,4 @@ std::string Parameters::to_text() const {
   return result;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

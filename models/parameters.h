@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// One parameter of a model.
 struct ParameterRecord {
@@ -63,4 +63,4 @@ class Parameters {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "frontend/optimizer.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::optional<double> TrainEvent::metric(std::string_view name) const {
   const auto found = std::ranges::find(metrics, name, &Metric::name);
@@ -36,4 +36,4 @@ void Program::generate(Session&, const GenerateOptions&) const {
               "this model draws no text: wanted a language model, such as char-lm");
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

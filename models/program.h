@@ -15,7 +15,7 @@
 #include "frontend/model.h"
 #include "frontend/session.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The nominal work of one call: what speeds are counted in.
 struct Work {
@@ -141,4 +141,4 @@ class Program {
   virtual void generate(Session& session, const GenerateOptions& options) const;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

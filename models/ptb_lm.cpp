@@ -7,7 +7,7 @@
 #include "frontend/graphc.h"
 #include "models/language_program.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 10> kPtbLmParameters{{
@@ -122,4 +122,4 @@ constinit const ModelRecord ptb_lm_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

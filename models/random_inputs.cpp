@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace graphc {
+namespace graphc::core {
 
 std::vector<int64_t> numbers(int64_t begin, int64_t end) {
   std::vector<int64_t> result(static_cast<size_t>(end - begin));
@@ -35,4 +35,4 @@ Tensor random_integers(const Shape& shape, int64_t limit, uint64_t seed) {
   return result;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

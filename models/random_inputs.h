@@ -6,7 +6,7 @@
 
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// SplitMix64 of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 class SplitMix {
@@ -38,4 +38,4 @@ Tensor random_uniform(const Shape& shape, uint64_t seed);
 /// i32, uniform in [0, limit).
 Tensor random_integers(const Shape& shape, int64_t limit, uint64_t seed);
 
-}  // namespace graphc
+}  // namespace graphc::core

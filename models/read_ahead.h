@@ -16,7 +16,7 @@
 #include "models/program.h"
 #include "runtime/clock.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Calls a function again and again in a thread of its own, and hands out what it returned, in that
 /// order, a few calls behind.
@@ -98,4 +98,4 @@ class ReadAhead {
   std::thread thread_;  ///< last: it uses the others
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

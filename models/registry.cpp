@@ -13,7 +13,7 @@
 #include "models/wikitext2_lm.h"
 #include "models/word_lm.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array kModels{
@@ -55,4 +55,4 @@ std::unique_ptr<Program> make_program(std::string_view name,
                   near.empty() ? fmt::format(": there is {}", fmt::join(names, ", ")) : near));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

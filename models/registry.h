@@ -11,7 +11,7 @@
 #include "models/parameters.h"
 #include "models/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The record of a model.
 struct ModelRecord {
@@ -34,4 +34,4 @@ std::unique_ptr<Program> make_program(std::string_view model,
                                       const std::vector<std::string>& assignments,
                                       std::string* full_name = nullptr);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 12> kRnnVariantsParameters{{
@@ -86,4 +86,4 @@ constinit const ModelRecord rnn_variants_model{
     .make = make_variant,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "models/registry.h"
 
-namespace graphc {
+namespace graphc::core {
 
 extern const ModelRecord rnn_variants_model;
 
@@ -16,4 +16,4 @@ std::unique_ptr<Program> make_frame_classifier(const Parameters& parameters);
 /// Sequences of two numbers to two classes, by layers with dropout between them.
 std::unique_ptr<Program> make_sequence_classifier(const Parameters& parameters);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "models/random_inputs.h"
 #include "models/rnn_variants.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Parts of the sequences in thousandths: 8,190, 810 and 1,000 of 10,000.
@@ -131,4 +131,4 @@ std::unique_ptr<Program> make_sequence_classifier(const Parameters& parameters) 
   return std::make_unique<SequenceClassifier>(parameters);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

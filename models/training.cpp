@@ -6,7 +6,7 @@
 
 #include "runtime/clock.h"
 
-namespace graphc {
+namespace graphc::core {
 
 TrainEvent Training::event(std::string name) const {
   TrainEvent event{.event = std::move(name), .epoch = at_.epoch, .step = at_.step};
@@ -112,4 +112,4 @@ void Training::end(std::vector<Metric> test) {
   options_.report(now);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -14,7 +14,7 @@
 #include "models/program.h"
 #include "runtime/clock.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// One step of a training.
 struct TrainStep {
@@ -109,4 +109,4 @@ class Training {
   bool stopped_ = false;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "frontend/graphc.h"
 #include "models/language_program.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr const char* kWikitext2 = "wikitext2-lm";
@@ -117,4 +117,4 @@ constinit const ModelRecord wikitext2_lm_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,8 +6,8 @@
 
 #include "models/registry.h"
 
-namespace graphc {
+namespace graphc::core {
 
 extern const ModelRecord wikitext2_lm_model;
 
-}  // namespace graphc
+}  // namespace graphc::core

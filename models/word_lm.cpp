@@ -10,7 +10,7 @@
 #include "models/data/characters.h"
 #include "models/language_program.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<ParameterRecord, 10> kWordLmParameters{{
@@ -93,4 +93,4 @@ constinit const ModelRecord word_lm_model{
     },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -22,7 +22,7 @@
 #include "passes/passes.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The cotangents of the nodes a graph had when reverse mode began.
@@ -235,4 +235,4 @@ constinit const Pass passes::autodiff{
     .run = run_autodiff,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

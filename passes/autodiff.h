@@ -9,7 +9,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A scan and the one that takes its place: the same operands, steps and results, and more emits
 /// after its emits, which the backward loop reads. Both are in the graph until
@@ -52,4 +52,4 @@ Values differentiate_scan(Graph& graph, const Node& scan, std::span<const Value>
 /// Puts the scans with residuals where the old ones are and drops what is dead.
 GraphPtr merge_forward_scans(const GraphPtr& graph, const ForwardScans& forwards);
 
-}  // namespace graphc
+}  // namespace graphc::core

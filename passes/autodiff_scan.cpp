@@ -21,7 +21,7 @@
 #include "passes/region.h"
 #include "passes/simplify.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class ScanGradient {
@@ -318,4 +318,4 @@ Values differentiate_scan(Graph& graph, const Node& node, std::span<const Value>
   return dx;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -170,4 +170,4 @@ Value carry_history(Value initial, Value emitted, bool reverse) {
   return concat({first, slice(emitted, 0, 0, steps - 1)}, 0);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What stands for a value of the body outside of the loop: the same at every step, or all steps
 /// stacked along a new first axis.
@@ -45,4 +45,4 @@ class Batch {
 /// the last. `emitted` is the stacked `next`, of at least one step.
 Value carry_history(Value initial, Value emitted, bool reverse);
 
-}  // namespace graphc
+}  // namespace graphc::core

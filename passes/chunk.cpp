@@ -17,7 +17,7 @@
 #include "passes/passes.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Shape with_rows(int64_t rows, const Shape& shape, int axes) {
@@ -135,7 +135,7 @@ class Chunker {
     if (!leaf.is(ops::iota))
       return splat(body, *splat_value(value.value), {leaf.types[0].dtype, shape});
     const int axis = int(leaf.attributes.get_int("axis", 0));
-    return graphc::iota(body, shape, axis - value.axes + 1, leaf.types[0].dtype);
+    return graphc::core::iota(body, shape, axis - value.axes + 1, leaf.types[0].dtype);
   }
 
   /// The attributes of a member for rows on one axis.
@@ -315,4 +315,4 @@ constinit const Pass passes::chunk{
     .run = run_chunk,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

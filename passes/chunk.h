@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a member of a cluster does with the rows.
 enum class RowRole : uint8_t {
@@ -40,4 +40,4 @@ struct RowCluster {
 /// that is more than half as large is a member, and no path leaves the cluster and returns.
 RowCluster row_cluster(const Graph& graph, const Node& seed, int64_t bytes);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class Search {
@@ -76,4 +76,4 @@ std::vector<int> components(const std::vector<std::vector<int>>& edges,
   return search.take();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// For each vertex the number of its component. A component comes after those that its vertices'
 /// edges lead to, and in the order in which `roots` lead to them otherwise; vertices that no root
@@ -12,4 +12,4 @@ namespace graphc {
 std::vector<int> components(const std::vector<std::vector<int>>& edges,
                             const std::vector<int>& roots);
 
-}  // namespace graphc
+}  // namespace graphc::core

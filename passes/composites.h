@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Adds the body of a composite node to `to`, its parameters standing for `operands`, and in turn
 /// the bodies of those composites in it that `choose` takes. Its nodes get the user's line, its
@@ -17,4 +17,4 @@ Values inline_composite(const Node& node, const Values& operands, Graph& to,
 /// Whether a composite is differentiated through its body.
 bool has_no_derivative(const Node& node);
 
-}  // namespace graphc
+}  // namespace graphc::core

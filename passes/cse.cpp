@@ -15,7 +15,7 @@
 #include "passes/simplify.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 template <typename Number>
@@ -98,4 +98,4 @@ constinit const Pass passes::cse{
     .run = run_cse,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

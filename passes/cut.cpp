@@ -7,7 +7,7 @@
 #include "ir/composite.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 int FlowNetwork::add_vertex() {
   edges_of_.emplace_back();
@@ -178,4 +178,4 @@ bool is_heavy(const Node& node) {
   return std::any_of(body->nodes().begin(), body->nodes().end(), is_heavy);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

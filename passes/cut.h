@@ -10,7 +10,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Maximum flow by Dinic's method; capacities are integers, so the answer is exact.
 class FlowNetwork {
@@ -67,4 +67,4 @@ int64_t cost_of_repeating(const Node& node);
 /// twice to save memory.
 bool is_heavy(const Node& node);
 
-}  // namespace graphc
+}  // namespace graphc::core

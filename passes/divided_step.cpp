@@ -7,7 +7,7 @@
 #include "ir/build.h"
 #include "passes/cut.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// How many values of a type, side by side along their last axis, make one of the other; 0 if none
@@ -223,4 +223,4 @@ void DividedStep::set_emitted() {
   for (size_t i = 0; i < emitted_.size(); ++i) emitted_index_.emplace(key_of(emitted_[i]), i);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

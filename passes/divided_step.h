@@ -16,7 +16,7 @@
 #include "ir/graph.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A step forwards and backwards in one graph, the *joint*. Inputs: those of the loop's body, which
 /// are streams, carries and captures, and behind them the cotangents. Results: the next of carries,
@@ -79,4 +79,4 @@ class DividedStep {
   std::map<std::pair<int, int>, size_t> emitted_index_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

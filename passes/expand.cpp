@@ -11,7 +11,7 @@
 #include "passes/library_layers.h"
 #include "passes/passes.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Values inline_composite(const Node& node, const Values& operands, Graph& to,
                         const std::function<bool(const Node&)>& choose) {
@@ -77,4 +77,4 @@ constinit const Pass passes::expand{
     .run = run_expand,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/mutant.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool is_along_last_axis(const Node& node) {
@@ -62,4 +62,4 @@ Value decoded(GateCode code, Value stored, Where where) {
                 where);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

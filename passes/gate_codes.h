@@ -13,7 +13,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 enum class GateCode : uint8_t { plain, less_one, argument };
 
@@ -30,4 +30,4 @@ Value encoded(GateCode code, Value gate, Value argument, Where where);
 /// The gate from what was stored, in f32.
 Value decoded(GateCode code, Value stored, Where where);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -18,7 +18,7 @@
 #include "passes/simplify_rules.h"
 #include "passes/variation.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to) {
   const Scan scan(node);
@@ -130,4 +130,4 @@ constinit const Pass passes::hoist{
     .run = run_hoist,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Moves what depends on captured values only out of the loop.
 std::optional<Values> hoist_invariants(const Node& node, const Values& operands, Graph& to);
@@ -20,4 +20,4 @@ std::optional<Values> hoist_after(const Node& node, const Values& operands, Grap
 /// Makes one loop for each cycle of carries that has a product on it, in order.
 std::optional<Values> split_cycles(const Node& node, const Values& operands, Graph& to);
 
-}  // namespace graphc
+}  // namespace graphc::core

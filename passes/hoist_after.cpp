@@ -13,7 +13,7 @@
 #include "passes/sum_over_steps.h"
 #include "passes/variation.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class HoistAfter {
@@ -355,4 +355,4 @@ std::optional<Values> hoist_after(const Node& node, const Values& operands, Grap
   return HoistAfter(node, operands, to).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

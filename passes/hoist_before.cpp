@@ -10,7 +10,7 @@
 #include "passes/region.h"
 #include "passes/variation.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class HoistBefore {
@@ -139,4 +139,4 @@ std::optional<Values> hoist_before(const Node& node, const Values& operands, Gra
   return HoistBefore(node, operands, to).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 namespace {
 
@@ -64,4 +64,4 @@ bool is_done_by_library(const Node& node) {
   return is_library_layer(node) || layer_of_gradients(node) != nullptr;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Whether a library has the layer (`lstm`, `gru`, `rnn`) on operands of these types: f32, and each
 /// as large as it can be. Where equations broadcast, a library reads what is not there.
@@ -25,4 +25,4 @@ const Node* layer_of_gradients(const Node& node);
 /// Either of both.
 bool is_done_by_library(const Node& node);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -14,7 +14,7 @@
 #include "passes/passes.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -155,4 +155,4 @@ constinit const Pass passes::reductions{
               Remarks&) { return lower_reductions(graph); },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "passes/match_places.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int kSteps = 2000, kStepsOfNearest = 50000;
@@ -359,4 +359,4 @@ Match match(const Pattern& pattern, const Node& candidate, const MatchSettings& 
   return Matcher(pattern, candidate, settings).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

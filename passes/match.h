@@ -12,7 +12,7 @@
 
 #include "passes/pattern.h"
 
-namespace graphc {
+namespace graphc::core {
 
 struct MatchSettings {
   bool loose = false;    ///< constants, extents and axes may differ
@@ -41,4 +41,4 @@ Match match(const Pattern& pattern, const Node& candidate, const MatchSettings& 
 /// A value for messages: "%o = tanh %z".
 std::string describe(Value value);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "ir/build.h"
 #include "passes/match.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string operand_text(Value value) {
@@ -111,4 +111,4 @@ std::string describe(Value value) {
   return text;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/attribute.h"
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A value, and how a loop that it was reached through has it.
 struct Place {
@@ -55,4 +55,4 @@ class Side {
 /// The attribute in a form that can be compared: false when it is absent, an axis from the front.
 Attribute attribute_of(const Node& node, std::string_view name);
 
-}  // namespace graphc
+}  // namespace graphc::core

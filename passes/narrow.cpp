@@ -11,7 +11,7 @@
 #include "passes/kernels/row_model.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// A sum over the rows of a matrix: what the pass reductions makes of one over the leading axes.
@@ -207,4 +207,4 @@ void NarrowValues::find_origins_of(const Scan& scan) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

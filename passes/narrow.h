@@ -9,7 +9,7 @@
 #include "ir/scan.h"
 #include "passes/gate_codes.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What is known of a value where it comes from.
 struct ValueOrigin {
@@ -84,4 +84,4 @@ bool moves_whole(const Node& node);
 /// Whether the node reads an operand as the factor of a product.
 bool multiplies(const Node& node);
 
-}  // namespace graphc
+}  // namespace graphc::core

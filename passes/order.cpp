@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr OrderRule listed_rules[] = {
@@ -128,4 +128,4 @@ std::string order_table() {
   return text;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

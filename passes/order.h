@@ -10,7 +10,7 @@
 
 #include "passes/pass.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What happens where the order is another.
 enum class Harm : uint8_t { slower, wrong };
@@ -37,4 +37,4 @@ Pipeline exchanged(const Pipeline& pipeline, const OrderRule& rule);
 /// The rules as a table of Markdown.
 std::string order_table();
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -19,7 +19,7 @@
 #include "passes/recognise.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct Request {
@@ -259,4 +259,4 @@ constinit const Pass passes::outline{
     .run = run_outline,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "ir/op.h"
 #include "passes/pass.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The composite called `name` that `outline` can recognise; throws ErrorKind::usage, with a "did
 /// you mean" where there is one.
@@ -22,4 +22,4 @@ std::string why_not(const Graph& graph, const Op& composite);
 /// What runs before `outline` in the pipeline; all of it when it has none.
 Pipeline before_outline(const Pipeline& pipeline);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -16,7 +16,7 @@
 #include "passes/region.h"
 #include "passes/variation.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Nodes that are replaced together, where the first of them stands. `needs` are copied before it
@@ -320,4 +320,4 @@ constinit const Pass passes::pack_matmuls{
     .run = run_pack_matmuls,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

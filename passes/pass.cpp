@@ -10,7 +10,7 @@
 #include "ir/unfolded.h"
 #include "ir/verify.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 template <typename... Args>
@@ -159,4 +159,4 @@ std::function<void(size_t, const PassUse&, const GraphPtr&, const GraphPtr&)> du
   };
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The options of one use of a pass, as in `unroll{steps=4,full=true}`: names and values, read by
 /// kind. Values are kept as written.
@@ -109,4 +109,4 @@ PipelineResult run_pipeline(const GraphPtr& graph, const Pipeline& pipeline,
 std::function<void(size_t, const PassUse&, const GraphPtr&, const GraphPtr&)> dump_to(
     std::string directory);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include "ir/spelling.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr const Pass* listed_passes[] = {
@@ -40,4 +40,4 @@ const Pass& find_pass(std::string_view name) {
                   : fmt::format("there is no pass '{}'; did you mean '{}'?", name, nearest));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "passes/pass.h"
 
-namespace graphc {
+namespace graphc::core {
 
 namespace passes {
 extern const Pass autodiff;
@@ -30,4 +30,4 @@ std::span<const Pass* const> all_passes();
 /// The pass called `name`; throws ErrorKind::usage, with a "did you mean" where there is one.
 const Pass& find_pass(std::string_view name);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "passes/region.h"
 #include "passes/simplify.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Stands for a number that is an attribute: no body contains it.
@@ -197,4 +197,4 @@ Pattern pattern_for(const Pattern& pattern, const std::vector<Type>& operands,
   return result;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// An attribute a composite may have.
 struct Variable {
@@ -51,4 +51,4 @@ const std::vector<Pattern>& patterns_of(const Op& op);
 Pattern pattern_for(const Pattern& pattern, const std::vector<Type>& operands,
                     const Attributes& attributes);
 
-}  // namespace graphc
+}  // namespace graphc::core

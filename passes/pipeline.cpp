@@ -8,7 +8,7 @@
 #include "ir/spelling.h"
 #include "passes/passes.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 // Why the standard order is as it is stands in passes/order.cpp.
@@ -170,4 +170,4 @@ std::vector<std::string_view> typed_variants() {
 
 bool leaves_layers(std::string_view variant) { return find_variant(variant).library; }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 
 #include "passes/pass.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Parses `simplify,unroll{steps=4},cse`. Throws ErrorKind::usage for an unknown pass or option,
 /// with a "did you mean" where there is one.
@@ -34,4 +34,4 @@ std::vector<std::string_view> typed_variants();
 /// Whether a variant leaves recurrent layers to a target's library (passes/library_layers.h).
 bool leaves_layers(std::string_view variant);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -17,7 +17,7 @@
 #include "passes/passes.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Of a result of a body: whether it is bf16, and the codes of its gates if it has some.
@@ -264,4 +264,4 @@ constinit const Pass passes::precision{
     .run = run_precision,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "ir/scan.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Types of the composite's operands; empty when one was not found.
@@ -152,4 +152,4 @@ Recognition recognise(const Op& composite, const Node& candidate, const Users& u
   return best;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

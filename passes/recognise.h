@@ -6,7 +6,7 @@
 
 #include "passes/match.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// For each node (by id) the nodes that use it, and whether the graph gives it to its user.
 struct Users {
@@ -37,4 +37,4 @@ std::set<const Op*> root_ops(const Op& composite);
 /// goes on behind differences.
 Recognition recognise(const Op& composite, const Node& candidate, const Users& users, bool nearest);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 ValueMap::ValueMap(const Graph& from) : values_(from.nodes().size()) {}
 
@@ -144,4 +144,4 @@ bool contains(const Graph& graph, const Op& op) {
   return false;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

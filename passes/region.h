@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 #include "ir/rewrite.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Values of one graph to values of another.
 class ValueMap {
@@ -84,4 +84,4 @@ Values results_of(const Node& node);
 /// Whether any node of the graph or of its regions is of the op.
 bool contains(const Graph& graph, const Op& op);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr size_t kLeastCopies = 4;
@@ -335,4 +335,4 @@ std::optional<Repeats> find_repeats(const Graph& graph, size_t from) {
   return Finder(graph).first_run(from);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

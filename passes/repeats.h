@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// One element along an axis, as people write it in a loop that is written out: a slice that is one
 /// wide, with or without that axis, or such a part of a split.
@@ -55,4 +55,4 @@ struct Repeats {
 /// run from a place on, begun where in its body it hands on the least; nothing where there is none.
 std::optional<Repeats> find_repeats(const Graph& graph, size_t from = 0);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -20,7 +20,7 @@
 #include "passes/region.h"
 #include "passes/repeats.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Loops that are made of one graph at most: for each the graph is made anew.
@@ -342,4 +342,4 @@ constinit const Pass passes::reroll{
     .run = run_reroll,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "passes/chunk.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 int64_t product_of(const Shape& shape, int axes) {
@@ -203,4 +203,4 @@ RowCluster row_cluster(const Graph& graph, const Node& seed, int64_t bytes) {
   return Growth(graph, seed, bytes).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "passes/passes.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using RulesOfOps = std::unordered_map<const Op*, std::vector<const Rule*>>;
@@ -116,4 +116,4 @@ constinit const Pass passes::simplify{
     .run = run_simplify,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,11 +4,11 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The graph and its regions with all rules applied until none fires.
 GraphPtr simplified(const GraphPtr& graph);
 /// The graph and its regions with equal nodes merged; equal regions become one object.
 GraphPtr without_repetition(const GraphPtr& graph);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/graph.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A rule written as code. `node` is a view that is not in `to`, but its operands are: nodes may be
 /// added to `to`. The values returned have the types of the node's results.
@@ -46,4 +46,4 @@ GraphPtr prune_scans(const GraphPtr& graph);
 /// The constant that a node of op `size` is.
 Value constant_size(const Node& size, Graph& to);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class PrunedScan {
@@ -212,4 +212,4 @@ GraphPtr prune_scans(const GraphPtr& graph) {
                  });
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

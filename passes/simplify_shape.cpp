@@ -9,7 +9,7 @@
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -270,4 +270,4 @@ std::span<const Rule> shape_rules() {
   return rules;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 // What stands on the right holds for every number on the left, up to the sign of a zero.
@@ -149,4 +149,4 @@ std::optional<Values> apply_text_rules(const Node& node, Graph& to) {
   return std::nullopt;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "passes/region.h"
 #include "passes/simplify_rules.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -351,4 +351,4 @@ std::span<const Rule> value_rules() {
   return rules;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -21,7 +21,7 @@
 #include "ir/rewrite.h"
 #include "passes/passes.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// What a value is where the gradient is zero: zero, another value (itself, if it does not depend
@@ -196,4 +196,4 @@ constinit const Pass passes::sparse_rows{
     .run = run_sparse_rows,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,7 +13,7 @@
 #include "passes/hoist.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class SplitCycles {
@@ -219,4 +219,4 @@ std::optional<Values> split_cycles(const Node& node, const Values& operands, Gra
   return SplitCycles(node, operands, to).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "ir/mutant.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -173,4 +173,4 @@ std::optional<Values> terms_added(Value carry, Value next,
   return terms;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/graph.h"
 #include "passes/batch.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Whether a value of a body differs from step to step.
 using Moves = std::function<bool(Value)>;
@@ -30,4 +30,4 @@ std::optional<Values> terms_added(Value carry, Value next,
                                   const std::vector<std::vector<int>>& uses,
                                   const std::vector<std::vector<const Node*>>& users);
 
-}  // namespace graphc
+}  // namespace graphc::core

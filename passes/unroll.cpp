@@ -19,7 +19,7 @@
 #include "passes/passes.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Emitted steps in the order of the steps' indices.
@@ -211,4 +211,4 @@ constinit const Pass passes::unroll{
     .run = run_unroll,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

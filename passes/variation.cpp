@@ -6,7 +6,7 @@
 #include "ir/mutant.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::vector<Varies> variation(const Scan& scan) {
   const Graph& body = scan.body();
@@ -31,4 +31,4 @@ bool is_invariant(const std::vector<Varies>& variation, Value value) {
   return variation[size_t(value.node->id)] <= Varies::captures;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

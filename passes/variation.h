@@ -7,7 +7,7 @@
 
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a value of a loop's body depends on, from the least to the most. A value depends on the
 /// most any of its operands does; constants, iotas and sizes depend on nothing.
@@ -24,4 +24,4 @@ std::vector<Varies> variation(const Scan& scan);
 /// Whether a value of the body, of which `variation` is known, is the same in every step.
 bool is_invariant(const std::vector<Varies>& variation, Value value);
 
-}  // namespace graphc
+}  // namespace graphc::core

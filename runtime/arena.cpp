@@ -11,7 +11,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Arena::Arena(Arena&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -63,4 +63,4 @@ std::byte* Arena::reserve(int64_t bytes) {
   return data_;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace graphc {
+namespace graphc::core {
 
 /// A mapping aligned to 2 MiB, on huge pages where the system offers them, so that a step's values
 /// take few TLB entries. Memory is taken from the system when it is first touched.
@@ -34,4 +34,4 @@ class Arena {
   int64_t size_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

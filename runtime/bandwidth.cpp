@@ -13,7 +13,7 @@
 #include "runtime/arena.h"
 #include "runtime/clock.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr double kRoundSeconds = 0.005;
@@ -182,4 +182,4 @@ double measure_meeting(ThreadTeam& team) {
   return best;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "runtime/thread_team.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Sizes in bytes; 0 where the system does not say.
 struct CacheSizes {
@@ -45,4 +45,4 @@ double measure_read_bandwidth(ThreadTeam& team, int64_t bytes_of_thread);
 /// ten rounds of many, in the way of a compiled step (ThreadTeam::run_step()).
 double measure_meeting(ThreadTeam& team);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,11 +4,11 @@
 
 #include <chrono>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Seconds since an arbitrary moment; never goes back.
 inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,7 +13,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct Cpus {
@@ -96,4 +96,4 @@ int default_thread_count() {
   return std::max(count, 1);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// The CPUs the calling thread may run on, one of each core first, then the cores' other hardware
 /// threads.
@@ -21,4 +21,4 @@ int default_thread_count();
 std::optional<double> cgroup_cpu_quota(const std::filesystem::path& mount,
                                        const std::filesystem::path& membership);
 
-}  // namespace graphc
+}  // namespace graphc::core

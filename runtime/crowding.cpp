@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 
 void Crowding::ran_together(double now, double seconds, double lost) {
   elapsed_ += seconds;
@@ -19,4 +19,4 @@ void Crowding::ran_alone(double now) {
   if (now >= until_) alone_ = false;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

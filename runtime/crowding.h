@@ -6,7 +6,7 @@
 // times as long as on one thread. What the yields took tells.
 #pragma once
 
-namespace graphc {
+namespace graphc::core {
 
 /// Decides from the steps of a team so far whether the next is to be in turns. Times are in
 /// seconds.
@@ -34,4 +34,4 @@ class Crowding {
   double until_ = 0, rest_ = kLeastRest;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 const Type& type_of(const Tensor& tensor) { return tensor.type(); }
@@ -107,4 +107,4 @@ void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) 
   run(inputs, std::span<StoredState* const>(), outputs);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "ir/graph.h"
 #include "runtime/state_store.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// One argument or result of an executable; the name is for messages.
 struct Argument {
@@ -123,4 +123,4 @@ class Executable {
   std::vector<StoredState*> borrowers_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

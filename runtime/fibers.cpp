@@ -14,7 +14,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Kernels hold their data in arenas: what a share of a step needs is a few kilobytes.
@@ -169,4 +169,4 @@ void Fibers::switch_to(int index) {
 #endif
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

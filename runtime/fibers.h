@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace graphc {
+namespace graphc::core {
 
 class Fibers {
  public:
@@ -42,4 +42,4 @@ class Fibers {
   int current_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 // Linux, Documentation/arch/x86/xstate.rst.
@@ -118,4 +118,4 @@ void graphc_tdpbf16ps(int64_t sums, int64_t left, int64_t right) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

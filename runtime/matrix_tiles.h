@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-namespace graphc {
+namespace graphc::core {
 
 inline constexpr int kTileRows = 16;      ///< of a tile of left rows, and of sums
 inline constexpr int kTileColumns = 16;   ///< of a tile of the matrix, and of sums
@@ -55,4 +55,4 @@ void graphc_tilestored(int64_t tile, void* to, int64_t row_bytes);
 void graphc_tdpbf16ps(int64_t sums, int64_t left, int64_t right);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -18,7 +18,7 @@
 #include <immintrin.h>
 #endif
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr double kSeconds = 0.030;
@@ -204,4 +204,4 @@ double measure_peak_gflops(ThreadTeam& team, DType dtype) {
   return gflops;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include "ir/type.h"
 #include "runtime/thread_team.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The GFLOP/s that all threads of the team together reach in a loop of nothing but multiply-adds
 /// on registers (a multiply-add counts two): for each thread its best millisecond of some 30. For
@@ -14,4 +14,4 @@ namespace graphc {
 /// reading varies with the clock: take the best of some.
 double measure_peak_gflops(ThreadTeam& team, DType dtype = DType::f32);
 
-}  // namespace graphc
+}  // namespace graphc::core

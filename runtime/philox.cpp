@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int kRounds = 10;
@@ -141,4 +141,4 @@ void fill_uniform(int64_t key, int64_t first_block, std::span<float> numbers) {
   fill_uniform_plainly(key, first_block, numbers);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

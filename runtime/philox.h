@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace graphc {
+namespace graphc::core {
 
 /// How many numbers a block of Philox4x32-10 has: 32-bit words, of whose upper 24 bits each is one.
 constexpr int64_t kNumbersOfBlock = 4;
@@ -18,4 +18,4 @@ void fill_uniform(int64_t key, int64_t first_block, std::span<float> numbers);
 /// The same without instructions that not every x86-64 processor has.
 void fill_uniform_plainly(int64_t key, int64_t first_block, std::span<float> numbers);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Numbers of the process and not of a state: a form that is found beside another state than its
@@ -79,4 +79,4 @@ std::shared_ptr<DerivedForm> StoredState::form(const FormKey& key, int64_t bytes
   return made;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -39,7 +39,7 @@
 #include "runtime/arena.h"
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class StoredState;
 
@@ -135,4 +135,4 @@ class StoredState {
 /// The states of a session by name. They stay at their addresses while others are added.
 using StateStore = std::map<std::string, StoredState, std::less<>>;
 
-}  // namespace graphc
+}  // namespace graphc::core

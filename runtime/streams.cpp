@@ -12,7 +12,7 @@
 
 #include "ir/utf8.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// While it lives, a pipe that nobody reads is an error of write(2) for this thread, and no signal.
@@ -76,4 +76,4 @@ void open_closed_streams() noexcept {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

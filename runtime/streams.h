@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Writes to stderr, all of it or what it takes: what cannot be written (a full disk, a closed
 /// descriptor, a pipe that nobody reads) is lost, and no error or signal comes of it.
@@ -18,4 +18,4 @@ void write_message(std::string_view line) noexcept;
 /// stdin or writing to stdout fails then as if it were closed.
 void open_closed_streams() noexcept;
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace graphc {
+namespace graphc::core {
 
 Tensor::Tensor(const Type& type) : Tensor(type, allocate_buffer(type.bytes())) {}
 
@@ -46,4 +46,4 @@ void Tensor::check_one_element(Where where) const {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

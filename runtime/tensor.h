@@ -6,7 +6,7 @@
 
 #include "ir/literal.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A type and the place of its elements, row-major, inside a shared buffer. Copying a tensor copies
 /// the view, never the elements; the buffer lives as long as its last view.
@@ -78,4 +78,4 @@ class Tensor {
   int64_t offset_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -20,7 +20,7 @@
 #include "runtime/clock.h"
 #include "runtime/cores.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Pauses before a waiting thread offers its CPU to others: some 20 to 100 microseconds, longer
@@ -314,4 +314,4 @@ void ThreadTeam::compiled_barrier(void* team, int thread) noexcept {
   static_cast<ThreadTeam*>(team)->meet(thread);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -19,7 +19,7 @@
 #include "runtime/crowding.h"
 #include "runtime/fibers.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Where the functions of a step are called: each on a thread of its own; all on the caller's, in
 /// turns; or `adaptive`, in turns where there is one CPU, and while other programs use those of a
@@ -129,4 +129,4 @@ class ThreadTeam {
   alignas(128) std::atomic<bool> aborted_{false};
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "tests/testing/documents.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 TEST(ApiPage, IsInTheDocuments) {
@@ -33,7 +33,7 @@ TEST(ApiPage, HasEveryHeaderThatUsersInclude) {
 
 TEST(ApiPage, ShowsDeclarationsWithoutBodiesAndPrivateParts) {
   EXPECT_EQ(declarations_of(R"(#include <a>
-namespace graphc {
+namespace graphc::core {
 namespace detail {
 int hidden();
 }  // namespace detail
@@ -65,7 +65,7 @@ inline int two(int x) {
   return 2 * x;
 }
 enum class Kind { a, b };
-}  // namespace graphc
+}  // namespace graphc::core
 )"),
             R"(/// A thing.
 template <typename T>
@@ -90,4 +90,4 @@ enum class Kind { a, b };
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "ir/verify.h"
 #include "tests/testing/documents.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -71,4 +71,4 @@ TEST(Documents, OutputsAreReplaced) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -15,7 +15,7 @@
 #include "tests/testing/graph_runner.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -90,4 +90,4 @@ INSTANTIATE_TEST_SUITE_P(Text, GraphFile, ::testing::ValuesIn(cases()), name_of_
 TEST(GraphFiles, AreFound) { EXPECT_GE(cases().size(), 10u); }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -12,7 +12,7 @@
 #include "tests/testing/run_directive.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -204,4 +204,4 @@ TEST(GraphRunner, ValuesAreReadExactly) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

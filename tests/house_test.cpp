@@ -13,7 +13,7 @@
 
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 const std::string licence = "SPDX-License-Identifier: Apache-2.0";
@@ -278,4 +278,4 @@ TEST(House, ExceptionsAreRead) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

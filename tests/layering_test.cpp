@@ -13,7 +13,7 @@
 
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Names = std::set<std::string>;
@@ -187,4 +187,4 @@ TEST(Layering, LinkDependenciesAreRead) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -25,7 +25,7 @@
 #include "tools/commands/describe.h"
 #include "tools/commands/validators.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 struct Options {
@@ -341,20 +341,20 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench
 
 int main(int argc, char** argv) {
-  graphc::open_closed_streams();
+  graphc::core::open_closed_streams();
   try {
-    return graphc::bench::run(argc, argv);
-  } catch (const graphc::Error& error) {
-    graphc::write_message(error.what());
+    return graphc::core::bench::run(argc, argv);
+  } catch (const graphc::core::Error& error) {
+    graphc::core::write_message(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    graphc::write_message("error: out of memory");
-    return int(graphc::ErrorKind::resource);
+    graphc::core::write_message("error: out of memory");
+    return int(graphc::core::ErrorKind::resource);
   } catch (const std::exception& error) {
-    graphc::write_message("internal error: " + graphc::printable_message(error.what()));
-    return int(graphc::ErrorKind::internal);
+    graphc::core::write_message("internal error: " + graphc::core::printable_message(error.what()));
+    return int(graphc::core::ErrorKind::internal);
   }
 }

@@ -5,7 +5,7 @@
 
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// The most that one panel takes of the second-level cache.
@@ -138,4 +138,4 @@ const float* BlockedProduct::pack_left(const NestProductArguments& left, const R
   return to;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -14,7 +14,7 @@
 #include "codegen/cpu/scratch.h"
 #include "codegen/plan/schedule.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 class BlockedProduct {
  public:
@@ -50,4 +50,4 @@ class BlockedProduct {
   Scratch panels_, left_, sums_;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

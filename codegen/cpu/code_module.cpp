@@ -27,7 +27,7 @@
 #include "codegen/cpu/kernel_names.h"
 #include "ir/error.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 // LLVM would otherwise abort the process on a fault of its own.
@@ -179,4 +179,4 @@ double CodeModule::age_s() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -11,7 +11,7 @@
 #include "ir/mutant.h"
 #include "runtime/clock.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 struct CompiledPlan::Code {
   std::shared_ptr<NestCode> nests;  ///< whose functions the walker calls
@@ -172,4 +172,4 @@ std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) 
   return text;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

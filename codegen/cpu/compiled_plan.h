@@ -16,7 +16,7 @@
 #include "runtime/state_store.h"
 #include "runtime/thread_team.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// What making a program took; what is left of the time made threads, the arena and the walker.
 struct CompiledPlanTimes {
@@ -86,4 +86,4 @@ std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu);
 enum class CodeText { llvm, assembly };
 std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -10,7 +10,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 // A level and what it adds to the one below it (the x86-64 psABI's lists, in LLVM's spelling).
@@ -160,4 +160,4 @@ std::vector<CpuFeatures> cpus_of(const CpuFeatures& host) {
   return result;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

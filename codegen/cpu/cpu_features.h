@@ -8,7 +8,7 @@
 
 #include "runtime/matrix_tiles.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// What code generation may assume about a CPU. A plain value; equal values give equal code.
 struct CpuFeatures {
@@ -50,4 +50,4 @@ CpuFeatures cpu_named(std::string_view name, const CpuFeatures& host = host_cpu(
 /// The CPUs of cpu_names() that `host` can run: what tests go through.
 std::vector<CpuFeatures> cpus_of(const CpuFeatures& host = host_cpu());
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

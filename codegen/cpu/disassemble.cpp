@@ -22,7 +22,7 @@
 #include "codegen/cpu/emit_internal.h"
 #include "ir/error.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 template <typename T>
@@ -93,4 +93,4 @@ std::vector<Instruction> disassemble(const ObjectCode& object) {
   return instructions;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/jit.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// One instruction as it lies in memory.
 struct Instruction {
@@ -19,4 +19,4 @@ struct Instruction {
 /// error for bytes that are no object or no instruction of this machine.
 std::vector<Instruction> disassemble(const ObjectCode& object);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -12,7 +12,7 @@
 #include "codegen/cpu/machine.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 using llvm::Value;
 
@@ -379,4 +379,4 @@ Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
   return b_.CreateExtractElement(value, uint64_t(0));
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

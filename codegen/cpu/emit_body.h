@@ -19,7 +19,7 @@ class Type;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The fields of NestOperandArguments, loaded: a pointer (an integer for iota) and strides.
 struct OperandValues {
@@ -137,4 +137,4 @@ class BodyEmitter {
   std::map<std::pair<int, int>, llvm::Value*> accumulators_;  // by operand and part
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -7,7 +7,7 @@
 
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using llvm::Value;
@@ -149,4 +149,4 @@ void ColumnSumsEmitter::store() {
   });
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

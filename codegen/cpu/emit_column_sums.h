@@ -9,7 +9,7 @@
 #include "codegen/cpu/emit_loops.h"
 #include "codegen/nest/program.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Emits a nest of kind column_wise: strips of columns, and in each all rows, a few at a time.
 ///
@@ -53,4 +53,4 @@ class ColumnSumsEmitter : private LoopEmitter {
   Range columns_{};         ///< of the strip
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -8,7 +8,7 @@
 
 #include "runtime/matrix_tiles.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using llvm::BasicBlock;
@@ -168,4 +168,4 @@ void emit_dot_products(CodeModule& kernel, const TileProductLoop& loop, llvm::Fu
   DotProductEmitter(kernel, loop, function).emit();
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,11 +6,11 @@
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/cpu/emit_tile_product.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Fills in the function of define_tile_product(). A tile of the matrix has a vector for each pair
 /// of terms, so the tiles are as they are for tile registers: each pair of terms of a row is
 /// multiplied by those vectors, sums of eight rows or four held in registers while k runs.
 void emit_dot_products(CodeModule& kernel, const TileProductLoop& loop, llvm::Function* function);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

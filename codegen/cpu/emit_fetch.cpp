@@ -10,7 +10,7 @@
 #include "codegen/cpu/emit_loops.h"
 #include "codegen/cpu/nest_abi.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// A FetchedPart in the table: numbers of 64 bits in this order.
@@ -101,4 +101,4 @@ void call_fetch_parts(CodeModule& module, llvm::IRBuilderBase& b,
   b.CreateCall(function, {operands, place, b.getInt64(parts.size()), row, rows, column});
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -13,7 +13,7 @@ class IRBuilderBase;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Bytes that a cache moves at a time, about: what is fetched ahead goes in such steps.
 inline constexpr int64_t kLineBytes = 64;
@@ -46,4 +46,4 @@ void call_fetch_parts(CodeModule& module, llvm::IRBuilderBase& builder,
                       const std::vector<FetchedPart>& parts, llvm::Value* operands,
                       llvm::Value* row, llvm::Value* rows, llvm::Value* column);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -11,7 +11,7 @@
 #include "codegen/cpu/emit_loops.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 using llvm::BasicBlock;
 using llvm::Value;
 
@@ -163,4 +163,4 @@ std::vector<OperandValues> load_operands(llvm::IRBuilderBase& b, const NestProgr
   return loaded;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

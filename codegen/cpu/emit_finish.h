@@ -15,7 +15,7 @@
 #include "codegen/cpu/nest_abi.h"
 #include "codegen/machine.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// A tile whose sums are there and whose body is not done yet, on the stack of a nest.
 struct WaitingTile {
@@ -120,4 +120,4 @@ class WaitingRows : private LoopEmitter {
   I64 ahead_row_ = nullptr, ahead_column_ = nullptr;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -19,7 +19,7 @@ class Module;
 class TargetMachine;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// One kernel being emitted: a module in a context of its own, so that kernels can be emitted and
 /// compiled on several threads. A kernel's functions are made by define() and filled by an
@@ -71,4 +71,4 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu)
 /// process: once a kernel with a loop has been compiled, none, or LLVM calls them otherwise now.
 std::vector<std::string_view> passes_not_met();
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

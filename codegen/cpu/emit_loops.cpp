@@ -3,7 +3,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 using llvm::BasicBlock;
 using llvm::PHINode;
@@ -73,4 +73,4 @@ void LoopEmitter::when(Value* condition, const std::function<void()>& body) {
   b_.SetInsertPoint(after);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -14,7 +14,7 @@ class Type;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Emits loops where its builder stands, in the function `function_`.
 class LoopEmitter {
@@ -45,4 +45,4 @@ class LoopEmitter {
   llvm::Function* function_ = nullptr;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -8,7 +8,7 @@
 #include "ir/mutant.h"
 #include "runtime/matrix_tiles.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// void (ptr a, ptr panel, i64 k, ptr sums, i64 row_bytes, ptr total, i64 total_row, i1 first), the
@@ -151,4 +151,4 @@ void emit_mended_sums(CodeModule& kernel, llvm::IRBuilderBase& builder,
   builder.CreateCall(function, arguments);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -9,7 +9,7 @@ class IRBuilderBase;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Sums of the terms of a call where they are stored, and what they are to be added to.
 struct MendedSums {
@@ -29,4 +29,4 @@ void emit_mended_sums(CodeModule& kernel, llvm::IRBuilderBase& builder,
                       llvm::Function* tile_product, const TileProductLoop& loop,
                       const MendedSums& mended);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

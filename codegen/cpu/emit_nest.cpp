@@ -20,7 +20,7 @@
 #include "codegen/cpu/machine.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using llvm::BasicBlock;
@@ -339,4 +339,4 @@ void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& pro
   NestEmitter(kernel, program, shape).emit(name);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -11,7 +11,7 @@
 #include "codegen/cpu/nest_abi.h"
 #include "codegen/machine.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Code that nests call and that is made once for all of them: a module with one exported symbol.
 struct SharedCode {
@@ -28,4 +28,4 @@ std::vector<SharedCode> shared_code_of(const NestProgram& program, const TileSha
 void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program,
                const TileShape& shape);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

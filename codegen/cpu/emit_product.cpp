@@ -10,7 +10,7 @@
 #include "codegen/cpu/vector_math.h"
 #include "ir/error.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// How many steps of k ahead of its use a panel is fetched: a panel is in the second-level cache,
@@ -172,4 +172,4 @@ void call_product_loop(CodeModule& module, llvm::IRBuilderBase& b, const Product
   b.CreateCall(type_of_loops(module.context()), b.CreateLoad(b.getPtrTy(), place), arguments);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -13,7 +13,7 @@ class IRBuilderBase;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The loops for tiles of 1 to `rows` rows.
 struct ProductLoops {
@@ -42,4 +42,4 @@ void emit_product_loops(CodeModule& module, const ProductLoops& loops);
 void call_product_loop(CodeModule& module, llvm::IRBuilderBase& builder, const ProductLoops& loops,
                        llvm::Value* rows, const std::vector<llvm::Value*>& arguments);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

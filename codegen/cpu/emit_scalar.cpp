@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 llvm::Type* element_type(llvm::IRBuilderBase& b, DType dtype) {
@@ -205,4 +205,4 @@ llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, S
   return value;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

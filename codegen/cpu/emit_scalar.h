@@ -13,7 +13,7 @@ class Type;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The LLVM type of a vector of `lanes` elements in registers: bool is i1, bf16 is the f32 that it
 /// is the upper half of.
@@ -29,4 +29,4 @@ llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& builder, const CpuFeatures& cp
 llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, ScalarOp op,
                          DType dtype, DType operand_dtype, std::span<llvm::Value* const> operands);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

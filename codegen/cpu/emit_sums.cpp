@@ -11,7 +11,7 @@
 #include "codegen/cpu/nest_abi.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// Vectors of a row whose sums fit the registers.
@@ -205,4 +205,4 @@ void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, const FinishRows* fin
   }
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -12,7 +12,7 @@
 #include "codegen/cpu/emit_tile_product.h"
 #include "codegen/machine.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The fields of NestProductArguments, loaded.
 struct ProductValues {
@@ -99,4 +99,4 @@ class SumsEmitter : private LoopEmitter {
   std::vector<LeftPart> left_;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -19,7 +19,7 @@
 #include "ir/mutant.h"
 #include "runtime/matrix_tiles.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using llvm::BasicBlock;
@@ -347,4 +347,4 @@ llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& l
   return function;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

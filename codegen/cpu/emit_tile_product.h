@@ -6,7 +6,7 @@
 #include "codegen/cpu/emit_internal.h"
 #include "runtime/matrix_tiles.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// From the left tiles of one tile of terms to those of the next: two tiles of rows.
 inline constexpr int64_t kLeftPairBytes = 2 * kTileBytes;
@@ -39,4 +39,4 @@ struct TileProductLoop {
 llvm::Function* define_tile_product(CodeModule& kernel, const TileProductLoop& loop,
                                     const FinishRows* finish);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -28,7 +28,7 @@
 #include "codegen/cpu/llvm_errors.h"
 #include "ir/error.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 class Stopwatch {
@@ -259,4 +259,4 @@ JitTimes Jit::times() const {
   return impl_->times;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

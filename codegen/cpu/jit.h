@@ -9,7 +9,7 @@
 
 #include "codegen/cpu/cpu_features.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 class CodeModule;
 
@@ -78,4 +78,4 @@ class Jit {
 /// Kernels linked by every Jit of the process so far.
 int64_t objects_linked();
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -24,7 +24,7 @@
 extern "C" jit_descriptor __jit_debug_descriptor;
 extern "C" void __jit_debug_register_code();
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using llvm::orc::ExecutorAddr;
@@ -136,4 +136,4 @@ void register_objects_with_gdb(llvm::orc::ObjectLinkingLayer& layer) {
       /*AutoRegisterCode=*/true));
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -10,7 +10,7 @@ namespace llvm::orc {
 class ObjectLinkingLayer;
 }
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Whether GRAPHC_PERF_MAP is 1.
 bool names_for_perf();
@@ -32,4 +32,4 @@ std::string with_symbol_renamed(std::string_view object, std::string_view from,
 /// From here on gdb is told of every object that the layer links, and of its end.
 void register_objects_with_gdb(llvm::orc::ObjectLinkingLayer& layer);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

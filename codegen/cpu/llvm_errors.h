@@ -10,7 +10,7 @@ template <typename T>
 class Expected;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Throws an internal error, "`doing`: LLVM's words", if there is an error.
 void check(llvm::Error error, std::string_view doing);
@@ -22,4 +22,4 @@ T check(llvm::Expected<T> result, std::string_view doing) {
   return static_cast<T&&>(*result);  // T may be a reference
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,7 +6,7 @@
 #include "ir/error.h"
 #include "runtime/bandwidth.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 const NestProduct* rounding_product(const NestProgram& program) {
@@ -106,4 +106,4 @@ TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu) {
       .tile(program);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

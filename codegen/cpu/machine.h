@@ -8,7 +8,7 @@
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/machine.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The values of CompileOptions::precision; the first rounds nothing.
 inline constexpr std::array<std::string_view, 4> kPrecisions{"f32", "bf16", "bf16x3", "bf16x6"};
@@ -40,4 +40,4 @@ bool is_beside_products(const NestProgram& program, const CpuFeatures& cpu);
 /// The tile of a nest on this processor.
 TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 struct NestOperandArguments {
   void* base = nullptr;  ///< at row 0, part 0, column 0; for iota the index there
@@ -51,4 +51,4 @@ inline int64_t panels_in_group(int64_t panel_bytes, const NestArguments& argumen
 
 using NestFunction = void (*)(const NestArguments*);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -15,7 +15,7 @@
 #include "ir/mutant.h"
 #include "runtime/clock.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 constexpr const char* kSymbol = "nest";
@@ -187,4 +187,4 @@ void clear_code_cache() {
   codes().clear();
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

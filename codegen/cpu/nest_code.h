@@ -13,7 +13,7 @@
 #include "runtime/files/file_cache.h"
 #include "runtime/thread_team.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// How the nests of a plan became code. The `_s` are disjoint intervals of wall-clock seconds.
 struct NestCodeTimes {
@@ -55,4 +55,4 @@ std::shared_ptr<NestCode> nest_code_for(const CpuFeatures& cpu);
 /// the disk.
 void clear_code_cache();
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// So many steps of k of so many columns, element by element, to a panel of the source.
@@ -108,4 +108,4 @@ void make_panels(const PanelSource& s, float* panels) {
   }
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -7,7 +7,7 @@
 
 #include "ir/type.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// How many rows ahead of its copy a row is fetched: soon enough, and not so early that rows whose
 /// length is a power of two, which share a few lines of the first-level cache, drive each other
@@ -40,4 +40,4 @@ void make_panel(const PanelSource& source, float* panel);
 /// The same for as many blocks as `columns` are, one panel behind the other.
 void make_panels(const PanelSource& source, float* panels);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

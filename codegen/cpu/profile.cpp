@@ -7,7 +7,7 @@
 #include "ir/cases.h"
 #include "runtime/clock.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// Of a worker: 5 MB.
@@ -20,8 +20,8 @@ std::string name_of(const Record& record) {
 std::string kind_of(const Record& record) {
   if (std::holds_alternative<PanelCall>(record.call)) return "panels";
   if (const auto* table = std::get_if<TableCall>(&record.call))
-    return std::string(graphc::name_of(table->op));
-  return record.family ? std::string(graphc::name_of(*record.family)) : "loop";
+    return std::string(graphc::core::name_of(table->op));
+  return record.family ? std::string(graphc::core::name_of(*record.family)) : "loop";
 }
 
 void find_callers(const Record& record, const std::string& kernel, std::vector<std::string>& all) {
@@ -126,4 +126,4 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   return result;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -9,7 +9,7 @@
 #include "codegen/plan/plan.h"
 #include "runtime/executable.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The user's line of every value of a graph, regions included, by name.
 using Lines = std::map<std::string, Where>;
@@ -58,4 +58,4 @@ class PlanProfile {
   double begun_ = 0;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -8,7 +8,7 @@
 
 #include "runtime/arena.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Floats that begin on a cache line; grows, never shrinks. What takes many pages lies in huge
 /// ones.
@@ -28,4 +28,4 @@ class Scratch {
   Arena large_;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -11,7 +11,7 @@
 #include "passes/kernels/kernel.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 std::string show_plan(const Plan& plan) {
@@ -48,7 +48,7 @@ std::string body_text(const Graph& body, const std::string& indent) {
     if (node.is(ops::input)) continue;
     text += indent + print(node);
     if (rows && node.results() > 0) {
-      const graphc::Value value = node.result();
+      const graphc::core::Value value = node.result();
       text +=
           fmt::format("  # stage {}, {}", rows->stage_of(value), kind_name(rows->kind_of(value)));
       if (const int parts = rows->parts_of(value); parts > 1)
@@ -58,7 +58,7 @@ std::string body_text(const Graph& body, const std::string& indent) {
   }
   return text + fmt::format("{}return {}\n", indent, [&] {
            std::vector<std::string> names;
-           for (graphc::Value result : body.results()) names.push_back("%" + result.name());
+           for (graphc::core::Value result : body.results()) names.push_back("%" + result.name());
            return fmt::format("{}", fmt::join(names, ", "));
          }());
 }
@@ -155,4 +155,4 @@ std::string show(const GraphPtr& graph, const CompileOptions& options, std::stri
   return text.text();
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using Instructions = std::vector<llvm::Instruction*>;
@@ -60,4 +60,4 @@ void spread_products(llvm::BasicBlock& block) {
   }
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,7 +6,7 @@ namespace llvm {
 class BasicBlock;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Of a block that begins with products by matrix tiles (AMX), and the loads of their tiles,
 /// spreads these evenly among the instructions behind them, in their order. A processor looks ahead
@@ -16,4 +16,4 @@ namespace graphc::cpu {
 /// stand for tiles in software.
 void spread_products(llvm::BasicBlock& block);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,7 +6,7 @@
 
 #include "ir/op.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 void check_program(const Node& node) {
@@ -24,7 +24,7 @@ bool touches(const Node& node, DType dtype) {
   return std::any_of(node.types.begin(), node.types.end(),
                      [&](const Type& type) { return type.dtype == dtype; }) ||
          std::any_of(node.operands.begin(), node.operands.end(),
-                     [&](graphc::Value operand) { return operand.dtype() == dtype; });
+                     [&](graphc::core::Value operand) { return operand.dtype() == dtype; });
 }
 
 class Checker {
@@ -50,4 +50,4 @@ bool has_code(ScalarOp op, DType operand_dtype) {
 
 void check_supported(const Graph& graph) { Checker().check(graph); }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

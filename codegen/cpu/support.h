@@ -5,7 +5,7 @@
 #include "ir/graph.h"
 #include "ir/scalar.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Whether there is code for a scalar operation on operands of this dtype (that of the first that
 /// is not a condition).
@@ -15,4 +15,4 @@ bool has_code(ScalarOp op, DType operand_dtype);
 /// an elementary function in f64.
 void check_supported(const Graph& graph);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -15,7 +15,7 @@
 #include "ir/scan.h"
 #include "runtime/cores.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// One team for each number of threads, shared by all executables: sessions take turns.
@@ -154,4 +154,4 @@ constinit const Target targets::cpu{
     .show = cpu::show,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "codegen/compile.h"
 #include "codegen/cpu/cpu_features.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The CPU that options ask for. Throws ErrorKind::usage as cpu_named() does.
 CpuFeatures cpu_of(const CompileOptions& options);
@@ -31,4 +31,4 @@ inline constexpr std::array<std::string_view, 4> kStages{"kernels", "plan", "llv
 /// The graph at one of kStages.
 std::string show(const GraphPtr& graph, const CompileOptions& options, std::string_view stage);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

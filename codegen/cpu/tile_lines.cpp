@@ -4,7 +4,7 @@
 #include "codegen/cpu/tile_parts.h"
 #include "codegen/cpu/tile_vectors.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 enum class SideBySide : uint8_t { items, terms };
@@ -118,4 +118,4 @@ bool pack_line_in_parts(const TileLine& line, int parts, int64_t part_bytes) {
                     : pack_pairs_in_parts<3>(line, part_bytes);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/tile_pack.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Tiles that lie side by side in memory, as their items do or their terms. Strides in bytes.
 struct TileLine {
@@ -29,4 +29,4 @@ void pack_line_of_terms(const TileLine& line, DType dtype, TileOrder order);
 /// is worth nothing.
 bool pack_line_in_parts(const TileLine& line, int parts, int64_t part_bytes);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

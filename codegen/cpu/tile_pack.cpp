@@ -9,7 +9,7 @@
 #include "codegen/cpu/tile_parts.h"
 #include "codegen/cpu/tile_vectors.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// One tile of a source: how many of its items and terms there are, and which part of its numbers
@@ -279,4 +279,4 @@ void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to) 
                 });
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -17,7 +17,7 @@
 #include "ir/type.h"
 #include "runtime/matrix_tiles.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Items of f32 or bf16 terms as they lie in memory; strides in bytes.
 struct TileSource {
@@ -53,4 +53,4 @@ void pack_tiles(const TileSource& source, TileOrder order, const TilePlace& to);
 /// must.
 void pack_tiles_portably(const TileSource& source, TileOrder order, const TilePlace& to);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

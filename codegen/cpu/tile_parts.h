@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/tile_vectors.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 inline constexpr uint32_t kInfinity = 0x7f800000, kLargestBf16 = 0x7f7f0000;
 
@@ -49,4 +49,4 @@ GRAPHC_WIDE void take_part_of_pairs(__m512i part, __m512& even, __m512& odd) {
   odd = _mm512_sub_ps(odd, _mm512_castsi512_ps(_mm512_and_si512(part, upper)));
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

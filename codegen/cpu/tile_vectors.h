@@ -14,7 +14,7 @@
 // Loops over the rows of a tile: as loops they would keep these in memory.
 #define GRAPHC_ALL_ROWS _Pragma("GCC unroll 16")
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Where lane i of the first and lane i of the second 16 numbers become neighbours.
 GRAPHC_WIDE __m512i interleaved() {
@@ -53,4 +53,4 @@ GRAPHC_WIDE void transpose(__m512i (&rows)[16]) {
   }
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

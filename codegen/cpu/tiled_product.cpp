@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// Shares of a core's second-level cache, whose best values were found by measurement where it has
@@ -236,4 +236,4 @@ void TiledProduct::make_right(const TiledOperand& operand, size_t number, const 
   to.panels = panels - blocks.begin * to.block;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

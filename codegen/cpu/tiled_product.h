@@ -30,7 +30,7 @@
 #include "codegen/cpu/scratch.h"
 #include "codegen/plan/schedule.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// A product of a call by matrix tiles.
 struct TiledOperand {
@@ -80,4 +80,4 @@ class TiledProduct {
   bool backwards_ = false;  ///< the groups of columns of the next call
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -16,7 +16,7 @@
 #include "ir/error.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using llvm::Value;
@@ -383,4 +383,4 @@ CodeModule emit_pow_loop(const CpuFeatures& cpu, int lanes) {
   });
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -15,7 +15,7 @@ class IRBuilderBase;
 class Value;
 }  // namespace llvm
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The functions of one operand that VectorMath emits.
 enum class MathFunction { exp, expm1, log, log1p, tanh, sigmoid, sqrt, rsqrt, floor, sin, cos };
@@ -110,4 +110,4 @@ using PowLoop = void (*)(const float* x, const float* y, float* z, int64_t count
 /// The same for z[i] = pow(x[i], y[i]): a kernel `pow` of type PowLoop.
 CodeModule emit_pow_loop(const CpuFeatures& cpu, int lanes);
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -9,7 +9,7 @@
 
 #include "codegen/cpu/vector_math.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 using llvm::Value;
 
@@ -93,4 +93,4 @@ Value* VectorMath::pow(Value* x, Value* y) const {
   return b.CreateSelect(one, constant(x, 1), result);
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -10,7 +10,7 @@
 
 #include "codegen/cpu/vector_math.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 using llvm::Value;
 
@@ -113,4 +113,4 @@ Value* VectorMath::sin(Value* x) const { return sine(x, Ahead::none); }
 
 Value* VectorMath::cos(Value* x) const { return sine(x, Ahead::quadrant); }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

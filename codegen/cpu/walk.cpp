@@ -13,7 +13,7 @@
 #include "ir/denormals.h"
 #include "ir/mutant.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// What one thread does of each record.
 class Walker::Thread {
@@ -280,4 +280,4 @@ void Walker::run(const std::vector<char*>& bases) {
   if (profile_ != nullptr) profile_->end();
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -10,7 +10,7 @@
 #include "runtime/matrix_tiles.h"
 #include "runtime/thread_team.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// A nest of the plan as machine code.
 struct CompiledNest {
@@ -45,4 +45,4 @@ class Walker {
   PlanProfile* profile_ = nullptr;
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

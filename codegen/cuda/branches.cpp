@@ -5,7 +5,7 @@
 
 #include "codegen/cuda/order.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// More launches than that are one branch: what is known of who is reached grows with the square.
@@ -123,4 +123,4 @@ void BranchStreams::run(
   for (const int end : branches_.ends) first_.wait(reached(end));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 #include "codegen/cuda/launches.h"
 #include "runtime/cuda/stream.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Where a launch stands.
 struct BranchPlace {
@@ -59,4 +59,4 @@ class BranchStreams {
   std::vector<int> event_of_;   ///< of each launch, in `reached_`
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

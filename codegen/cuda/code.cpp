@@ -19,7 +19,7 @@
 #include "runtime/cores.h"
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 std::atomic<int64_t> made = 0;
@@ -151,4 +151,4 @@ void clear_code_cache() {
 
 int64_t kernels_made() { return made; }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/files/file_cache.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A kernel and the module that it lives in.
 struct LoadedKernel {
@@ -42,4 +42,4 @@ std::vector<std::string> compiler_options();
 void clear_code_cache();
 int64_t kernels_made();
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

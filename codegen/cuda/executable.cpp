@@ -12,7 +12,7 @@
 #include "ir/error.h"
 #include "runtime/clock.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// The largest buffers of a plan, as an error about memory lists them.
@@ -366,4 +366,4 @@ void GpuExecutable::throw_fault() const {
   throw index_error(*launches_.tables[size_t(fault.record - 1)], fault.index, fault.position);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

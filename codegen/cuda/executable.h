@@ -14,7 +14,7 @@
 #include "runtime/cuda/stream.h"
 #include "runtime/executable.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A state's content in the memory of a device.
 class DeviceState : public AwayForm {
@@ -137,4 +137,4 @@ class GpuExecutable : public Executable {
   GraphExec step_;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 
 #include "codegen/cuda/executable.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 void GpuExecutable::enqueue(const Launch& each, const ChosenProduct& chosen,
                             const Stream& stream) const {
@@ -153,4 +153,4 @@ float GpuExecutable::milliseconds_of_step() {
   return time;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

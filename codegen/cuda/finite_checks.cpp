@@ -9,7 +9,7 @@
 
 #include "codegen/plan/visit.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr int64_t kThreads = 256;
@@ -93,4 +93,4 @@ std::vector<Launch> finite_checks(const Plan& plan, const std::vector<DType>& st
   return checks.all();
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -6,7 +6,7 @@
 
 #include "codegen/cuda/launches.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A launch for each result and each written state of floating-point numbers, which sets
 /// Fault::not_finite where one of them is infinite or not a number. Their kernels join those of
@@ -14,4 +14,4 @@ namespace graphc::cuda {
 std::vector<Launch> finite_checks(const Plan& plan, const std::vector<DType>& states,
                                   Launches& launches);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 #include "codegen/cuda/product_text.h"
 #include "codegen/cuda/text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Blocks and threads of a launch.
 struct Grid {
@@ -113,4 +113,4 @@ std::string tile_body(const NestProgram& program, const std::vector<Parameter>& 
                       const NestForm& form);
 
 }  // namespace internal
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -14,7 +14,7 @@
 #include "ir/cases.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Goes through the plan as its one worker does, and notes down what that would do.
@@ -315,4 +315,4 @@ Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placem
   return launches;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

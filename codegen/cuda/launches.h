@@ -13,7 +13,7 @@
 #include "codegen/cuda/touched.h"
 #include "codegen/plan/position.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 struct LibraryForm;
 
@@ -78,4 +78,4 @@ enum class Merging : uint8_t { apart, together };
 Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
                        Merging merging = Merging::together, const Alternatives& alternatives = {});
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Of so many runs the fastest counts.
@@ -348,4 +348,4 @@ void ProductLibrary::enqueue(const ChosenProduct& chosen, CUdeviceptr left, CUde
   chosen.product->enqueue(stream, chosen.method, left, right, result, workspace_.address());
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

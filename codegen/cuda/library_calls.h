@@ -20,7 +20,7 @@
 #include "runtime/cuda/cudnn.h"
 #include "runtime/files/file_cache.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What is to be tried on a device, as the options have it.
 Alternatives alternatives_of(const CompileOptions& options);
@@ -107,4 +107,4 @@ class ProductLibrary {
   bool has_asked_ = false;  ///< for as much workspace as methods may want
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -6,7 +6,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr int64_t kFloatBytes = int64_t{sizeof(float)};
@@ -168,4 +168,4 @@ void LibraryForms::make_rest(const NestCall& call, Found& found) {
   found.rest.operands.push_back(std::move(product));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

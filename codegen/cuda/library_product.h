@@ -12,7 +12,7 @@
 #include "codegen/cuda/touched.h"
 #include "runtime/cuda/cublaslt.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A way to do a nest beside its kernel: the product by the library, then the rest, which reads the
 /// product from scratch memory. A nest that is nothing but its product has no rest.
@@ -60,4 +60,4 @@ class LibraryForms {
   std::map<int, int> rest_programs_;  ///< by program of the plan
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Bytes of a buffer that an access may touch in all steps.
@@ -177,4 +177,4 @@ std::vector<Exchange> find_exchanges(const LoopNests& nests, const std::vector<O
   return Finding(nests, owners).find();
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

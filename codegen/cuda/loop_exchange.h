@@ -11,10 +11,10 @@
 
 #include "codegen/cuda/loop_places.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// The left operands of a loop that can be exchanged so: what makes them is done by the owners of
 /// its elements, and is stored as it is multiplied.
 std::vector<Exchange> find_exchanges(const LoopNests& nests, const std::vector<Owner>& owners);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

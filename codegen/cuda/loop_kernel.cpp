@@ -13,7 +13,7 @@
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kLoopThreads = 256;
@@ -389,4 +389,4 @@ std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
   return kernel;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -13,7 +13,7 @@
 #include "codegen/cuda/row_kernels.h"
 #include "codegen/plan/position.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 struct LoopKernel {
   KernelText kernel;
@@ -35,4 +35,4 @@ std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
 /// Words of memory that a group of blocks has to meet at: no two groups' lie in one cache line.
 constexpr unsigned kMeetingWords = 32;
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

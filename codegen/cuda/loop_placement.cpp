@@ -10,7 +10,7 @@
 #include "codegen/cuda/placer.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Blocks of a cluster, of any device that has clusters; and of many, if they are asked to.
@@ -176,4 +176,4 @@ LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_vie
   return best;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

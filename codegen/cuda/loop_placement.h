@@ -26,7 +26,7 @@
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/nest_parameters.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Where the blocks of a loop's kernel have its matrices, and who meets whom.
 enum class Placement : uint8_t { streamed, grid, cluster, block };
@@ -87,4 +87,4 @@ struct LoopPlacement {
 /// matrices do not fit.
 LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_view wanted);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 #include "codegen/cuda/touched.h"
 #include "codegen/plan/visit.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// How columns lie in what an access touches: the element of column c at residue c * stride of
@@ -283,4 +283,4 @@ std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& own
   return Meetings(nests, owners, exchanges).find();
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 
 #include "codegen/plan/position.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A loop, where it stands, and the nests of its body that have something to do.
 struct LoopNests {
@@ -67,4 +67,4 @@ struct Exchange {
 std::vector<bool> meetings(const LoopNests& nests, const std::vector<Owner>& owners, int64_t groups,
                            const std::vector<Exchange>& exchanges = {});
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// The first architecture whose tensor cores multiply tf32 and bf16.
@@ -72,4 +72,4 @@ Gpu gpu_of(std::string_view architecture) {
   return with(40, 64);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

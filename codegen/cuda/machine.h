@@ -9,7 +9,7 @@
 
 #include "codegen/machine.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What the products of f32 may be computed in; the first is f32 itself. Of the others only the
 /// factors are rounded, in registers: sums are f32.
@@ -46,4 +46,4 @@ struct Gpu {
 /// sm_90a.
 Gpu gpu_of(std::string_view architecture);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

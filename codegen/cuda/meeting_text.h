@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc::cuda::internal {
+namespace graphc::core::cuda::internal {
 
 /// The device function `meet` as text: the first thread of each block counts the block's arrival in
 /// a word of memory and polls it, between fences, so that what any thread wrote before is there for
@@ -67,4 +67,4 @@ __device__ __forceinline__ void store_to_all_{0}({1}* at, {1} value) {{
                      blocks, type);
 }
 
-}  // namespace graphc::cuda::internal
+}  // namespace graphc::core::cuda::internal

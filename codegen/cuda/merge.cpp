@@ -14,7 +14,7 @@
 #include "codegen/cuda/merged_kernel.h"
 #include "codegen/cuda/order.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// So many launches are looked at together: the work grows with their square.
@@ -267,4 +267,4 @@ std::string nests_text(const Launch& launch) {
   return fmt::format("{} nests in one launch: {}", names.size(), fmt::join(names, ", "));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

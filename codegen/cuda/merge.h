@@ -6,7 +6,7 @@
 
 #include "codegen/cuda/launches.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Puts nests into one launch each with others, wherever they stand in the step, and the launches
 /// into an order that keeps to what they touch. Nests are only put together where no product, loop
@@ -16,4 +16,4 @@ void merge_launches(const Plan& plan, const Gpu& gpu, Launches& launches);
 /// "6 nests in one launch: sum.14, sum.11, ...": of a launch of several nests.
 std::string nests_text(const Launch& launch);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

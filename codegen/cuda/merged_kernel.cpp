@@ -9,7 +9,7 @@
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kMergedThreads = 256;
@@ -230,4 +230,4 @@ MergedKernel merged_kernel(const Plan& plan, std::span<const MergedNest> nests,
   return MergedText(plan, nests, most_blocks).write(name);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/row_kernels.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A nest of such a kernel, as a launch of its own.
 struct MergedNest {
@@ -44,4 +44,4 @@ int64_t merged_shared_bytes(const NestProgram& program, const NestCall& call);
 MergedKernel merged_kernel(const Plan& plan, std::span<const MergedNest> nests,
                            std::string_view name, int64_t most_blocks);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

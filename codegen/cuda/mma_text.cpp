@@ -18,7 +18,7 @@
 
 #include "codegen/cuda/kernel_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr int kMmaWarps = 8;
@@ -287,4 +287,4 @@ std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const Pr
   return mma_text_of(program, tile, rows, columns, 1);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

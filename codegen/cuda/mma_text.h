@@ -6,8 +6,8 @@
 
 #include "codegen/cuda/product_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

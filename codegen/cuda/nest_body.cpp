@@ -11,7 +11,7 @@
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// The smallest number of an integer type.
@@ -228,7 +228,7 @@ void NestBody::write_scalar(TextWriter& text, size_t i) {
     if (operand >= 0) operands.push_back(values_[size_t(operand)]);
   }
   const DType operand_dtype = program_.body[size_t(in.a)].dtype;
-  define(text, i, fmt::format("{}_{}", graphc::name_of(in.op), i),
+  define(text, i, fmt::format("{}_{}", graphc::core::name_of(in.op), i),
          scalar_text(in.op, in.dtype, operand_dtype, operands));
 }
 
@@ -248,4 +248,4 @@ void NestBody::write_result(TextWriter& text, const Reduction& reduction,
             stored_text(program_.operands[size_t(reduction.operand)].dtype, value));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

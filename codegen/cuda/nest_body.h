@@ -12,7 +12,7 @@
 #include "codegen/cuda/text.h"
 #include "codegen/nest/levels.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// A sum or a maximum that a nest forms, and the variable it is formed in.
 struct Reduction {
@@ -88,4 +88,4 @@ class NestBody {
   std::string when_;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Lists parameters; knows along what the program moves each operand.
@@ -235,4 +235,4 @@ const Address* address_for(const Parameter& parameter, const Plan& plan, const N
   }
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

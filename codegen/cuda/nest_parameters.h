@@ -9,7 +9,7 @@
 #include "codegen/cuda/text.h"
 #include "codegen/plan/plan.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Where a store of a nest also goes: into the shared memory of every block of a cluster
 /// (loop_exchange.h), where a left operand lies in the tiles that a product reads.
@@ -94,4 +94,4 @@ DType dtype_of(const Parameter& parameter, const NestProgram& program);
 /// The address for one that is: of kind base (not of an iota), left or right.
 const Address* address_for(const Parameter& parameter, const Plan& plan, const NestCall& call);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr int kPiece = internal::kPiece;
@@ -352,4 +352,4 @@ Grid nest_grid(const NestProgram& program, const NestCall& call) {
   return grid;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

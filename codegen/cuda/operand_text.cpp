@@ -7,7 +7,7 @@
 
 #include "codegen/cuda/scalar_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 std::string_view type_of(DType dtype) { return register_type_text(dtype); }
@@ -240,4 +240,4 @@ void OperandText::write_exchange(TextWriter& text, int p, bool given) const {
   text.close();
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

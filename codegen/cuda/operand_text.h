@@ -10,7 +10,7 @@
 #include "codegen/cuda/product_text.h"
 #include "codegen/cuda/staging_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What it is made of outlives it. Products are known by their number.
 class OperandText {
@@ -67,4 +67,4 @@ class OperandText {
 /// What a number of terms takes where an operand lies in shared memory as a whole.
 std::string rounded_terms(const std::string& terms, const ProductText& text);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

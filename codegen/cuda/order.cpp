@@ -6,7 +6,7 @@
 #include <iterator>
 #include <map>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// The bytes of a memory in stretches, with who wrote each last and who has read it since.
@@ -125,4 +125,4 @@ std::vector<BitSet> reduce(std::vector<std::vector<int>>& before) {
   return reached;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

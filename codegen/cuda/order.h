@@ -8,7 +8,7 @@
 
 #include "codegen/cuda/touched.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Numbers 0 .. size-1, of which some are in the set.
 class BitSet {
@@ -52,4 +52,4 @@ std::vector<std::vector<int>> conflicts(std::span<const std::vector<Touched>> to
 /// has to wait for.
 std::vector<BitSet> reduce(std::vector<std::vector<int>>& before);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr size_t kMostInRegisters = 4;
@@ -100,4 +100,4 @@ void OwnedRanges::bring(TextWriter& text, int range, std::string_view what) cons
   }
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -11,7 +11,7 @@
 #include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What of a nest a block does is known before the steps, and is the same for nests that are shared
 /// out alike. Each of these takes eight registers, so that more than a few lie in shared memory:
@@ -51,4 +51,4 @@ class OwnedRanges {
   std::vector<int> range_of_;  ///< each nest
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

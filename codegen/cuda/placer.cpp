@@ -11,7 +11,7 @@
 #include "codegen/cuda/owned_ranges.h"
 #include "codegen/cuda/staging_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Shared memory that is left to the compiler and to static arrays.
@@ -303,4 +303,4 @@ double Placer::meeting_us(const LoopPlacement& p) const {
   return p.placement == Placement::cluster ? gpu_.cluster_meeting_us : gpu_.meeting_us;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

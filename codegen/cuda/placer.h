@@ -8,7 +8,7 @@
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/loop_placement.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Places a loop on a GPU; both outlive it.
 class Placer {
@@ -53,4 +53,4 @@ class Placer {
   std::vector<bool> invariant_;  ///< by product, over all nests
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

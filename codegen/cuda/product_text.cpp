@@ -5,7 +5,7 @@
 
 #include "codegen/cuda/mma_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// One multiplication and addition after another, with one rounding for each. The sums of a thread
@@ -71,4 +71,4 @@ std::unique_ptr<const ProductText> product_text(const NestProgram& program,
   return std::make_unique<FmaText>(program, tile);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

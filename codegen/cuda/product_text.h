@@ -11,7 +11,7 @@
 #include "codegen/cuda/text.h"
 #include "codegen/nest/program.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// How the tiles of a nest with products lie on a block of threads, `down` x `across` of them.
 /// Small products have small tiles.
@@ -177,4 +177,4 @@ inline constexpr int kMmaRows = 16, kMmaColumns = 8;
 std::unique_ptr<const ProductText> product_text(const NestProgram& program,
                                                 const ProductTile& tile);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -5,7 +5,7 @@
 #include "codegen/cuda/kernel_text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Sums that a thread keeps in registers.
@@ -152,4 +152,4 @@ int64_t internal::exchanged_elements(const NestProgram& program, const NestForm&
          text->left_elements(rounded(k, text->term_group()));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 #include "codegen/cuda/scalar_text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr int kRowThreads = 256;
@@ -342,4 +342,4 @@ KernelUse panel_kernel(const PanelCall& call) {
        KernelArgument::of(call.from_strides.column / size)}};
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

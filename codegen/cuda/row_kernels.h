@@ -8,7 +8,7 @@
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/plan/position.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What a launch gives for a parameter.
 struct KernelArgument {
@@ -64,4 +64,4 @@ int64_t table_scratch_bytes(const TableCall& call);
 /// Puts a matrix into panels.
 KernelUse panel_kernel(const PanelCall& call);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

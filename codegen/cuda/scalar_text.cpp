@@ -10,7 +10,7 @@
 #include "codegen/cuda/text.h"
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 struct Helper {
@@ -325,4 +325,4 @@ std::string helpers_of(std::string_view text) {
   return helpers;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 
 #include "ir/scalar.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// The expression for one operation on values of `operand_dtype` (of select: of its second operand)
 /// that gives `dtype`. The operands are names or expressions in parentheses. What it calls besides
@@ -26,4 +26,4 @@ std::string stored_text(DType dtype, const std::string& value);
 /// The device functions that `text` calls, to stand in front of it.
 std::string helpers_of(std::string_view text);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -12,7 +12,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 // H200: 4.8 TB/s on paper, and of 450 and 790 TFLOP/s (TF32, bf16) what products of some size
@@ -295,4 +295,4 @@ std::string print(const StepTime& step, const GpuFigures& figures) {
   return text + fmt::format("{:8.1f}  {:8}  all\n", step.total_us(), launches);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -16,7 +16,7 @@
 
 #include "codegen/cuda/launches.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What a GPU does, beside what decides where a loop's matrices lie.
 struct GpuFigures {
@@ -75,4 +75,4 @@ StepTime predict(const Plan& plan, const Launches& launches, const GpuFigures& f
 /// As a person reads it: a line for each record, and the sum.
 std::string print(const StepTime& step, const GpuFigures& figures);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace graphc::cuda::internal {
+namespace graphc::core::cuda::internal {
 namespace {
 
 /// So many times as much.
@@ -104,4 +104,4 @@ std::string StagingText::waiting(int number) const {
   return fmt::format("ahead_{}[at * {} + {}]", piece_.name, piece_.numbers, number);
 }
 
-}  // namespace graphc::cuda::internal
+}  // namespace graphc::core::cuda::internal

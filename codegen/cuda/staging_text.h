@@ -12,7 +12,7 @@
 
 #include "codegen/cuda/text.h"
 
-namespace graphc::cuda::internal {
+namespace graphc::core::cuda::internal {
 
 /// Registers of a thread that numbers of an operand may wait in.
 inline constexpr int kMostAhead = 64;
@@ -86,4 +86,4 @@ class StagingText {
   const int words_;  ///< of a thread
 };
 
-}  // namespace graphc::cuda::internal
+}  // namespace graphc::core::cuda::internal

@@ -20,7 +20,7 @@
 #include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string why_not() {
@@ -283,4 +283,4 @@ constinit const Target targets::cuda{
     .show = show_cuda,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

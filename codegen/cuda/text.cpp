@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Words of the language.
@@ -118,4 +118,4 @@ std::string Names::make(std::string_view wanted) {
   return make(fmt::format("{}_{}", name, before + 1));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

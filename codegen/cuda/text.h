@@ -15,7 +15,7 @@
 
 #include "ir/type.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// The type an element has in memory: "float", "unsigned char" for bool, "unsigned short" for bf16.
 std::string_view stored_type_text(DType dtype);
@@ -74,4 +74,4 @@ class Names {
   std::map<std::string, int> taken_;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 #include "codegen/cuda/nest_body.h"
 #include "codegen/cuda/operand_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 using internal::StagingText;
@@ -321,4 +321,4 @@ std::string internal::tile_body(const NestProgram& program,
   return TileText(program, parameters, form).write();
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 void stretch_around(Extent& extent, const std::vector<int64_t>& strides, const NestCall& call) {
@@ -188,4 +188,4 @@ std::vector<Touched> touched_by(const Plan& plan, const Record& record, const Po
   return TouchedBytes(plan, position, depth).of(record);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 
 #include "codegen/plan/position.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Bytes from the lowest to behind the highest that an access touches, seen from its address.
 struct Extent {
@@ -57,4 +57,4 @@ int space_of(const Plan& plan, int buffer);
 std::vector<Touched> touched_by(const Plan& plan, const Record& record, const Position& position,
                                 int depth);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -7,7 +7,7 @@
 
 #include "codegen/cuda/kernel_text.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// An operation against an addition, roughly.
@@ -189,4 +189,4 @@ double bytes_of(const TableCall& call) {
   return 0;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

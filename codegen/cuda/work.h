@@ -4,7 +4,7 @@
 
 #include "codegen/cuda/loop_placement.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// One execution of a nest.
 struct NestWork {
@@ -32,4 +32,4 @@ bool is_empty_nest(const Plan& plan, const NestCall& call);
 /// Bytes that a table's record reads and writes.
 double bytes_of(const TableCall& call);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

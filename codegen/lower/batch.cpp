@@ -9,7 +9,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The graph of the product of one pair of matrices.
@@ -59,4 +59,4 @@ void lower_batched_product(LowerContext& context, const Node& product,
   lower_batch(context, *product_of_matrices(product), std::move(operands), result, name);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "codegen/plan/view.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 LowerContext::LowerContext(std::string name, const Machine& machine)
     : machine_(machine), records_(&plan_.records) {
@@ -122,4 +122,4 @@ void LowerContext::close(OpenLoop& loop, std::optional<Family> family) {
   add(family, std::move(loop.call));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -16,7 +16,7 @@
 #include "codegen/plan/plan.h"
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Values to views within one graph or loop body.
 class ViewMap {
@@ -165,4 +165,4 @@ void find_histories(LowerContext& context, const Graph& graph);
 bool lower_history(LowerContext& context, const Node& kernel, ViewMap& views,
                    const ViewMap& wanted);
 
-}  // namespace graphc
+}  // namespace graphc::core

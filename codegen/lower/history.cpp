@@ -9,7 +9,7 @@
 #include "ir/op.h"
 #include "passes/kernels/kernel.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool is_emitted(Value value) {
@@ -87,4 +87,4 @@ bool lower_history(LowerContext& context, const Node& kernel, ViewMap& views,
   return true;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

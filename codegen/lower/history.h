@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A kernel that is concat(initial, slice(history, 0, steps - 1)) along axis 0, or, for a loop that
 /// runs backwards, concat(slice(history, 1, steps), initial). If the history is allocated with one
@@ -23,4 +23,4 @@ struct ShiftedHistory {
 /// The shifted history that the kernel forms, if it does nothing else.
 std::optional<ShiftedHistory> shifted_history(const Node& kernel);
 
-}  // namespace graphc
+}  // namespace graphc::core

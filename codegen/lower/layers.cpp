@@ -10,7 +10,7 @@
 #include "ir/rewrite.h"
 #include "passes/library_layers.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 LayerKind kind_of(const Op& layer) {
@@ -204,4 +204,4 @@ void lower_layer(LowerContext& context, const Node& node, ViewMap& views, const 
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "ir/mutant.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// What a loop of no steps leaves of a carry: what there was, at its place.
@@ -130,4 +130,4 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   context.close(loop, std::nullopt);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -21,7 +21,7 @@
 #include "passes/library_layers.h"
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool is_list(const Node& constant) {
@@ -268,4 +268,4 @@ Plan lower(const Graph& graph, const Machine& machine) {
   return std::move(context.plan());
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "ir/op.h"
 #include "ir/scalar.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool has_elementary_function(const Node& node) {
@@ -56,4 +56,4 @@ int NestPositions::space_of(const Node& node) const {
   return is_reduction(node) ? space_of(*node.operands[0].node) : rows_.space[size_t(node.id)];
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

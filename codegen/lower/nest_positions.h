@@ -8,7 +8,7 @@
 
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The position of nests in a step: what is computed with the products of stage s is at 2s, sums
 /// along the row of such values at 2s + 1 where they cannot be formed on the way.
@@ -41,4 +41,4 @@ class NestPositions {
   std::set<NestPosition> with_products_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

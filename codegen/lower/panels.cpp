@@ -5,7 +5,7 @@
 
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Whether the same matrix in the same form was wanted.
@@ -78,4 +78,4 @@ void read_forms(LowerContext& context, std::vector<NestCall>& calls) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "codegen/lower/context.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Puts the matrices of `calls` into panels before a loop that reads them at every step: in derived
 /// forms if they are states, or else by records. The calls then read those.
@@ -18,4 +18,4 @@ void make_panels(LowerContext& context, std::vector<NestCall>& calls);
 /// into panels while it is multiplied is cheaper.
 void read_forms(LowerContext& context, std::vector<NestCall>& calls);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "codegen/lower/unneeded.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Whether each step's columns are shared out, with a meeting after every stage, and not the rows,
@@ -81,4 +81,4 @@ void lower_recurrent(LowerContext& context, const Node& kernel, const std::vecto
   context.add(Family::recurrent, std::move(loop));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,7 +13,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class RowLowering {
@@ -380,4 +380,4 @@ std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const
   return RowLowering(context, body, rows, binding).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "codegen/plan/plan.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class LowerContext;
 
@@ -30,4 +30,4 @@ struct RowBinding {
 std::vector<NestCall> lower_rows(LowerContext& context, const Graph& body, const RowModel& rows,
                                  const RowBinding& binding);
 
-}  // namespace graphc
+}  // namespace graphc::core

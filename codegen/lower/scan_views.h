@@ -7,7 +7,7 @@
 #include "codegen/lower/context.h"
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Views of a body's inputs and results for the scan, and what they leave behind.
 struct ScanViews {
@@ -22,4 +22,4 @@ ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<V
 /// Sets the views of the scan's results.
 void publish(const Scan& scan, const ScanViews& bound, const Node& node, ViewMap& views);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "passes/region.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::optional<StoredPart> part_to_store(const Graph& body, const std::vector<View>& inputs,
                                         const std::vector<View>& results) {
@@ -32,4 +32,4 @@ std::optional<StoredPart> part_to_store(const Graph& body, const std::vector<Vie
   return part;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "codegen/plan/plan.h"
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A part of a kernel's body, and where its inputs and results lie.
 struct StoredPart {
@@ -22,4 +22,4 @@ struct StoredPart {
 std::optional<StoredPart> part_to_store(const Graph& body, const std::vector<View>& inputs,
                                         const std::vector<View>& results);
 
-}  // namespace graphc
+}  // namespace graphc::core

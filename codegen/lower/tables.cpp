@@ -6,7 +6,7 @@
 #include "codegen/plan/view.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 void lower_concat(LowerContext& context, const Node& node, const std::vector<View>& inputs,
                   const View& to, const std::string& name) {
@@ -80,4 +80,4 @@ void lower_table(LowerContext& context, const Node& kernel, const Node& op,
   context.add(Family::rows, std::move(call));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

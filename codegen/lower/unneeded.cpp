@@ -9,7 +9,7 @@
 #include "ir/build.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Whether an address lies in the carry that a step finds at `carry`. One that reads its own
@@ -98,4 +98,4 @@ void mark_idle_at_last(const LowerContext& context, const Scan& scan, const Node
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -14,7 +14,7 @@
 #include "codegen/lower/scan_views.h"
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Sets CallProduct::zeros_at_first of the products, in panels, of a loop at the context's depth.
 /// `initial`: where the values that the carries begin with come from, in order.
@@ -26,4 +26,4 @@ void mark_zero_products(const LowerContext& context, std::span<const Value> init
 void mark_idle_at_last(const LowerContext& context, const Scan& scan, const Node& node,
                        const ScanViews& bound, int first_buffer, std::vector<Record>& body);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Level level_of_load(const NestProgram& program, const NestOperand& operand) {
@@ -42,4 +42,4 @@ std::vector<Level> levels_of(const NestProgram& program) {
   return levels;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

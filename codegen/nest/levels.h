@@ -6,7 +6,7 @@
 
 #include "codegen/nest/program.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Once for a call, once for each row, or for every element.
 enum class Level : uint8_t { once, row, element };
@@ -15,4 +15,4 @@ enum class Level : uint8_t { once, row, element };
 /// depends on.
 std::vector<Level> levels_of(const NestProgram& program);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr const char* kind_names[] = {"tiles", "rows", "columns"};
@@ -69,4 +69,4 @@ std::string NestProgram::text() const {
   return text + "}\n";
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

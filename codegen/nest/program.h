@@ -27,7 +27,7 @@
 
 #include "ir/scalar.h"
 
-namespace graphc {
+namespace graphc::core {
 
 enum class NestKind : uint8_t { tiles, row_wise, column_wise };
 
@@ -111,4 +111,4 @@ struct NestProgram {
   std::string text() const;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,7 +3,7 @@
 
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 
 bool is_in_arena(const Buffer& buffer) {
   return buffer.place == Place::arena && buffer.first_phase >= 0;
@@ -19,4 +19,4 @@ bool live_together(const Buffer& a, const Buffer& b) {
   return a.first_phase <= b.last_phase - early && b.first_phase <= a.last_phase - early;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Of every offset, in bytes.
 constexpr int64_t kArenaAlignment = 64;
@@ -16,4 +16,4 @@ int64_t arena_room(const Buffer& buffer);
 /// Whether two buffers live in one phase.
 bool live_together(const Buffer& a, const Buffer& b);
 
-}  // namespace graphc
+}  // namespace graphc::core

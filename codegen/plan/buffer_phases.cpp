@@ -3,7 +3,7 @@
 
 #include "codegen/plan/visit.h"
 
-namespace graphc {
+namespace graphc::core {
 
 int BufferPhases::run(const Plan& plan) {
   for (const Record& record : plan.records) visit(plan, record);
@@ -34,4 +34,4 @@ void BufferPhases::note(int buffer, int scope) {
   if (depth < around_.size()) around_[depth].buffers.insert(buffer);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

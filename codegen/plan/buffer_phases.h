@@ -8,7 +8,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Goes through the phases of a plan and tells which buffers they use. What a step of a loop finds
 /// from before it is used by the loop as a whole. Each address is looked at once, however deep the
@@ -35,4 +35,4 @@ class BufferPhases {
   std::vector<Around> around_;  // the loops around the present phase, outermost first
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// What becomes of the addresses of `now` or `next` of a carry.
@@ -176,4 +176,4 @@ class CarryPlaces {
 
 void place_carries(Plan& plan) { CarryPlaces(plan).run(); }
 
-}  // namespace graphc
+}  // namespace graphc::core

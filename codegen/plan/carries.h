@@ -4,7 +4,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Gives the carries of every loop their places. Where `next` may stand in the place of `now` by
 /// the rule of codegen/plan/sharing.h, both have one, and a copy in front of the loop puts the
@@ -12,4 +12,4 @@ namespace graphc {
 /// step reads the initial value where it lies.
 void place_carries(Plan& plan);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// How often something runs: so many times the iterations of the loop around it, if there is one.
@@ -65,4 +65,4 @@ double product_flop(const Plan& plan) {
   return sum;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

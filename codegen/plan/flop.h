@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The floating-point operations of each phase's products in one run of the plan: two for each
 /// term. Not counted is what nobody does: products with zeros in a first step, and records that the
@@ -15,4 +15,4 @@ std::map<const Record*, double> flop_of_phases(const Plan& plan);
 /// Their sum.
 double product_flop(const Plan& plan);
 
-}  // namespace graphc
+}  // namespace graphc::core

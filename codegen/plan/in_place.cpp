@@ -8,7 +8,7 @@
 #include "codegen/plan/view.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The nests of a record whose rows, or elements, are private to a thread; empty for others.
@@ -176,4 +176,4 @@ bool replaces_in_place(const Plan& plan, const Record& record, int depth, int re
   return InPlace(plan, record, depth, result, operand, place_of, steps).legal();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

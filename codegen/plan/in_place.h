@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Which loop's steps are the later ones: that which the record is, if it is one, or that around
 /// it, too.
@@ -21,4 +21,4 @@ enum class StepsOf : uint8_t { own_loop, loop_around };
 bool replaces_in_place(const Plan& plan, const Record& record, int depth, int result, int operand,
                        const std::function<int(int)>& place_of, StepsOf steps = StepsOf::own_loop);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "codegen/plan/sharing.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 void set_lifetimes(Plan& plan) {
@@ -94,4 +94,4 @@ Plan make_plan(const Graph& kernels, const Machine& machine) {
   return plan;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -2,7 +2,7 @@
 // Nests that move or reduce whole values.
 #include "codegen/plan/moves.h"
 
-namespace graphc {
+namespace graphc::core {
 
 Nest copy_nest(const View& from, const View& to, const std::string& name) {
   const Shape lead = from.shape.rank() == 0 ? Shape{} : from.shape.without(from.shape.rank() - 1);
@@ -38,4 +38,4 @@ Nest column_reduction_nest(const View& from, const View& to, bool maximum,
   return builder.take();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "codegen/plan/nest_builder.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A nest that copies one view to another of equal shape and dtype.
 Nest copy_nest(const View& from, const View& to, const std::string& name);
@@ -15,4 +15,4 @@ Nest copy_nest(const View& from, const View& to, const std::string& name);
 /// [columns].
 Nest column_reduction_nest(const View& from, const View& to, bool maximum, const std::string& name);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "codegen/plan/view.h"
 #include "ir/stored.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -193,4 +193,4 @@ void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bo
   call.rows = 1;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "codegen/plan/plan.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A number as it is stored: the first size_of(dtype) bytes.
 std::array<char, 8> stored_bytes(DType dtype, double value);
@@ -67,4 +67,4 @@ class NestBuilder {
 /// With `flatten` elementwise rows that lie one after another become one long row.
 void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten);
 
-}  // namespace graphc
+}  // namespace graphc::core

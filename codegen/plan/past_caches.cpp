@@ -13,7 +13,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class Marker {
@@ -104,4 +104,4 @@ void mark_past_caches(Plan& plan, const Machine& machine) {
   if (any) Marker(plan, least).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "codegen/machine.h"
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Marks such stores (NestOperand::past_caches) in the programs of a plan whose values have their
 /// places: to buffers of Machine::uncached_bytes and more, of which a call in a loop may write one
@@ -16,4 +16,4 @@ namespace graphc {
 /// have 4 bytes and more, so that vectors are whole lines.
 void mark_past_caches(Plan& plan, const Machine& machine);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace graphc {
+namespace graphc::core {
 
 Placement::Placement(int phases)
     : phases_(int(std::bit_ceil(unsigned(std::max(1, phases))))),
@@ -95,4 +95,4 @@ void Placement::collect_above(const std::set<Stretch>& from, int64_t above,
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

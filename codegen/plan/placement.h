@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 class Placement {
  public:
@@ -47,4 +47,4 @@ class Placement {
   int64_t looked_at_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

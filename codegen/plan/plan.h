@@ -30,7 +30,7 @@
 #include "ir/graph.h"
 #include "passes/kernels/kernel.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Where a buffer lies. `form`: a derived form of a state (runtime/state_store.h), which outlives
 /// the call.
@@ -296,4 +296,4 @@ Plan make_plan(const Graph& kernels, const Machine& machine);
 /// read and write.
 std::string print(const Plan& plan);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// One loop that is running: how many iterations have passed, and the index of the step, which runs
 /// backwards in a reverse loop.
@@ -42,4 +42,4 @@ inline BufferPlace resolve(const Address& address, const Position& position) {
   return place;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "ir/evaluate.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 int64_t index_at(const char* indices, DType dtype, int64_t i) {
@@ -172,4 +172,4 @@ void run_table(const TableCall& call, const TablePlaces& places, const Range& ow
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

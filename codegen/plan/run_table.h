@@ -5,7 +5,7 @@
 #include "codegen/plan/plan.h"
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The addresses of a TableCall, resolved.
 struct TablePlaces {
@@ -22,4 +22,4 @@ Error index_error(const TableCall& call, int64_t index, int64_t position);
 /// depend on how it is shared out. Throws ErrorKind::input for an index outside the table.
 void run_table(const TableCall& call, const TablePlaces& places, const Range& own);
 
-}  // namespace graphc
+}  // namespace graphc::core

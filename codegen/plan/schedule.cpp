@@ -8,7 +8,7 @@
 #include "ir/cases.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Share of_panels(const PanelCall& call) { return {Along::panels, call.panels.blocks(), 1}; }
@@ -94,4 +94,4 @@ void schedule(Plan& plan, const Machine& machine) {
   scheduler.run(plan.records);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

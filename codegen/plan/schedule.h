@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace graphc {
+namespace graphc::core {
 
 struct Machine;
 struct Plan;
@@ -50,4 +50,4 @@ inline Range share_of(const Share& share, int worker, int workers) {
 /// Gives every record of the plan its share among the machine's workers.
 void schedule(Plan& plan, const Machine& machine);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "ir/cases.h"
 #include "ir/mutant.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Which buffer has the place that another was lowered to: sets of buffers with one place.
@@ -277,4 +277,4 @@ void overwrite(Plan& plan) {
   places.apply(plan);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

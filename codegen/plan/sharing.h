@@ -17,7 +17,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Takes copies out of a lowered plan that nobody would miss, and gives carries their places: one,
 /// written over in each step, where the rule allows it, otherwise two that change roles.
@@ -27,4 +27,4 @@ void share_places(Plan& plan);
 /// known and are kept right; `plan.phases` too.
 void overwrite(Plan& plan);
 
-}  // namespace graphc
+}  // namespace graphc::core

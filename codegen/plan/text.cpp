@@ -3,7 +3,7 @@
 #include "codegen/plan/plan.h"
 #include "codegen/plan/visit.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::string_view name_of(TableOp op) {
   constexpr std::string_view names[] = {"gather", "scatter", "scatter_add", "merge_rows",
@@ -234,4 +234,4 @@ std::string print(const Plan& plan) {
   return out;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr size_t kMostRanges = size_t{1} << 22;
@@ -303,4 +303,4 @@ std::map<const Record*, double> bytes_of_phases(const Plan& plan) {
   return bytes;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

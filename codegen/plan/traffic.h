@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The distinct bytes of each phase's operands, summed over its calls in one run of the plan. A
 /// range that a call reads several times, writes and reads again, or changes in place counts once;
@@ -18,4 +18,4 @@ namespace graphc {
 /// than four million separate ranges counts those alone.
 std::map<const Record*, double> bytes_of_phases(const Plan& plan);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace graphc {
+namespace graphc::core {
 
 Uses::Uses(const Plan& plan) : plan_(plan), uses_(plan.buffers.size()) {
   find_loops(plan.records);
@@ -69,4 +69,4 @@ void Uses::add(const Address& address, Access access, const Record& record) {
   uses_[size_t(address.buffer)].push_back(use);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

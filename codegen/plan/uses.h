@@ -9,7 +9,7 @@
 #include "codegen/plan/plan.h"
 #include "codegen/plan/visit.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// One use of a buffer, seen from where the buffer lives (Buffer::scope): what happens in the steps
 /// of a loop further inside happens, for all one knows, in each phase of that loop.
@@ -44,4 +44,4 @@ class Uses {
   std::vector<std::vector<Use>> uses_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -18,7 +18,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class Replay {
@@ -200,4 +200,4 @@ void verify_plan(const Plan& plan) {
   Replay(plan).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 #include "ir/mutant.h"
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The view under a new shape of as many elements, if every new axis is a whole stretch of old
@@ -168,4 +168,4 @@ View at_index(const View& stream, int64_t index) {
   return view;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

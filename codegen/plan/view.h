@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A row-major view of a buffer from its beginning.
 View contiguous_view(int buffer, const Type& type);
@@ -25,4 +25,4 @@ bool same_view(const View& a, const View& b);
 /// The address moved by `bytes`, here and at the first iteration.
 Address moved(Address address, int64_t bytes);
 
-}  // namespace graphc
+}  // namespace graphc::core

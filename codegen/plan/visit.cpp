@@ -5,7 +5,7 @@
 
 #include "ir/cases.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 void visit(const Address& address, const std::function<void(const Address&)>& f) {
@@ -176,4 +176,4 @@ void visit_phases(const std::vector<Record>& records,
   visit_phases(records, {}, visit);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

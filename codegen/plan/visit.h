@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Calls `visit` for every address a record touches, those of first iterations included.
 void visit_addresses(const Record& record, const std::function<void(const Address&)>& visit);
@@ -40,4 +40,4 @@ void visit_phases(const std::vector<Record>& records,
 /// The loop whose body is phases, if the record is one.
 const LoopCall* loop_of_phases(const Record& record);
 
-}  // namespace graphc
+}  // namespace graphc::core

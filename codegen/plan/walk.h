@@ -10,7 +10,7 @@
 #include "codegen/plan/visit.h"
 #include "ir/cases.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Goes through a plan for one worker, or for several, one after the other in each phase. `Work`
 /// does the work:
@@ -124,4 +124,4 @@ class PlanWalk {
   Range own_rows_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "ir/evaluate.h"
 #include "passes/passes.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Signature stored_signature(const Graph& graph, std::string_view precision) {
@@ -83,4 +83,4 @@ constinit const Target targets::reference{
     .compile = compile_reference,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

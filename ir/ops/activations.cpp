@@ -5,7 +5,7 @@
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Operands = std::span<const Scalar>;
@@ -49,10 +49,10 @@ constinit const Op ops::sign{
     .infer = [](const Node& n) { return infer_number(n, {}); },
     .scalar =
         [](const Node&, Operands x) {
-          const Scalar zero = graphc::constant(x[0], 0);
-          return graphc::select(
-              is_less(zero, x[0]), graphc::constant(x[0], 1),
-              graphc::select(is_less(x[0], zero), graphc::constant(x[0], -1), x[0]));
+          const Scalar zero = graphc::core::constant(x[0], 0);
+          return graphc::core::select(
+              is_less(zero, x[0]), graphc::core::constant(x[0], 1),
+              graphc::core::select(is_less(x[0], zero), graphc::core::constant(x[0], -1), x[0]));
         },
     .vjp = no_gradient,
     .samples = unary_samples,
@@ -74,13 +74,14 @@ constinit const Op ops::round{
     .scalar =
         [](const Node&, Operands x) {
           const Scalar low = unary(ScalarOp::floor, x[0]), over = x[0] - low;
-          const Scalar half = graphc::constant(x[0], 0.5);
+          const Scalar half = graphc::core::constant(x[0], 0.5);
           const Scalar even = is_equal(unary(ScalarOp::floor, low * 0.5) * 2, low);
           const Scalar down =
               emit(ScalarOp::logical_or, DType::boolean, is_less(over, half),
                    emit(ScalarOp::logical_and, DType::boolean, is_equal(over, half), even));
           // What has no fraction, the infinities and NaN among them, is itself.
-          return graphc::select(is_equal(low, x[0]), x[0], graphc::select(down, low, low + 1));
+          return graphc::core::select(is_equal(low, x[0]), x[0],
+                                      graphc::core::select(down, low, low + 1));
         },
     .vjp = no_gradient,
     .samples = unary_samples,
@@ -92,7 +93,7 @@ constinit const Op ops::reciprocal{
     .infer = infer_floating,
     .scalar = [](const Node&, Operands x) { return 1 / x[0]; },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {-(dy[0] * graphc::square(n.result()))};
+      return {-(dy[0] * graphc::core::square(n.result()))};
     },
     .samples = unary_samples,
 };
@@ -104,7 +105,7 @@ constinit const Op ops::tan{
     .scalar = [](const Node&,
                  Operands x) { return unary(ScalarOp::sin, x[0]) / unary(ScalarOp::cos, x[0]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0] * (1 + graphc::square(n.result()))};
+      return {dy[0] * (1 + graphc::core::square(n.result()))};
     },
     .samples = unary_samples,
 };
@@ -133,7 +134,7 @@ constinit const Op ops::softplus{
     .infer = infer_floating,
     .scalar = [](const Node&, Operands x) { return softplus_of(x[0]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0] * graphc::sigmoid(n.operands[0])};
+      return {dy[0] * graphc::core::sigmoid(n.operands[0])};
     },
     .samples = unary_samples,
 };
@@ -144,7 +145,7 @@ constinit const Op ops::silu{
     .infer = infer_floating,
     .scalar = [](const Node&, Operands x) { return x[0] * unary(ScalarOp::sigmoid, x[0]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      const Value s = graphc::sigmoid(n.operands[0]);
+      const Value s = graphc::core::sigmoid(n.operands[0]);
       return {dy[0] * (s * (1 + n.operands[0] * (1 - s)))};
     },
     .samples = unary_samples,
@@ -174,14 +175,14 @@ constinit const Op ops::clip{
           Scalar y = x[0];
           const auto bound = [&](const char* name, ScalarOp op) {
             if (n.attributes.find(name) == nullptr) return;
-            y = emit(op, y.dtype(), y, graphc::constant(y, n.attributes.get_float(name, 0)));
+            y = emit(op, y.dtype(), y, graphc::core::constant(y, n.attributes.get_float(name, 0)));
           };
           bound("low", ScalarOp::maximum);
           bound("high", ScalarOp::minimum);
           return y;
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::select(graphc::equal(n.result(), n.operands[0]), dy[0], 0)};
+      return {graphc::core::select(graphc::core::equal(n.result(), n.operands[0]), dy[0], 0)};
     },
     .samples =
         [] {
@@ -207,9 +208,9 @@ constinit const Op ops::is_finite{
     .doc = "True where the element is neither NaN nor infinite.",
     .infer = infer_test,
     .scalar = [](const Node&,
-                 Operands x) { return is_equal(x[0] - x[0], graphc::constant(x[0], 0)); },
+                 Operands x) { return is_equal(x[0] - x[0], graphc::core::constant(x[0], 0)); },
     .vjp = no_gradient,
     .samples = unary_samples,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Operands = std::span<const Scalar>;
@@ -174,8 +174,8 @@ constinit const Op ops::maximum{
     .infer = infer_arithmetic,
     .scalar = arithmetic<ScalarOp::maximum>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      const Value first = graphc::greater_equal(n.operands[0], n.operands[1]);
-      return {graphc::select(first, dy[0], 0), graphc::select(first, 0, dy[0])};
+      const Value first = graphc::core::greater_equal(n.operands[0], n.operands[1]);
+      return {graphc::core::select(first, dy[0], 0), graphc::core::select(first, 0, dy[0])};
     },
     .samples = binary_samples,
 };
@@ -188,8 +188,8 @@ constinit const Op ops::minimum{
     .infer = infer_arithmetic,
     .scalar = arithmetic<ScalarOp::minimum>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      const Value first = graphc::less_equal(n.operands[0], n.operands[1]);
-      return {graphc::select(first, dy[0], 0), graphc::select(first, 0, dy[0])};
+      const Value first = graphc::core::less_equal(n.operands[0], n.operands[1]);
+      return {graphc::core::select(first, dy[0], 0), graphc::core::select(first, 0, dy[0])};
     },
     .samples = binary_samples,
 };
@@ -205,7 +205,7 @@ constinit const Op ops::remainder{
           return x[0] - emit(ScalarOp::floor, x[0].dtype(), x[0] / x[1]) * x[1];
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0], -(dy[0] * graphc::floor(n.operands[0] / n.operands[1]))};
+      return {dy[0], -(dy[0] * graphc::core::floor(n.operands[0] / n.operands[1]))};
     },
     .samples = binary_samples,
 };
@@ -318,10 +318,10 @@ constinit const Op ops::select{
         "Where the first value (bool) holds the element of the second, elsewhere that of the "
         "third; broadcasts.",
     .infer = infer_select,
-    .scalar = [](const Node&, Operands x) { return graphc::select(x[0], x[1], x[2]); },
+    .scalar = [](const Node&, Operands x) { return graphc::core::select(x[0], x[1], x[2]); },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      Value first = graphc::select(n.operands[0], dy[0], 0),
-            second = graphc::select(n.operands[0], 0, dy[0]);
+      Value first = graphc::core::select(n.operands[0], dy[0], 0),
+            second = graphc::core::select(n.operands[0], 0, dy[0]);
       if (mutated(Mutant::select_branches_swapped)) std::swap(first, second);
       return {Value{}, first, second};
     },
@@ -343,17 +343,18 @@ constinit const Op ops::philox{
     .scalar =
         [](const Node&, Operands x) {
           const Scalar block =
-              emit(ScalarOp::shift_right, DType::i64, x[1], graphc::constant(x[1], 2));
-          const Scalar lane = emit(ScalarOp::bit_and, DType::i64, x[1], graphc::constant(x[1], 3));
+              emit(ScalarOp::shift_right, DType::i64, x[1], graphc::core::constant(x[1], 2));
+          const Scalar lane =
+              emit(ScalarOp::bit_and, DType::i64, x[1], graphc::core::constant(x[1], 3));
           const Words words = philox_block(block, x[0]);
           const auto is = [&](double n) {
-            return emit(ScalarOp::equal, DType::boolean, lane, graphc::constant(lane, n));
+            return emit(ScalarOp::equal, DType::boolean, lane, graphc::core::constant(lane, n));
           };
-          const Scalar word =
-              graphc::select(is(0), words.word[0],
-                             graphc::select(is(1), words.word[1],
-                                            graphc::select(is(2), words.word[2], words.word[3])));
-          return graphc::cast(word, DType::u32);
+          const Scalar word = graphc::core::select(
+              is(0), words.word[0],
+              graphc::core::select(is(1), words.word[1],
+                                   graphc::core::select(is(2), words.word[2], words.word[3])));
+          return graphc::core::cast(word, DType::u32);
         },
     .vjp = no_gradient,
     .samples = [] { return Samples{{{{DType::i64, {}}, {DType::i64, {3, 17}}}, {}, 1000}}; },
@@ -370,10 +371,10 @@ constinit const Op ops::fold_in{
           const Words words = philox_block(x[1], x[0]);
           return emit(ScalarOp::bit_or, DType::i64, words.word[0],
                       emit(ScalarOp::shift_left, DType::i64, words.word[1],
-                           graphc::constant(words.word[1], 32)));
+                           graphc::core::constant(words.word[1], 32)));
         },
     .vjp = no_gradient,
     .samples = [] { return Samples{{{{DType::i64, {}}, {DType::i64, {}}}, {}, 1000}}; },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Cotangents = std::span<const Value>;
@@ -239,4 +239,4 @@ constinit const Op ops::layer_norm{
     .samples = row_samples,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

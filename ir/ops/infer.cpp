@@ -5,7 +5,7 @@
 
 #include "ir/composite.h"
 
-namespace graphc {
+namespace graphc::core {
 
 const Type& type_of(const Node& node, int operand) { return node.operands[size_t(operand)].type(); }
 
@@ -153,4 +153,4 @@ Samples unary_samples() {
   return {{{{DType::f32, {2, 3}}}, {}}, {{{DType::f32, {}}}, {}}, {{{DType::f32, {3, 17}}}, {}}};
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

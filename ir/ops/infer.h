@@ -7,7 +7,7 @@
 
 #include "ir/op.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Throws unless the node has `count` operands and no attribute outside `attributes`.
 void expect(const Node& node, size_t count,
@@ -52,4 +52,4 @@ Values no_gradient(const Node& node, std::span<const Value> dy);
 /// One f32 operand: a matrix, a number, rows longer than a vector and no multiple of one.
 Samples unary_samples();
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::vector<Type> infer_leaf(const Node& node) {
@@ -124,4 +124,4 @@ constinit const Op ops::iota{
         },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

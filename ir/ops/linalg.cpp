@@ -6,7 +6,7 @@
 #include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Cotangents = std::span<const Value>;
@@ -115,7 +115,7 @@ constinit const Op ops::sum{
     .doc = "The sum over {axes}; with {keep} they stay with extent 1. The sum of nothing is 0.",
     .infer = infer_reduce,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::broadcast_to(with_axes(n, dy[0]), n.operands[0].shape())};
+      return {graphc::core::broadcast_to(with_axes(n, dy[0]), n.operands[0].shape())};
     },
     .samples = reduce_samples,
 };
@@ -129,10 +129,11 @@ constinit const Op ops::max{
     .infer = infer_reduce,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value x = n.operands[0];
-      const Value largest = graphc::cast(graphc::equal(x, with_axes(n, n.result())), x.dtype());
+      const Value largest =
+          graphc::core::cast(graphc::core::equal(x, with_axes(n, n.result())), x.dtype());
       const Value whole = with_axes(n, dy[0]);
       if (mutated(Mutant::ties_of_max_not_shared)) return {largest * whole};
-      return {largest * (whole / graphc::sum(largest, n.attributes.get_ints("axes"), true))};
+      return {largest * (whole / graphc::core::sum(largest, n.attributes.get_ints("axes"), true))};
     },
     .samples = reduce_samples,
 };
@@ -168,4 +169,4 @@ constinit const Op ops::matmul{
         },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

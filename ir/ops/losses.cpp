@@ -4,7 +4,7 @@
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 constinit const Op ops::cross_entropy_with_probabilities{
     .name = "cross_entropy_with_probabilities",
     .doc =
@@ -56,4 +56,4 @@ constinit const Op ops::categorical{
     .samples = [] { return Samples{{{{DType::i64, {}}, {DType::f32, {5, 7}}}, {}, 1000}}; },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

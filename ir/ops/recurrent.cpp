@@ -12,7 +12,7 @@
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Type floats(std::initializer_list<int64_t> extents) { return {DType::f32, extents}; }
@@ -236,4 +236,4 @@ constinit const Op ops::rnn_gradients{
     .samples = [] { return samples_of_gradients(1, false, false); },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Cotangents = std::span<const Value>;
@@ -188,4 +188,4 @@ constinit const Op ops::top_k{
         },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Cotangents = std::span<const Value>;
@@ -171,7 +171,7 @@ constinit const Op ops::reshape{
     .doc = "The same elements in row-major order under another {shape}.",
     .infer = infer_reshape,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::reshape(dy[0], n.operands[0].shape())};
+      return {graphc::core::reshape(dy[0], n.operands[0].shape())};
     },
     .samples = [] { return Samples{{{{DType::f32, {2, 6}}}, {{"shape", Ints{3, 4}}}}}; },
 };
@@ -272,4 +272,4 @@ constinit const Op ops::split{
         },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

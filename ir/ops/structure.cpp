@@ -3,7 +3,7 @@
 #include "ir/ops/infer.h"
 #include "ir/scan.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 void expect_type(const Node& node, std::string_view what, size_t i, const Type& found,
@@ -124,4 +124,4 @@ constinit const Op ops::kernel{
     .infer = infer_kernel,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include "ir/op.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -95,16 +95,17 @@ Values scatter_vjp(const Node& node, Cotangents dy) {
   const Value indices = node.operands[1], rows = node.operands[2];
   const int64_t count = indices.shape().elements();
   const Value flat = reshape(indices, {count});
-  const Value positions = graphc::iota(graph, {count});
+  const Value positions = graphc::core::iota(graph, {count});
   const Value nobody = splat(graph, -1, {DType::i32, {node.types[0].shape[0]}});
   const Value zeros = splat(graph, 0, rows.type());
   if (node.types[0].shape[0] == 0) return {dy[0], Value{}, zeros};
-  const Value row = graphc::maximum(flat, 0);
-  const Value last = graphc::equal(gather(scatter(nobody, flat, positions), row), positions);
-  const Value written = graphc::logical_and(last, graphc::greater_equal(flat, 0));
+  const Value row = graphc::core::maximum(flat, 0);
+  const Value last = graphc::core::equal(gather(scatter(nobody, flat, positions), row), positions);
+  const Value written = graphc::core::logical_and(last, graphc::core::greater_equal(flat, 0));
   const Value taken = gather(dy[0], reshape(row, indices.shape()));
-  return {scatter(dy[0], indices, zeros), Value{},
-          graphc::select(across_rows(reshape(written, indices.shape()), rows.shape()), taken, 0)};
+  return {
+      scatter(dy[0], indices, zeros), Value{},
+      graphc::core::select(across_rows(reshape(written, indices.shape()), rows.shape()), taken, 0)};
 }
 
 /// A row gets the cotangent of the sum it went into: the one whose place is the number of smaller
@@ -113,10 +114,11 @@ Values merge_rows_vjp(const Node& node, Cotangents dy) {
   if (!dy[1]) return {Value{}, Value{}};
   const Value indices = node.operands[0], distinct = node.result(0);
   const int64_t count = indices.shape().elements();
-  const Value flat = graphc::cast(reshape(indices, {count, 1}), distinct.dtype());
+  const Value flat = graphc::core::cast(reshape(indices, {count, 1}), distinct.dtype());
   const Value all = reshape(distinct, {1, count});
-  const Value smaller = graphc::logical_and(graphc::greater_equal(all, 0), graphc::less(all, flat));
-  const Value place = graphc::sum(graphc::cast(smaller, DType::i32), {1});
+  const Value smaller =
+      graphc::core::logical_and(graphc::core::greater_equal(all, 0), graphc::core::less(all, flat));
+  const Value place = graphc::core::sum(graphc::core::cast(smaller, DType::i32), {1});
   return {Value{}, gather(dy[1], reshape(place, indices.shape()))};
 }
 
@@ -129,8 +131,9 @@ constinit const Op ops::gather{
         "An index outside the table is an error.",
     .infer = infer_gather,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {graphc::scatter_add(splat(*n.graph, 0, n.operands[0].type()), n.operands[1], dy[0]),
-              Value{}};
+      return {
+          graphc::core::scatter_add(splat(*n.graph, 0, n.operands[0].type()), n.operands[1], dy[0]),
+          Value{}};
     },
     .samples = [] { return Samples{{{{DType::f32, {5, 3}}, {DType::i32, {2, 4}}}, {}, 5}}; },
 };
@@ -142,7 +145,7 @@ constinit const Op ops::scatter_add{
         "index order. An index outside the base is an error.",
     .infer = infer_scatter,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0], Value{}, graphc::gather(dy[0], n.operands[1])};
+      return {dy[0], Value{}, graphc::core::gather(dy[0], n.operands[1])};
     },
     .samples =
         [] {
@@ -191,4 +194,4 @@ constinit const Op ops::check_labels{
         },
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

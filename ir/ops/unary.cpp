@@ -4,7 +4,7 @@
 #include "ir/mutant.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Operands = std::span<const Scalar>;
@@ -39,7 +39,7 @@ constinit const Op ops::abs{
     .infer = infer_number,
     .scalar = unary<ScalarOp::abs>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0] * graphc::sign(n.operands[0])};
+      return {dy[0] * graphc::core::sign(n.operands[0])};
     },
     .samples = unary_samples,
 };
@@ -114,7 +114,7 @@ constinit const Op ops::sin{
     .infer = infer_floating,
     .scalar = unary<ScalarOp::sin>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {dy[0] * graphc::cos(n.operands[0])};
+      return {dy[0] * graphc::core::cos(n.operands[0])};
     },
     .samples = unary_samples,
 };
@@ -125,7 +125,7 @@ constinit const Op ops::cos{
     .infer = infer_floating,
     .scalar = unary<ScalarOp::cos>,
     .vjp = [](const Node& n, Cotangents dy) -> Values {
-      return {-(dy[0] * graphc::sin(n.operands[0]))};
+      return {-(dy[0] * graphc::core::sin(n.operands[0]))};
     },
     .samples = unary_samples,
 };
@@ -146,12 +146,13 @@ constinit const Op ops::relu{
     .infer = infer_number,
     .scalar =
         [](const Node&, Operands x) {
-          const Scalar zero = graphc::constant(x[0], 0);
-          return graphc::select(emit(ScalarOp::less_equal, DType::boolean, x[0], zero), zero, x[0]);
+          const Scalar zero = graphc::core::constant(x[0], 0);
+          return graphc::core::select(emit(ScalarOp::less_equal, DType::boolean, x[0], zero), zero,
+                                      x[0]);
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       if (mutated(Mutant::relu_gradient_unmasked)) return {dy[0]};
-      return {graphc::select(graphc::less_equal(n.operands[0], 0), 0, dy[0])};
+      return {graphc::core::select(graphc::core::less_equal(n.operands[0], 0), 0, dy[0])};
     },
     .samples = unary_samples,
 };
@@ -174,13 +175,15 @@ constinit const Op ops::hard_sigmoid{
     .scalar =
         [](const Node&, Operands x) {
           const Scalar line = 0.2 * x[0] + 0.5;
-          const Scalar low = emit(ScalarOp::maximum, x[0].dtype(), line, graphc::constant(x[0], 0));
-          return emit(ScalarOp::minimum, x[0].dtype(), low, graphc::constant(x[0], 1));
+          const Scalar low =
+              emit(ScalarOp::maximum, x[0].dtype(), line, graphc::core::constant(x[0], 0));
+          return emit(ScalarOp::minimum, x[0].dtype(), low, graphc::core::constant(x[0], 1));
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const Value y = n.result();
-      return {graphc::select(graphc::logical_and(graphc::greater(y, 0), graphc::less(y, 1)),
-                             dy[0] * 0.2, 0)};
+      return {graphc::core::select(
+          graphc::core::logical_and(graphc::core::greater(y, 0), graphc::core::less(y, 1)),
+          dy[0] * 0.2, 0)};
     },
     .samples = unary_samples,
 };
@@ -208,12 +211,13 @@ constinit const Op ops::cast{
     .infer = infer_cast,
     .scalar =
         [](const Node& n, Operands x) {
-          return graphc::cast(x[0], n.types.empty() ? n.attributes.get_dtype("dtype", DType::f32)
-                                                    : n.types[0].dtype);
+          return graphc::core::cast(x[0], n.types.empty()
+                                              ? n.attributes.get_dtype("dtype", DType::f32)
+                                              : n.types[0].dtype);
         },
     .vjp = [](const Node& n, Cotangents dy) -> Values {
       const DType from = n.operands[0].dtype();
-      return {is_floating(from) && is_floating(n.types[0].dtype) ? graphc::cast(dy[0], from)
+      return {is_floating(from) && is_floating(n.types[0].dtype) ? graphc::core::cast(dy[0], from)
                                                                  : Value{}};
     },
     .samples =
@@ -245,4 +249,4 @@ constinit const Op ops::stop_gradient{
     .samples = unary_samples,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/error.h"
 #include "ir/utf8.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool is_alphanumeric(char c) {
@@ -96,4 +96,4 @@ std::vector<Tensor> CharacterWindows::batch(std::span<const int64_t> windows) co
   return {tokens, targets};
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

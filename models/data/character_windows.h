@@ -11,7 +11,7 @@
 #include "models/data/characters.h"
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Small letters for capitals of ASCII and Latin-1 (U+00C0 to U+00DE); else the text as it is.
 std::string lower_case(std::string_view text);
@@ -46,4 +46,4 @@ class CharacterWindows {
   int64_t steps_, stride_, count_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

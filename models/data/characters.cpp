@@ -10,7 +10,7 @@
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 void append(std::string& text, char32_t point) {
@@ -142,4 +142,4 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Unicode code points and their ids: 0 for the most frequent; among equally frequent ones the
 /// smaller comes first. The last id stands for every other character.
@@ -40,4 +40,4 @@ class Characters {
 /// left out. Throws ErrorKind::input when nothing is left.
 std::string read_text(const std::filesystem::path& path);
 
-}  // namespace graphc
+}  // namespace graphc::core

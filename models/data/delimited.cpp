@@ -5,7 +5,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::string_view kDelimiters = "\t;,";
@@ -119,4 +119,4 @@ void DelimitedText::end() {
     throw input_error({}, "{}:{}: a quote that is not closed", file_, first_);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

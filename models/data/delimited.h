@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Splits text that comes in pieces into records of cells. A record ends at a newline, after which
 /// a carriage return counts as space; a cell in quotes may have newlines, delimiters, and quotes
@@ -55,4 +55,4 @@ class DelimitedText {
   int64_t line_ = 1, first_ = 1;  ///< of the next byte, and of the record's first one
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

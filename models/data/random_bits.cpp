@@ -3,7 +3,7 @@
 
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::vector<Tensor> random_bits(std::span<const int64_t> samples, int64_t steps, int64_t width,
                                 uint64_t seed) {
@@ -21,4 +21,4 @@ std::vector<Tensor> random_bits(std::span<const int64_t> samples, int64_t steps,
   return {x, y};
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

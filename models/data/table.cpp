@@ -12,7 +12,7 @@
 #include "runtime/files/files.h"
 #include "runtime/files/npy.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Cells = DelimitedText::Cells;
@@ -181,4 +181,4 @@ Table read_table(const std::filesystem::path& path, const std::vector<std::strin
   return reader.end();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// Columns that were asked for, of equal length.
 struct Table {
@@ -29,4 +29,4 @@ struct Table {
 Table read_table(const std::filesystem::path& path, const std::vector<std::string>& wanted,
                  size_t piece = size_t{1} << 20);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::array<std::string_view, 3> kTableParts{"train", "valid", "test"};
@@ -82,4 +82,4 @@ double TableWindows::naive_rmse(std::string_view name) const {
   return std::sqrt(squares / double(end - begin));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "models/data/table.h"
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Window i has rows [i, i + steps) of every column, and as its target the last column `horizon`
 /// rows after its last row. By their targets' rows windows belong to parts: those in the first four
@@ -47,4 +47,4 @@ class TableWindows {
   std::array<int64_t, 4> borders_{};  ///< the windows where parts begin, and their end
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 
 std::vector<int32_t> labels_12ax(std::string_view symbols) {
   std::vector<int32_t> labels;
@@ -77,4 +77,4 @@ std::vector<Tensor> batch_12ax(std::span<const Chunk12Ax> chunks, int64_t steps,
   return {x, lengths, labels};
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

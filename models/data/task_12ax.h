@@ -10,7 +10,7 @@
 
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The inputs; a symbol is its place in this list.
 inline constexpr std::string_view k12AxSymbols = "123ABCXYZ";
@@ -44,4 +44,4 @@ std::vector<Chunk12Ax> chunks_12ax(int64_t count, int64_t size, int64_t step, ui
 /// i32[steps, batch], with zeros behind the end of a row and rows of length 0 after the last chunk.
 std::vector<Tensor> batch_12ax(std::span<const Chunk12Ax> chunks, int64_t steps, int64_t batch);
 
-}  // namespace graphc
+}  // namespace graphc::core

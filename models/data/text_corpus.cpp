@@ -11,7 +11,7 @@
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The file's text and the words in it, of which there is at least one.
@@ -219,4 +219,4 @@ void Windows::fill(int64_t index, std::span<int32_t> tokens, std::span<int32_t> 
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 
 #include "ir/literal.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// The word that stands for the end of a line, and the one for words out of the vocabulary.
 inline constexpr std::string_view kEndOfLine = "<eos>";
@@ -106,4 +106,4 @@ class Windows {
   int64_t row_;  ///< tokens in a row
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "models/random_inputs.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Standard normal (Box and Muller 1958).
@@ -56,4 +56,4 @@ double WaveClasses::majority(std::span<const int64_t> sequences) const {
   return std::max(share, 1 - share);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

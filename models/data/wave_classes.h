@@ -8,7 +8,7 @@
 
 #include "runtime/tensor.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// x [steps, 2] uniform in [-1, 1); the class is 1 where tanh(mean over t, from 0, of
 /// 0.1 x1^2 sin(t) + 0.4 x2^3 / (|x1| + 1), + 0.01 n) > 0, n standard normal.
@@ -28,4 +28,4 @@ class WaveClasses {
   std::vector<float> x_, classes_;  ///< [count, steps, 2] and [count]
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -3,9 +3,10 @@
 // there is such a file, trains so many steps and writes it. A run in two parts ends with the same
 // loss, to the last bit, as one in one go: STATE has the optimizer's slots and its count of steps.
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "models/examples/example.h"
-#include "runtime/files/files.h"
 
 using namespace graphc;
 
@@ -16,7 +17,8 @@ constexpr int64_t kSteps = 32, kBatch = 16, kHidden = 64;
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string text = read_file(argv[1]), path = argv[2];
+  std::ifstream file(argv[1]);
+  const std::string text{std::istreambuf_iterator<char>(file), {}}, path = argv[2];
   Model m("char-lm");
   const Embedding letters(m, "letters", 128, kHidden);
   const Lstm lstm(m, "lstm", kHidden, kHidden);
@@ -30,8 +32,8 @@ int main(int argc, char** argv) {
     return loss;
   });
   Session session(m);
-  const Type batch{i32, {kSteps, kBatch}};
-  session.compile("train", {batch, batch});  // declares what the optimizer keeps
+  const Shape batch{kSteps, kBatch};
+  session.compile("train", {{i32, batch}, {i32, batch}});  // declares what the optimizer keeps
   if (std::filesystem::exists(path)) session.load(path);
 
   const auto step = [&] {
@@ -45,7 +47,7 @@ int main(int argc, char** argv) {
         y[size_t(t * kBatch + row)] = text[size_t(start + t + 1)] & 127;
       }
     }
-    return session("train", integers(x, batch.shape), integers(y, batch.shape)).scalar();
+    return session("train", integers(x, batch), integers(y, batch)).scalar();
   };
   if (timed(argc, argv, [&] { step(); })) return 0;
   double loss = 0;

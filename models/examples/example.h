@@ -3,14 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <string_view>
 #include <vector>
 
 #include "frontend/graphc.h"
-#include "runtime/clock.h"
 
-namespace graphc {
+using namespace graphc;
 
 /// The same sequence everywhere: integers 0 .. below - 1.
 class Numbers {
@@ -41,13 +41,12 @@ inline bool timed(int argc, char** argv, const std::function<void()>& step) {
   for (int i = 0; i < 20; ++i) step();
   std::vector<double> seconds;
   for (int i = 0; i < 200; ++i) {
-    const double start = steady_seconds();
+    const auto start = std::chrono::steady_clock::now();
     step();
-    seconds.push_back(steady_seconds() - start);
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   std::ranges::nth_element(seconds, seconds.begin() + 100);
   fmt::print("{:.3f} ms a step\n", 1000 * seconds[100]);
   return true;
 }
-
-}  // namespace graphc

@@ -3,7 +3,7 @@
 #include "models/tour/neuron.h"
 #include "passes/pipeline.h"
 
-using namespace graphc;
+using namespace graphc::core;
 
 int main() {
   Model model("tour");

@@ -3,7 +3,7 @@
 #include "models/tour/language_model.h"
 #include "passes/pipeline.h"
 
-using namespace graphc;
+using namespace graphc::core;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "models/tour/neuron.h"
 #include "models/tour/softsign.h"
 
-using namespace graphc;
+using namespace graphc::core;
 
 namespace {
 

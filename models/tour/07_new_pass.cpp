@@ -5,7 +5,7 @@
 #include "models/tour/reciprocals.h"
 #include "passes/passes.h"
 
-using namespace graphc;
+using namespace graphc::core;
 
 int main() {
   // The memory of 03; what it said is halved at the end.

@@ -4,7 +4,7 @@
 
 #include "frontend/graphc.h"
 
-namespace graphc {
+using namespace graphc;
 
 struct LanguageModel {
   Embedding letters;
@@ -48,5 +48,3 @@ struct LanguageModel {
     return argmax((*this)(letter, h, c), 2);
   }
 };
-
-}  // namespace graphc

@@ -4,7 +4,7 @@
 
 #include "models/tour/neuron.h"
 
-namespace graphc {
+using namespace graphc;
 
 /// A neuron that also sees what it said before: h = tanh(x w + b + h u).
 struct Memory {
@@ -22,5 +22,3 @@ struct Memory {
     });
   }
 };
-
-}  // namespace graphc

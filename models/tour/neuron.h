@@ -4,7 +4,7 @@
 
 #include "frontend/graphc.h"
 
-namespace graphc {
+using namespace graphc;
 
 /// tanh(x w + b): x [batch, 3] to [batch, 1].
 struct Neuron {
@@ -17,5 +17,3 @@ struct Neuron {
   Value sum(Value x) const { return matmul(x, w) + b; }
   Value operator()(Value x) const { return tanh(sum(x)); }
 };
-
-}  // namespace graphc

@@ -9,7 +9,7 @@
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
-namespace graphc {
+using namespace graphc::core;
 
 /// The number all elements of the value are, if it is a power of two whose reciprocal is normal.
 inline std::optional<double> power_of_two(Value value) {
@@ -39,5 +39,3 @@ inline constinit const Pass reciprocals{
     .run = [](const GraphPtr& graph, const PassOptions&,
               Remarks&) { return multiply_instead(rewrite_regions(graph, multiply_instead)); },
 };
-
-}  // namespace graphc

@@ -5,7 +5,7 @@
 #include "frontend/graphc.h"
 #include "ir/ops/infer.h"
 
-namespace graphc {
+using namespace graphc::core;
 
 /// x / (1 + |x|): between -1 and 1 as tanh is, without an exponential.
 inline constinit const Op softsign_op{
@@ -30,5 +30,3 @@ inline constinit const Op softsign_op{
 inline Value softsign(Value x, Where where = Where::here()) {
   return apply1(softsign_op, {x}, {}, where);
 }
-
-}  // namespace graphc

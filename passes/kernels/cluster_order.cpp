@@ -5,7 +5,7 @@
 #include <numeric>
 #include <queue>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Room between neighbours at first, and what a moved unit takes of it at most: many move before
@@ -134,4 +134,4 @@ void ClusterOrder::renumber() {
     label_[size_t(unit)] = label += kRoom;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

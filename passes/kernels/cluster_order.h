@@ -13,7 +13,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class ClusterOrder {
  public:
@@ -51,4 +51,4 @@ class ClusterOrder {
   int64_t edges_ = 0;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

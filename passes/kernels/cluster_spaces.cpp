@@ -6,7 +6,7 @@
 
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool has_columns(Value value) { return width_of(value.shape()) != 1; }
@@ -93,4 +93,4 @@ void ClusterSpaces::add_all(int into, int from) {
   moved.clear();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

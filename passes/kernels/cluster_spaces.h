@@ -15,7 +15,7 @@
 #include "ir/graph.h"
 #include "passes/kernels/column_spaces.h"
 
-namespace graphc {
+namespace graphc::core {
 
 class ClusterSpaces {
  public:
@@ -39,4 +39,4 @@ class ClusterSpaces {
   std::vector<Elements> elements_;  // by cluster
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

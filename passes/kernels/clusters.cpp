@@ -14,7 +14,7 @@
 #include "passes/kernels/row_model.h"
 #include "passes/library_layers.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool is_given(const Node& node) {
@@ -247,4 +247,4 @@ Clusters find_clusters(const Graph& graph, bool fuse) {
   return Clustering(graph, fuse, std::move(apart)).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

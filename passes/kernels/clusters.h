@@ -8,7 +8,7 @@
 #include "ir/graph.h"
 #include "passes/kernels/column_spaces.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Nodes that become one kernel, in the graph's order, and what they iterate over.
 struct Cluster {
@@ -43,4 +43,4 @@ struct Clusters {
 };
 Clusters find_clusters(const Graph& graph, bool fuse);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace graphc {
+namespace graphc::core {
 
 bool is_whole_parts(int64_t width, int64_t unit) {
   return unit == 0 || (width % unit == 0 && width / unit <= kMostParts);
@@ -57,4 +57,4 @@ int ColumnSpaces::join(int a, int b) {
   return kept;
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

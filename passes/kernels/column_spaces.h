@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// As many parts of a unit as a kernel has registers and code for.
 inline constexpr int64_t kMostParts = 64;
@@ -48,4 +48,4 @@ class ColumnSpaces {
   std::vector<ColumnUnit> columns_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

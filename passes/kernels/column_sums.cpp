@@ -9,7 +9,7 @@
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Of so many values a kernel of sums reads the rows at most: the CPU's emitter goes along four
@@ -201,4 +201,4 @@ Value summed_by(const Node& column_sum) {
 
 void join_column_sums(const ClusterState& state) { ColumnSums(state).run(); }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "passes/kernels/cluster_order.h"
 #include "passes/kernels/clusters.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// A sum over the leading axis of a matrix of several columns.
 bool is_column_sum(const Node& node);
@@ -30,4 +30,4 @@ struct ClusterState {
 /// Each is then some elementwise nodes and views, and sums that are the only results.
 void join_column_sums(const ClusterState& state);
 
-}  // namespace graphc
+}  // namespace graphc::core

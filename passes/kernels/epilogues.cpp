@@ -9,7 +9,7 @@
 #include "passes/kernels/kernel.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 class Epilogues {
@@ -115,4 +115,4 @@ std::vector<bool> better_with_readers(const Graph& graph, const Clusters& cluste
   return Epilogues(graph, clusters).run();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include "ir/graph.h"
 #include "passes/kernels/clusters.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Members of clusters with a product, by node id, without which fewer bytes are stored: where
 /// several values made of the product are stored, for readers that could make them themselves, and
@@ -13,4 +13,4 @@ namespace graphc {
 /// are then not both, but the gradient.
 std::vector<bool> better_with_readers(const Graph& graph, const Clusters& clusters);
 
-}  // namespace graphc
+}  // namespace graphc::core

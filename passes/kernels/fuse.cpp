@@ -17,7 +17,7 @@
 #include "passes/region.h"
 #include "passes/variation.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 bool is_rows_op(const Node& node) {
@@ -347,4 +347,4 @@ constinit const Pass passes::fuse{
     .run = run_fuse,
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 struct FuseOptions {
   bool fuse = true;       ///< false: one kernel per node (variant `basic`)
@@ -28,4 +28,4 @@ GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options);
 /// Reductions along the last axis (kept) or over the leading axis of a matrix, here and in regions.
 GraphPtr lower_reductions(const GraphPtr& graph);
 
-}  // namespace graphc
+}  // namespace graphc::core

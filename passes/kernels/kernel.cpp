@@ -10,7 +10,7 @@
 #include "ir/spelling.h"
 #include "passes/kernels/row_model.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr Family kFamilies[] = {Family::map, Family::gemm, Family::recurrent, Family::rows};
@@ -91,4 +91,4 @@ const Node& add_kernel(Graph& graph, Family family, Values operands, GraphPtr bo
                    {std::move(body)}, where, std::move(names));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a kernel does; the word for it stands in the node's attribute `family`.
 enum class Family : uint8_t {
@@ -54,4 +54,4 @@ bool is_kernel_of(const Node& node, Family family);
 const Node& add_kernel(Graph& graph, Family family, Values operands, GraphPtr body, Where where,
                        std::vector<std::string> names);
 
-}  // namespace graphc
+}  // namespace graphc::core

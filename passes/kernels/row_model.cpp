@@ -6,7 +6,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Thrown inside the analysis, caught at its border: a reason, not an error.
@@ -310,4 +310,4 @@ std::optional<RowModel> analyse_rows(const Graph& body, std::string* why_not) {
   }
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

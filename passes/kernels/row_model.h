@@ -22,7 +22,7 @@
 #include "ir/graph.h"
 #include "passes/kernels/column_spaces.h"
 
-namespace graphc {
+namespace graphc::core {
 
 // --- shapes
 
@@ -89,4 +89,4 @@ struct RowModel {
 /// shape.
 std::optional<RowModel> analyse_rows(const Graph& body, std::string* why_not = nullptr);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 2> kNames{"libcublasLt.so.13", "libcublasLt.so.12"};
@@ -164,4 +164,4 @@ void LibraryProduct::enqueue(const Stream& stream, const ProductMethod& method, 
         "cublasLtMatmul", shape_.text());
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -14,7 +14,7 @@
 #include "runtime/cuda/library_object.h"
 #include "runtime/cuda/stream.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Whether there is a cuBLASLt that can be used. If not, `why_not`, unless null, gets the reason.
 bool cublaslt_present(std::string* why_not = nullptr);
@@ -88,4 +88,4 @@ class LibraryProduct {
   CublasLtObject<cublasLtMatrixLayout_t> left_, right_, result_;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/driver_types.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 enum cublasStatus_t : int {
   CUBLAS_STATUS_SUCCESS = 0,
@@ -63,4 +63,4 @@ struct CublasLt {
   const char* (*cublasLtGetStatusString)(cublasStatus_t) = nullptr;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 1> kCudnnNames{"libcudnn.so.9"};
@@ -248,4 +248,4 @@ void RecurrentLayer::gradients(const RecurrentMemory& memory, const Stream& stre
         "cudnnRNNBackwardWeights_v8");
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

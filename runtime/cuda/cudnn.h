@@ -17,7 +17,7 @@
 #include "runtime/cuda/library_object.h"
 #include "runtime/cuda/stream.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Whether there is a cuDNN that can be used. If not, `why_not`, unless null, gets the reason.
 bool cudnn_present(std::string* why_not = nullptr);
@@ -116,4 +116,4 @@ class RecurrentLayer {
   size_t weight_bytes_ = 0, workspace_bytes_ = 0, reserve_bytes_ = 0;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

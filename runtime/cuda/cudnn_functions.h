@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/driver_types.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Thousands are the kind of an error: 1 the library's state, 2 an argument, 3 not supported,
 /// 4 internal, 5 while it ran.
@@ -64,4 +64,4 @@ struct Cudnn {
   void (*cudnnGetLastErrorString)(char*, size_t) = nullptr;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

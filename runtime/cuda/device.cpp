@@ -7,7 +7,7 @@
 
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 int attribute_of(CUdevice device, CUdevice_attribute attribute) {
@@ -124,4 +124,4 @@ PinnedBuffer::PinnedBuffer(const DevicePtr& device, size_t bytes, std::string_vi
   memory_ = Owned<void*>(device, address, driver().cuMemFreeHost);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -15,7 +15,7 @@
 
 #include "runtime/cuda/driver.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 struct DeviceProperties {
   std::string name;  ///< "NVIDIA H100 80GB HBM3"
@@ -188,4 +188,4 @@ class Module {
   std::string name_;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 1> kDriverNames{"libcuda.so.1"};
@@ -127,4 +127,4 @@ std::string in_bytes(size_t bytes) {
   return fmt::format("{:.1f} {}", amount, units[unit]);
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -9,7 +9,7 @@
 #include "runtime/cuda/driver_types.h"
 #include "runtime/cuda/libraries.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// The driver's functions, under the names of its documentation; each points to the version that
 /// driver.def names.
@@ -52,4 +52,4 @@ void check(CUresult result, std::string_view call, std::string_view arguments = 
 /// Bytes as people read them: "512 bytes", "1.5 KiB", "2.0 GiB".
 std::string in_bytes(size_t bytes);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

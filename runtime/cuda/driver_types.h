@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 enum CUresult : int {
   CUDA_SUCCESS = 0,
@@ -140,4 +140,4 @@ struct CUlaunchConfig {
   unsigned numAttrs;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -16,7 +16,7 @@
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -181,4 +181,4 @@ std::vector<FoundLibrary> found_libraries() {
   return {loaded_driver().library, nvrtc_library(), cudnn_library(), cublaslt_library()};
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What came of looking for a library. When `why_not` is empty it was found and can be used.
 struct FoundLibrary {
@@ -61,4 +61,4 @@ std::string version_text(int version);
 /// "9.19.0" of 91900, as cuDNN and cuBLASLt count: major * 10000 + minor * 100 + patch.
 std::string library_version_text(size_t version);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -6,7 +6,7 @@
 
 #include "runtime/cuda/driver_types.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// An address of the device as these libraries take it.
 inline void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
@@ -37,4 +37,4 @@ class LibraryObject {
   Destroy destroy_ = nullptr;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

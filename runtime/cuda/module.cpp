@@ -7,7 +7,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 /// Bytes of the driver's log that are kept.
@@ -98,4 +98,4 @@ int Kernel::attribute(CUfunction_attribute attribute) const {
   return value;
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

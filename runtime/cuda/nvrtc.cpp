@@ -14,7 +14,7 @@
 #include "ir/error.h"
 #include "runtime/cuda/nvrtc_functions.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 2> kNvrtcNames{"libnvrtc.so.13", "libnvrtc.so.12"};
@@ -304,4 +304,4 @@ const FoundLibrary& nvrtc_library() { return loaded_nvrtc().library; }
 
 FoundLibrary look_for_nvrtc(const Places& places) { return load_nvrtc(places).library; }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

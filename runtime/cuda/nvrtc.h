@@ -9,7 +9,7 @@
 
 #include "runtime/cuda/libraries.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// What became of a text.
 struct Compiled {
@@ -58,4 +58,4 @@ const FoundLibrary& nvrtc_library();
 /// Looks for NVRTC, opens it, and asks what it is; nvrtc_library() does so once a process.
 FoundLibrary look_for_nvrtc(const Places& places);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

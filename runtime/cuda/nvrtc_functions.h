@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 enum nvrtcResult : int {
   NVRTC_SUCCESS = 0,
@@ -27,4 +27,4 @@ struct Nvrtc {
   const char* (*nvrtcGetErrorString)(nvrtcResult) = nullptr;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 void check_bytes(CUresult result, std::string_view call, size_t bytes, std::string_view what) {
@@ -141,4 +141,4 @@ GraphExec Stream::capture(const std::function<void()>& record) const {
   return GraphExec(Owned<CUgraphExec>(device(), executable, driver().cuGraphExecDestroy));
 }
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/device.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// How a kernel is launched.
 struct LaunchShape {
@@ -88,4 +88,4 @@ class Stream {
   Owned<CUstream> stream_;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

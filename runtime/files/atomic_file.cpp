@@ -15,7 +15,7 @@
 #include "runtime/files/descriptor.h"
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::string_view kEnding = ".graphc.tmp";
@@ -154,4 +154,4 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   file.commit();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

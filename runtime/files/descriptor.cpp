@@ -10,7 +10,7 @@
 #include <ctime>
 #include <utility>
 
-namespace graphc {
+namespace graphc::core {
 
 Descriptor::~Descriptor() {
   if (value >= 0) close(value);
@@ -51,4 +51,4 @@ Error cannot_write(const std::filesystem::path& path, int error) {
   return resource_error("cannot write '{}': {}", path.string(), std::strerror(error));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Closes a descriptor when the scope is left.
 struct Descriptor {
@@ -31,4 +31,4 @@ ssize_t write_unsignalled(int file, const void* bytes, size_t size);
 Error cannot_read(const std::filesystem::path& path, int error);
 Error cannot_write(const std::filesystem::path& path, int error);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -23,7 +23,7 @@
 #include "runtime/files/descriptor.h"
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -213,4 +213,4 @@ FileCache file_cache_of_environment() {
   return home.is_absolute() ? FileCache(home / ".cache" / "graphc") : FileCache();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc {
+namespace graphc::core {
 
 /// A folder of one file for each key. A file says which key it is of and has a checksum: what is
 /// damaged, cut short, of another key or written by another user (but root) is never used, and is
@@ -45,4 +45,4 @@ class FileCache {
 /// where that is not set, graphc in XDG_CACHE_HOME, or in .cache of HOME.
 FileCache file_cache_of_environment();
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 
 #include "runtime/files/descriptor.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// " (process 123)", as the holder of the lock wrote it; nothing when it wrote no number.
@@ -60,4 +60,4 @@ FileLock::~FileLock() {
   close(descriptor_);
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace graphc {
+namespace graphc::core {
 
 /// A lock that one process has at a time. It ends with this object, or with the process however
 /// that ends; the file is then removed, or left behind without a meaning. Where the file system has
@@ -24,4 +24,4 @@ class FileLock {
   int descriptor_;
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

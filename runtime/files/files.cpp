@@ -13,7 +13,7 @@
 
 #include "runtime/files/descriptor.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// What is read: how errors call it, how many bytes the system announces, and how many it may have.
@@ -98,4 +98,4 @@ void read_pieces(const std::filesystem::path& path, size_t piece,
 
 std::string read_stdin(size_t most) { return read_open(STDIN_FILENO, "<stdin>", most); }
 
-}  // namespace graphc
+}  // namespace graphc::core

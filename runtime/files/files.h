@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc {
+namespace graphc::core {
 
 /// So many bytes are read of what has no length and may have no end: a pipe, a device, stdin.
 inline constexpr size_t kMostOfStream = size_t{1} << 30;
@@ -64,4 +64,4 @@ bool remove_if_abandoned(const std::filesystem::path& path);
 /// An AtomicFile with one write.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-}  // namespace graphc
+}  // namespace graphc::core

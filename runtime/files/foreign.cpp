@@ -7,7 +7,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using namespace std::string_view_literals;
@@ -114,4 +114,4 @@ void refuse_foreign(std::string_view content, const std::filesystem::path& path,
   throw input_error({}, "'{}' is {}: wanted {}", path.string(), advice(format), name_of(wanted));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

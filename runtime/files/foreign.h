@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace graphc {
+namespace graphc::core {
 
 /// What was wanted in the place of a file.
 enum class Wanted { arrays, array, graph, text };
@@ -16,4 +16,4 @@ enum class Wanted { arrays, array, graph, text };
 /// archives, tables of text, and safetensors and .npy where these are not wanted. Tables are texts.
 void refuse_foreign(std::string_view content, const std::filesystem::path& path, Wanted wanted);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
@@ -231,4 +231,4 @@ void write_npy(const std::filesystem::path& path, const Literal& literal) {
   write_file_atomically(path, npy_bytes(literal));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 
 #include "ir/literal.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Reads versions 1, 2 and 3: little endian, C order, element types f4 f8 i4 i8 u4 u1 b1. Throws
 /// ErrorKind::input, naming the file and what is wrong with it.
@@ -22,4 +22,4 @@ std::string npy_bytes(const Literal& literal);
 /// Writes npy_bytes(), in one piece or not at all. Throws ErrorKind::resource when it cannot.
 void write_npy(const std::filesystem::path& path, const Literal& literal);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -17,7 +17,7 @@
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using nlohmann::json;
@@ -323,4 +323,4 @@ void write_safetensors(const std::filesystem::path& path, const Safetensors& con
   file.commit();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

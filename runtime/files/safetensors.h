@@ -13,7 +13,7 @@
 
 #include "ir/literal.h"
 
-namespace graphc {
+namespace graphc::core {
 
 /// Arrays by name, and free text by key (the header's `__metadata__`).
 struct Safetensors {
@@ -37,4 +37,4 @@ std::string checksum(const Safetensors& content, std::string_view without = {});
 /// an array named `__metadata__` and for a name or text that is not UTF-8.
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content);
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The hash of parts, each with its length: "ab", "c" is not "a", "bc".
@@ -54,4 +54,4 @@ std::string checksum(const Safetensors& content, std::string_view without) {
   return sum.digits();
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "runtime/clock.h"
 #include "runtime/streams.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// All are of one process.
@@ -88,4 +88,4 @@ void TraceFile::flush() {
   if (std::fflush(file_) != 0) throw resource_error("{}: {}", path_, std::strerror(errno));
 }
 
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 
 /// What a span belongs to: a line of the picture.
 enum class TraceTrack : uint8_t {
@@ -53,4 +53,4 @@ class TraceFile {
   int named_workers_ = 0;  ///< that have been given a name
 };
 
-}  // namespace graphc
+}  // namespace graphc::core

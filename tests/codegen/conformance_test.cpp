@@ -19,7 +19,7 @@
 #include "tests/testing/op_cases.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -394,4 +394,4 @@ TEST_P(ConformanceCpu, EveryDerivativeAgreesWithDifferences) {
 INSTANTIATE_TEST_SUITE_P(Ops, ConformanceCpu, ::testing::Range(0, kGroups));
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -12,7 +12,7 @@
 #include "tests/testing/confused_graph.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// A quarter of the seeds have a gradient; all four kinds meet each level of each target.
@@ -80,4 +80,4 @@ TEST_P(ConfusedGraphsSlow, OfRealNumbersAgreeAtEverySize) {
 INSTANTIATE_TEST_SUITE_P(Part, ConfusedGraphsSlow, ::testing::Range<int64_t>(0, 5));
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -9,7 +9,7 @@
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 TEST(OrderCpu, ReductionsBeforeFuseMakeKernelsThatThereAre) {
@@ -125,4 +125,4 @@ TEST(Lower, LetsValuesOfOneStepOfALoopShareMemory) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

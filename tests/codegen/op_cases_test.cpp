@@ -10,7 +10,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/guarded_tensor.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 TEST(Conformance, EveryOpHasSamplesButThoseOfStructure) {
@@ -57,4 +57,4 @@ TEST(Conformance, EveryOpIsReadBackAsItWasWritten) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

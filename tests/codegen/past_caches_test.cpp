@@ -11,7 +11,7 @@
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Of so many bytes is a value that caches forget: f32[16,16].
@@ -97,4 +97,4 @@ TEST(PastCaches, LeaveNoProgramThatNobodyCalls) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "tests/testing/op_cases.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -130,4 +130,4 @@ TEST_P(PlacedOpsCpu, InALoopHaveTheirValues) {
 INSTANTIATE_TEST_SUITE_P(Ops, PlacedOpsCpu, ::testing::Range(0, kSixths));
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct Placed {
@@ -61,4 +61,4 @@ TEST(Placement, LooksAtFewOfWhatIsPlaced) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

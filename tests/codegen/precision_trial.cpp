@@ -13,7 +13,7 @@
 #include "tests/codegen/wanted.h"
 #include "tests/testing/rounding_bound.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 using Literals = std::vector<Literal>;
 
@@ -226,4 +226,4 @@ TEST_P(PrecisionTrial, RoundsWhatItIsToldTo) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

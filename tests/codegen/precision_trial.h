@@ -15,7 +15,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct PrecisionCase {
   std::string name;  ///< of the case: letters, digits and underscores
@@ -54,4 +54,4 @@ inline std::string name_of_case(const ::testing::TestParamInfo<PrecisionCase>& i
   return info.param.name;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

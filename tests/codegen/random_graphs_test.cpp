@@ -16,7 +16,7 @@
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// What a seed stands for. Six seeds in a row have every kind of graph, the next six have them at
@@ -116,4 +116,4 @@ TEST_P(RandomGraphsSlow, OfWholeNumbersAreExact) {
 INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsSlow, ::testing::Range<int64_t>(0, 5));
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

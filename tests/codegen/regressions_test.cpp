@@ -15,7 +15,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -72,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(Of, RegressionsCpu, ::testing::ValuesIn(names()),
                          [](const auto& file) { return file.param; });
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 ReplayMemory::ReplayMemory(const Plan& lowered, const Plan& planned)
     : lowered_(lowered), planned_(planned), arena_(size_t(planned.arena_bytes)) {
@@ -125,4 +125,4 @@ void ReplayMemory::expect_results() {
   }
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A place in both memories: a buffer as lowered, and one as planned (they differ where a result
 /// takes an operand's place).
@@ -69,4 +69,4 @@ class ReplayMemory {
   std::string fault_;
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "ir/cases.h"
 #include "tests/codegen/replay_memory.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 class Replay {
@@ -385,4 +385,4 @@ std::string replay(const Graph& kernels, const Machine& machine) {
   return replay(lowered, planned, machine);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include "codegen/plan/plan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Machines of three kinds of processor, every other of which keeps functions.
 inline Machine machine_like(size_t kind, int workers) {
@@ -33,4 +33,4 @@ std::string replay(const Plan& lowered, const Plan& planned, const Machine& mach
 /// Lowers, plans and schedules a graph of kernels, and replays it.
 std::string replay(const Graph& kernels, const Machine& machine);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -16,7 +16,7 @@
 #include "tests/testing/random_graph.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 GraphPtr kernels_of(const GraphPtr& graph, const char* variant) {
@@ -145,4 +145,4 @@ TEST(ReplayPlan, FindsWhatNobodyWrote) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 struct Case {
@@ -372,4 +372,4 @@ TEST(SharingFaults, AreFoundByTheVerifier) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

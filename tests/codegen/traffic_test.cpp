@@ -15,7 +15,7 @@
 #include "tests/testing/confused_graph.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The plan of a graph's text, and the bytes of its phases in their order.
@@ -281,4 +281,4 @@ TEST(Traffic, IsEveryByteThatAWalkTouches) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

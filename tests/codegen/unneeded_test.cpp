@@ -9,7 +9,7 @@
 #include "passes/kernels/fuse.h"
 #include "tests/codegen/variants.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// How many products have zeros in the first step, and records are not in the last.
@@ -181,4 +181,4 @@ TEST(Unneeded, IsNoWork) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

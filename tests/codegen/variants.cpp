@@ -11,7 +11,7 @@
 #include "ir/text.h"
 #include "tests/testing/reduce_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -208,4 +208,4 @@ int64_t number_from(const char* variable, int64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoll(text, nullptr, 10);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

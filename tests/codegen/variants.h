@@ -8,7 +8,7 @@
 #include "tests/codegen/wanted.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// How a graph is compiled, and on which numbers of threads it is run.
 struct Way {
@@ -56,4 +56,4 @@ std::string prefix_of(Numbers numbers);
 /// The number in an environment variable, or `otherwise`.
 int64_t number_from(const char* variable, int64_t otherwise);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -15,7 +15,7 @@
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/rounding_bound.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -231,4 +231,4 @@ std::string Wanted::fault(const Call& call, const Outcome& found) {
   return compared(answer(call), all);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

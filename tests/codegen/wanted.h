@@ -9,7 +9,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What inputs are made of, and so how results are compared.
 enum class Numbers {
@@ -72,4 +72,4 @@ std::string other_number(const std::vector<Literal>& found, const std::vector<Li
 /// the order of the states that have one, results behind the others.
 GraphPtr without_states(const Graph& graph);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

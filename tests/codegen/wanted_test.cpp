@@ -7,7 +7,7 @@
 
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Whether each number is taken for the only element of the only result.
@@ -63,4 +63,4 @@ TEST(Wanted, TakesARoundingWhereStepsOfALoopCancel) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

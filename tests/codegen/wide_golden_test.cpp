@@ -10,7 +10,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 class WideGolden : public ::testing::TestWithParam<std::string> {};
@@ -75,4 +75,4 @@ INSTANTIATE_TEST_SUITE_P(Cells, WideGolden, ::testing::ValuesIn(wide_cells()), n
 INSTANTIATE_TEST_SUITE_P(Cells, WideGoldenCpu, ::testing::ValuesIn(wide_cells()), name_of_cell);
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

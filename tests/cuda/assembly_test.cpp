@@ -10,7 +10,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using testing::HasSubstr;
@@ -336,4 +336,4 @@ TEST(EmulatorAssembly, WhatIsNotOfItIsRefused) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

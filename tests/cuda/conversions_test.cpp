@@ -14,7 +14,7 @@
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wtype-limits"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using UnsignedChar = unsigned char;
@@ -213,4 +213,4 @@ TEST(EmulatorExpressions, ChooseOverloadsByTheirArguments) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

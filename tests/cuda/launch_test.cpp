@@ -8,7 +8,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(EmulatorLaunch, TheSeedDecidesTheOrder) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

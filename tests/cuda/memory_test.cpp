@@ -5,7 +5,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST(EmulatorMemory, TheHostReadsWhatWasWritten) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

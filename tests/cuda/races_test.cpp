@@ -5,7 +5,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using testing::AnyOf;
@@ -198,4 +198,4 @@ TEST(EmulatorRaces, KernelsThatAnIndexWasExchangedInAreFound) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

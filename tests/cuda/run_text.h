@@ -11,7 +11,7 @@
 #include "ir/error.h"
 #include "tests/cuda/emulator/run.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 /// How often a test repeats what depends on the order of threads, with another seed each.
 constexpr uint64_t seeds = 20;
@@ -92,4 +92,4 @@ inline std::string kernel_text(const std::string& parameters, const std::string&
          body + "\n}\n";
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -6,7 +6,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// What each of 64 threads, in two blocks, stores by `body` at out[i].
@@ -199,4 +199,4 @@ TEST(EmulatorStatements, TakeParametersOfEachType) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

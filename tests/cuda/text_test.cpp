@@ -5,7 +5,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(EmulatorText, RefusesExpressionsThatCWouldNotTake) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

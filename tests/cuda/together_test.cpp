@@ -8,7 +8,7 @@
 
 #include "tests/cuda/run_text.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using testing::HasSubstr;
@@ -281,4 +281,4 @@ TEST(EmulatorTogether, DeadlocksAreErrors) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

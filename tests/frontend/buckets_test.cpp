@@ -9,7 +9,7 @@
 #include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(Buckets, ErrorsSayWhatIsWanted) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

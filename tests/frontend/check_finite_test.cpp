@@ -7,10 +7,10 @@
 #include "frontend/graphc.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -211,4 +211,4 @@ TEST(CheckFinite, AnotherErrorOfARunLeavesTheStatesToo) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

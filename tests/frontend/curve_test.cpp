@@ -10,11 +10,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 TEST(Curve, IsAFileWithALineForEachRowThatTrainingGoesOnWith) {
@@ -52,4 +52,4 @@ TEST(Curve, RefusesOtherColumnsAndRows) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

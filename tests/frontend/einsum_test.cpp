@@ -8,10 +8,10 @@
 #include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::HasSubstr;
 
 constexpr const char* kLetters = "bijkl";
@@ -162,4 +162,4 @@ TEST(Stack, IsUndoneByUnstack) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

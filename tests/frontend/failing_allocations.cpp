@@ -10,7 +10,7 @@
 #include <limits>
 #include <new>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
@@ -41,7 +41,7 @@ FailingAllocations::~FailingAllocations() { counting = false; }
 int64_t FailingAllocations::asked() const { return asked_for; }
 int64_t FailingAllocations::failed() const { return failures; }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing
 
 extern "C" {
 void* __real_malloc(size_t size);
@@ -49,15 +49,15 @@ void* __real_aligned_alloc(size_t alignment, size_t size);
 void* __real_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset);
 
 void* __wrap_malloc(size_t size) {
-  return graphc::testing::fails() ? nullptr : __real_malloc(size);
+  return graphc::core::testing::fails() ? nullptr : __real_malloc(size);
 }
 
 void* __wrap_aligned_alloc(size_t alignment, size_t size) {
-  return graphc::testing::fails() ? nullptr : __real_aligned_alloc(alignment, size);
+  return graphc::core::testing::fails() ? nullptr : __real_aligned_alloc(alignment, size);
 }
 
 void* __wrap_mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) {
-  if (!graphc::testing::fails()) {
+  if (!graphc::core::testing::fails()) {
     return __real_mmap(address, size, protection, flags, file, offset);
   }
   errno = ENOMEM;

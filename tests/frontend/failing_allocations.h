@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 enum class Failing {
   once,       ///< that allocation alone: what comes after it finds memory again
@@ -26,4 +26,4 @@ class FailingAllocations {
   int64_t failed() const;
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

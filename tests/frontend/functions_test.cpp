@@ -11,10 +11,10 @@
 #include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -238,4 +238,4 @@ TEST(Sgd, ClipsByTheGlobalNormOnlyAboveTheLimit) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,10 +7,10 @@
 #include "ir/evaluate.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -254,4 +254,4 @@ TEST(Habits, InitialisersAreThoseOfTheList) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -17,10 +17,10 @@
 #include "ir/build.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 
 std::optional<PlainDraw> plain(const Initializer& initializer, const Shape& shape,
                                int64_t key = 42) {
@@ -161,4 +161,4 @@ TEST(SessionCpu, AGraphThatDoesNotCompileLeavesNoDrawnStates) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,10 +10,10 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/targets.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -128,4 +128,4 @@ TEST(NotANumber, ReluOfNanIsNanOnEveryTarget) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

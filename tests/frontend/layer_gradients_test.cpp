@@ -16,7 +16,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kSteps = 4, kSequences = 3, kFeatures = 4, kUnits = 5;
@@ -200,4 +200,4 @@ TEST(Initializers, HaveTheMomentsOfTheirDistributions) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,7 +13,7 @@
 #include "runtime/files/safetensors.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kInputs = 4, kHidden = 5, kBatch = 3;
@@ -266,4 +266,4 @@ TEST(Initializers, OrthogonalRowsOrColumnsAreOrthonormal) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

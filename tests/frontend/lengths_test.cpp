@@ -14,7 +14,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/targets.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kLongest = 5, kInputsOfRows = 3, kHiddenOfRows = 4;
@@ -359,4 +359,4 @@ INSTANTIATE_TEST_SUITE_P(Layers, Lengths, ::testing::ValuesIn(lengths_cases()),
                          [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,10 +7,10 @@
 #include "frontend/graphc.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -175,4 +175,4 @@ TEST(Model, ResultsHaveNames) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

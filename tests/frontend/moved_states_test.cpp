@@ -9,10 +9,10 @@
 #include "frontend/graphc.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -127,4 +127,4 @@ TEST(MovedStates, OfParametersAreHandlesAtAnyTime) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,10 +10,10 @@
 #include "frontend/graphc.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -243,4 +243,4 @@ TEST(Schedules, PlateauRefusesWhatIsNoFactorAndNoPatience) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

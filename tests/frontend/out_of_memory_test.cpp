@@ -17,7 +17,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::Failing;
@@ -155,4 +155,4 @@ TEST(OutOfMemorySlow, AtEveryCallWithOneThread) { sweep("cpu", 1, kEvery); }
 TEST(OutOfMemorySlow, AtEveryCallWithTwoThreads) { sweep("cpu", 2, kEvery); }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

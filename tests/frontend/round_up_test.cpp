@@ -8,7 +8,7 @@
 #include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -145,4 +145,4 @@ TEST(RoundUpTest, ALengthIsWhatTheCallerBrings) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,10 +11,10 @@
 #include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
@@ -254,4 +254,4 @@ TEST(Scan, WorksAgainAfterABodyThatThrew) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,11 +13,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -394,4 +394,4 @@ TEST(Session, TheReportSaysWhereTheTimeWent) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

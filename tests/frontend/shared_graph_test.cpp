@@ -13,7 +13,7 @@
 #include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -203,4 +203,4 @@ TEST(SharedGraphOfTheUser, ErrorsSayWhatIsWanted) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

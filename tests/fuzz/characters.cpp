@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-namespace graphc::fuzz {
+namespace graphc::core::fuzz {
 namespace {
 
 void check_characters(const Characters& characters, std::string_view text) {
@@ -23,10 +23,10 @@ void check_characters(const Characters& characters, std::string_view text) {
 }
 
 }  // namespace
-}  // namespace graphc::fuzz
+}  // namespace graphc::core::fuzz
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   if (size == 0) return 0;
   const int32_t limit = data[0];
   const std::string_view text = fuzz::text_of(data + 1, size - 1);

@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   const std::string_view text = fuzz::text_of(data, size);
   Safetensors content;
   for (size_t begin = 0; begin < text.size();) {

@@ -6,7 +6,7 @@
 #include "frontend/functions.h"
 #include "tests/fuzz/fuzz.h"
 
-namespace graphc::fuzz {
+namespace graphc::core::fuzz {
 namespace {
 
 /// The operands of the lines behind the first.
@@ -46,10 +46,10 @@ void check_extents(std::string_view formula, const Values& operands, Value resul
 }
 
 }  // namespace
-}  // namespace graphc::fuzz
+}  // namespace graphc::core::fuzz
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   const std::string_view text = fuzz::text_of(data, size);
   const size_t line = std::min(text.find('\n'), text.size());
   const std::string formula(text.substr(0, line));

@@ -15,7 +15,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
-namespace graphc::fuzz {
+namespace graphc::core::fuzz {
 
 /// The name under which targets read their input: errors must say it.
 inline constexpr std::string_view kFile = "fuzzed-file";
@@ -47,4 +47,4 @@ inline void check_module(const Module& module) {
   GRAPHC_CHECK(again == text, "a text is not what it prints as:\n{}\n{}", text, again);
 }
 
-}  // namespace graphc::fuzz
+}  // namespace graphc::core::fuzz

@@ -32,7 +32,7 @@ int fuzz_safetensors(const uint8_t* data, size_t size);
 int fuzz_words(const uint8_t* data, size_t size);
 }
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct FuzzTarget {
@@ -221,4 +221,4 @@ INSTANTIATE_TEST_SUITE_P(All, Fuzz, ::testing::ValuesIn(kTargets),
                          });
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

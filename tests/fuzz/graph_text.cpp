@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   Module module;
   const bool read = fuzz::read_or_refused(ErrorKind::input, fuzz::kFile, [&] {
     module = parse(fuzz::text_of(data, size), fuzz::kFile);

@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   Literal array;
   const bool read = fuzz::read_or_refused(ErrorKind::input, fuzz::kFile, [&] {
     array = parse_npy(fuzz::text_of(data, size), fuzz::kFile);

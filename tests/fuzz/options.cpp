@@ -9,7 +9,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tools/bench/sweep.h"
 
-namespace graphc::fuzz {
+namespace graphc::core::fuzz {
 namespace {
 
 constexpr std::array<ParameterRecord, 5> kRecords{{{"hidden", "512", "a whole number"},
@@ -44,10 +44,10 @@ void read_parameters(const std::vector<std::string>& lines) {
 }
 
 }  // namespace
-}  // namespace graphc::fuzz
+}  // namespace graphc::core::fuzz
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   const std::string_view text = fuzz::text_of(data, size);
   const std::vector<std::string> lines = fuzz::lines_of(text);
   for (const std::string& line : lines)

@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace graphc;
+  using namespace graphc::core;
   if (size == 0) return 0;
   const int64_t batch = data[0] % 16, steps = data[0] / 16;
   const std::string_view text = fuzz::text_of(data + 1, size - 1);

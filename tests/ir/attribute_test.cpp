@@ -7,7 +7,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
@@ -110,4 +110,4 @@ TEST(Attributes, ACopyIsItsOwnOnceEitherIsChanged) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

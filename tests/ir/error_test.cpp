@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 Where caller(Where where = Where::here()) { return where; }
@@ -83,4 +83,4 @@ TEST(Where, InternedNamesOutliveTheirSource) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "tests/ir/evaluate_testing.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -159,4 +159,4 @@ TEST(EvaluateComposite, ErrorsInBodiesAreAtTheUsersLine) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "tests/ir/evaluate_testing.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -278,4 +278,4 @@ TEST(EvaluateStructure, LongGraphsDoNotRecurse) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

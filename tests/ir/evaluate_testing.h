@@ -10,7 +10,7 @@
 #include "ir/build.h"
 #include "ir/evaluate.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A literal of any type from a list of doubles, each of which the type holds exactly (f32 and bf16
 /// round to nearest).
@@ -57,4 +57,4 @@ inline ::testing::AssertionResult is(const Literal& found, const Literal& wanted
          << to_string(wanted.type()) << " " << wanted.to_text();
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 #include "ir/op.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
@@ -116,4 +116,4 @@ TEST(Extents, OfOperandsAreRefusedOrMakeAShape) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -11,7 +11,7 @@
 #include "ir/op.h"
 #include "ir/verify.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::Derivatives;
@@ -107,4 +107,4 @@ TEST(Golden, StoredDerivativesAreThoseOfTheEvaluatedLoss) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -165,4 +165,4 @@ TEST(Literal, ReshapedShares) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

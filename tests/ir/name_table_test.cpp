@@ -6,7 +6,7 @@
 
 #include "ir/build.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 const Type kType{DType::f32, {2}};
@@ -48,4 +48,4 @@ TEST(NameTable, FindsAnyResultOfANode) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "tests/ir/evaluate_testing.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::f32;
@@ -161,4 +161,4 @@ TEST(NotFinite, ConstantsAreNamedOnlyWhereNothingElseIsToBlame) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

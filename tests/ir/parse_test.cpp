@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -276,4 +276,4 @@ TEST(Parse, WordsInAnyOrderAreRefusedOrParsed) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

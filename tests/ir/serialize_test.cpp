@@ -13,7 +13,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -197,4 +197,4 @@ TEST(Serialize, DamagedBytesAreRefusedOrRead) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

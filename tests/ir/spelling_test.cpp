@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 TEST(Spelling, AnEditOfOneLetterIsNear) {
@@ -35,4 +35,4 @@ TEST(Spelling, TheFirstOfEquallyNearWordsIsTaken) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "ir/scan.h"
 #include "ir/verify.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Parses, verifies, prints, and checks both laws of ir/text.h.
@@ -343,4 +343,4 @@ TEST(Text, ALongChainPrintsAndParses) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

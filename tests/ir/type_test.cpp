@@ -7,7 +7,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::string message_of(const std::vector<int64_t>& extents) {
@@ -109,4 +109,4 @@ TEST(Type, PrintsAndMeasures) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

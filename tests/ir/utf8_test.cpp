@@ -7,7 +7,7 @@
 
 #include "ir/error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::EndsWith;
@@ -76,4 +76,4 @@ TEST(Utf8, ErrorsShowNothingElse) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

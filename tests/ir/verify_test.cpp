@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The message for a graph that `damage` has changed behind the back of its interface.
@@ -125,4 +125,4 @@ TEST(Verify, ModulesDeclareWhatGraphsUse) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

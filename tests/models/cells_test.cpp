@@ -11,7 +11,7 @@
 #include "runtime/files/safetensors.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 struct Golden {
@@ -138,4 +138,4 @@ TEST(Cells, AreFoundByOutlineIfALibraryHasThem) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,11 +9,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// A text in which what comes next follows from the two characters before.
@@ -139,4 +139,4 @@ TEST(CharLm, ErrorsSayWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

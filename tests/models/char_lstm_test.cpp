@@ -10,11 +10,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// 361 characters, 11 of them different: 120 windows of 3. What a line is long is no multiple of 3:
@@ -244,4 +244,4 @@ TEST(CharLstm, ErrorsSayWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

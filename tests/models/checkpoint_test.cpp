@@ -13,11 +13,11 @@
 #include "tests/testing/source_tree.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 struct Workload {
@@ -168,4 +168,4 @@ TEST(Checkpoint, StatesOfAnotherModelAreRefused) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

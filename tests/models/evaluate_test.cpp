@@ -12,10 +12,10 @@
 #include "tests/testing/source_tree.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::HasSubstr;
 
 /// A model that was trained on a small corpus, and what it reported last.
@@ -92,7 +92,7 @@ TEST(Evaluate, OfAnyTextHasTwoParts) {
 
 TEST(Evaluate, RefusesDataWithAnotherVocabularyThanTheCheckpoint) {
   EvaluatedModel trained("ptb-lm", {"size=test", "batch=1", "vocabulary=20"}, testing::tiny_ptb());
-  const graphc::testing::TemporaryFolder folder;
+  const graphc::core::testing::TemporaryFolder folder;
   for (const char* split : {"ptb.train.txt", "ptb.valid.txt", "ptb.test.txt"})
     folder.add(split, "one two three four five six\n");
   trained.data = folder.path();
@@ -113,4 +113,4 @@ TEST(Evaluate, AModelWithoutACorpusRefuses) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

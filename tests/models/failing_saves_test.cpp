@@ -11,7 +11,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Fails every call of the saving, and expects that it writes the same bytes before and after.
@@ -59,4 +59,4 @@ TEST(FailingSavesCpu, ACheckpointOfATrainingKeepsTheOldOne) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -11,11 +11,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// A wave of 12 rows around 500, and its phase a quarter later; days are no numbers.
@@ -157,4 +157,4 @@ TEST(Forecast, ErrorsSayWhatIsWanted) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

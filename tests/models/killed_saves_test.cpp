@@ -15,7 +15,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Goes on with the training of the folder until so many steps are done; each is saved.
@@ -85,4 +85,4 @@ TEST(KilledSaves, LeaveAWholeCheckpointAndTheSameBitsInTheEnd) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

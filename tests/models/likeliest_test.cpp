@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 std::vector<float> kept(const std::vector<float>& logits, int64_t k) {
@@ -50,4 +50,4 @@ TEST(LikeliestCpu, AreThoseThatASortPutsFirst) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

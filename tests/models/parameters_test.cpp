@@ -7,10 +7,10 @@
 #include "models/registry.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::HasSubstr;
 
 constexpr ParameterRecord kRecords[] = {
@@ -135,4 +135,4 @@ TEST(Registry, HasAsManyParametersAsTheWorkloadsSay) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -18,10 +18,10 @@
 #include "tests/testing/source_tree.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -35,7 +35,7 @@ std::string text_of(int words) {
   return text + "\n";
 }
 struct TinyCorpus {
-  graphc::testing::TemporaryFolder folder;
+  graphc::core::testing::TemporaryFolder folder;
   TinyCorpus() {
     folder.add("ptb.train.txt", text_of(80));
     folder.add("ptb.valid.txt", text_of(30));
@@ -51,7 +51,7 @@ SessionOptions reference(std::string precision = "f32", uint64_t seed = 0) {
 }
 
 TEST(PtbLm, TheFirstLossesArePyTorchs) {
-  const auto corpus = graphc::testing::find_corpus("ptb");
+  const auto corpus = graphc::core::testing::find_corpus("ptb");
   if (!corpus) GTEST_SKIP() << "needs the corpus ptb";
   std::ifstream file(kGolden + "ptb_test_losses.json");
   const auto wanted = nlohmann::json::parse(file)["losses"].get<std::vector<double>>();
@@ -342,4 +342,4 @@ TEST(LstmLayer, TrainsByNameForTheStepsAsked) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "tests/testing/corpus.h"
 #include "tests/testing/golden.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kBatch = 20, kSteps = 2;
@@ -74,4 +74,4 @@ TEST(PtbLosses, OfSizeTestAgreeWithPyTorchInF64) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,10 +10,10 @@
 #include "ir/error.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 
 /// 1, 2, ... to `last`.
 std::function<std::optional<int>()> counting_to(int last) {
@@ -79,4 +79,4 @@ TEST(ReadAhead, ThrowsInTheItemsPlaceWhatMakingItThrew) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 #include "tests/codegen/replay_plan.h"
 #include "tests/testing/counts.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// Small extents, all different, for the parameters the model has.
@@ -45,4 +45,4 @@ TEST(ReplayPlan, OfEveryModelsGraphs) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,10 +10,10 @@
 #include "models/data/task_12ax.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -216,4 +216,4 @@ TEST(RnnVariants, ErrorsSayWhatIsWanted) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "tests/testing/golden.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 void expect_losses(const std::string& model, const std::vector<std::string>& parameters,
@@ -46,4 +46,4 @@ TEST(SequenceLosses, OfTheClassifierArePyTorchs) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

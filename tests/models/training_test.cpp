@@ -16,11 +16,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 SessionOptions on_cpu(int threads, std::string variant = "fused") {
@@ -208,4 +208,4 @@ TEST(TrainingCpu, ATokenOutsideTheVocabularyIsAnErrorThatNamesItAndTheSessionGoe
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,11 +13,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/golden.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::tiny_wikitext2;
+using graphc::core::testing::error_of;
+using graphc::core::testing::tiny_wikitext2;
 using ::testing::HasSubstr;
 
 SessionOptions evaluator(std::string precision = "f32") {
@@ -47,7 +47,8 @@ std::vector<double> losses_of(const std::vector<std::string>& parameters,
                               const SessionOptions& options, size_t steps) {
   const auto program = tiny(parameters);
   Session session(program->model(), options);
-  const std::map<std::string, Literal> start = graphc::testing::golden_arrays("wikitext2_init");
+  const std::map<std::string, Literal> start =
+      graphc::core::testing::golden_arrays("wikitext2_init");
   for (const Param& param : program->model().params())
     session.set_state(param.name(), start.at(param.name()));
   std::vector<double> losses;
@@ -73,7 +74,7 @@ TEST(Wikitext2Lm, TheFirstLossesArePyTorchs) {
   for (const auto& [file, parameters] : kTwinRuns) {
     SCOPED_TRACE(file);
     const std::vector<double> wanted =
-        graphc::testing::golden_losses(std::string("wikitext2_") + file);
+        graphc::core::testing::golden_losses(std::string("wikitext2_") + file);
     const std::vector<double> found = losses_of(parameters, evaluator("f64"), wanted.size());
     ASSERT_EQ(found.size(), wanted.size());
     ASSERT_EQ(wanted.size(), file == std::string("pytorch_untied") ? 64u : 20u);
@@ -85,7 +86,7 @@ TEST(Wikitext2LmCpu, CompiledItHasThemToo) {
   for (const auto& [file, parameters] : {kTwinRuns[1], kTwinRuns[2]}) {
     SCOPED_TRACE(file);
     const std::vector<double> wanted =
-        graphc::testing::golden_losses(std::string("wikitext2_") + file);
+        graphc::core::testing::golden_losses(std::string("wikitext2_") + file);
     SessionOptions options = evaluator();
     options.target = "cpu";
     const std::vector<double> found = losses_of(parameters, options, wanted.size());
@@ -205,4 +206,4 @@ TEST(Wikitext2Lm, ErrorsSayWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -9,11 +9,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 /// Lines in which what comes next follows from the two words before; white space of every kind.
@@ -114,4 +114,4 @@ TEST(WordLm, ErrorsSayWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// A graph of one node: the op on the operands of a sample.
@@ -203,4 +203,4 @@ TEST(Autodiff, AnEmptyLoopPassesTheCotangentOfItsCarry) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -3,7 +3,7 @@
 
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 // T = 4 steps, B = 3 rows, I = 2 inputs, H = 5 units, P = 3 projected units.
@@ -229,4 +229,4 @@ const std::vector<Cell>& all_cells() {
 
 GraphPtr parse_cell(const Cell& cell) { return parse_graph(cell.text, cell.name); }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

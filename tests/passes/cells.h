@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct Cell {
   std::string_view name;
@@ -21,4 +21,4 @@ inline void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.name; }
 const std::vector<Cell>& all_cells();
 GraphPtr parse_cell(const Cell& cell);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

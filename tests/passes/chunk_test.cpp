@@ -9,7 +9,7 @@
 #include "passes/pipeline.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr Ranges kLabels{-1, 1, 33};
@@ -120,4 +120,4 @@ TEST(Chunk, MakesNoChunksOfFewerRowsThanAsked) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

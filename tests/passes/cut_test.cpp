@@ -10,7 +10,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 TEST(FlowNetwork, FindsTheMaximumFlowOfRandomNetworks) {
@@ -107,4 +107,4 @@ TEST(MinimumCut, SavesATranscendentalRatherThanItsOperandOfEqualSize) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr std::string_view kWithHoist =
@@ -142,4 +142,4 @@ TEST(DividedStep, KeepsApartWhatAProductLiesBetween) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

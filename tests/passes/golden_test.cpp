@@ -10,7 +10,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::Derivatives;
@@ -49,4 +49,4 @@ TEST(Golden, DerivativesAgreeThroughEveryStandardPipeline) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -46,11 +46,11 @@ void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::growing_graph;
-using graphc::testing::nested_graph;
+using graphc::core::testing::growing_graph;
+using graphc::core::testing::nested_graph;
 
 GraphPtr kernels_of(const GraphPtr& graph, std::string_view unroll) {
   const PipelineResult optimized = run_pipeline(graph, standard_pipeline("fused", unroll), {});
@@ -167,9 +167,9 @@ TEST(Autodiff, RefusesGradientsOfGradientsThatGrowWithoutBound) {
   const GraphPtr graph = parse_graph(text + "  return %l20\n}\n");
   const Pipeline pipeline = parse_pipeline("autodiff");
   const std::string message =
-      graphc::testing::error_of(ErrorKind::input, [&] { run_pipeline(graph, pipeline, {}); });
+      graphc::core::testing::error_of(ErrorKind::input, [&] { run_pipeline(graph, pipeline, {}); });
   EXPECT_NE(message.find("gradients of gradients"), std::string::npos) << message;
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr std::string_view forward_passes = "simplify,cse,pack-matmuls,hoist,simplify,cse";
@@ -295,4 +295,4 @@ TEST(Hoist, ScattersAndSumsOverStepsOnce) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

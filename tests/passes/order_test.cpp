@@ -17,7 +17,7 @@
 #include "tests/passes/values.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 // --- what gets worse
@@ -299,4 +299,4 @@ TEST(Order, StandsInTheDocument) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 #include "tests/passes/values.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -246,4 +246,4 @@ TEST(Outline, RefusesNamesOfNoComposite) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 #include "tests/passes/values.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Graphs with loops, loops in loops, products, sums, tables, composites and gradients.
@@ -160,4 +160,4 @@ TEST(PassPairs, KeepTheMeaningInEveryOrder) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -15,7 +15,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 TEST(Pipeline, ParsesListsWithOptions) {
@@ -125,4 +125,4 @@ TEST(Pipeline, CollectsRemarksAndDumpsGraphs) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

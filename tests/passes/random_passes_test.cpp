@@ -14,7 +14,7 @@
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 GraphPtr graph_of(unsigned seed) {
@@ -126,4 +126,4 @@ TEST(RandomPasses, TextAndProtobufGiveTheGraphBack) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

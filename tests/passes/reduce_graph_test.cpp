@@ -12,7 +12,7 @@
 #include "tests/testing/prune_graph.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 bool any_node(const Graph& graph, const std::function<bool(const Node&)>& holds) {
@@ -144,4 +144,4 @@ TEST(ReduceGraph, ReadsInputsInThePlaceOfStates) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -15,7 +15,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/random_cell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -285,4 +285,4 @@ TEST(Reroll, ALongChainIsOneLoopOfOneBody) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

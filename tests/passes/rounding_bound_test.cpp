@@ -19,7 +19,7 @@
 #include "tests/testing/random_graph.h"
 #include "tests/testing/rounding_bound_scalar.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -296,4 +296,4 @@ graph @sums(%x: f32[4,1000]) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -16,7 +16,7 @@
 #include "tests/passes/values.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Whole numbers in [-1, 1], so that two are often equal and one is often 0.
@@ -229,4 +229,4 @@ TEST(SameMeaning, FactorsAtTheEndsOfTheRange) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

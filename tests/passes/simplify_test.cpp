@@ -10,7 +10,7 @@
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// The graph of a rule for operands of [2,3]; bool for parameters named %c.
@@ -132,4 +132,4 @@ INSTANTIATE_TEST_SUITE_P(Cells, PassesOnCells, ::testing::ValuesIn(all_cells()),
                          [](const auto& cell) { return std::string(cell.param.name); });
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include "passes/pipeline.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr Ranges kIndices{0.5, 2, 9};
@@ -109,4 +109,4 @@ TEST(SparseRows, LeaveATableThatIsSmallerThanItsIndicesAlone) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -12,7 +12,7 @@
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 Literal random_literal(const Type& type, std::mt19937& random, const Ranges& ranges) {
@@ -195,4 +195,4 @@ int count(const Graph& graph, std::string_view op) {
   return found;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -11,7 +11,7 @@
 #include "ir/evaluate.h"
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct Arguments {
   std::vector<Literal> inputs;
@@ -54,4 +54,4 @@ int count(const Graph& graph, std::string_view op);
 /// The same without regions.
 int count_here(const Graph& graph, std::string_view op);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

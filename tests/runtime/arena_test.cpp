@@ -14,7 +14,7 @@
 
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -108,4 +108,4 @@ TEST(Arena, RunningOutLeavesItAsItWas) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -6,7 +6,7 @@
 
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 constexpr int64_t kMega = int64_t{1} << 20;
@@ -66,4 +66,4 @@ TEST(BandwidthCpu, IsPlausible) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

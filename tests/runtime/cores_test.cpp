@@ -10,7 +10,7 @@
 
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 TEST(Cores, AllowedCpusAreThoseOfTheAffinityMask) {
@@ -75,4 +75,4 @@ TEST_F(CgroupQuota, IsAbsent) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

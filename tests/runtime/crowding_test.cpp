@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// As many runs in turns as there are until the threads are tried again, a millisecond each.
@@ -50,4 +50,4 @@ TEST(Crowding, IsLookedForAgainAfterRestsThatGrow) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

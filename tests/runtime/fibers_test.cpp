@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -103,4 +103,4 @@ TEST(Fibers, KeepTheirRounding) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

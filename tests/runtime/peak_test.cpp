@@ -7,7 +7,7 @@
 #include "runtime/clock.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 TEST(PeakCpu, IsPlausible) {
@@ -30,4 +30,4 @@ TEST(Peak, OtherTypesAreErrors) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

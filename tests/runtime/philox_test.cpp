@@ -9,7 +9,7 @@
 #include "ir/build.h"
 #include "ir/evaluate.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// The published first words of Random123 under key 0, without their lower 8 bits.
@@ -56,4 +56,4 @@ TEST(FillUniform, IsTheOperation) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

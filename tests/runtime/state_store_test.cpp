@@ -16,7 +16,7 @@
 #include "runtime/executable.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST(StateStore, PlainTensorsMayBeWrittenBetweenCalls) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

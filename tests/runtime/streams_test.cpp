@@ -13,7 +13,7 @@
 #include "runtime/files/files.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::TemporaryFolder;
@@ -110,4 +110,4 @@ TEST(Streams, ThoseThatAreOpenStay) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -8,7 +8,7 @@
 
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -89,4 +89,4 @@ TEST(Tensor, Item) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -19,7 +19,7 @@
 #include "runtime/cores.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -311,4 +311,4 @@ TEST(ThreadTeam, WorkersSleepBetweenRunsAndWakeUp) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

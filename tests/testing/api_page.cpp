@@ -7,7 +7,7 @@
 #include "ir/error.h"
 #include "tests/testing/documents.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 std::string_view trimmed(std::string_view text) {
@@ -262,4 +262,4 @@ std::string api_page() {
   return page;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

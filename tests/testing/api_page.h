@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What a user can name in a header, with its comments: no bodies, no private parts, nothing of
 /// namespace detail.
@@ -14,4 +14,4 @@ std::string declarations_of(std::string_view header);
 /// The page: a section a header of frontend/graphc.h, and of those that equations are written with.
 std::string api_page();
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include "ir/rewrite.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 ScanChange all_of(const Scan& scan, const Values& operands) {
   ScanChange change;
@@ -104,4 +104,4 @@ std::vector<bool> needed_nodes(const Graph& graph, const Values& roots) {
   return needed;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

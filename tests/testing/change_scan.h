@@ -4,7 +4,7 @@
 
 #include "ir/scan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// An input of the body of a scan, and what the changed scan binds it to.
 struct BodyInput {
@@ -32,4 +32,4 @@ ScanChange live_part(const Scan& scan, const Values& operands, const std::vector
 /// The nodes of the graph that `roots` need, by id.
 std::vector<bool> needed_nodes(const Graph& graph, const Values& roots);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

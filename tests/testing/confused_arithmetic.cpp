@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -215,4 +215,4 @@ Value Confuser::beyond_range(const Sized& x) {
   return (x.value * power()) * power();
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

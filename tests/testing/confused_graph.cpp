@@ -6,7 +6,7 @@
 
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// One move of a kind the graph prefers. What does not fit what is there makes nothing.
 Pool Confuser::move(Scope& scope) {
@@ -88,4 +88,4 @@ GraphPtr confused_graph(unsigned seed, const ConfusedOptions& options) {
   return Confuser(seed, options).run();
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct ConfusedOptions {
   bool real = false;      ///< with elementary functions; otherwise of whole numbers
@@ -24,4 +24,4 @@ struct ConfusedOptions {
 /// second call, whose states are at most 64: where f32 and f64 agree about them.
 GraphPtr confused_graph(unsigned seed, const ConfusedOptions& options);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 Shape Confuser::step_shape(Loop kind) {
   if (kind == Loop::of_cells) return {rows_, columns_};
@@ -217,4 +217,4 @@ Pool Confuser::loop(Scope& scope, Loop kind) {
   return made;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

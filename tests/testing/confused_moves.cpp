@@ -6,7 +6,7 @@
 
 #include "ir/build.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -159,4 +159,4 @@ Sized Confuser::leaf(const Scope& scope, const Type& type) {
   return inside(scope, made);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -9,7 +9,7 @@
 #include "ir/scan.h"
 #include "tests/testing/confused_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A value and what its elements are at most, signs aside.
 struct Sized {
@@ -160,4 +160,4 @@ constexpr int64_t kLeafBound = 4;
 /// What the next value of a state may be.
 constexpr int64_t kNextBound = 64;
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

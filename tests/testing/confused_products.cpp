@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 bool is_matrix(const Sized& x) {
@@ -152,4 +152,4 @@ Sized Confuser::cell(const Scope& scope, const Sized& carry, Cell kind) {
   return clipped(sum, carry.bound);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 void Confuser::add_states(Scope& root) {
   Type type{themed_dtype(), themed_shape()};
@@ -107,4 +107,4 @@ void Confuser::add_gradient(Scope& root, Values& results) {
   if (chance(30)) results.push_back(loss);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

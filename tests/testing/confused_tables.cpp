@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -72,4 +72,4 @@ Pool Confuser::table(const Scope& scope) {
   return {{distinct, base.shape()[0]}, {sums, sum}};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -5,7 +5,7 @@
 #include "ir/build.h"
 #include "tests/testing/confused_moves.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -188,4 +188,4 @@ Pool Confuser::histories(const Scope& scope, const Sized& y) {
   return made;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 std::optional<std::filesystem::path> find_corpus(std::string_view name) {
   const char* data = std::getenv("GRAPHC_DATA");
@@ -18,4 +18,4 @@ std::optional<std::filesystem::path> find_corpus(std::string_view name) {
 std::filesystem::path tiny_ptb() { return source_path("tests/models/data/tiny_ptb"); }
 std::filesystem::path tiny_wikitext2() { return source_path("tests/models/data/tiny_wikitext2"); }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The folder `name` in GRAPHC_DATA, else in shared/data beside the source folder; nothing when it
 /// is not there, and then a test that needs it is skipped.
@@ -16,4 +16,4 @@ std::optional<std::filesystem::path> find_corpus(std::string_view name);
 std::filesystem::path tiny_ptb();
 std::filesystem::path tiny_wikitext2();
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 void write_line(const std::string& line) {
@@ -37,4 +37,4 @@ void largest(std::string_view what, double value) {
   write_line(fmt::format("{{\"largest\": \"{}\", \"value\": {}}}\n", what, value));
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Adds `n` to what is tried under this name ("random graphs"): a line of JSON, {"count": what,
 /// "n": n}, at the end of the file named by $GRAPHC_COUNTS. Nothing where the variable is not set.
@@ -22,4 +22,4 @@ void distinct(std::string_view what, const std::vector<std::string>& keys);
 /// The totals have the largest that any test has said.
 void largest(std::string_view what, double value);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

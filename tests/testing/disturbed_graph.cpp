@@ -8,7 +8,7 @@
 #include "tests/testing/rounding_bound.h"
 #include "tests/testing/rounding_bound_scalar.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// The golden angle: neighbours are far apart, and no two elements have the same.
@@ -67,4 +67,4 @@ GraphPtr disturbed_graph(const Graph& graph, double turn) {
   return Disturber(turn).graph(graph, true);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -5,7 +5,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The graph (no `grad`, states or kernels) with every f32 value that arithmetic makes, in loops
 /// too, and every input times 1 + u sin(angle): u is the unit roundoff, and the angle another one
@@ -14,4 +14,4 @@ namespace graphc::testing {
 /// worth. Two evaluations a quarter of a turn apart leave no element undisturbed.
 GraphPtr disturbed_graph(const Graph& graph, double turn);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

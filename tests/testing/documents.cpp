@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 namespace filesystem = std::filesystem;
 
@@ -36,4 +36,4 @@ std::string document_text(const std::string& path) {
   return text.str();
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

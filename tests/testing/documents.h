@@ -7,11 +7,11 @@
 
 #include "tests/testing/transcript.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The Markdown files of the root, of docs/ and of the tour, from the repository root, sorted.
 std::vector<std::string> all_documents();
 /// The text of one of them.
 std::string document_text(const std::string& path);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

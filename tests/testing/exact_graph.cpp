@@ -7,7 +7,7 @@
 #include "ir/build.h"
 #include "ir/scan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -323,4 +323,4 @@ GraphPtr exact_graph(unsigned seed, int nodes, bool loop) {
   return freeze(std::move(graph));
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

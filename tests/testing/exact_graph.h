@@ -4,7 +4,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A graph of about `nodes` applications over f32, i32 and bool, with a scan if `loop`; the same
 /// for the same arguments. For inputs that are whole numbers in [-4, 4] every f32 in it, every
@@ -15,4 +15,4 @@ GraphPtr exact_graph(unsigned seed, int nodes, bool loop);
 /// The largest input of an exact graph.
 inline constexpr int kExactInput = 4;
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

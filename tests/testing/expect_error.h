@@ -8,10 +8,10 @@
 
 #include "ir/error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
-/// The message of the graphc::Error that `function` throws. The test fails when it throws none, or
-/// one of another kind.
+/// The message of the graphc::core::Error that `function` throws. The test fails when it throws
+/// none, or one of another kind.
 template <typename Function>
 std::string error_of(ErrorKind kind, Function&& function) {
   try {
@@ -24,4 +24,4 @@ std::string error_of(ErrorKind kind, Function&& function) {
   return {};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

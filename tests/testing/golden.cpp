@@ -9,7 +9,7 @@
 #include "runtime/files/safetensors.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr const char* kLstmCarries = "%h = %h0, %c = %c0";
@@ -120,4 +120,4 @@ std::vector<std::string> golden_results(const GoldenCell& cell, Derivatives deri
   return names;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

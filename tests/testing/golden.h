@@ -11,7 +11,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct GoldenCell {
   const char* file;      ///< in tests/golden, without its suffix
@@ -39,4 +39,4 @@ GraphPtr golden_layer(const GoldenCell& cell, Derivatives derivatives);
 std::vector<Literal> golden_inputs(const GoldenCell& cell, DType dtype);
 std::vector<std::string> golden_results(const GoldenCell& cell, Derivatives derivatives);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 
 #include "ir/lexer.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Where each line of the file begins; a last entry is the end.
@@ -227,4 +227,4 @@ std::vector<GraphTest> graph_tests(std::string_view content, const std::string& 
   return tests;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -28,7 +28,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// `# word: text`.
 struct Directive {
@@ -69,4 +69,4 @@ struct GraphTest {
 /// The tests of a file; never throws: faults are in the tests.
 std::vector<GraphTest> graph_tests(std::string_view content, const std::string& file);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -11,7 +11,7 @@
 #include "tests/testing/run_directive.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Compiles the graph for the target and runs it once.
@@ -273,4 +273,4 @@ std::string corrected(std::string content, std::vector<Correction> corrections) 
   return content;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 
 #include "tests/testing/graph_file.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A block behind `becomes` that is not what the graph became.
 struct Correction {
@@ -22,10 +22,10 @@ struct GraphTestResult {
 };
 
 /// Runs one test. `folder` is where the files are that its values name. Never throws a
-/// graphc::Error: what is thrown and not expected is a failure.
+/// graphc::core::Error: what is thrown and not expected is a failure.
 GraphTestResult run_graph_test(const GraphTest& test, const std::filesystem::path& folder);
 
 /// The content with the corrections made.
 std::string corrected(std::string content, std::vector<Correction> corrections);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

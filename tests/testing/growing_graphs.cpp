@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// `text(i)` for each i below n, with commas.
@@ -155,4 +155,4 @@ std::string nested_graph(int levels, bool twice) {
   return text + "return %y0\n}\n";
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

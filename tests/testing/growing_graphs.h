@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The graph @f of a family, as text: `chain` (elementwise nodes one after another),
 /// `chain-gradient`, `carries` (of one loop, each reading the one after it), `carries-gradient`,
@@ -17,4 +17,4 @@ std::string growing_graph(std::string_view family, int n);
 /// Loops in one another, `levels` deep; with `twice` two in each.
 std::string nested_graph(int levels, bool twice);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <map>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr std::byte kPattern{0xa5};
@@ -60,4 +60,4 @@ bool intact_around(const Tensor& tensor) {
          std::all_of(end, static_cast<const std::byte*>(pages.begin + pages.bytes), is_pattern);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 
 #include "runtime/tensor.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Where in its pages a tensor lies: at their very beginning, or so that it ends where they end.
 /// The page before and the page behind fault when they are read or written. What is left of the
@@ -21,4 +21,4 @@ Tensor guarded_tensor(const Literal& literal, Guard guard);
 /// Whether the pattern around a guarded tensor is as it was.
 bool intact_around(const Tensor& tensor);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 #include "codegen/compile.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// While one exists GRAPHC_CACHE names its folder; afterwards no kernels are kept.
 class KernelFolder {
@@ -39,4 +39,4 @@ class KernelFolder {
   TemporaryFolder folder_;
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

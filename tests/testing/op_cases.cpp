@@ -10,7 +10,7 @@
 #include "ir/scan.h"
 #include "tests/testing/with_extent.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 GraphPtr graph_of(const Op& op, const Sample& sample) {
@@ -243,4 +243,4 @@ std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low
   return arguments;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include "ir/literal.h"
 #include "ir/op.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A graph of one node.
 struct OpCase {
@@ -42,4 +42,4 @@ std::vector<OpCase> loop_cases(const Op& op);
 /// of a whole case three times such a float, away from 0, without sign where there is none.
 std::vector<Literal> random_arguments(const OpCase& c, unsigned seed, double low, double high);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

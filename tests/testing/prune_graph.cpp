@@ -7,7 +7,7 @@
 #include "ir/rewrite.h"
 #include "tests/testing/change_scan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Nodes, operands and results: while there is less of them, there may be more to take away.
@@ -105,4 +105,4 @@ GraphPtr pruned(GraphPtr graph) {
   }
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,10 +4,10 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The graph without nodes, inputs, states, parts of scans and operands of `grad` that no result
 /// and no `next` needs.
 GraphPtr pruned(GraphPtr graph);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

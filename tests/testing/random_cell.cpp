@@ -8,7 +8,7 @@
 #include "ir/build.h"
 #include "ir/scan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int64_t kSteps = 4, kRows = 5;
@@ -129,4 +129,4 @@ std::vector<Literal> random_cell_inputs(const Graph& graph, unsigned seed) {
   return inputs;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A loop over a cell drawn by `seed`: 1-3 carried states, 1-3 products, elementwise work, perhaps
 /// a sum along the row and a mask. Every state's next value depends on all states, so that the
@@ -17,4 +17,4 @@ GraphPtr random_cell(unsigned seed);
 /// Inputs for it: f64, exact in f32; masks of 0 and 1.
 std::vector<Literal> random_cell_inputs(const Graph& graph, unsigned seed);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "ir/build.h"
 #include "ir/scan.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -275,4 +275,4 @@ GraphPtr random_graph(unsigned seed, const RandomGraphOptions& options) {
   return freeze(std::move(graph));
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct RandomGraphOptions {
   int nodes = 12;         ///< about as many applications, besides those of loops
@@ -16,4 +16,4 @@ struct RandomGraphOptions {
 /// the inputs, and stay within a few hundred for inputs in [-1, 1].
 GraphPtr random_graph(unsigned seed, const RandomGraphOptions& options);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

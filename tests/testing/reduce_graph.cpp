@@ -13,7 +13,7 @@
 #include "tests/testing/prune_graph.h"
 #include "tests/testing/with_extent.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Edit = std::function<GraphPtr()>;
@@ -396,4 +396,4 @@ GraphPtr reduce_graph(const GraphPtr& graph, const std::function<bool(const Grap
   return Reducer(graph, fails, most_calls).run();
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Applications in the graph and its regions: all nodes but inputs, states and constants.
 int applications(const Graph& graph);
@@ -21,4 +21,4 @@ int applications(const Graph& graph);
 GraphPtr reduce_graph(const GraphPtr& graph, const std::function<bool(const GraphPtr&)>& fails,
                       int most_calls = 5000);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -12,7 +12,7 @@
 #include "ir/scan.h"
 #include "tests/testing/rounding_bound_scalar.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Bounds = std::vector<Bounded>;
@@ -358,4 +358,4 @@ std::string beyond_bound(const std::vector<Literal>& found, const BoundedResults
   return {};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

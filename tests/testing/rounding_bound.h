@@ -12,7 +12,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What a target does to the products of f32 that it computes in a type of fewer digits.
 struct ProductRounding {
@@ -58,4 +58,4 @@ BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Litera
 /// Elements without a finite bound are not compared.
 std::string beyond_bound(const std::vector<Literal>& found, const BoundedResults& wanted);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 Value as_number(Value x) { return cast(x, DType::f32); }
@@ -225,4 +225,4 @@ Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, 
   return done[size_t(program.result)];
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "ir/build.h"
 #include "ir/scalar.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A value of a graph and how far a target's may be from it: an f32 value of a shape that
 /// broadcasts to its own, or absent where the target's is the same. Of a bool the error is 1 where
@@ -39,4 +39,4 @@ Value rounded(Value value, Value error, double units, double flushes = 1);
 /// The result of an elementwise node for the operands, computed in the graph `to`.
 Bounded run_elementwise(const Node& node, const std::vector<Bounded>& operands, Graph& to);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Reads values and the directive around them from tokens.
@@ -190,4 +190,4 @@ std::string run_directive(std::string_view directive, const Module& module, cons
   return compare(graph, run(module, graph, inputs, states), wanted, wanted_next, within);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -9,7 +9,7 @@
 
 #include "ir/evaluate.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A literal as written: a number, nested lists, or a file beside the test (`@x.npy`,
 /// `@all.safetensors:x`), of the type. Throws ErrorKind::input when it does not fit.
@@ -26,4 +26,4 @@ using RunGraph = std::function<Evaluation(const Module& module, const Graph& gra
 std::string run_directive(std::string_view directive, const Module& module, const RunGraph& run,
                           const std::filesystem::path& folder);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

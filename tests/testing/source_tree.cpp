@@ -10,7 +10,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -60,4 +60,4 @@ std::vector<SourceFile> source_files() {
   return files;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Where the file or folder of the project is whose path from the repository root is `path`.
 std::string source_path(std::string_view path);
@@ -31,4 +31,4 @@ SourceFile read_source_file(std::string path);
 /// Every C++ source, CMake file, .proto, .def and script of the project, sorted by path.
 std::vector<SourceFile> source_files();
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

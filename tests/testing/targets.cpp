@@ -6,7 +6,7 @@
 
 #include "tests/codegen/interpreter/interpreter.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 const std::set<std::string_view> kNothing;
@@ -112,4 +112,4 @@ std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn) {
   return chosen;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 
 #include "codegen/target.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A target as tests see it.
 struct TestTarget {
@@ -49,4 +49,4 @@ std::vector<TargetLevel> all_target_levels();
 /// over the numbers.
 std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

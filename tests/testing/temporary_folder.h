@@ -11,7 +11,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 class TemporaryFolder {
  public:
@@ -50,4 +50,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr std::string_view kAnything = "...";
@@ -107,4 +107,4 @@ std::string with_outputs(const Document& document,
   return text;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct Transcript {
   std::string command;
@@ -47,4 +47,4 @@ std::string with_outputs(const Document& document,
 /// The lines of a text; what follows the last newline is one too.
 std::vector<std::string> lines_of(std::string_view text);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

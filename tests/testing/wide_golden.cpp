@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int64_t kWhole = 600;
@@ -247,4 +247,4 @@ std::vector<WideDifference> compare(const WideCase& c, const std::vector<Literal
   return differences;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -11,7 +11,7 @@
 #include "ir/literal.h"
 #include "tests/testing/golden.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A cell at one set of extents.
 struct WideCase {
@@ -46,4 +46,4 @@ struct WideDifference {
 std::vector<WideDifference> compare(const WideCase& c, const std::vector<Literal>& results,
                                     const std::map<std::string, Literal>& arrays);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

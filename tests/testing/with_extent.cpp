@@ -6,7 +6,7 @@
 
 #include "ir/op.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -110,4 +110,4 @@ GraphPtr with_extent(const Graph& graph, int64_t from, int64_t to, bool multiple
   return Change(from, to, multiples)(graph);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The extents that occur in the types of the graph and of its regions.
 std::set<int64_t> extents_of(const Graph& graph);
@@ -18,4 +18,4 @@ std::set<int64_t> extents_of(const Graph& graph);
 /// becomes m times `to`.
 GraphPtr with_extent(const Graph& graph, int64_t from, int64_t to, bool multiples = false);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 #include "tools/commands/fan_in.h"
 #include "tools/commands/wanted_runs.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 using ::testing::ElementsAre;
@@ -159,4 +159,4 @@ TEST(WantedRuns, ComputedIndicesStayInTheirTables) {
 }
 
 }  // namespace
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -12,10 +12,10 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -247,4 +247,4 @@ TEST_F(BadFiles, RegionsThatAreEndlessWhenWrittenOutAreRefused) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,10 +12,10 @@
 #include "tools/bench/subject.h"
 #include "tools/bench/sweep.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -200,4 +200,4 @@ TEST(MeasureCpu, ARowStopsWhenItsTimeIsUp) {
 }
 
 }  // namespace
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

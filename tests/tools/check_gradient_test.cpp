@@ -5,7 +5,7 @@
 #include "tests/testing/transcript.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -117,4 +117,4 @@ TEST(CheckGradient, RefusesWhatHasNoDerivative) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "tools/commands/check_target.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 using ::testing::AllOf;
@@ -161,4 +161,4 @@ TEST(CheckSizesCpu, OfChaosNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

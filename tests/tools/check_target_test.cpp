@@ -10,7 +10,7 @@
 #include "ir/text.h"
 #include "tests/testing/targets.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 using ::testing::AllOf;
@@ -205,4 +205,4 @@ TEST(CheckTarget, SaysWhichVariantIsWrong) {
 }
 
 }  // namespace
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -8,7 +8,7 @@
 #include "tests/testing/transcript.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::Contains;
@@ -161,4 +161,4 @@ TEST(CommandLine, GroffSetsTheManualPages) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

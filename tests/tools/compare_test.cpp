@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 using ::testing::IsEmpty;
@@ -140,4 +140,4 @@ TEST(Compare, ValuesWithoutElementsAreEqual) {
 }
 
 }  // namespace
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

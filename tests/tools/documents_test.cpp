@@ -13,7 +13,7 @@
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Those that show commands.
@@ -81,4 +81,4 @@ TEST(DocumentsThatRun, AreWhatANewcomerReads) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

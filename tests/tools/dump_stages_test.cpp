@@ -5,7 +5,7 @@
 #include "codegen/target.h"
 #include "models/registry.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::AllOf;
@@ -81,4 +81,4 @@ TEST(DumpStages, UnrollWritesTheLoopOut) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,13 +10,13 @@
 #include "tests/testing/transcript.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::lines_of;
-using graphc::testing::Ran;
-using graphc::testing::run_bash;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::lines_of;
+using graphc::core::testing::Ran;
+using graphc::core::testing::run_bash;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST_F(Eval, OfAClassifierIsItsAccuracyWhichTrainingLogsToo) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -16,13 +16,13 @@
 #include "tests/tools/shell.h"
 #include "tools/commands/event_file.pb.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
-using graphc::testing::lines_of;
-using graphc::testing::Ran;
-using graphc::testing::run_bash;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::lines_of;
+using graphc::core::testing::Ran;
+using graphc::core::testing::run_bash;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
 TEST(EventFile, ChecksumsAreThoseOfTheStandard) {
@@ -103,4 +103,4 @@ TEST(EventFile, AFolderThatCannotBeIsAnErrorBeforeTraining) {
 }
 
 }  // namespace
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

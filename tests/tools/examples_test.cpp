@@ -12,7 +12,7 @@
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -95,4 +95,4 @@ TEST(ExamplesCpu, ADecoderWithAttentionSaysWhyItIsInPieces) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -124,4 +124,4 @@ TEST(ExtendingSlow, WhatThePatchesAddWorks) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

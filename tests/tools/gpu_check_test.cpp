@@ -9,7 +9,7 @@
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -213,4 +213,4 @@ TEST(GpuCheck, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

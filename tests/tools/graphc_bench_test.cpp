@@ -10,13 +10,13 @@
 #include "tests/tools/run_tool.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::content;
-using graphc::testing::Ran;
-using graphc::testing::run_bash;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::content;
+using graphc::core::testing::Ran;
+using graphc::core::testing::run_bash;
+using graphc::core::testing::TemporaryFolder;
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 Ran bench(const std::string& arguments) {
-  return graphc::testing::run_tool(GRAPHC_BENCH, arguments);
+  return graphc::core::testing::run_tool(GRAPHC_BENCH, arguments);
 }
 
 constexpr const char* kTiny =
@@ -392,4 +392,4 @@ TEST(GraphcBench, OptionsThatTheTargetLacksAreTwo) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -13,13 +13,13 @@
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::content;
-using graphc::testing::graphc;
-using graphc::testing::Ran;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::content;
+using graphc::core::testing::graphc;
+using graphc::core::testing::Ran;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -359,4 +359,4 @@ TEST(GraphcToolCpu, AnIndexOutsideItsTableIsThree) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 
 #include "runtime/files/files.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 /// A 64-bit ELF program of this machine's byte order.
@@ -118,4 +118,4 @@ TEST(HardeningDeathTest, ACallOfTheCLibraryThatWouldWritePastAnObjectEndsTheProc
 #endif
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

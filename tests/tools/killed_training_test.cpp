@@ -11,12 +11,12 @@
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::Ran;
-using graphc::testing::run_bash;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::Ran;
+using graphc::core::testing::run_bash;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -143,4 +143,4 @@ TEST(Inspect, CountsWhatIsNotFiniteAndRefusesOtherFiles) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 #include "runtime/files/npy.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -213,4 +213,4 @@ TEST(SummaryCpu, AStepOfWikitext2KeepsLittleMoreThanItMust) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -9,7 +9,7 @@
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 TEST(OpReference, IsInTheDocuments) {
@@ -34,4 +34,4 @@ TEST(OpReference, HasEveryOpWithWhatItsRecordHas) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,11 +7,11 @@
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::graphc;
-using graphc::testing::Ran;
+using graphc::core::testing::graphc;
+using graphc::core::testing::Ran;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -121,13 +121,13 @@ TEST(Refusals, WordsThatAreNeitherAModelNorAFile) {
                                     "lstm-layer, ptb-lm, "),
               HasSubstr(", char-lm")));
   }
-  const graphc::testing::TemporaryFolder folder;
+  const graphc::core::testing::TemporaryFolder folder;
   const std::string file = folder.add("f.graph", "graph @f(%x: f32[2]) { return %x }").string();
   EXPECT_THAT(refusal("train " + file),
               AllOf(::testing::StartsWith(fmt::format(
                         "error: '{}' is a file: wanted a model: lstm-layer, ptb-lm, ", file)),
                     HasSubstr(", char-lm")));
-  const Ran ran = graphc::testing::run_tool(GRAPHC_BENCH, "cell.grph");
+  const Ran ran = graphc::core::testing::run_tool(GRAPHC_BENCH, "cell.grph");
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("'cell.grph' is neither a model nor a file"));
 }
@@ -147,4 +147,4 @@ TEST(Refusals, GraphsThatThereAreNot) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -109,4 +109,4 @@ TEST(Results, SaysWhatFailedAndRefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What came of a command; `code` is -1 when a signal ended it.
 struct Ran {
@@ -54,4 +54,4 @@ inline Ran run_tool_until_signal(const std::string& tool, const std::string& arg
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), ""};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -3,7 +3,7 @@
 
 #include "runtime/files/files.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 Ran graphc(const std::string& arguments, const std::string& input) {
   return run_tool(GRAPHC_TOOL, arguments, input);
@@ -23,4 +23,4 @@ Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merg
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 
 #include "tests/tools/run_tool.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Runs the `graphc` of this build with arguments as a shell reads them; `input` is its stdin.
 Ran graphc(const std::string& arguments, const std::string& input = "");
@@ -13,4 +13,4 @@ Ran graphc(const std::string& arguments, const std::string& input = "");
 /// stderr in `out`, as it comes.
 Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged = false);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -144,4 +144,4 @@ TEST(CudaLibrariesScript, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

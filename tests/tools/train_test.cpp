@@ -12,14 +12,14 @@
 #include "tests/testing/temporary_folder.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::content;
-using graphc::testing::graphc;
-using graphc::testing::Ran;
-using graphc::testing::run_tool_until_signal;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::content;
+using graphc::core::testing::graphc;
+using graphc::core::testing::Ran;
+using graphc::core::testing::run_tool_until_signal;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -247,4 +247,4 @@ TEST(GraphcTrainCpu, ThreadsThatTakeTurnsGiveTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,13 +10,13 @@
 #include "tests/testing/transcript.h"
 #include "tests/tools/shell.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::lines_of;
-using graphc::testing::Ran;
-using graphc::testing::run_bash;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::lines_of;
+using graphc::core::testing::Ran;
+using graphc::core::testing::run_bash;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -137,4 +137,4 @@ TEST_F(TrainingFolder, OneTrainingAtATimeHasIt) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -5,7 +5,7 @@
 
 #include "tools/bench/environment.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 using Json = nlohmann::ordered_json;
 
@@ -48,4 +48,4 @@ Json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches) {
           {"meeting_us", speed.meeting_s * 1e6}};
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

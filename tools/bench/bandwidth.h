@@ -9,7 +9,7 @@
 
 #include "runtime/bandwidth.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// A working set, and what all threads together read of such sets.
 struct Bandwidth {
@@ -33,4 +33,4 @@ std::string table(const MachineSpeed& speed, bool markdown);
 /// `caches` has what the system says, or what its second-level caches are taken for.
 nlohmann::ordered_json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -8,7 +8,7 @@
 
 #include "runtime/cores.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 /// The CPU's name as the kernel says it, or the architecture where it says none.
@@ -39,4 +39,4 @@ nlohmann::ordered_json environment() {
           {"graphc", GRAPHC_VERSION}};
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

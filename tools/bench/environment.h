@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// cpu, cores and threads (those this process may use), os, compiler, llvm, graphc. Without a date
 /// or a host's name: the same machine gives the same text.
 nlohmann::ordered_json environment();
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -6,7 +6,7 @@
 #include "ir/verify.h"
 #include "tools/bench/subject.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 using commands::Arguments;
@@ -60,7 +60,7 @@ class FileSubject : public Subject {
     report.lap(&CompileReport::trace_s);
     CompileOptions options = configuration().compile;
     const Target& on = target(configuration().target, options);
-    executable_ = graphc::compile(graph, on, options, report);
+    executable_ = graphc::core::compile(graph, on, options, report);
     for (const Tensor& state : initial_)
       states_.push_back(&stored_.emplace_back(Tensor(state.copy())));
     for (const Argument& output : executable_->signature().outputs)
@@ -127,4 +127,4 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
   return subjects;
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -6,7 +6,7 @@
 
 #include "runtime/clock.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 using Batches = std::vector<std::vector<Tensor>>;
@@ -152,4 +152,4 @@ Row measure(Subject& subject, const Settings& settings, const std::function<void
   return row;
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

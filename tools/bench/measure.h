@@ -8,7 +8,7 @@
 #include "tools/bench/statistics.h"
 #include "tools/bench/subject.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// What the caches of kernels hold before a compilation: nothing; on disk, what an earlier one
 /// left; or that in this process.
@@ -50,4 +50,4 @@ struct Row {
 /// ErrorKind::check when a loss is not finite.
 Row measure(Subject& subject, const Settings& settings, const std::function<void()>& stop);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -9,7 +9,7 @@
 #include "runtime/streams.h"
 #include "tools/bench/report.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 void show_progress(const Row& row, size_t done, size_t all) {
   std::string line = fmt::format("{}/{} {} {}: compiled in {:.4g} s, {} kernels", done, all,
@@ -55,4 +55,4 @@ void show_speeds(const std::vector<Row>& rows, double peak) {
   write_message(line);
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -6,7 +6,7 @@
 
 #include "tools/bench/measure.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// Of a row that was measured, the `done`th of `all`: its times.
 void show_progress(const Row& row, size_t done, size_t all);
@@ -15,4 +15,4 @@ void show_loops(const Row& row);
 /// Fractions of the peak; without one, which is 0, the speeds themselves.
 void show_speeds(const std::vector<Row>& rows, double peak);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -4,7 +4,7 @@
 #include "runtime/clock.h"
 #include "tools/bench/subject.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 class ModelSubject : public Subject {
@@ -80,4 +80,4 @@ std::unique_ptr<Subject> model_subject(const std::string& model,
   return std::make_unique<ModelSubject>(std::move(configuration), assignments, std::move(program));
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

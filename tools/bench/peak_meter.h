@@ -7,7 +7,7 @@
 
 #include "runtime/peak.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// A benchmark of `rows` rows passes kStops stops in each, and one at its end; every so many of
 /// them the peak is read, five times in all.
@@ -44,4 +44,4 @@ class PeakMeter {
   int readings_ = 0;
 };
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

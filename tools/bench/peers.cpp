@@ -14,7 +14,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 namespace filesystem = std::filesystem;
@@ -146,4 +146,4 @@ std::vector<std::string> Peers::command(const std::vector<std::string>& more) co
   return words;
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

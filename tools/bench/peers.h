@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// What tools/peers is asked to compare.
 struct PeersRequest {
@@ -47,4 +47,4 @@ class Peers {
   std::filesystem::path program_, folder_;  ///< tools/peers; where graphc and graphc-bench are
 };
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -6,7 +6,7 @@
 #include "tools/bench/environment.h"
 #include "tools/bench/report.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -61,7 +61,7 @@ std::string text_of(const CallProfile& profile) {
   for (const KernelFigures& figures : profile.kernels) times.push_back(figures.kernel);
   return fmt::format("{} {}{}, {}\n{}", way_of(what), what.workload,
                      what.given.empty() ? "" : " " + what.given, name_of(profile.call),
-                     graphc::text_of(std::move(times)));
+                     graphc::core::text_of(std::move(times)));
 }
 
 Json to_json(std::span<const CallProfile> profiles, double peak_gflops) {
@@ -79,4 +79,4 @@ Json to_json(std::span<const CallProfile> profiles, double peak_gflops) {
   return {{"environment", environment()}, {"profiles", all}};
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

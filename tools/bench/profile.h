@@ -10,7 +10,7 @@
 #include "tools/bench/statistics.h"
 #include "tools/bench/subject.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// A kernel of a profiled call; its `seconds` are the median.
 struct KernelFigures {
@@ -41,4 +41,4 @@ std::string text_of(const CallProfile& profile);
 /// there is none.
 nlohmann::ordered_json to_json(std::span<const CallProfile> profiles, double peak_gflops);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -7,7 +7,7 @@
 #include "ir/text.h"
 #include "tools/bench/subject.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 constexpr std::array kParameters{
@@ -116,4 +116,4 @@ std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& as
   return std::move(subjects[0]);
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

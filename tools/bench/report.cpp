@@ -7,7 +7,7 @@
 #include "runtime/cores.h"
 #include "tools/bench/environment.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -172,4 +172,4 @@ Json to_json(std::span<const Row> rows, double peak_gflops) {
   return {{"environment", environment()}, {"results", results}};
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

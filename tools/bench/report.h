@@ -8,7 +8,7 @@
 
 #include "tools/bench/measure.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// The work a second of a call, and how much of the peak that is: 0 where no peak was measured,
 /// which is a peak of 0. Absent without counted work.
@@ -36,4 +36,4 @@ nlohmann::ordered_json to_json(const Configuration& configuration);
 /// {"environment": ..., "results": [...]}; a field that does not apply is absent.
 nlohmann::ordered_json to_json(std::span<const Row> rows, double peak_gflops);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -5,7 +5,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 Summary Summary::operator*(double factor) const {
   return {median * factor, min * factor, max * factor};
@@ -24,4 +24,4 @@ Summary summarize(std::vector<double> readings) {
   return {median, readings.front(), readings.back()};
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

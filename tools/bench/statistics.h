@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 struct Summary {
   double median = 0, min = 0, max = 0;
@@ -17,4 +17,4 @@ struct Summary {
 /// Of at least one reading. The median of an even number is the mean of the middle two.
 Summary summarize(std::vector<double> readings);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -17,7 +17,7 @@
 #include "models/program.h"
 #include "tools/commands/arguments.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// The two kinds of call: a training step, update included, and the graph without gradient.
 enum class Call { train, forward };
@@ -100,4 +100,4 @@ std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& as
                                               const std::string& target,
                                               const CompileOptions& options);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

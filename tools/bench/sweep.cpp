@@ -3,7 +3,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 namespace {
 
 constexpr size_t kMaxCombinations = 10'000;
@@ -51,4 +51,4 @@ std::vector<std::vector<std::string>> combinations(const std::vector<std::string
   return rows;
 }
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

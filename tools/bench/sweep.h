@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::bench {
+namespace graphc::core::bench {
 
 /// The parts of "a,b,c". Throws ErrorKind::usage, naming `what`, when one is empty.
 std::vector<std::string> split_list(std::string_view text, std::string_view what);
@@ -16,4 +16,4 @@ std::vector<std::string> split_list(std::string_view text, std::string_view what
 /// there are more than 10,000.
 std::vector<std::vector<std::string>> combinations(const std::vector<std::string>& assignments);
 
-}  // namespace graphc::bench
+}  // namespace graphc::core::bench

@@ -11,7 +11,7 @@
 #include "passes/pipeline.h"
 #include "tools/commands/fan_in.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr int64_t kNone = 0;         ///< no limit
@@ -176,4 +176,4 @@ Arguments draw_arguments(const Graph& graph, uint64_t seed, const Drawing& drawi
   return arguments;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -10,7 +10,7 @@
 #include "ir/literal.h"
 #include "tools/commands/given.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// Arguments of a graph: of its inputs in order, then its states by name.
 struct Arguments {
@@ -53,4 +53,4 @@ Drawing drawing_of(const Graph& graph, const Graph& meaning, const ArgumentOptio
 /// Draws every input and state, or takes what is given.
 Arguments draw_arguments(const Graph& graph, uint64_t seed, const Drawing& drawing);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -10,7 +10,7 @@
 #include "tools/commands/compile_options.h"
 #include "tools/commands/validators.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct CheckCommand {
@@ -83,4 +83,4 @@ void add_check(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return check(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -14,7 +14,7 @@
 #include "ir/rewrite.h"
 #include "tools/commands/arguments.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// The results put together to one number: each element times a number in [-0.5, 0.5), all added.
@@ -233,4 +233,4 @@ Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
   return {!verdicts.contains(Verdict::differs), text};
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -4,7 +4,7 @@
 
 #include "tools/commands/check_target.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// Whether the derivative by each floating-point input and state is that of a central difference
 /// along a random direction. The loss is that of the graph's `grad`, else its only scalar result,
@@ -15,4 +15,4 @@ namespace graphc::commands {
 /// differentiate by.
 Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

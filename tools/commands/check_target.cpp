@@ -14,7 +14,7 @@
 #include "tools/commands/compare.h"
 #include "tools/commands/wanted_runs.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 double tolerance_of(const TargetCheck& how) {
@@ -264,4 +264,4 @@ Agreement check_target(const GraphPtr& graph, const Target& on, const TargetChec
   return result;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -8,7 +8,7 @@
 #include "codegen/target.h"
 #include "tools/commands/arguments.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// How a target is checked.
 struct TargetCheck {
@@ -35,4 +35,4 @@ struct Agreement {
 /// compile(), run() and evaluate() throw.
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -4,7 +4,7 @@
 #include "ir/utf8.h"
 #include "runtime/streams.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 void warn_of_damage(const Checkpoint& checkpoint) {
   for (const PassedOver& damaged : checkpoint.passed_over) {
@@ -14,4 +14,4 @@ void warn_of_damage(const Checkpoint& checkpoint) {
   }
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -4,9 +4,9 @@
 
 #include "models/checkpoint.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// Says on stderr which newer files of the folder cannot be read, and which one is used.
 void warn_of_damage(const Checkpoint& checkpoint);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

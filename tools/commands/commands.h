@@ -13,7 +13,7 @@ namespace CLI {
 class App;
 }
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// What the chosen verb does; returns the exit code.
 using Action = std::function<int()>;
@@ -63,4 +63,4 @@ GraphPtr graph_of(const Module& module, const std::string& name);
 /// The two sides of `name=value`; `option` is for the message.
 std::pair<std::string, std::string> assignment(const std::string& text, std::string_view option);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

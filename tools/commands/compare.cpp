@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// An element as people read it; all digits of an i64.
@@ -109,4 +109,4 @@ Comparison compare(const Literal& found, const Literal& wanted, double tolerance
   return result;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -7,7 +7,7 @@
 
 #include "ir/literal.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// How much farther than the evaluator's own forms lie apart a target may lie from the evaluator.
 inline constexpr double kConditioning = 16;
@@ -42,4 +42,4 @@ struct Comparison {
 Comparison compare(const Literal& found, const Literal& wanted, double tolerance,
                    std::span<const Literal> forms = {}, double terms = 1);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

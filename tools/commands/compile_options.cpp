@@ -6,7 +6,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/validators.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view name) {
@@ -79,4 +79,4 @@ void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, doubl
       ->capture_default_str();
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

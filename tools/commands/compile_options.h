@@ -11,7 +11,7 @@
 
 #include "codegen/target.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// Which fields of CompileOptions the command line sets. Its address stays the same while the
 /// command line is read.
@@ -41,4 +41,4 @@ void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& g
 /// Adds to `app` the options --input, in `inputs` as it is written, and --scale.
 void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -6,7 +6,7 @@
 
 #include "tools/commands/describe.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 // $word is what is being completed, $option the word before it, also across `=`, which bash takes
@@ -114,4 +114,4 @@ std::string zsh_completion(const CLI::App& app, const Words& words) {
   return "autoload -U +X bashcompinit && bashcompinit\n" + bash_completion(app, words);
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -14,7 +14,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr size_t kLongestReason = 1000;
@@ -125,4 +125,4 @@ std::string complaint(const CLI::App& app, const std::vector<std::string>& argum
   return fmt::format("{}: {}", command, printable(error.what(), kLongestReason));
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// The verbs of an app, in the order of its help.
 std::vector<std::string> verb_names(const CLI::App& app);
@@ -41,4 +41,4 @@ std::string man_name(const CLI::App& app);
 std::string complaint(const CLI::App& app, const std::vector<std::string>& arguments,
                       const CLI::ParseError& error);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -8,7 +8,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/describe.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 int write_completion(const CLI::App& app, const std::string& shell) {
@@ -63,4 +63,4 @@ void add_documents(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -5,7 +5,7 @@
 #include "ir/rewrite.h"
 #include "ir/unfolded.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 std::string in_quotes(std::string_view text) {
@@ -69,4 +69,4 @@ std::string to_dot(const Graph& graph) {
   return Writer().write(graph);
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -19,7 +19,7 @@
 #include "tools/commands/compile_options.h"
 #include "tools/commands/dot.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct DumpCommand {
@@ -173,4 +173,4 @@ void add_dump(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return dump(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

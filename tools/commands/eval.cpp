@@ -7,7 +7,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct EvalCommand {
@@ -75,4 +75,4 @@ void add_eval(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return eval(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

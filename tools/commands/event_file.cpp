@@ -13,7 +13,7 @@
 #include "ir/error.h"
 #include "tools/commands/event_file.pb.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// What a byte does to the checksum: the polynomial's bits in reverse order, as RFC 3720 has them.
@@ -95,4 +95,4 @@ void EventFile::write_record(std::string_view record) {
     throw resource_error("{}: {}", path_, std::strerror(errno));
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -10,7 +10,7 @@
 
 #include "models/program.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// CRC-32C (Castagnoli; RFC 3720, appendix B.4) of bytes.
 uint32_t crc32c(std::string_view bytes);
@@ -38,4 +38,4 @@ class EventFile {
   std::FILE* file_ = nullptr;
 };
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

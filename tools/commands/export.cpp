@@ -9,7 +9,7 @@
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr std::string_view kModelFile = ".graphc";
@@ -83,4 +83,4 @@ void add_export(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return export_model(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

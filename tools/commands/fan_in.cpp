@@ -7,7 +7,7 @@
 #include "ir/composite.h"
 #include "ir/scan.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// How much a value is like a weight: what a product or a sum has computed, or what changes from
@@ -103,4 +103,4 @@ std::vector<int64_t> fan_ins(const Graph& graph) {
   return found.take();
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// For each input of the graph, then each of its states: over how many terms the longest product
 /// sums of which it is the weight; 0 for what is no weight. Of two factors the one that comes from
@@ -17,4 +17,4 @@ namespace graphc::commands {
 /// what follows nor make a loop chaotic.
 std::vector<int64_t> fan_ins(const Graph& graph);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

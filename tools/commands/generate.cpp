@@ -10,7 +10,7 @@
 #include "tools/commands/signals.h"
 #include "tools/commands/validators.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct GenerateCommand {
@@ -73,4 +73,4 @@ void add_generate(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return generate(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -11,7 +11,7 @@
 #include "runtime/files/npy.h"
 #include "tools/commands/commands.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// Whether a value of the type can be `number`.
@@ -99,4 +99,4 @@ void check_given(const Given& given, const std::vector<GraphPtr>& graphs) {
   }
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

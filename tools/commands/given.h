@@ -10,7 +10,7 @@
 #include "ir/graph.h"
 #include "ir/literal.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// What stands behind the `=`, by name.
 using Given = std::map<std::string, std::string>;
@@ -27,4 +27,4 @@ Literal read_value(const std::string& name, const std::string& text, const Type&
 /// Throws ErrorKind::usage when a name is that of no input or state of any of the graphs.
 void check_given(const Given& given, const std::vector<GraphPtr>& graphs);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

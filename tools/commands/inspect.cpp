@@ -11,7 +11,7 @@
 #include "runtime/files/npy.h"
 #include "tools/commands/commands.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -175,4 +175,4 @@ void add_inspect(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return inspect(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

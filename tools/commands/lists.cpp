@@ -12,7 +12,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/op_reference.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -165,4 +165,4 @@ void add_lists(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

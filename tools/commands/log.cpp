@@ -13,7 +13,7 @@
 
 #include "tools/commands/commands.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr off_t kLongestTail = 1 << 20;
@@ -78,4 +78,4 @@ void Log::write(const TrainEvent& event) {
   }
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -7,7 +7,7 @@
 
 #include "models/program.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// Writes events as they happen. Throws ErrorKind::resource, with the path and the system's reason.
 class Log {
@@ -27,4 +27,4 @@ class Log {
   bool begins_anew_ = false;
 };
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -4,7 +4,7 @@
 
 #include "tools/commands/describe.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// Text that roff sets as it is: what it takes for a command or an escape is neither.
@@ -108,4 +108,4 @@ std::string man_page(const CLI::App& app, std::string_view version) {
   return text;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -8,7 +8,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr std::string_view kHeading = R"(# Operations
@@ -173,4 +173,4 @@ std::string op_reference() {
   return text;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

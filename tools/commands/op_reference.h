@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// Markdown: of each op what it does, an application with shapes, the body of a composite, and the
 /// derivative its record has.
 std::string op_reference();
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -11,7 +11,7 @@
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct OptCommand {
@@ -66,4 +66,4 @@ void add_opt(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return opt(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

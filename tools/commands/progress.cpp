@@ -12,7 +12,7 @@
 #include "runtime/clock.h"
 #include "runtime/streams.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr double kSecondsBetweenLines = 2, kSecondsBetweenBars = 0.1;
@@ -112,4 +112,4 @@ void Progress::show_bar(const TrainEvent& event) {
   drawn_ = true;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

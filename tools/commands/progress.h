@@ -5,7 +5,7 @@
 
 #include "models/program.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 class Progress {
  public:
@@ -29,4 +29,4 @@ class Progress {
   int64_t began_epoch_ = -1;
 };
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -13,7 +13,7 @@
 #include "tools/commands/compile_options.h"
 #include "tools/commands/given.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct RunCommand {
@@ -128,4 +128,4 @@ void add_run(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return run(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 volatile std::sig_atomic_t signal_that_came = 0;
@@ -22,4 +22,4 @@ void stop_on_signals() {
 
 int stopped_by() { return signal_that_came; }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -2,11 +2,11 @@
 // Ending what takes long when a signal asks for it: after the step, with everything saved.
 #pragma once
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// From now on SIGINT and SIGTERM are remembered; a second one ends the process at once.
 void stop_on_signals();
 /// The signal that came, or 0.
 int stopped_by();
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -9,7 +9,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 struct SummaryCommand {
@@ -81,4 +81,4 @@ void add_summary(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return summary(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -18,7 +18,7 @@
 #include "runtime/files/foreign.h"
 #include "tools/commands/commands.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 constexpr const char* kModelEnding = ".graphc";
@@ -106,4 +106,4 @@ std::pair<std::string, std::string> assignment(const std::string& text, std::str
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -3,7 +3,7 @@
 
 #include "runtime/clock.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 Timeline::Timeline(TraceFile* trace) : trace_(trace), ended_(steady_seconds()) {}
 
@@ -42,4 +42,4 @@ void Timeline::watch(std::function<void(const TrainPosition&, const Notes&)>& sa
   };
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -7,7 +7,7 @@
 #include "models/program.h"
 #include "runtime/files/trace_file.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 class Timeline {
  public:
@@ -29,4 +29,4 @@ class Timeline {
   double ended_ = 0;  ///< what was before
 };
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -17,7 +17,7 @@
 #include "tools/commands/timeline.h"
 #include "tools/commands/validators.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// The newest, and one in case that it gets damaged.
@@ -253,4 +253,4 @@ void add_train(CLI::App& app, Action& action) {
   verb->callback([=, &action] { action = [=] { return train(*options); }; });
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

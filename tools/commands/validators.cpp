@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// Whether `text`, all of it, is a number of the type.
@@ -62,4 +62,4 @@ void refuse_empty_words(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands({})) refuse_empty_words(*verb);
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

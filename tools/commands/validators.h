@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// A whole number from `least`, in decimal, that 63 bits hold.
 CLI::Validator whole_number(uint64_t least);
@@ -18,4 +18,4 @@ CLI::Validator number_from_zero();
 /// set, and a training would keep no checkpoint where one was asked for. Prompts may be empty.
 void refuse_empty_words(CLI::App& app);
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

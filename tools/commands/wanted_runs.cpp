@@ -9,7 +9,7 @@
 #include "ir/scan.h"
 #include "models/random_inputs.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 namespace {
 
 /// Seeds of one run and of the next are this far apart: more than a graph has inputs.
@@ -103,4 +103,4 @@ std::vector<AfterRun> WantedRuns::evaluate_runs(const Inputs& inputs,
   return after;
 }
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -5,7 +5,7 @@
 #include "ir/evaluate.h"
 #include "tools/commands/arguments.h"
 
-namespace graphc::commands {
+namespace graphc::core::commands {
 
 /// What is there after a run: the results, and every state, assigned or not.
 struct AfterRun {
@@ -49,4 +49,4 @@ class WantedRuns {
   std::vector<std::vector<AfterRun>> forms_;  ///< by run
 };
 
-}  // namespace graphc::commands
+}  // namespace graphc::core::commands

@@ -15,7 +15,7 @@
 #include "runtime/streams.h"
 #include "tools/cuda/probes.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -108,21 +108,21 @@ int run(std::span<const std::string_view> arguments) {
 }
 
 }  // namespace
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe
 
 int main(int argc, char** argv) {
-  graphc::open_closed_streams();
+  graphc::core::open_closed_streams();
   try {
     const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
-    return graphc::probe::run(arguments);
-  } catch (const graphc::Error& error) {
-    graphc::write_message(error.what());
+    return graphc::core::probe::run(arguments);
+  } catch (const graphc::core::Error& error) {
+    graphc::core::write_message(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    graphc::write_message("error: out of memory");
-    return int(graphc::ErrorKind::resource);
+    graphc::core::write_message("error: out of memory");
+    return int(graphc::core::ErrorKind::resource);
   } catch (const std::exception& error) {
-    graphc::write_message("internal error: " + graphc::printable_message(error.what()));
-    return int(graphc::ErrorKind::internal);
+    graphc::core::write_message("internal error: " + graphc::core::printable_message(error.what()));
+    return int(graphc::core::ErrorKind::internal);
   }
 }

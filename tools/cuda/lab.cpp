@@ -4,7 +4,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "tools/cuda/probe_text.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 
 Lab::Lab(bool quick) : device_(cuda::Device::open()), stream_(device_), quick_(quick) {}
 
@@ -47,4 +47,4 @@ bench::Summary Lab::seconds(const std::function<void()>& work) const {
   return bench::summarize(readings);
 }
 
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe

@@ -10,7 +10,7 @@
 #include "runtime/cuda/stream.h"
 #include "tools/bench/statistics.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 
 class Lab {
  public:
@@ -46,4 +46,4 @@ class Lab {
   std::list<cuda::Module> modules_;
 };
 
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 namespace {
 
 /// "<first>, <second>, ..." of `count` things, each written by `one`.
@@ -203,4 +203,4 @@ std::string empty_text() {
   return "extern \"C\" __global__ void __launch_bounds__(256) nothing() {}\n";
 }
 
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe

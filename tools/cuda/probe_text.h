@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 
 /// Threads of a block of every kernel here.
 inline constexpr int kThreads = 256;
@@ -51,4 +51,4 @@ std::string flag_meeting_text();
 /// nothing(): ends at once.
 std::string empty_text();
 
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe

@@ -9,7 +9,7 @@
 #include "runtime/clock.h"
 #include "tools/cuda/probe_text.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 namespace {
 
 using bench::Summary;
@@ -179,4 +179,4 @@ constexpr Probe kProbes[] = {
 
 std::span<const Probe> all_probes() { return kProbes; }
 
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe

@@ -9,7 +9,7 @@
 
 #include "tools/cuda/lab.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 
 struct Probe {
   std::string_view name;
@@ -23,4 +23,4 @@ struct Probe {
 /// All of them, in the order of reading.
 std::span<const Probe> all_probes();
 
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/cpu_features.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The features of a host that can run every level.
 inline const std::string kEverything =
@@ -42,4 +42,4 @@ inline CpuFeatures any_cpu_with_dot_products() {
   return cpu;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -15,7 +15,7 @@
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -130,4 +130,4 @@ void check(std::string_view text, int64_t index_limit) {
   check_graph(parse_graph(text), index_limit);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 #include "codegen/cpu/target.h"
 #include "codegen/plan/plan.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
                                  const CompileOptions& options) {
@@ -47,4 +47,4 @@ int64_t count_of(const std::vector<Instruction>& code, const std::string& patter
       code, [&](const Instruction& each) { return std::regex_search(each.text, wanted); });
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -10,7 +10,7 @@
 #include "codegen/target.h"
 #include "ir/graph.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// Every instruction that the CPU target makes of the graph, on one thread.
 std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
@@ -22,4 +22,4 @@ inline bool any_of(const std::vector<Instruction>& code, const std::string& patt
   return count_of(code, pattern) > 0;
 }
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

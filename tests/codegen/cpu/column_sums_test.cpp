@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "tests/codegen/cpu/check_program.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 void check_sums(std::string_view text, int64_t index_limit = 1) {
@@ -84,4 +84,4 @@ TEST(ColumnSumsCpu, OfWholeNumbersThatWrapAndBytesThatWiden) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

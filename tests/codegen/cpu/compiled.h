@@ -12,7 +12,7 @@
 #include "ir/literal.h"
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 class Compiled {
  public:
@@ -40,4 +40,4 @@ class Compiled {
   std::unique_ptr<Executable> executable_;
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

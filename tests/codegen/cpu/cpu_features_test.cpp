@@ -7,7 +7,7 @@
 #include "ir/error.h"
 #include "tests/codegen/cpu/any_cpu.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using ::testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST(CpuFeatures, TheHostIsDetected) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

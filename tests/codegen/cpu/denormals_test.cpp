@@ -16,7 +16,7 @@
 #include "tests/testing/op_cases.h"
 #include "tests/testing/rounding_bound.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::Compiled;
@@ -279,4 +279,4 @@ TEST(DenormalsCpu, GradientsThatFadeOverALongSequenceAreZeros) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

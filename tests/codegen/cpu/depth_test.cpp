@@ -11,13 +11,13 @@
 #include "tests/testing/growing_graphs.h"
 #include "tests/testing/targets.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::all_test_targets;
-using graphc::testing::growing_graph;
-using graphc::testing::nested_graph;
-using graphc::testing::TestTarget;
+using graphc::core::testing::all_test_targets;
+using graphc::core::testing::growing_graph;
+using graphc::core::testing::nested_graph;
+using graphc::core::testing::TestTarget;
 
 // Frames are several times as large under the sanitizers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -104,4 +104,4 @@ TEST(DepthCpu, EveryPassTakesAChain) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/op_cases.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using ::testing::HasSubstr;
@@ -325,4 +325,4 @@ TEST(InstructionsCpu, NoPageIsWritableAndExecutableOnceProgramsRun) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

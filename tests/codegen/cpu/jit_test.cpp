@@ -13,7 +13,7 @@
 #include "ir/error.h"
 #include "tests/codegen/cpu/any_cpu.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -192,4 +192,4 @@ TEST(Jit, BytesThatAreNoObjectAreRefused) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -32,7 +32,7 @@ struct Descriptor {
 
 extern "C" Descriptor __jit_debug_descriptor;
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 using ::testing::ElementsAre;
@@ -138,4 +138,4 @@ TEST_F(KernelNamesCpu, GdbIsToldNothingUnasked) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -8,7 +8,7 @@
 #include "codegen/target.h"
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -76,4 +76,4 @@ TEST(LongSumsCpu, OfAMillionRowsAreRightToAMillionth) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

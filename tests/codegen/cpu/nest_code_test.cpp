@@ -16,7 +16,7 @@
 #include "runtime/files/files.h"
 #include "tests/testing/kernel_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::HasSubstr;
@@ -149,4 +149,4 @@ graph @product(%x: f32[5, 7], %w: f32[7, 7]) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

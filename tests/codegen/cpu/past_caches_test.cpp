@@ -11,7 +11,7 @@
 #include "tests/codegen/cpu/any_cpu.h"
 #include "tests/codegen/cpu/code_of.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// Two values of so many columns, large enough, and the sum of each row of one.
@@ -111,4 +111,4 @@ TEST(PastCachesCpu, HaveTheInstructionsAndAFenceBehindThem) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

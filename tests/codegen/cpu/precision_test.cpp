@@ -20,7 +20,7 @@
 #include "tests/codegen/wanted.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using cpu::TileOrder;
@@ -380,4 +380,4 @@ TEST(PrecisionCpu, NeedsAProcessorWithMatrixTiles) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -13,7 +13,7 @@
 #include "passes/pipeline.h"
 #include "tests/codegen/cpu/check_program.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::check;
@@ -387,4 +387,4 @@ TEST(ProgramCpu, SumsOfNothing) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -17,7 +17,7 @@
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -115,4 +115,4 @@ TEST(RandomCellsCpu, OneKernelEachWayAndRight) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

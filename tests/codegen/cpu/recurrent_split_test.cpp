@@ -18,7 +18,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// Makes every loop of private rows one the team walks; how many there were.
@@ -173,4 +173,4 @@ INSTANTIATE_TEST_SUITE_P(Cells, RecurrentSplitCpu, ::testing::ValuesIn(recurrent
                          [](const auto& cell) { return cell.param; });
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

@@ -6,7 +6,7 @@
 #include "runtime/arena.h"
 #include "tests/codegen/cpu/compiled.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// A loop whose gates live in the arena, and whose history is longer than what it returns.
@@ -55,4 +55,4 @@ TEST(SharedArenaCpu, OneForEachWhereNoneIsGiven) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -12,7 +12,7 @@
 #include "tests/codegen/cpu/compiled.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::Compiled;
@@ -150,4 +150,4 @@ TEST(DenormalsFlushed, LastAsLongAsTheScope) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,7 +15,7 @@
 #include "models/registry.h"
 #include "tests/codegen/precision_trial.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using Literals = std::vector<Literal>;
@@ -191,4 +191,4 @@ TEST(StoredBf16Cpu, PlansAreSmallerAndNoNestOnlyWidens) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 #include "ir/text.h"
 #include "runtime/cores.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 /// For an LSTM over `steps` steps of a row of 128.
@@ -36,4 +36,4 @@ TEST(TeamSizeCpu, IsOneWhereThereIsLittleToDo) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

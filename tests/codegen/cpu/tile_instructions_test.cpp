@@ -11,7 +11,7 @@
 #include "tests/codegen/cpu/any_cpu.h"
 #include "tests/codegen/cpu/code_of.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 TEST(InstructionsOfTiles, ProductsInPartsLoadEachPartOfTheMatrixOnce) {
@@ -63,4 +63,4 @@ TEST(InstructionsOfTiles, ProductsByTilesComeAmongTheBodyOfTheTileBefore) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

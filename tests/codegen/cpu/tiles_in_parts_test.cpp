@@ -14,7 +14,7 @@
 #include "ir/text.h"
 #include "tests/codegen/precision_trial.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using cpu::TileOrder;
@@ -242,4 +242,4 @@ TEST(TilesInPartsCpu, PartialSumsThatOverflowAreSummedInOrder) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

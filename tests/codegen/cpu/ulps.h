@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 
 /// The distance of `found` from `wanted` in units of the last place of a float near `wanted`.
 /// Infinity counts as 2^128, so that rounding up to it is an error of its size.
@@ -33,4 +33,4 @@ struct Worst {
   }
 };
 
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

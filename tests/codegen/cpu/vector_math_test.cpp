@@ -19,7 +19,7 @@
 #include "tests/codegen/cpu/ulps.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 constexpr double kLimit = 5;  // ulp
@@ -345,4 +345,4 @@ TEST_P(VectorMathSlow, IsWithinFiveUlpOnEveryFloat) {
 INSTANTIATE_TEST_SUITE_P(All, VectorMathSlow, ::testing::ValuesIn(all_math_functions()), case_name);
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

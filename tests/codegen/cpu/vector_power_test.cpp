@@ -13,7 +13,7 @@
 #include "tests/codegen/cpu/ulps.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::cpu {
+namespace graphc::core::cpu {
 namespace {
 
 constexpr double kLimit = 5;  // ulp
@@ -160,4 +160,4 @@ TEST(VectorPowerCpu, PowersThatAreFloatsAreExact) {
 }
 
 }  // namespace
-}  // namespace graphc::cpu
+}  // namespace graphc::core::cpu

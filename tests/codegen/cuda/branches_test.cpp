@@ -20,7 +20,7 @@
 #include "tests/codegen/wanted.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -295,4 +295,4 @@ TEST(Branches, PanelsStandForTheirStateUntilTheStepWritesIt) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 constexpr std::string_view clang_prelude() {
   return R"(#define __device__ __attribute__((device))
@@ -73,4 +73,4 @@ extern "C" __device__ float fmaf(float, float, float);
 )";
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

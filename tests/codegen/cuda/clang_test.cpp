@@ -20,7 +20,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// -Wsign-compare: threadIdx.x is unsigned, and compared with what is not negative. -Wpass-failed:
@@ -98,4 +98,4 @@ TEST_F(Clang, RefusesATextThatIsNone) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -19,7 +19,7 @@
 #include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -260,4 +260,4 @@ TEST_F(Clusters, AreRefusedWhereTheDeviceHoldsNone) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr const char* kCudaPlacements[] = {"grid", "block", "cluster", "streamed", "auto"};
@@ -50,4 +50,4 @@ CudaDraw draw_for_cuda(unsigned seed) {
   return draw;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 
 #include "tests/codegen/variants.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What a number stands for. Twenty in a row meet every way in every placement; kinds of graphs
 /// take turns over these.
@@ -17,4 +17,4 @@ struct CudaDraw {
 };
 CudaDraw draw_for_cuda(unsigned seed);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

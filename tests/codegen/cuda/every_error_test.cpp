@@ -12,7 +12,7 @@
 #include "tests/codegen/cuda/failing_calls.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::UnorderedElementsAre;
@@ -240,4 +240,4 @@ TEST_F(EveryError, OfAPlacementThatIsOnlyTriedIsUnheard) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

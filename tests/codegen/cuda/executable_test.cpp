@@ -18,7 +18,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/kernel_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -373,4 +373,4 @@ TEST_F(CudaExecutable, WithoutMemoryTheLargestBuffersAreNamed) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

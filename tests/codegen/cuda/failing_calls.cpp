@@ -13,7 +13,7 @@
 #include "ir/text.h"
 #include "passes/pipeline.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -245,4 +245,4 @@ std::vector<Fault> faults_of(const LibraryCall& function, size_t calls,
   return faults;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -20,7 +20,7 @@
 #include "tests/cuda/mock/error_codes.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 using cuda_mock::ErrorCode;
 
@@ -97,4 +97,4 @@ std::vector<Fault> faults_of(const LibraryCall& function, size_t calls,
                              std::span<const ErrorCode> codes, AllCodes all,
                              const std::set<int>& everywhere);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

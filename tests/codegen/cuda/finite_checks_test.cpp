@@ -9,7 +9,7 @@
 #include "ir/text.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// A state that moves by what it is given, as often as a number says; a type of every kind.
@@ -93,4 +93,4 @@ TEST_F(FiniteChecks, LargeNumbersAreFinite) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -14,7 +14,7 @@
 #include "ir/text.h"
 #include "tests/cuda/run_text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int kLeftRows = 61, kProductTerms = 91, kRightColumns = 50;
@@ -182,4 +182,4 @@ TEST(CudaFragments, WhateverIsExchangedIsSeen) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

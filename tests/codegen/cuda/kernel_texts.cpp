@@ -10,7 +10,7 @@
 #include "models/registry.h"
 #include "tests/testing/op_cases.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 void add_kernels(const GraphPtr& graph, std::string_view architecture, const char* variant,
                  KernelTexts& texts, std::string_view precision, std::string_view placement) {
@@ -100,4 +100,4 @@ KernelTexts texts_on_tensor_cores(std::string_view architecture,
   return texts;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -9,7 +9,7 @@
 
 #include "ir/graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Names of kernels by their texts: each text once.
 using KernelTexts = std::map<std::string, std::string>;
@@ -37,4 +37,4 @@ KernelTexts texts_of_a_loop_of_many_shapes(std::string_view architecture);
 KernelTexts texts_on_tensor_cores(std::string_view architecture,
                                   const std::vector<std::string_view>& precisions);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -17,7 +17,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/kernel_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::Contains;
@@ -364,4 +364,4 @@ TEST_F(CudaLibraries, OtherTargetsHaveNoSuchVariant) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -14,7 +14,7 @@
 #include "tests/codegen/precision_trial.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(LibraryWeightsPlan, OnlyStatesThatTheStepLeavesAloneHaveAForm) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

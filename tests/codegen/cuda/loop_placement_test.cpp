@@ -21,7 +21,7 @@
 #include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -202,4 +202,4 @@ TEST(LoopPlacement, NoMoreBlocksMeetThanTheGpuHas) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -20,7 +20,7 @@
 #include "tests/cuda/run_text.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -317,4 +317,4 @@ TEST(OrderOfLaunches, HasWhatSaysNothingBetweenAllOthers) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -14,7 +14,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// The CUDA target with loops in each placement.
@@ -122,4 +122,4 @@ TEST_F(CudaModels, LayersOfEveryCellAgreeWithTheEvaluator) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -19,7 +19,7 @@
 #include "tests/cuda/emulator/module.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Instructions of warps after which a launch counts as endless; the graphs here take a hundredth.
@@ -220,4 +220,4 @@ TEST(TextMutantRules, LeaveCommentsAndHeadsAlone) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -21,7 +21,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/wide_golden.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// What is wrong with a kernel compiled for an architecture: spilled registers, and more registers
@@ -175,4 +175,4 @@ INSTANTIATE_TEST_SUITE_P(For, Nvrtc, ::testing::ValuesIn(kArchitectures), name_o
 INSTANTIATE_TEST_SUITE_P(For, NvrtcSlow, ::testing::ValuesIn(kArchitectures), name_of);
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

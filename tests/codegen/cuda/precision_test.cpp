@@ -12,7 +12,7 @@
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -95,4 +95,4 @@ TEST(CudaPrecisions, OfBf16AreTheirOwn) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

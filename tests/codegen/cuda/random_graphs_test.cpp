@@ -14,7 +14,7 @@
 #include "tests/codegen/cuda/cuda_draw.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int64_t kCudaParts = 8;
@@ -51,4 +51,4 @@ TEST_P(RandomGraphsOnCudaTarget, AgreeWithTheEvaluator) {
 INSTANTIATE_TEST_SUITE_P(Part, RandomGraphsOnCudaTarget, ::testing::Range<int64_t>(0, kCudaParts));
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

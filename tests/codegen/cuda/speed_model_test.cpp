@@ -12,7 +12,7 @@
 #include "ir/text.h"
 #include "models/registry.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 using ::testing::AllOf;
@@ -222,4 +222,4 @@ TEST(SpeedModel, IsPrintedBehindThePlan) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

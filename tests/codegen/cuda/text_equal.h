@@ -9,7 +9,7 @@
 #include "tests/codegen/cuda/text_lines.h"
 #include "tests/codegen/cuda/text_mutants.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What is said of the nest of a loop that a line is in: "columns_owned" is its columns_owned_1; 0
 /// where nothing is.
@@ -24,4 +24,4 @@ bool has_met_since_stores(const std::vector<Line>& lines, size_t at);
 std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<Line>& lines,
                                    size_t at, const Launched& launched);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// A line without the space and the comment around it.
@@ -50,4 +50,4 @@ const std::regex& compiled(std::string_view pattern) {
   return found->second;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 struct Line {
   std::string text, statement;  ///< as it is; without the space and the comment around it
@@ -46,4 +46,4 @@ const Line* loop_around(const std::vector<Line>& lines, size_t at, const Wanted&
   });
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

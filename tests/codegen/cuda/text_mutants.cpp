@@ -8,7 +8,7 @@
 
 #include "tests/codegen/cuda/text_lines.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 const std::vector<TextRule> kRules = {
@@ -224,4 +224,4 @@ std::vector<std::string> parameters_of(const std::string& text) {
   return names;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A way to damage text, wherever it matches.
 struct TextRule {
@@ -61,4 +61,4 @@ std::vector<std::string> parameters_of(const std::string& text);
 /// Why a mutant does what the text does in such launches; empty for one that must be found.
 std::string_view why_equal(const TextMutant& mutant, const Launched& launched);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 
 #include "tests/codegen/cuda/text_equal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 const std::vector<EqualPlace> kEqual = {
@@ -332,4 +332,4 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
   return {};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -6,7 +6,7 @@
 
 #include "tests/codegen/cuda/text_equal.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Rules about where blocks of a cluster meet.
@@ -210,4 +210,4 @@ std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<L
   return {};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -4,7 +4,7 @@
 
 #include "tests/codegen/cuda/text_trial.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 // Together the sizes of a graph have more than one block, more than one piece of a sum, and edges
@@ -222,4 +222,4 @@ const std::vector<Subject>& text_subjects() {
   return all;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -2,7 +2,7 @@
 // Graphs whose texts not every GPU takes: products on tensor cores, and loops in clusters.
 #include "tests/codegen/cuda/text_trial.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Together their sizes have warps and lanes without rows or columns, more than one block and more
@@ -79,4 +79,4 @@ std::vector<Subject> subjects_of_gpus(const char* lstm) {
       loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=48 H=17", "cluster", 2, "3xtf32")};
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

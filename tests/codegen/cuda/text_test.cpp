@@ -14,7 +14,7 @@
 #include "codegen/cuda/scalar_text.h"
 #include "ir/text.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(CudaText, ValuesKeepTheirNames) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

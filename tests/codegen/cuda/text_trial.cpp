@@ -15,7 +15,7 @@
 #include "ir/text.h"
 #include "passes/pipeline.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// Between two buffers.
@@ -212,4 +212,4 @@ std::string Trial::refused(Executable& executable, const Call& call, const Outsi
   return "an index outside its table was taken";
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

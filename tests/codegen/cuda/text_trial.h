@@ -11,7 +11,7 @@
 #include "tests/codegen/wanted.h"
 #include "tests/runtime/cuda/mock_driver.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// What is done to one of the indices of a call.
 struct Outside {
@@ -84,4 +84,4 @@ class Trial {
   std::vector<Literal> wanted_;   ///< of the first call
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -16,7 +16,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 constexpr int kTrainingSteps = 50;
@@ -138,4 +138,4 @@ TEST(CudaTrainingSlow, OfPtbLmWithAllItsWordsHasTheLossesOfTheCpu) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

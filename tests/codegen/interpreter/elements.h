@@ -9,7 +9,7 @@
 #include "ir/evaluate_array.h"
 #include "ir/stored.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// A place in a buffer, which knows where the buffer ends.
 struct CheckedPlace {
@@ -61,4 +61,4 @@ inline void write_element(DType dtype, Element element, const CheckedPlace& plac
   });
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

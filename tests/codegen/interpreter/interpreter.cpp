@@ -10,7 +10,7 @@
 #include "codegen/plan/walk.h"
 #include "tests/codegen/interpreter/nest.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// What plan/walk.h asks for.
@@ -108,4 +108,4 @@ void interpret(const Plan& plan, const Machine& machine, const std::vector<int>&
   Interpreter(plan, machine, workers, bases).run();
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

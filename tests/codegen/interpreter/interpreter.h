@@ -9,7 +9,7 @@
 #include "codegen/plan/plan.h"
 #include "codegen/target.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// "plan-interpreter".
 extern const Target plan_interpreter;
@@ -25,4 +25,4 @@ Machine interpreted_machine(int workers);
 void interpret(const Plan& plan, const Machine& machine, const std::vector<int>& workers,
                const std::vector<char*>& bases);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

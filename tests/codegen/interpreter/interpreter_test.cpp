@@ -13,7 +13,7 @@
 #include "tests/codegen/interpreter/nest.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -151,4 +151,4 @@ TEST(PlanInterpreter, FindsEveryElementOfPanelsInAPlaceOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

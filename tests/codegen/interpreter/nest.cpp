@@ -9,7 +9,7 @@
 
 #include "ir/evaluate_ops.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 using evaluation::ScalarElements;
@@ -271,4 +271,4 @@ int64_t offset_in_panels(const PanelForm& form, int64_t k, int64_t part, int64_t
          (group * form.k_group + k % form.k_group) * size_of(form.dtype);
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include "codegen/plan/plan.h"
 #include "tests/codegen/interpreter/elements.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// The addresses of a NestCall, resolved: of operands that are loaded or stored, and of products.
 struct NestPlaces {
@@ -23,4 +23,4 @@ void interpret_nest(const NestProgram& program, const NestCall& call, const Nest
 /// Where an element of a matrix [k, parts * unit] lies in panels, in bytes.
 int64_t offset_in_panels(const PanelForm& form, int64_t k, int64_t part, int64_t column);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -5,7 +5,7 @@
 
 #include "tests/codegen/interpreter/interpreter.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 class InterpretedPlan : public Executable {
@@ -116,4 +116,4 @@ constinit const Target plan_interpreter{
     .show = show_plan,
 };
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

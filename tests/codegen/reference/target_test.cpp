@@ -7,10 +7,10 @@
 #include "ir/text.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -101,4 +101,4 @@ TEST(Targets, AreFoundByNameAndTheDefaultCanRun) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -7,7 +7,7 @@
 
 #include "tests/cuda/emulator/grid.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 /// Bytes that a lane may touch: inside an allocation and aligned.
 struct Found {
@@ -76,4 +76,4 @@ void write_value(Warp& warp, const Instruction& instruction, uint32_t lane, uint
   std::memcpy(found.bytes(), &value, sizeof(T));
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -3,7 +3,7 @@
 
 #include <map>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 Scalar scalar_of(char letter) {
@@ -58,4 +58,4 @@ std::vector<Type> types_of(const Builtin& builtin) {
   return result;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -11,7 +11,7 @@
 #include "tests/cuda/emulator/code.h"
 #include "tests/cuda/emulator/syntax.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 /// One overload.
 struct Builtin {
@@ -38,4 +38,4 @@ std::span<const Builtin> mathematical_builtins();
 std::span<const Builtin> warp_builtins();
 std::span<const Builtin> memory_builtins();
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

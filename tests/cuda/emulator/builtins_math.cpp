@@ -6,7 +6,7 @@
 #include "tests/cuda/emulator/builtins.h"
 #include "tests/cuda/emulator/lanes.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using I = int32_t;
@@ -155,4 +155,4 @@ std::span<const Builtin> arithmetic_builtins() {
 #undef GRAPHC_UNARY
 #undef GRAPHC_BINARY
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

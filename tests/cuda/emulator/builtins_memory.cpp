@@ -6,7 +6,7 @@
 #include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/operations.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 Type type_of(Scalar scalar) {
@@ -136,4 +136,4 @@ std::span<const Builtin> memory_builtins() {
 #undef GRAPHC_ATOMICS
 #undef GRAPHC_LOADS
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -5,7 +5,7 @@
 #include "tests/cuda/emulator/builtins.h"
 #include "tests/cuda/emulator/lanes.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 enum class From { lane, exclusive, down, up };
@@ -106,4 +106,4 @@ std::span<const Builtin> warp_builtins() {
 
 #undef GRAPHC_SHUFFLES
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

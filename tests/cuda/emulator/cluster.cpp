@@ -7,7 +7,7 @@
 
 #include "tests/cuda/emulator/schedule.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 uint32_t first_of(uint32_t lanes) { return uint32_t(std::countr_zero(lanes)); }
@@ -129,4 +129,4 @@ void Grid::check_remote(const Block& block, const Warp& warp, uint32_t lane, uin
   }
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

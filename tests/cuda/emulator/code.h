@@ -8,7 +8,7 @@
 
 #include "tests/cuda/emulator/module.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 struct Instruction;
 struct Warp;
@@ -69,4 +69,4 @@ struct Program {
 /// and this thread's local memory begin.
 enum : uint64_t { special_shared = 12, special_dynamic = 13, special_local = 14 };
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

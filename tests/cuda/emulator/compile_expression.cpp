@@ -5,7 +5,7 @@
 #include "tests/cuda/emulator/compiler.h"
 #include "tests/cuda/emulator/operations.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 int weight(const Expression& one) {
@@ -300,4 +300,4 @@ uint32_t Compiler::builtin(const Expression& one, uint32_t into) {
   return result;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -4,7 +4,7 @@
 #include "tests/cuda/emulator/operations.h"
 #include "tests/cuda/emulator/parser.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 Compiler::Place Compiler::variable_place(const Symbol& symbol) {
   if (symbol.storage == Storage::shared)
@@ -66,4 +66,4 @@ uint32_t Compiler::address(const Place& of, uint32_t into) {
   return result;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

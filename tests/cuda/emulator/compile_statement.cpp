@@ -3,7 +3,7 @@
 #include "tests/cuda/emulator/operations.h"
 #include "tests/cuda/emulator/ptx.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 void Compiler::statement(const Statement& one) {
   line_ = one.position.line;
@@ -154,4 +154,4 @@ void Compiler::assembly(const Statement& one) {
     store(places[i], one.operands[size_t(one.order[i])]->type, slots[i]);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

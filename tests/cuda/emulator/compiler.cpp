@@ -5,7 +5,7 @@
 
 #include "tests/cuda/emulator/operations.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// Mark the slots of wide registers, and of those that each warp begins with, until all are
@@ -137,4 +137,4 @@ void Compiler::finish() {
   program_->local_bytes = (most_local_ + 15) / 16 * 16;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

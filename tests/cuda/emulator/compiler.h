@@ -11,7 +11,7 @@
 #include "tests/cuda/emulator/code.h"
 #include "tests/cuda/emulator/syntax.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 class Compiler {
  public:
@@ -113,4 +113,4 @@ class Compiler {
 /// Whether it costs little and cannot fail, so that it may be done for lanes that do not need it.
 bool is_cheap(const Expression& one);
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

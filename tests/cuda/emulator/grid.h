@@ -14,7 +14,7 @@
 #include "tests/cuda/emulator/run.h"
 #include "tests/cuda/emulator/shadow.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 struct Grid;
 
@@ -197,4 +197,4 @@ inline uint32_t place_of(const Warp& warp, const Instruction& instruction) {
 [[noreturn]] void lane_error(const Warp& warp, const Instruction& instruction, uint32_t lane,
                              const std::string& message);
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -15,7 +15,7 @@
 #define GRAPHC_INDEPENDENT_LANES _Pragma("GCC ivdep")
 #endif
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 /// f of each lane; all 32 are a loop that the compiler makes vectors of. Not for what may throw
 /// midway, or has an order.
@@ -58,4 +58,4 @@ void ternary_operation(Warp& warp, const Instruction& i, uint32_t lanes) {
   each_lane(lanes, [&](uint32_t lane) { result[lane] = F(a[lane], b[lane], c[lane]); });
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

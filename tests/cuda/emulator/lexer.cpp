@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 bool is_digit_character(char c) { return c >= '0' && c <= '9'; }
@@ -198,4 +198,4 @@ Error text_error(const char* file, Position position, const std::string& message
   return Error(ErrorKind::input, Where{file, position.line, position.column}, message);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

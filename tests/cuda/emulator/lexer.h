@@ -9,7 +9,7 @@
 #include "ir/error.h"
 #include "tests/cuda/emulator/syntax.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 enum class TokenKind : uint8_t { word, integer, floating, string, symbol, end };
 
@@ -33,4 +33,4 @@ std::vector<Token> tokens_of(std::string_view text, const char* file);
 /// An input error at a place of the text.
 Error text_error(const char* file, Position position, const std::string& message);
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

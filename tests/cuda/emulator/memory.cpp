@@ -8,7 +8,7 @@
 #include "ir/error.h"
 #include "tests/cuda/emulator/shadow.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 template <typename... Args>
@@ -115,4 +115,4 @@ void DeviceMemory::copied(void* to, const void* from, size_t bytes) {
                source.valid.get() + (address_of(from) - source.begin), bytes);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 struct Allocation;
 
@@ -46,4 +46,4 @@ class DeviceMemory {
   std::map<uint64_t, std::unique_ptr<Allocation>> allocations_;  // by their first address
 };
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -8,7 +8,7 @@
 #include "tests/cuda/emulator/compiler.h"
 #include "tests/cuda/emulator/parser.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 Kernel::Kernel(std::unique_ptr<const Program> program) : program_(std::move(program)) {}
 Kernel::~Kernel() = default;
@@ -40,4 +40,4 @@ std::vector<std::string> Module::kernels() const {
   return names;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

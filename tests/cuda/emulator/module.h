@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 struct Program;
 
@@ -50,4 +50,4 @@ class Module {
   std::vector<std::unique_ptr<const Kernel>> kernels_;
 };
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -5,7 +5,7 @@
 #include "tests/cuda/emulator/code.h"
 #include "tests/cuda/emulator/syntax.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 // operations_arithmetic.cpp
 Operation binary_of(char sign, Held held);  ///< of two such; a shift's second is u32
@@ -27,4 +27,4 @@ Operation begin_local();  ///< `b` bytes from a + immediate count as never writt
 Operation zero_local();   ///< they are 0
 Operation no_result();    ///< a function ended without its value
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

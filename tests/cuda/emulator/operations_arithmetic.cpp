@@ -8,7 +8,7 @@
 #include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/operations.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// Signed integers wrap: their arithmetic is done in the unsigned type.
@@ -253,4 +253,4 @@ Operation logical_of(char sign) {
                      : binary_operation<I, I, I, [](I a, I b) { return a | b; }>;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

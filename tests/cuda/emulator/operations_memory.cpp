@@ -5,7 +5,7 @@
 #include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/operations.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// In memory a T, in a register an R.
@@ -178,4 +178,4 @@ void refuse_unwritten(Warp& warp, const Instruction& instruction, uint32_t lane,
                          local ? found.offset % where.lane_bytes : found.offset, where.name));
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

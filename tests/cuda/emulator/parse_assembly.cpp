@@ -7,7 +7,7 @@
 #include "tests/cuda/emulator/parser.h"
 #include "tests/cuda/emulator/ptx.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// Reads the instruction in the string of an asm statement.
@@ -171,4 +171,4 @@ void Parser::assembly_operands(bool written, Statement& into,
   } while (take_if(","));
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -6,7 +6,7 @@
 #include "tests/cuda/emulator/builtins.h"
 #include "tests/cuda/emulator/parser.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 struct Operator {
@@ -276,4 +276,4 @@ ExpressionPtr Parser::call_builtin(const std::string& called, std::vector<Expres
   return result;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

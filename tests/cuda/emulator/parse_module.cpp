@@ -7,7 +7,7 @@
 #include "tests/cuda/emulator/builtins.h"
 #include "tests/cuda/emulator/parser.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 constexpr std::array<std::string_view, 11> type_words_known = {
@@ -222,4 +222,4 @@ Symbol* Parser::find(const std::string& wanted) const {
   return nullptr;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

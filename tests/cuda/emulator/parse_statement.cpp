@@ -3,7 +3,7 @@
 
 #include "tests/cuda/emulator/parser.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 StatementPtr Parser::make(StatementKind kind) const {
   StatementPtr result = std::make_unique<Statement>();
@@ -208,4 +208,4 @@ void Parser::dynamic_shared() {
   symbol->is_const = true;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -13,7 +13,7 @@
 #include "tests/cuda/emulator/lexer.h"
 #include "tests/cuda/emulator/syntax.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 using Functions = std::vector<std::unique_ptr<Function>>;
 
@@ -122,4 +122,4 @@ Scalar common_scalar(Scalar a, Scalar b);
 /// The value of an expression of constant integers, if it is one.
 std::optional<int64_t> known_integer(const Expression& expression);
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -9,7 +9,7 @@
 #include "tests/cuda/emulator/grid.h"
 #include "tests/cuda/emulator/lanes.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 constexpr uint32_t sign_bit = 0x80000000u, infinity = 0x7f800000u;
@@ -126,4 +126,4 @@ std::string ptx_names() {
   return names;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -7,7 +7,7 @@
 
 #include "tests/cuda/emulator/code.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 /// Registers that an instruction names together: one, or several in braces.
 struct PtxGroup {
@@ -48,4 +48,4 @@ void multiply_tf32(Warp& warp, const Instruction& instruction, uint32_t lanes);
 void multiply_bf16(Warp& warp, const Instruction& instruction, uint32_t lanes);
 void multiply_f16(Warp& warp, const Instruction& instruction, uint32_t lanes);
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

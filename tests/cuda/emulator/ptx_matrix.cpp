@@ -8,7 +8,7 @@
 #include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/ptx.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 constexpr int rows = 16, columns = 8;
@@ -106,4 +106,4 @@ void multiply_f16(Warp& warp, const Instruction& i, uint32_t) {
   multiply<16, 2, f16_value>(warp, i);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -6,7 +6,7 @@
 
 #include "tests/cuda/emulator/grid.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// More blocks than these in a list of readers, and it counts as everyone.
@@ -243,4 +243,4 @@ std::string Grid::thread_name(uint32_t thread) const {
                      in_block / launch.block[0] / launch.block[1]);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -6,7 +6,7 @@
 
 #include "tests/cuda/emulator/schedule.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 constexpr size_t alignment = 256;
@@ -159,4 +159,4 @@ void Schedule::start_next(Cluster& cluster) {
   for (uint32_t rank = 0; rank < size; ++rank) start(*cluster.blocks[rank], next * size + rank);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

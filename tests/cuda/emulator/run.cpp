@@ -6,7 +6,7 @@
 #include "ir/error.h"
 #include "tests/cuda/emulator/schedule.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 constexpr size_t most_static_shared = 48 * 1024;
@@ -89,4 +89,4 @@ void run(const Kernel& kernel, const Launch& launch, DeviceMemory& memory) {
   Schedule(grid).run();
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

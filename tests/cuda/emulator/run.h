@@ -8,7 +8,7 @@
 #include "tests/cuda/emulator/memory.h"
 #include "tests/cuda/emulator/module.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 struct Launch {
   unsigned grid[3] = {1, 1, 1};
@@ -33,4 +33,4 @@ struct Launch {
 /// until then remains. README.md lists what counts as a defect.
 void run(const Kernel& kernel, const Launch& launch, DeviceMemory& memory);
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 void Schedule::enlist(Warp& warp) {
   if (warp.ready) return;
@@ -163,4 +163,4 @@ uint32_t Schedule::go(Warp& warp, Group group, uint32_t most) {
   return used;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -7,7 +7,7 @@
 
 #include "tests/cuda/emulator/grid.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 class Schedule {
  public:
@@ -64,4 +64,4 @@ class Schedule {
   int idle_ = 0;  ///< times that all who polled were woken and nothing changed
 };
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

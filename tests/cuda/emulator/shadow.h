@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 /// Who accessed a cell without an order between them that a later access would imply.
 struct Accesses {
@@ -70,4 +70,4 @@ struct Allocation {
 /// A number that no call returned before.
 uint64_t next_generation();
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -4,7 +4,7 @@
 
 #include "tests/cuda/emulator/grid.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 using Entries = std::vector<std::pair<uint32_t, uint32_t>>;
@@ -201,4 +201,4 @@ void Grid::fence(Warp& warp, uint32_t lane) {
   warp.fences->released[lane] = heard_by(warp, lane);
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

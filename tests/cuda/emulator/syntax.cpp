@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 size_t bytes_of(Scalar scalar) {
   switch (scalar) {
@@ -107,4 +107,4 @@ Held held(const Type& type) {
 
 bool is_wide(Held held) { return held == Held::i64 || held == Held::u64 || held == Held::f64; }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

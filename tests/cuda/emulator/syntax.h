@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 
 struct Builtin;
 struct Function;
@@ -139,4 +139,4 @@ struct Function {
   uint64_t shared_bytes = 0;  ///< static, this function's own
 };
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -6,7 +6,7 @@
 
 #include "tests/cuda/emulator/parser.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 Type scalar_type(Scalar scalar) {
@@ -313,4 +313,4 @@ std::optional<int64_t> known_integer(const Expression& expression) {
   return result && fits(*result) ? result : std::nullopt;
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -8,7 +8,7 @@
 #include "ir/error.h"
 #include "tests/cuda/emulator/schedule.h"
 
-namespace graphc::cuda_emulator {
+namespace graphc::core::cuda_emulator {
 namespace {
 
 /// As often may all who poll find nothing changed before it counts as a deadlock. A thread may poll
@@ -194,4 +194,4 @@ void Schedule::deadlock() {
   throw Error(ErrorKind::internal, {}, grid_.program.name + ": deadlock");
 }
 
-}  // namespace graphc::cuda_emulator
+}  // namespace graphc::core::cuda_emulator

@@ -8,7 +8,7 @@
 
 #include "tests/cuda/mock/calls.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 namespace {
 
 /// Two streams, of which the second joins what the first one captures.
@@ -167,4 +167,4 @@ TEST_F(MockBranches, AreSpoiledWhereTheirStreamIsWaitedForOrDestroyed) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

@@ -11,7 +11,7 @@
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/runtime/cuda/scale.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 
 /// A driver in use, called without what runtime/cuda puts around it.
 class MockCalls : public ::testing::Test {
@@ -63,4 +63,4 @@ class MockCalls : public ::testing::Test {
   void* parameters[4] = {&memory, &memory, &factor, &count};
 };
 
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

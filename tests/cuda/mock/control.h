@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 
 /// "graphc_mock_calls": how often a function was called, by its symbol ("cuMemAlloc_v2"); the calls
 /// that were made to fail are among them.
@@ -36,4 +36,4 @@ using Divide = void (*)(size_t bytes, const size_t* offsets, const size_t* sizes
 /// (from 1; 0: none) orders nothing. Returns how many there were since it was called last.
 using Forget = size_t (*)(size_t wait);
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -13,7 +13,7 @@
 #include "tests/cuda/mock/libraries.h"
 
 // The descriptors behind cuBLASLt's handles.
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 struct cublasLtContext {};
 struct CublasLtMatmulDesc {
@@ -32,12 +32,12 @@ struct CublasLtMatmulPreference {
   size_t workspace = 0;
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
-using namespace graphc::cuda;
+using namespace graphc::core::cuda;
 using Layout = CublasLtMatrixLayout;
 
 /// What the mock's algorithms are known by; the second uses workspace.
@@ -265,4 +265,4 @@ cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha
   });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -9,7 +9,7 @@
 
 #include "tests/cuda/mock/error_codes.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 
 GRAPHC_MOCK_EXPORT size_t cudnnGetVersion() { return 91900; }
 GRAPHC_MOCK_EXPORT const char* cudnnGetErrorString(cudnnStatus_t status) {
@@ -180,4 +180,4 @@ cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t rnn, int32_t layer, 
   });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

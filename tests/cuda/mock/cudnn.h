@@ -11,7 +11,7 @@
 #include "tests/cuda/mock/recurrent.h"
 
 // cuDNN's descriptors, whose names its header has outside of any namespace.
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 struct cudnnContext {
   CUstream stream = nullptr;
@@ -34,10 +34,10 @@ struct cudnnRNNStruct {
   int built_for = 0;  ///< rows that cudnnBuildRNNDynamic() was told
 };
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda
 
-namespace graphc::cuda_mock {
-using namespace graphc::cuda;
+namespace graphc::core::cuda_mock {
+using namespace graphc::core::cuda;
 
 constexpr size_t kCudnnWorkspaceFloats = 64;
 
@@ -106,4 +106,4 @@ inline cudnnStatus_t check(const cudnnContext* handle, const cudnnRNNStruct* lay
   return CUDNN_STATUS_SUCCESS;
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

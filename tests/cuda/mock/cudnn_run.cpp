@@ -4,7 +4,7 @@
 
 #include "tests/cuda/mock/cudnn.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 /// What the calls on data have in common.
@@ -161,4 +161,4 @@ GRAPHC_MOCK_EXPORT cudnnStatus_t cudnnRNNBackwardWeights_v8(
   });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -8,7 +8,7 @@
 #include "tests/cuda/mock/error_codes.h"
 #include "tests/cuda/mock/state.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 constexpr std::string_view kName = "graphc's emulator of an sm_90";
@@ -180,4 +180,4 @@ GRAPHC_MOCK_EXPORT CUresult cuCtxGetCurrent(CUcontext* to) {
   });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -8,7 +8,7 @@
 
 #include "ir/error.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 
 struct ErrorCode {
   int value = 0;
@@ -214,4 +214,4 @@ inline const char* words_of(std::span<const ErrorCode> codes, int value, const c
   return found == nullptr ? otherwise : found->words;
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -4,7 +4,7 @@
 
 #include "tests/cuda/mock/state.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 /// Null, or what went wrong, valid until the thread's next call.
@@ -52,4 +52,4 @@ GRAPHC_MOCK_EXPORT const char* graphc_mock_library_writes(const void* begin, siz
   return text_of_error([&] { state().memory.written_by_host(begin, bytes); });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -13,7 +13,7 @@
 
 #define GRAPHC_MOCK_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 
 /// Work of a library in a stream: "" or what went wrong.
 using LibraryWork = std::function<std::string()>;
@@ -86,4 +86,4 @@ LibraryWork library_work(Body body) {
   };
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

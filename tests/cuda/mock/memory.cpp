@@ -6,7 +6,7 @@
 
 #include "tests/cuda/mock/state.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 constexpr size_t kAlignment = 256;
@@ -189,4 +189,4 @@ GRAPHC_MOCK_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
   });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -12,7 +12,7 @@
 #include "tests/runtime/cuda/scale.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 namespace {
 
 using ::testing::StartsWith;
@@ -282,7 +282,7 @@ TEST_F(MockCalls, FailuresAreCounted) {
 
 /// The functions of a library of its own: a copy of the mock, as nobody has used it.
 template <typename Function>
-Function fresh(const graphc::testing::TemporaryFolder& folder, const std::string& library,
+Function fresh(const graphc::core::testing::TemporaryFolder& folder, const std::string& library,
                const char* name) {
   const std::filesystem::path path = folder.path() / library;
   if (!std::filesystem::exists(path)) {
@@ -294,7 +294,7 @@ Function fresh(const graphc::testing::TemporaryFolder& folder, const std::string
 }
 
 TEST(MockDriverAlone, WantsToBeInitialised) {
-  const graphc::testing::TemporaryFolder folder;
+  const graphc::core::testing::TemporaryFolder folder;
   const auto count =
       fresh<decltype(Driver::cuDeviceGetCount)>(folder, "libcuda.so.1", "cuDeviceGetCount");
   const auto init = fresh<decltype(Driver::cuInit)>(folder, "libcuda.so.1", "cuInit");
@@ -306,7 +306,7 @@ TEST(MockDriverAlone, WantsToBeInitialised) {
 }
 
 TEST(MockDriverAlone, FailsAsTheEnvironmentSays) {
-  const graphc::testing::TemporaryFolder folder;
+  const graphc::core::testing::TemporaryFolder folder;
   setenv("GRAPHC_MOCK_FAIL", "cuDeviceGet:7:1,cuInit:100:2", 1);
   const auto init = fresh<decltype(Driver::cuInit)>(folder, "libcuda.so.1", "cuInit");
   EXPECT_EQ(init(0), CUDA_SUCCESS);
@@ -316,7 +316,7 @@ TEST(MockDriverAlone, FailsAsTheEnvironmentSays) {
 }
 
 TEST(MockCompiler, RefusesWhatIsNoProgram) {
-  const graphc::testing::TemporaryFolder folder;
+  const graphc::core::testing::TemporaryFolder folder;
   const auto library = "libnvrtc.so.13";
   const auto create =
       fresh<decltype(Nvrtc::nvrtcCreateProgram)>(folder, library, "nvrtcCreateProgram");
@@ -344,4 +344,4 @@ TEST(MockCompiler, RefusesWhatIsNoProgram) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

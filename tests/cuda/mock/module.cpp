@@ -7,7 +7,7 @@
 #include "tests/cuda/emulator/run.h"
 #include "tests/cuda/mock/state.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 constexpr std::array<unsigned, 3> kMostGrid{2147483647, 65535, 65535}, kMostBlock{1024, 1024, 64};
@@ -344,4 +344,4 @@ GRAPHC_MOCK_EXPORT CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfuncti
   });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

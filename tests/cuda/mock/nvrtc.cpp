@@ -18,10 +18,10 @@
 #include "tests/cuda/mock/error_codes.h"
 #include "tests/cuda/mock/libraries.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
-using namespace graphc::cuda;
+using namespace graphc::core::cuda;
 
 constexpr std::array kArchitectures{75, 80, 86, 89, 90};
 
@@ -209,4 +209,4 @@ GRAPHC_MOCK_EXPORT nvrtcResult nvrtcGetProgramLog(nvrtcProgram handle, char* log
               [&](Program& program) { return copy_of(program.log, 1, log); });
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
-using namespace graphc::cuda;
+using namespace graphc::core::cuda;
 using Row = std::vector<double>;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -210,4 +210,4 @@ void recurrent_backward_weights(const RecurrentForm& form, const float* x, const
   for (size_t i = 0; i < sums.size(); ++i) dweights[i] += float(sums[i]);
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/cudnn_functions.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 
 /// Extents of a layer, and where things lie in its weights and its reserve, in floats.
 struct RecurrentForm {
@@ -45,4 +45,4 @@ void recurrent_backward_data(const RecurrentForm& form, const RecurrentCotangent
 void recurrent_backward_weights(const RecurrentForm& form, const float* x, const float* h,
                                 const float* y, const float* reserve, float* dweights);
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

@@ -11,7 +11,7 @@
 #include "tests/cuda/mock/control.h"
 #include "tests/testing/counts.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 struct Detail {
@@ -43,10 +43,10 @@ std::vector<State::Fault> faults_of(const char* text) {
 /// What the process ran in the emulator, when it ends.
 void count_launches() {
   if (state().launches == 0) return;
-  graphc::testing::count("launches in the emulator", int64_t(state().launches));
+  graphc::core::testing::count("launches in the emulator", int64_t(state().launches));
   std::vector<std::string> keys;
   for (const size_t key : state().kernels_run) keys.push_back(fmt::format("{:x}", key));
-  graphc::testing::distinct("CUDA kernels run in the emulator", keys);
+  graphc::core::testing::distinct("CUDA kernels run in the emulator", keys);
 }
 
 }  // namespace
@@ -209,4 +209,4 @@ GRAPHC_MOCK_EXPORT void graphc_mock_divide(size_t bytes, const size_t* offsets, 
   for (size_t i = 0; i < count; ++i) made.pieces.push_back({offsets[i], sizes[i]});
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

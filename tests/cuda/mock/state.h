@@ -21,9 +21,9 @@
 
 #define GRAPHC_MOCK_EXPORT extern "C" __attribute__((visibility("default")))
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 
-using namespace graphc::cuda;
+using namespace graphc::core::cuda;
 
 constexpr CUdevice kDevice = 0;
 constexpr int kMostThreads = 1024;
@@ -217,4 +217,4 @@ CUresult enqueue(State& state, CUstream stream, Work work);
 /// Refuses what must not happen while this thread captures, and spoils the capture.
 CUresult refuse_in_capture(State& state, const char* what);
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

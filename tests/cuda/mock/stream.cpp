@@ -6,7 +6,7 @@
 
 #include "tests/cuda/mock/state.h"
 
-namespace graphc::cuda_mock {
+namespace graphc::core::cuda_mock {
 namespace {
 
 Stream* stream_of(const State& all, CUstream handle) { return find(all.streams, handle); }
@@ -263,4 +263,4 @@ GRAPHC_MOCK_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
       [&](State& all) { return destroy(all.events, event, "event"); }, Fails::after);
 }
 
-}  // namespace graphc::cuda_mock
+}  // namespace graphc::core::cuda_mock

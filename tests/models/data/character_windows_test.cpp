@@ -8,10 +8,10 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -98,4 +98,4 @@ TEST(Shuffled, IsAnOrderOfItsOwnForEachSeedAndEpoch) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -15,11 +15,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -211,4 +211,4 @@ TEST(TableWindowsTest, TheNaiveForecastIsTheWindowsLastRow) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

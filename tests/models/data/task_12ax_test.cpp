@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(Task12Ax, ABatchHasOneHotSymbolsLengthsAndLabelsAndZerosBehind) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

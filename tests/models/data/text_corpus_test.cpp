@@ -15,7 +15,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::ElementsAre;
@@ -284,4 +284,4 @@ TEST(PennTreebank, HasThePublishedSteps) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

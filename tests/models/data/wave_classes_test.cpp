@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 TEST(WaveClasses, AreThoseOfTheirSequencesButForALittleNoise) {
@@ -51,4 +51,4 @@ TEST(WaveClasses, OfASeedAreTheSameAndOfOthersNot) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 #include "passes/kernels/kernel.h"
 #include "tests/passes/values.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// The graph's kernels: their family and ops, and what stays outside in brackets.
@@ -196,4 +196,4 @@ TEST(Clusters, AreSingleNodesWhereThatIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

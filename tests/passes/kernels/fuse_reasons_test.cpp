@@ -13,7 +13,7 @@
 #include "tests/passes/values.h"
 #include "tests/testing/source_tree.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 const std::string kLoop = "a loop, not one recurrent kernel: ";
@@ -250,4 +250,4 @@ TEST(FuseReasons, AreFoundInASource) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

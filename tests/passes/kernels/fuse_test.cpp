@@ -6,7 +6,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// What fuse says about the loops of a graph.
@@ -100,4 +100,4 @@ TEST(Fuse, RefusesAGraphThatAsksForGradients) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

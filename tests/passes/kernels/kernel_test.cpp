@@ -8,7 +8,7 @@
 #include "tests/passes/values.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 const Node& first_node(const GraphPtr& graph) { return *graph->results()[0].node; }
@@ -79,4 +79,4 @@ TEST(Kernel, SaysWhatItsBodyIs) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

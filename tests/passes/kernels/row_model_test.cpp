@@ -17,7 +17,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/random_graph.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// What was looked at.
@@ -193,4 +193,4 @@ TEST(ColumnUnit, TakesWholePartsUpToTheMost) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

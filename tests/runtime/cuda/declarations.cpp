@@ -12,7 +12,7 @@
 #include "runtime/cuda/nvrtc_functions.h"
 #include "tests/runtime/cuda/declared_alike.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 // The version meant is the one that the header's name leads to, but for an event's time: drivers
@@ -135,4 +135,4 @@ static_assert(offsetof(CUlaunchConfig, attrs) == offsetof(::CUlaunchConfig, attr
 static_assert(offsetof(CUlaunchConfig, numAttrs) == offsetof(::CUlaunchConfig, numAttrs));
 
 }  // namespace
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 
 /// Whether two types are passed alike: pointers of equal depth, numbers of equal size.
 template <typename Ours, typename Theirs>
@@ -39,4 +39,4 @@ static_assert(!Same<int (*)(int*), int (*)(long*)>::value);
 static_assert(!Same<int (*)(float), int (*)(int)>::value);
 static_assert(!Same<int (*)(int), int (*)(int, int)>::value);
 
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

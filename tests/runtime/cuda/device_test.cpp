@@ -12,10 +12,10 @@
 #include "tests/runtime/cuda/scale.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -325,4 +325,4 @@ TEST(CudaDevice, EventsMeasure) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

@@ -13,7 +13,7 @@
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/runtime/cuda/scale.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 namespace {
 
 /// Uses everything that runtime/cuda has.
@@ -125,4 +125,4 @@ TEST(CudaLeaks, WhatIsAskedOfAnErrorMayFailToo) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

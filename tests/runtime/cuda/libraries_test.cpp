@@ -12,11 +12,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace filesystem = std::filesystem;
@@ -239,4 +239,4 @@ TEST(CudaLibraries, WithoutADriverThereIsNoDevice) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

@@ -10,7 +10,7 @@
 #include "runtime/cuda/cudnn_functions.h"
 #include "tests/runtime/cuda/declared_alike.h"
 
-namespace graphc::cuda {
+namespace graphc::core::cuda {
 namespace {
 
 #define GRAPHC_CUDNN_FUNCTION(name, parameters) \
@@ -85,4 +85,4 @@ static_assert(offsetof(cublasLtMatmulHeuristicResult_t, state) ==
               offsetof(::cublasLtMatmulHeuristicResult_t, state));
 
 }  // namespace
-}  // namespace graphc::cuda
+}  // namespace graphc::core::cuda

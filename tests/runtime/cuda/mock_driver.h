@@ -12,7 +12,7 @@
 #include "ir/error.h"
 #include "tests/cuda/mock/control.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 
 /// Makes this process take the mocks, with 64 MiB, and keep no kernels. Before anything asks for a
 /// driver.
@@ -70,4 +70,4 @@ class MockDriver {
   void* handle_ = nullptr;
 };
 
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

@@ -13,10 +13,10 @@
 #include "tests/runtime/cuda/scale.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -130,4 +130,4 @@ TEST(CudaCompiler, WhyATextDoesNotCompileNeedsNoLog) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

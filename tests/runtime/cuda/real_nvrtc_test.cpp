@@ -10,10 +10,10 @@
 #include "tests/runtime/cuda/scale.h"
 #include "tests/testing/expect_error.h"
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 namespace {
 
-using graphc::testing::error_of;
+using graphc::core::testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -95,4 +95,4 @@ TEST_F(RealCompiler, TwoThreadsCompile) {
 }
 
 }  // namespace
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

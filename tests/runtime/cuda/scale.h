@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace graphc::cuda::testing {
+namespace graphc::core::cuda::testing {
 
 /// A text with one kernel: scale(const float* x, float* y, float factor, int count).
 inline const std::string kScale = R"(
@@ -16,4 +16,4 @@ extern "C" __global__ void __launch_bounds__(128) scale(const float* __restrict_
 }
 )";
 
-}  // namespace graphc::cuda::testing
+}  // namespace graphc::core::cuda::testing

@@ -11,7 +11,7 @@
 #include "runtime/files/files.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::TemporaryFolder;
@@ -145,4 +145,4 @@ TEST(AtomicFile, OwnersStay) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -10,7 +10,7 @@
 
 #include "tests/testing/expect_error.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 /// Calls `parse(bytes)` on a copy in a block of exactly its length, so that a sanitizer sees the
 /// first byte read beyond the end.
@@ -49,4 +49,4 @@ int check_bit_flips(std::string_view valid, Parse&& parse) {
   return read;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

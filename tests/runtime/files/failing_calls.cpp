@@ -14,7 +14,7 @@
 #include "runtime/files/files.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 /// The script of the moment, and how far it is.
@@ -58,7 +58,7 @@ bool fails(Call call) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing
 
 extern "C" {
 int __real_open(const char* path, int flags, ...);
@@ -69,7 +69,7 @@ int __real_link(const char* from, const char* to);
 int __real_unlink(const char* path);
 
 int __wrap_open(const char* path, int flags, ...) {
-  using namespace graphc::testing;
+  using namespace graphc::core::testing;
   const Deadly deadly;
   va_list arguments;
   va_start(arguments, flags);
@@ -79,7 +79,7 @@ int __wrap_open(const char* path, int flags, ...) {
 }
 
 ssize_t __wrap_write(int file, const void* data, size_t size) {
-  using namespace graphc::testing;
+  using namespace graphc::core::testing;
   const Deadly deadly;
   if (deadly.is_it()) size /= 2;
   if (fails(Call::write)) return running.script.error == 0 ? 0 : -1;
@@ -87,13 +87,13 @@ ssize_t __wrap_write(int file, const void* data, size_t size) {
 }
 
 int __wrap_fsync(int) {
-  using namespace graphc::testing;
+  using namespace graphc::core::testing;
   const Deadly deadly;
   return fails(Call::fsync) ? -1 : 0;  // nothing here outlives the machine
 }
 
 int __wrap_close(int file) {
-  using namespace graphc::testing;
+  using namespace graphc::core::testing;
   const Deadly deadly;
   const bool failing = fails(Call::close);
   const int error = errno;
@@ -104,23 +104,23 @@ int __wrap_close(int file) {
 }
 
 int __wrap_rename(const char* from, const char* to) {
-  using namespace graphc::testing;
+  using namespace graphc::core::testing;
   const Deadly deadly;
   return fails(Call::rename) ? -1 : __real_rename(from, to);
 }
 
 int __wrap_link(const char* from, const char* to) {
-  const graphc::testing::Deadly deadly;
+  const graphc::core::testing::Deadly deadly;
   return __real_link(from, to);
 }
 
 int __wrap_unlink(const char* path) {
-  const graphc::testing::Deadly deadly;
+  const graphc::core::testing::Deadly deadly;
   return __real_unlink(path);
 }
 }
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 void killed_at_call(int index, bool after, const std::function<void()>& work) {
   killing = {.index = index, .after = after};
@@ -188,4 +188,4 @@ int64_t expect_each_failure_keeps_the_old_file(const Saving& saving) {
   return failures;
 }
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 
 enum class Call { open, write, fsync, close, rename };
 
@@ -41,4 +41,4 @@ bool check_failure(const Saving& saving, const Script& wanted);
 /// check_failure() for each call in turn, and each of several errors. Returns how many failed.
 int64_t expect_each_failure_keeps_the_old_file(const Saving& saving);
 
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

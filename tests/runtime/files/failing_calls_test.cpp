@@ -15,7 +15,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc::testing {
+namespace graphc::core::testing {
 namespace {
 
 std::vector<Saving> files() {
@@ -54,4 +54,4 @@ TEST(FailingCalls, ShortWritesAreContinued) {
 }
 
 }  // namespace
-}  // namespace graphc::testing
+}  // namespace graphc::core::testing

@@ -14,7 +14,7 @@
 #include "runtime/files/files.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using ::testing::HasSubstr;
@@ -220,4 +220,4 @@ TEST(FileCache, IsWhereTheEnvironmentSays) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -67,4 +67,4 @@ TEST(FileLock, AFileThatCannotBeMadeIsAResource) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -14,7 +14,7 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -160,4 +160,4 @@ TEST(Files, AFailingWriteKeepsTheOldFile) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

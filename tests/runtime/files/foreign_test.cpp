@@ -13,11 +13,11 @@
 #include "tests/testing/expect_error.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
-using graphc::testing::error_of;
-using graphc::testing::TemporaryFolder;
+using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -104,4 +104,4 @@ TEST(ForeignFiles, OursAreLeftToTheirReaders) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -11,7 +11,7 @@
 #include "tests/runtime/files/damage.h"
 #include "tests/testing/temporary_folder.h"
 
-namespace graphc {
+namespace graphc::core {
 namespace {
 
 using testing::error_of;
@@ -128,4 +128,4 @@ TEST(Npy, DamagedFiles) {
 }
 
 }  // namespace
-}  // namespace graphc
+}  // namespace graphc::core

@@ -12,7 +12,7 @@
 
 #include "runtime/cuda/nvrtc.h"
 
-namespace graphc::probe {
+namespace graphc::core::probe {
 namespace {
 
 /// Each text, and the instruction of PTX that is timed with how many there are at least.
@@ -72,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(For, ProbeText, ::testing::Values("sm_80", "sm_90a"),
                          [](const auto& architecture) { return architecture.param; });
 
 }  // namespace
-}  // namespace graphc::probe
+}  // namespace graphc::core::probe
