@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/data.h"
 
+#include <algorithm>
+
+#include "ir/spelling.h"
 #include "runtime/files/npy.h"
 
 namespace graphc::core {
@@ -31,6 +34,29 @@ Data npy(const std::filesystem::path& path) {
   Data data(read_npy(path));
   data.converts_ = true;
   return data;
+}
+
+std::vector<Data> in_order(const NamedData& inputs, const std::vector<std::string>& names,
+                           std::string_view graph) {
+  std::vector<const Data*> places(names.size());
+  for (const auto& [name, data] : inputs) {
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+      throw input_error({}, "graph '{}' has no input '{}'{}", graph, name,
+                        did_you_mean(name, names));
+    }
+    const Data*& place = places[size_t(found - names.begin())];
+    if (place != nullptr)
+      throw input_error({}, "graph '{}': input '{}' is given twice", graph, name);
+    place = &data;
+  }
+  std::vector<Data> ordered;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (places[i] == nullptr)
+      throw input_error({}, "graph '{}': input '{}' is missing", graph, names[i]);
+    ordered.push_back(*places[i]);
+  }
+  return ordered;
 }
 
 }  // namespace graphc::core

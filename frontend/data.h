@@ -5,6 +5,9 @@
 #include <concepts>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/tensor.h"
@@ -81,5 +84,13 @@ class Data {
 
 /// The array of a NumPy file. Throws ErrorKind::input, naming the file and what is wrong with it.
 Data npy(const std::filesystem::path& path);
+
+/// Inputs of a graph by their names, in any order: `{{"x", x}, {"y", y}}`.
+using NamedData = std::vector<std::pair<std::string, Data>>;
+
+/// The inputs in the order of `names`. Throws ErrorKind::input, naming what is missing, unknown or
+/// given twice.
+std::vector<Data> in_order(const NamedData& inputs, const std::vector<std::string>& names,
+                           std::string_view graph);
 
 }  // namespace graphc::core

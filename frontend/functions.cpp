@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/functions.h"
 
+#include <unordered_set>
+
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
@@ -100,7 +102,13 @@ Value categorical(Value key, Value logits, Where where) {
   return apply1(ops::categorical, {key, logits}, {}, where);
 }
 
-Value mse(Value x, Value y, Where where) { return apply1(ops::mse, {x, y}, {}, where); }
+Value mse(Value x, Value y, Where where) {
+  x.expect_usable(where);
+  if (x.shape().elements() == 0) {
+    throw input_error(where, "mse: %{} is {}: it has no elements", x.name(), to_string(x.type()));
+  }
+  return apply1(ops::mse, {x, y}, {}, where);
+}
 
 Value random_key(Where where) {
   Trace& trace = Trace::require("random_key", where);
@@ -141,15 +149,51 @@ Value dropout(Value x, DropoutShare share, Where where) {
   return apply1(ops::dropout, {x, random_key(where)}, {{"keep", keep}}, where);
 }
 
+namespace {
+
+/// The nodes that the value depends on by operations that have derivatives. Of a loop and of other
+/// nodes with regions every result is taken to depend on every operand.
+std::unordered_set<const Node*> differentiable_from(Value value) {
+  std::unordered_set<const Node*> reached;
+  std::vector<const Node*> open{value.node};
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (!reached.insert(node).second || node->is(ops::stop_gradient)) continue;
+    for (Value operand : node->operands) {
+      if (is_floating(operand.dtype())) open.push_back(operand.node);
+    }
+  }
+  return reached;
+}
+
+void remark_on_zeros(Trace& trace, Value loss, const Values& leaves, Where where) {
+  const std::unordered_set<const Node*> reached = differentiable_from(loss);
+  std::vector<std::string> independent;
+  for (Value leaf : leaves) {
+    if (!reached.contains(leaf.node)) independent.push_back(leaf.name());
+  }
+  if (independent.empty()) return;
+  trace.remark(where, fmt::format("the loss does not depend on {}: the gradient is 0",
+                                  fmt::join(independent, ", ")));
+}
+
+}  // namespace
+
 Values gradients(Value loss, const Leaves& leaves, Where where) {
   Trace& trace = Trace::require("gradients", where);
+  loss.expect_usable(where);
   std::vector<Operand> operands{{loss, where}};
   std::vector<std::string> names;
+  Values values;
   for (const Leaves::Leaf& leaf : leaves) {
     const Value value = leaf.cell ? trace.leaf(leaf.cell) : leaf.value;
+    value.expect_usable(where);
     operands.emplace_back(value, where);
     names.push_back("d." + value.name());
+    values.push_back(value);
   }
+  if (!trace.in_loop()) remark_on_zeros(trace, loss, values, where);
   const Node& node = apply(ops::grad, std::move(operands), {}, {}, where, std::move(names));
   Values results;
   for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));

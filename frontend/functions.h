@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "frontend/state.h"
+#include "frontend/params.h"
 
 namespace graphc::core {
 
@@ -136,7 +136,8 @@ class Leaves {
 };
 
 /// d loss / d leaf for each leaf: `gradients(loss, {w, x})`, `gradients(loss, model.params())`. The
-/// loss is a scalar.
+/// loss is a scalar. Of a leaf that it does not depend on the derivative is 0; the trace remarks on
+/// those.
 Values gradients(Value loss, const Leaves& leaves, Where where = Where::here());
 
 }  // namespace graphc::core

@@ -26,6 +26,8 @@
 #include "frontend/model.h"
 #include "frontend/model_file.h"
 #include "frontend/optimizer.h"
+#include "frontend/param_groups.h"
+#include "frontend/params.h"
 #include "frontend/profile.h"
 #include "frontend/pytorch.h"
 #include "frontend/scan.h"

@@ -16,6 +16,23 @@ State zero_state(Value xs, const Param& u, const char* name, Where where) {
   return State(filled({xs.shape()[1], u.shape()[0]}, 0, xs.dtype(), where), name, where);
 }
 
+/// The bias of a layer, if it has one.
+std::optional<Param> bias_of(Model& model, const std::string& name, int64_t width,
+                             const Initializer& initial, const LayerOptions& options, Where where) {
+  if (!options.bias) return std::nullopt;
+  return model.param(name, {width}, options.biases ? options.biases : initial, where);
+}
+
+Value plus(Value x, const std::optional<Param>& bias) { return bias ? x + *bias : x; }
+
+/// The parameters, and those of the biases that are there.
+Params listed(std::vector<Param> all, const std::vector<std::optional<Param>>& biases) {
+  for (const std::optional<Param>& bias : biases) {
+    if (bias) all.push_back(*bias);
+  }
+  return all;
+}
+
 /// The biases of the gates i, f, g, o.
 Initializer gate_biases(double forget) {
   if (mutated(Mutant::forget_bias_dropped)) forget = 0;
@@ -29,10 +46,17 @@ Linear::Linear(Model& model, const std::string& name, int64_t in, int64_t out,
     : w(model.param(name + ".w", {in, out}, weights, where)),
       b(model.param(name + ".b", {out}, bias, where)) {}
 
+Linear::Linear(Model& model, const std::string& name, int64_t in, int64_t out, LayerOptions options,
+               Where where)
+    : w(model.param(name + ".w", {in, out}, options.weights, where)),
+      b(bias_of(model, name + ".b", out, zeros(), options, where)) {}
+
 Value Linear::operator()(Value x, Where where) const {
   const WhereScope scope(where);
-  return matmul(x, w) + b;
+  return plus(matmul(x, w), b);
 }
+
+Params Linear::params() const { return listed({w}, {b}); }
 
 Embedding::Embedding(Model& model, const std::string& name, int64_t rows, int64_t width,
                      const Initializer& weights, Where where)
@@ -59,16 +83,24 @@ Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
       u(model.param(name + ".u", {hidden, 4 * hidden}, weights, where)),
       b(model.param(name + ".b", {4 * hidden}, gate_biases(forget_bias), where)) {}
 
+Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
+           Where where)
+    : w(model.param(name + ".w", {in, 4 * hidden}, options.weights, where)),
+      u(model.param(name + ".u", {hidden, 4 * hidden}, options.weights, where)),
+      b(bias_of(model, name + ".b", 4 * hidden, gate_biases(1), options, where)) {}
+
 void Lstm::step(Value x, State& h, State& c, Where where) const {
   const WhereScope scope(where);
-  Value z = matmul(x, w) + b + matmul(h, u);
-  if (mutated(Mutant::bias_added_twice)) z = z + b;
+  Value z = plus(matmul(x, w), b) + matmul(h, u);
+  if (mutated(Mutant::bias_added_twice)) z = plus(z, b);
   auto [i, f, g, o] = split<4>(z);
   if (mutated(Mutant::gates_i_o_swapped)) std::swap(i, o);
   if (mutated(Mutant::gates_f_g_swapped)) std::swap(f, g);
   c = sigmoid(f) * c + sigmoid(i) * tanh(g);
   h = sigmoid(o) * tanh(c);
 }
+
+Params Lstm::params() const { return listed({w, u}, {b}); }
 
 Value Lstm::run(Value xs, State& h, State& c, ScanOptions options, Where where) const {
   return scan(
@@ -87,19 +119,25 @@ Value Lstm::operator()(Value xs, ScanOptions options, Where where) const {
 
 Gru::Gru(Model& model, const std::string& name, int64_t in, int64_t hidden,
          const Initializer& weights, Where where)
-    : w(model.param(name + ".w", {in, 3 * hidden}, weights, where)),
-      u(model.param(name + ".u", {hidden, 3 * hidden}, weights, where)),
-      b(model.param(name + ".b", {3 * hidden}, zeros(), where)),
-      c(model.param(name + ".c", {hidden}, zeros(), where)) {}
+    : Gru(model, name, in, hidden, LayerOptions{.weights = weights}, where) {}
+
+Gru::Gru(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
+         Where where)
+    : w(model.param(name + ".w", {in, 3 * hidden}, options.weights, where)),
+      u(model.param(name + ".u", {hidden, 3 * hidden}, options.weights, where)),
+      b(bias_of(model, name + ".b", 3 * hidden, zeros(), options, where)),
+      c(bias_of(model, name + ".c", hidden, zeros(), options, where)) {}
 
 void Gru::step(Value x, State& h, Where where) const {
   const WhereScope scope(where);
-  auto [xr, xz, xn] = split<3>(matmul(x, w) + b);
+  auto [xr, xz, xn] = split<3>(plus(matmul(x, w), b));
   auto [hr, hz, hn] = split<3>(matmul(h, u));
   Value r = sigmoid(xr + hr), z = sigmoid(xz + hz);
-  Value n = tanh(xn + r * (hn + c));
+  Value n = tanh(xn + r * plus(hn, c));
   h = (1 - z) * n + z * h;
 }
+
+Params Gru::params() const { return listed({w, u}, {b, c}); }
 
 Value Gru::run(Value xs, State& h, ScanOptions options, Where where) const {
   return scan(
@@ -118,14 +156,20 @@ Value Gru::operator()(Value xs, ScanOptions options, Where where) const {
 
 Rnn::Rnn(Model& model, const std::string& name, int64_t in, int64_t hidden,
          const Initializer& weights, Where where)
-    : w(model.param(name + ".w", {in, hidden}, weights, where)),
-      u(model.param(name + ".u", {hidden, hidden}, weights, where)),
-      b(model.param(name + ".b", {hidden}, zeros(), where)) {}
+    : Rnn(model, name, in, hidden, LayerOptions{.weights = weights}, where) {}
+
+Rnn::Rnn(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
+         Where where)
+    : w(model.param(name + ".w", {in, hidden}, options.weights, where)),
+      u(model.param(name + ".u", {hidden, hidden}, options.weights, where)),
+      b(bias_of(model, name + ".b", hidden, zeros(), options, where)) {}
 
 void Rnn::step(Value x, State& h, Where where) const {
   const WhereScope scope(where);
-  h = tanh(matmul(x, w) + b + matmul(h, u));
+  h = tanh(plus(matmul(x, w), b) + matmul(h, u));
 }
+
+Params Rnn::params() const { return listed({w, u}, {b}); }
 
 Value Rnn::run(Value xs, State& h, ScanOptions options, Where where) const {
   return scan(

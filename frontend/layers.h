@@ -10,8 +10,12 @@
 // `{.lengths = n}`, n [batch] of integers, runs every row as if it were alone: its states stay what
 // they are after its own last step, what stands in xs behind it has no influence, and the layer
 // gives zeros there; `reverse` begins at each row's own last step.
+//
+// `params()` of a layer are its parameters: `minimize(loss, head.params(), Adam{})` trains one part
+// of a model. Layers have a bias unless LayerOptions say otherwise.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "frontend/functions.h"
@@ -19,17 +23,6 @@
 #include "frontend/scan.h"
 
 namespace graphc::core {
-
-/// A recurrent layer with its own defaults, at the user's line.
-template <typename Layer>
-Layer make_layer(Model& model, const std::string& name, int64_t in, int64_t hidden,
-                 const Initializer& weights, Where where) {
-  if constexpr (requires { Layer(model, name, in, hidden, weights, 1.0, where); }) {
-    return Layer(model, name, in, hidden, weights, 1.0, where);
-  } else {
-    return Layer(model, name, in, hidden, weights, where);
-  }
-}
 
 template <typename Layer>
 struct Bidirectional;
@@ -44,14 +37,40 @@ struct Width<Bidirectional<Layer>> {
   static constexpr int64_t parts = 2 * Width<Layer>::parts;
 };
 
-/// x [..., in] to x w + b [..., out].
+/// What a layer of products has beside its matrices: `Linear(m, "out", 8, 4, {.bias = false})`.
+struct LayerOptions {
+  Initializer weights = glorot_uniform();
+  bool bias = true;
+  Initializer biases = {};  ///< none: zeros, and 1 for the forget gate of an Lstm
+};
+
+/// A layer for Bidirectional and Stacked, at the user's line. One of the user's own takes the
+/// options, or the initialiser of its weights alone.
+template <typename Layer>
+Layer make_layer(Model& model, const std::string& name, int64_t in, int64_t hidden,
+                 const LayerOptions& options, Where where) {
+  if constexpr (requires { Layer(model, name, in, hidden, options, where); }) {
+    return Layer(model, name, in, hidden, options, where);
+  } else {
+    if (!options.bias)
+      throw input_error(where, "layer '{}' takes no LayerOptions: it cannot leave its bias out",
+                        name);
+    return Layer(model, name, in, hidden, options.weights, where);
+  }
+}
+
+/// x [..., in] to x w + b [..., out]; without a bias to x w.
 struct Linear {
-  Param w, b;
+  Param w;
+  std::optional<Param> b;
 
   Linear(Model& model, const std::string& name, int64_t in, int64_t out,
          const Initializer& weights = glorot_uniform(), const Initializer& bias = zeros(),
          Where where = Where::here());
+  Linear(Model& model, const std::string& name, int64_t in, int64_t out, LayerOptions options,
+         Where where = Where::here());
   Value operator()(Value x, Where where = Where::here()) const;
+  Params params() const;
 };
 
 /// Integers [...] to rows of a table [..., width]. An integer outside the table is an error.
@@ -61,6 +80,7 @@ struct Embedding {
   Embedding(Model& model, const std::string& name, int64_t rows, int64_t width,
             const Initializer& weights = normal(1), Where where = Where::here());
   Value operator()(Value indices, Where where = Where::here()) const;
+  Params params() const { return {table}; }
 };
 
 /// Normalises the last axis, then gain and bias.
@@ -69,6 +89,7 @@ struct LayerNorm {
 
   LayerNorm(Model& model, const std::string& name, int64_t width, Where where = Where::here());
   Value operator()(Value x, Where where = Where::here()) const;
+  Params params() const { return {gain, bias}; }
 };
 
 /// While training each element is kept with a probability and divided by it, else 0; see dropout().
@@ -85,39 +106,52 @@ struct Dropout {
 
 /// i, f, g, o = x w + b + h u; c = sigmoid(f) c + sigmoid(i) tanh(g); h = sigmoid(o) tanh(c).
 struct Lstm {
-  Param w, u, b;
+  Param w, u;
+  std::optional<Param> b;
 
   Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
        const Initializer& weights = glorot_uniform(), double forget_bias = 1,
+       Where where = Where::here());
+  /// Without a bias the forget gate has none either.
+  Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
        Where where = Where::here());
   /// One step of x [batch, in].
   void step(Value x, State& h, State& c, Where where = Where::here()) const;
   Value run(Value xs, State& h, State& c, ScanOptions options = {},
             Where where = Where::here()) const;
   Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const;
+  Params params() const;
 };
 
 /// The GRU of PyTorch and cuDNN, reset after the product: r, z = sigmoid(x w + b + h u);
 /// n = tanh(x w_n + b_n + r (h u_n + c)); h = (1 - z) n + z h. Gates in the order r, z, n.
 struct Gru {
-  Param w, u, b, c;
+  Param w, u;
+  std::optional<Param> b, c;
 
   Gru(Model& model, const std::string& name, int64_t in, int64_t hidden,
       const Initializer& weights = glorot_uniform(), Where where = Where::here());
+  Gru(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
+      Where where = Where::here());
   void step(Value x, State& h, Where where = Where::here()) const;
   Value run(Value xs, State& h, ScanOptions options = {}, Where where = Where::here()) const;
   Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const;
+  Params params() const;
 };
 
 /// h = tanh(x w + b + h u).
 struct Rnn {
-  Param w, u, b;
+  Param w, u;
+  std::optional<Param> b;
 
   Rnn(Model& model, const std::string& name, int64_t in, int64_t hidden,
       const Initializer& weights = glorot_uniform(), Where where = Where::here());
+  Rnn(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
+      Where where = Where::here());
   void step(Value x, State& h, Where where = Where::here()) const;
   Value run(Value xs, State& h, ScanOptions options = {}, Where where = Where::here()) const;
   Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const;
+  Params params() const;
 };
 
 /// Two recurrent layers over one sequence, one of them backwards: xs [steps, batch, in] to
@@ -128,14 +162,18 @@ struct Bidirectional {
 
   Bidirectional(Model& model, const std::string& name, int64_t in, int64_t hidden,
                 const Initializer& weights = glorot_uniform(), Where where = Where::here())
-      : forward(make_layer<Layer>(model, name + ".forward", in, hidden, weights, where)),
-        backward(make_layer<Layer>(model, name + ".backward", in, hidden, weights, where)) {}
+      : Bidirectional(model, name, in, hidden, LayerOptions{.weights = weights}, where) {}
+  Bidirectional(Model& model, const std::string& name, int64_t in, int64_t hidden,
+                LayerOptions options, Where where = Where::here())
+      : forward(make_layer<Layer>(model, name + ".forward", in, hidden, options, where)),
+        backward(make_layer<Layer>(model, name + ".backward", in, hidden, options, where)) {}
 
   Value operator()(Value xs, ScanOptions options = {}, Where where = Where::here()) const {
     ScanOptions other = options;
     other.reverse = !options.reverse;
     return concat({forward(xs, options, where), backward(xs, other, where)}, 2, where);
   }
+  Params params() const { return forward.params() + backward.params(); }
 };
 
 /// Recurrent layers one over the other, with dropout between them: xs [steps, batch, in] to what
@@ -149,11 +187,14 @@ struct Stacked {
   Stacked(Model& model, const std::string& name, int count, int64_t in, int64_t hidden,
           DropoutShare dropped = {}, const Initializer& weights = glorot_uniform(),
           Where where = Where::here())
+      : Stacked(model, name, count, in, hidden, dropped, LayerOptions{.weights = weights}, where) {}
+  Stacked(Model& model, const std::string& name, int count, int64_t in, int64_t hidden,
+          DropoutShare dropped, LayerOptions options, Where where = Where::here())
       : between(dropped) {
     for (int i = 0; i < count; ++i) {
       layers.push_back(make_layer<Layer>(model, name + "." + std::to_string(i),
                                          i == 0 ? in : Width<Layer>::parts * hidden, hidden,
-                                         weights, where));
+                                         options, where));
     }
   }
 
@@ -161,6 +202,11 @@ struct Stacked {
     for (size_t i = 0; i < layers.size(); ++i)
       xs = layers[i](i == 0 ? xs : between(xs, where), options, where);
     return xs;
+  }
+  Params params() const {
+    Params all;
+    for (const Layer& layer : layers) all = all + layer.params();
+    return all;
   }
 };
 

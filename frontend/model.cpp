@@ -2,6 +2,7 @@
 #include "frontend/model.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "ir/spelling.h"
@@ -10,114 +11,59 @@
 namespace graphc::core {
 namespace {
 
-std::string dims_text(DType dtype, const std::vector<Dim>& dims) {
-  std::string text;
-  for (const Dim& dim : dims) {
-    text += text.empty() ? "" : ",";
-    text += dim.name.empty() ? std::to_string(dim.extent) : dim.name;
-  }
-  return fmt::format("{}[{}]", name_of(dtype), text);
-}
+std::atomic<int64_t> next_model = 1;
 
 }  // namespace
 
-Results::Results(std::initializer_list<std::pair<std::string, Value>> named) {
-  for (const auto& [name, value] : named) {
-    names.push_back(name);
-    values.push_back(value);
-  }
+Model::Model(std::string name)
+    : name_(std::move(name)), id_(next_model++), alive_(std::make_shared<int>()) {}
+
+/// What a state is called in messages.
+static std::string_view kind_of(const StateCell& cell) {
+  return cell.parameter ? "parameter" : cell.kept_by_optimizer ? "an optimizer's state" : "state";
 }
 
-int64_t Inputs::extent_of(const Dim& dim, int axis, const Type* found, const std::string& input,
-                          Where where) {
-  if (dim.name.empty()) {
-    if (found == nullptr || found->shape[axis] == dim.extent) return dim.extent;
-    throw input_error(where, "input '{}' has extent {} along axis {}: found {}", input, dim.extent,
-                      axis, to_string(*found));
+void Model::expect_same(const StateCell& known, const StateCell& cell) {
+  const auto refused = [&](const std::string& text) {
+    return input_error(cell.where, "{} '{}' {}", kind_of(cell), cell.name, text)
+        .note(fmt::format("'{}' was declared at {}:{}", cell.name, known.where.file,
+                          known.where.line));
+  };
+  if (known.parameter != cell.parameter || known.kept_by_optimizer != cell.kept_by_optimizer) {
+    throw refused(fmt::format("has the name of {} '{}' of model '{}': it needs another",
+                              kind_of(known), known.name, name_));
   }
-  if (found == nullptr) {
-    const auto given = given_.find(dim.name);
-    if (given == given_.end()) {
-      throw input_error(where, "input '{}': no extent is given for '{}'", input, dim.name);
-    }
-    extents_[dim.name] = given->second;
-    return given->second;
+  if (known.type != cell.type) {
+    throw refused(fmt::format("is {}: declared as {} of {} before", to_string(cell.type),
+                              kind_of(known), to_string(known.type)));
   }
-  const auto [known, added] = extents_.emplace(dim.name, found->shape[axis]);
-  if (!added && known->second != found->shape[axis]) {
-    throw input_error(where, "input '{}': '{}' is {} in an input before: found {}", input, dim.name,
-                      known->second, to_string(*found));
+  if (cell.kept_by_optimizer) return;  // who may share it is the optimizers' affair (claim())
+  const bool same_line = known.where.line == cell.where.line && known.where.file != nullptr &&
+                         cell.where.file != nullptr &&
+                         std::string_view(known.where.file) == cell.where.file;
+  const Trace* trace = Trace::current();
+  if (trace != nullptr && same_line &&
+      std::exchange(declared_in_[cell.name], trace->id()) != trace->id()) {
+    return;
   }
-  return known->second;
-}
-
-Value Inputs::operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
-                         Where where) {
-  if (const auto [known, added] = declared_.emplace(name, where); !added) {
-    throw input_error(where, "graph '{}' has an input '{}' already: use its value, or another name",
-                      trace_.root().name(), name)
-        .note(fmt::format("'{}' was declared at {}:{}", name, known->second.file,
-                          known->second.line));
-  }
-  const Type* found = nullptr;
-  if (types_ != nullptr) {
-    if (count_ >= types_->size()) {
-      throw input_error(where, "graph '{}': input '{}' is missing: found {} input{}",
-                        trace_.root().name(), name, types_->size(), types_->size() == 1 ? "" : "s");
-    }
-    const GivenType& given = (*types_)[count_];
-    found = &given.type;
-    if (!Data::fits(found->dtype, dtype, given.converts) ||
-        found->shape.rank() != int(dims.size())) {
-      throw input_error(where, "input '{}' is {}: found {}", name, dims_text(dtype, dims),
-                        to_string(*found));
-    }
-  }
-  ++count_;
-  std::vector<int64_t> extents;
-  for (const Dim& dim : dims) {
-    extents.push_back(extent_of(dim, int(extents.size()), found, name, where));
-  }
-  dims_.push_back(dims);
-  return trace_.root().input({dtype, Shape(extents)}, name, where);
-}
-
-Value Inputs::length(std::string_view dim, Where where) {
-  extent(dim, where);
-  const auto [known, added] = lengths_.emplace(dim, Value());
-  if (added)
-    known->second = trace_.root().input({DType::i32, {}}, fmt::format("{}.length", dim), where);
-  return known->second;
-}
-
-int64_t Inputs::extent(std::string_view dim, Where where) const {
-  const auto found = extents_.find(dim);
-  if (found == extents_.end()) throw input_error(where, "no input before has a dim '{}'", dim);
-  return found->second;
-}
-
-State Inputs::state(const std::string& name, const Shape& shape, Initializer initializer,
-                    Where where) {
-  return state(name, Type{DType::f32, shape}, std::move(initializer), where);
-}
-
-State Inputs::state(const std::string& name, const Type& type, Initializer initializer,
-                    Where where) {
-  return model_.state(name, type, std::move(initializer), where);
+  throw refused(fmt::format(
+      "is declared already in model '{}': to share it use the first one twice, else it needs "
+      "another name",
+      name_));
 }
 
 std::shared_ptr<StateCell> Model::declare(StateCell cell) {
   const std::lock_guard lock(mutex_);
+  if (cell.name.empty())
+    throw input_error(cell.where, "a {} of model '{}' has an empty name", kind_of(cell), name_);
   if (const auto found = by_name_.find(cell.name); found != by_name_.end()) {
-    const std::shared_ptr<StateCell>& known = found->second;
-    if (known->type == cell.type && known->parameter == cell.parameter) return known;
-    throw input_error(cell.where, "{} '{}' is {}: declared as {} of {} before",
-                      cell.parameter ? "parameter" : "state", cell.name, to_string(cell.type),
-                      known->parameter ? "parameter" : "state", to_string(known->type))
-        .note(fmt::format("'{}' was declared at {}:{}", cell.name, known->where.file,
-                          known->where.line));
+    expect_same(*found->second, cell);
+    return found->second;
   }
   cell.order = int(cells_.size());
+  cell.model = id_;
+  cell.model_name = name_;
+  if (const Trace* trace = Trace::current()) declared_in_[cell.name] = trace->id();
   add(std::make_shared<StateCell>(std::move(cell)));
   return cells_.back();
 }
@@ -127,8 +73,20 @@ void Model::add(const std::shared_ptr<StateCell>& cell) {
   by_name_.emplace(cell->name, cell);
 }
 
+/// The states that draw random numbers are the model's own; see random_seed_cell().
+static void expect_not_random(const std::string& name, Where where) {
+  for (const auto& random : {random_seed_cell(), random_step_cell()}) {
+    if (name != random->name) continue;
+    throw input_error(where,
+                      "'{}' is the state of every model that draws random numbers: a state "
+                      "or parameter needs another name",
+                      name);
+  }
+}
+
 Param Model::param(const std::string& name, const Shape& shape, Initializer initializer,
                    Where where) {
+  expect_not_random(name, where);
   return Param(declare({.name = name,
                         .type = {DType::f32, shape},
                         .initializer = std::move(initializer),
@@ -139,6 +97,7 @@ Param Model::param(const std::string& name, const Shape& shape, Initializer init
 
 State Model::state(const std::string& name, const Type& type, Initializer initializer,
                    Where where) {
+  expect_not_random(name, where);
   return State(declare({.name = name,
                         .type = type,
                         .initializer = std::move(initializer),
@@ -148,6 +107,8 @@ State Model::state(const std::string& name, const Type& type, Initializer initia
 
 void Model::graph(const std::string& name, Mode mode, GraphFunction function, Where where) {
   const std::lock_guard lock(mutex_);
+  if (name.empty()) throw input_error(where, "a graph of model '{}' has an empty name", name_);
+  if (!function) throw input_error(where, "graph '{}' has no function", name);
   for (const Function& known : functions_) {
     if (known.name == name)
       throw input_error(where, "model '{}' has a graph '{}' already", name_, name);
@@ -159,7 +120,7 @@ Params Model::params() const {
   const std::lock_guard lock(mutex_);
   Params params;
   for (const auto& cell : cells_) {
-    if (cell->parameter) params.emplace_back(cell);
+    if (cell->parameter) params.push_back(Param(cell));
   }
   return params;
 }
@@ -204,37 +165,51 @@ TracedGraph Model::trace(std::string_view graph, const std::vector<Type>& inputs
 }
 
 TracedGraph Model::trace(std::string_view graph, const Extents& extents) {
-  return trace(graph, nullptr, &extents);
+  return trace(graph, TraceFor{.extents = &extents});
 }
 
-TracedGraph Model::trace(std::string_view graph, const GivenTypes* types, const Extents* extents) {
+TracedGraph Model::trace(std::string_view graph, const TraceFor& wanted) {
   const std::lock_guard lock(mutex_);
   const double start = steady_seconds();
   const Function& function = find(graph);
+  std::vector<std::string> order;
+  TracedGraph traced;
+  while (traced.graph == nullptr) traced = trace_once(function, wanted, order);
+  traced.seconds = steady_seconds() - start;
+  return traced;
+}
+
+TracedGraph Model::trace_once(const Function& function, const TraceFor& wanted,
+                              std::vector<std::string>& order) {
   Trace trace(function.name, function.mode);
-  trace.set_declare([this](StateCell cell) { return declare(std::move(cell)); });
-  Inputs inputs(*this, trace, types, extents);
+  trace.set_model(id_, name_, [this](StateCell cell) { return declare(std::move(cell)); });
+  Inputs inputs(*this, trace, wanted, order);
   Results results;
   try {
     results = function.function(inputs);
-    if (types != nullptr && inputs.count_ != types->size()) {
-      throw input_error(function.where, "graph '{}' has {} input{}: found {}", function.name,
-                        inputs.count_, inputs.count_ == 1 ? "" : "s", types->size());
-    }
+    inputs.expect_all_declared(function.where);
+  } catch (const Inputs::InAnotherOrder&) {
+    // traced again below
   } catch (Error& error) {
-    throw error.at(function.where);
+    if (!inputs.reordered_) throw(inputs.pending_ ? *inputs.pending_ : error).at(function.where);
   }
-  TracedGraph traced{.extents = inputs.extents_,
-                     .result_names = results.names,
-                     .bounds = trace.bounds(),
-                     .dims = inputs.dims_};
-  for (const auto& [dim, length] : inputs.lengths_) traced.lengths.emplace(length.name(), dim);
+  order = inputs.order_;
+  if (inputs.reordered_) return {};
+  if (function.mode == Mode::training && !trace.writes_states()) {
+    trace.remark(function.where,
+                 fmt::format("graph '{}' is of Mode::training and gives no state a value: what it "
+                             "computes is not kept",
+                             function.name));
+  }
+  TracedGraph traced{
+      .result_names = results.names, .bounds = trace.bounds(), .remarks = trace.remarks()};
+  Values declared;
+  inputs.describe(traced, declared);
   const std::set<std::shared_ptr<StateCell>> known(cells_.begin(), cells_.end());
   for (const auto& cell : trace.states_of_model()) {
     if (!known.contains(cell)) add(cell);
   }
-  traced.graph = trace.finish(results.values);
-  traced.seconds = steady_seconds() - start;
+  traced.graph = trace.finish(results.values, declared);
   return traced;
 }
 

@@ -7,11 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
 #include "frontend/data.h"
 #include "frontend/initializers.h"
+#include "frontend/params.h"
 #include "frontend/state.h"
 #include "frontend/trace.h"
 
@@ -21,10 +24,11 @@ namespace graphc::core {
 struct Dim {
   Dim(int number) : extent(number) {}
   Dim(int64_t number) : extent(number) {}
-  Dim(const char* text) : name(text) {}
+  Dim(const char* text) : name(text), is_name(true) {}
 
   int64_t extent = -1;
   std::string name;
+  bool is_name = false;
 };
 
 /// The extents that names stand for.
@@ -36,7 +40,8 @@ struct Results {
   Results(Value value) : values{value} {}
   Results(const State& state) : values{Value(state)} {}
   Results(Values several) : values(std::move(several)) {}
-  Results(std::initializer_list<std::pair<std::string, Value>> named);
+  /// Throws ErrorKind::input, at the caller's line, for a name that is empty or there already.
+  Results(std::initializer_list<std::pair<std::string, Value>> named, Where where = Where::here());
 
   Values values;
   std::vector<std::string> names;  ///< empty or one for each
@@ -55,14 +60,47 @@ struct GivenType {
 };
 using GivenTypes = std::vector<GivenType>;
 
+/// The same by the names of the inputs.
+using NamedTypes = std::map<std::string, GivenType, std::less<>>;
+
+/// What a graph is traced for: types by place or by name, or extents of its named dims.
+struct TraceFor {
+  const GivenTypes* types = nullptr;
+  const NamedTypes* named = nullptr;
+  const Extents* extents = nullptr;
+};
+
+class Inputs;
+struct TracedGraph;
+
+/// The C++ expression that an input is declared in: a defaulted argument, which the compiler keeps
+/// until the end of the whole expression. So inputs that are declared while one is there are of the
+/// same expression, whose order of evaluation C++ leaves open; they take the order in which they
+/// are written.
+class DeclaredIn {
+ public:
+  DeclaredIn(std::source_location place = std::source_location::current()) : place_(place) {}
+  ~DeclaredIn();
+  DeclaredIn(const DeclaredIn&) = delete;
+
+ private:
+  friend class Inputs;
+  std::source_location place_;
+  mutable Inputs* inputs_ = nullptr;
+  mutable std::string name_;
+};
+
 /// The arguments of a graph while it is being traced.
 class Inputs {
  public:
-  /// The next input: `in("tokens", i32, {"steps", "batch"})`. Throws ErrorKind::input, at this
-  /// line, when what the caller brings has another dtype, rank or extent, and when an input before
-  /// has the name.
+  Inputs(const Inputs&) = delete;
+
+  /// The next input: `in("tokens", i32, {"steps", "batch"})`. Several in one expression are in the
+  /// order in which they are written. Throws ErrorKind::input, at this line, when what the caller
+  /// brings has another dtype, rank or extent, and when an input before has the name or it is
+  /// empty.
   Value operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
-                   Where where = Where::here());
+                   Where where = Where::here(), const DeclaredIn& expression = DeclaredIn());
   /// What a name among the dims so far stands for.
   int64_t extent(std::string_view dim, Where where = Where::here()) const;
   /// The extent of a dim as the caller brings it (i32[]), for ScanOptions::lengths: less than
@@ -77,20 +115,43 @@ class Inputs {
 
  private:
   friend class Model;
-  Inputs(Model& model, Trace& trace, const GivenTypes* types, const Extents* extents)
-      : model_(model), trace_(trace), types_(types) {
-    if (extents != nullptr) given_ = *extents;
-  }
+  friend class DeclaredIn;
+  /// Thrown through the graph's function when its inputs turn out to be in another order than it
+  /// took them in: it is traced again.
+  struct InAnotherOrder {};
+  /// An input that has been declared.
+  struct Declared {
+    Where where;
+    Value value;
+    std::vector<Dim> dims;
+  };
+
+  /// `order` is what is known of the order of the inputs, by name.
+  Inputs(Model& model, Trace& trace, const TraceFor& wanted, std::vector<std::string> order);
   int64_t extent_of(const Dim& dim, int axis, const Type* found, const std::string& input,
                     Where where);
+  /// The type of an input, from what the caller brings or the extents that are given.
+  Type type_of(const std::string& name, size_t place, DType dtype, const std::vector<Dim>& dims,
+               Where where);
+  /// The place of an input among all; throws InAnotherOrder.
+  size_t place_of(const std::string& name, const DeclaredIn& expression, Where where);
+  /// What the caller brings for it; null where the graph is traced for extents.
+  const GivenType* given(const std::string& name, size_t place, Where where) const;
+  /// Throws ErrorKind::input unless the caller's inputs are those declared.
+  void expect_all_declared(Where where) const;
+  /// Adds what the trace knows of its inputs, and their values in order.
+  void describe(TracedGraph& traced, Values& values) const;
 
   Model& model_;
   Trace& trace_;
-  const GivenTypes* types_;
-  size_t count_ = 0;
-  std::map<std::string, Where> declared_;
-  Extents extents_, given_;
-  std::vector<std::vector<Dim>> dims_;
+  const TraceFor& wanted_;
+  std::vector<std::string> order_;
+  bool reordered_ = false;
+  std::optional<Error> pending_;  ///< of an input of the expression that has not ended
+  size_t pending_place_ = 0;
+  std::map<std::string, Declared> declared_;
+  std::vector<const DeclaredIn*> expression_;  ///< the inputs of the expression so far
+  Extents extents_;
   std::map<std::string, Value> lengths_;  ///< by dim
 };
 
@@ -99,25 +160,33 @@ using GraphFunction = std::function<Results(Inputs&)>;
 /// A graph as traced for certain shapes.
 struct TracedGraph {
   GraphPtr graph;
+  std::vector<std::string> inputs;        ///< the names of those that the caller brings, in order
   Extents extents;                        ///< what the named dims stood for
   std::vector<std::string> result_names;  ///< empty, or one for each result
   std::vector<InputBound> bounds;         ///< of inputs that are lengths
   std::vector<std::vector<Dim>> dims;     ///< of the inputs that the caller brings, in order
   /// Inputs (i32[]) that the caller does not bring: names, and the dims whose extents they are.
   std::map<std::string, std::string> lengths;
+  std::vector<Remark> remarks;  ///< on what is right and perhaps not meant
   double seconds = 0;
 };
 
 /// Sessions of several threads may share one: they trace one after another.
 class Model {
  public:
-  explicit Model(std::string name) : name_(std::move(name)) {}
+  explicit Model(std::string name);
   Model(const Model&) = delete;
 
   const std::string& name() const { return name_; }
+  /// No other model of the process has it.
+  int64_t id() const { return id_; }
+  /// Lives as long as the model.
+  std::weak_ptr<const void> alive() const { return alive_; }
 
-  /// Declares a parameter (f32). Declared twice with one shape it is one parameter: sharing. Throws
-  /// ErrorKind::input, at `where`, when it is declared with another shape, or as a state.
+  /// Declares a parameter (f32). To share one, use the object twice. A name is of one parameter or
+  /// state: throws ErrorKind::input, at `where`, when it is empty or taken. A graph is traced
+  /// several times, and may declare in each what the same line of it declared before, with the same
+  /// type.
   Param param(const std::string& name, const Shape& shape, Initializer initializer,
               Where where = Where::here());
   /// Declares a state that is no parameter; otherwise as param().
@@ -147,27 +216,40 @@ class Model {
   TracedGraph trace(std::string_view graph, const Extents& extents);
   /// The same where some of the inputs become what the graph declares.
   TracedGraph trace_for(std::string_view graph, const GivenTypes& inputs) {
-    return trace(graph, &inputs, nullptr);
+    return trace(graph, TraceFor{.types = &inputs});
+  }
+  TracedGraph trace_for(std::string_view graph, const NamedTypes& inputs) {
+    return trace(graph, TraceFor{.named = &inputs});
   }
 
  private:
+  friend class LoadedModel;  // which declares what a file has, random states among it
   struct Function {
     std::string name;
     Mode mode;
     GraphFunction function;
     Where where;
   };
-  TracedGraph trace(std::string_view graph, const GivenTypes* types, const Extents* extents);
+  TracedGraph trace(std::string_view graph, const TraceFor& wanted);
+  /// One attempt; what it learns of the order of the inputs goes to `order`, and without a graph
+  /// when the function is to be traced again.
+  TracedGraph trace_once(const Function& function, const TraceFor& wanted,
+                         std::vector<std::string>& order);
   const Function& find(std::string_view graph) const;
   std::shared_ptr<StateCell> declare(StateCell cell);
+  /// Throws ErrorKind::input unless `cell` may be the state declared before.
+  void expect_same(const StateCell& known, const StateCell& cell);
+  void add(const std::shared_ptr<StateCell>& cell);
 
   std::string name_;
-  void add(const std::shared_ptr<StateCell>& cell);
+  int64_t id_;
+  std::shared_ptr<const void> alive_;
 
   /// Of all below: sessions of several threads trace, which declares states, and look states up.
   mutable std::recursive_mutex mutex_;
   std::vector<std::shared_ptr<StateCell>> cells_;
   std::map<std::string, std::shared_ptr<StateCell>, std::less<>> by_name_;
+  std::map<std::string, int64_t> declared_in_;  ///< states that traces declare: the last of them
   std::vector<Function> functions_;
 };
 

@@ -254,11 +254,11 @@ LoadedModel::LoadedModel(const std::string& path, SessionOptions options) {
   for (const auto& [name, type] : file.module.states) {
     const bool parameter = type.dtype == DType::f32 &&
                            std::ranges::find(file.parameters, name) != file.parameters.end();
-    if (parameter) {
-      model_->param(name, type.shape, zeros());
-    } else {
-      model_->state(name, type);
-    }
+    model_->declare({.name = name,
+                     .type = type,
+                     .initializer = zeros(),
+                     .of_model = true,
+                     .parameter = parameter});
   }
   for (const GraphPtr& graph : file.module.graphs)
     model_->graph(graph->name(), function_of(graph, file, *model_));

@@ -58,6 +58,11 @@ class LoadedModel {
   Outputs operator()(std::string_view graph, const Inputs&... inputs) {
     return session_->run(graph, std::vector<Data>{Data(inputs)...});
   }
+  /// The same with inputs by name, in any order.
+  Outputs operator()(std::string_view graph,
+                     std::initializer_list<std::pair<std::string, Data>> inputs) {
+    return session_->run_named(graph, NamedData(inputs));
+  }
   /// Its states, files and profiles.
   Session& session() { return *session_; }
   const Model& model() const { return *model_; }

@@ -2,6 +2,7 @@
 #include "frontend/optimizer.h"
 
 #include <cmath>
+#include <set>
 
 #include "frontend/initializers.h"
 #include "frontend/trace.h"
@@ -12,6 +13,7 @@ namespace {
 
 void expect_as_many(const char* name, const Params& params, const Values& gradients, Where where) {
   expect_training(name, where);
+  expect_distinct(name, params, where);
   if (params.size() == gradients.size()) return;
   throw input_error(where, "{}: {} parameters and {} gradients", name, params.size(),
                     gradients.size());
@@ -23,7 +25,8 @@ State counter(const std::string& name, Where where) {
                              .type = {DType::i64, {}},
                              .initializer = zeros(),
                              .where = where,
-                             .of_model = true}));
+                             .of_model = true,
+                             .kept_by_optimizer = true}));
 }
 
 /// Says that `owner` keeps the state. Throws when another one does already: each would go on from
@@ -81,6 +84,20 @@ void expect_training(std::string_view what, Where where) {
                     what, trace.root().name(), trace.root().name());
 }
 
+void expect_distinct(std::string_view what, const Params& params, Where where) {
+  if (params.empty()) {
+    throw input_error(where,
+                      "{}: no parameters are given: a model has params() once it has "
+                      "declared some",
+                      what);
+  }
+  std::set<const StateCell*> seen;
+  for (const Param& param : params) {
+    if (seen.insert(param.cell().get()).second) continue;
+    throw input_error(where, "{}: parameter '{}' is given twice", what, param.name());
+  }
+}
+
 Value global_norm(const Values& gradients, Where where) {
   if (gradients.empty()) throw input_error(where, "global_norm: takes at least one gradient");
   const WhereScope scope(where);
@@ -119,7 +136,8 @@ State slot(const Param& param, const std::string& name, const Initializer& initi
                              .type = param.type(),
                              .initializer = initializer ? initializer : zeros(),
                              .where = where,
-                             .of_model = true}));
+                             .of_model = true,
+                             .kept_by_optimizer = true}));
 }
 
 void Sgd::update(const Params& params, const Values& gradients, Where where) const {

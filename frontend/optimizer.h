@@ -7,13 +7,14 @@
 // optimizers may share a model if each has its own parameters; parameters with other rates are
 // updated by an optimizer of their own (an Adam of another `name`). Two that would share a slot or
 // a count of steps are an error, and so is an update in a graph that is not of Mode::training.
+// Groups of parameters with an optimizer each, under one norm: frontend/param_groups.h.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "frontend/functions.h"
-#include "frontend/state.h"
+#include "frontend/params.h"
 
 namespace graphc::core {
 
@@ -36,6 +37,9 @@ State slot(const Param& param, const std::string& name, const Initializer& initi
 
 /// Throws ErrorKind::input, naming the graph and what to write, unless it is of Mode::training.
 void expect_training(std::string_view what, Where where = Where::here());
+
+/// Throws ErrorKind::input when there are no parameters, or one is there twice.
+void expect_distinct(std::string_view what, const Params& params, Where where = Where::here());
 
 // Every optimizer has these, in this order:
 //
@@ -112,11 +116,13 @@ struct Accumulator {
 };
 
 /// Assigns the parameters one step down the gradient of the loss; returns the gradients.
-/// Throws ErrorKind::input in a graph that is not of Mode::training.
+/// Throws ErrorKind::input in a graph that is not of Mode::training, without parameters, and when
+/// one is there twice.
 template <typename Optimizer>
 Values minimize(Value loss, const Params& params, const Optimizer& optimizer,
                 Where where = Where::here()) {
   expect_training("minimize", where);
+  expect_distinct("minimize", params, where);
   const Values d = gradients(loss, params, where);
   optimizer.update(params, d, where);
   return d;

@@ -60,7 +60,7 @@ void PytorchState::add_transposed(const Param& matrix, const std::string& array)
 
 void PytorchState::add(const Linear& linear, const std::string& module) {
   add_transposed(linear.w, in_module(module, "weight"));
-  add(linear.b, in_module(module, "bias"));
+  if (linear.b) add(*linear.b, in_module(module, "bias"));
 }
 
 void PytorchState::add(const Embedding& embedding, const std::string& module) {
@@ -89,11 +89,23 @@ void PytorchState::add_summed(const Param& parameter, const std::vector<std::str
   entries_.push_back({{parameter.name()}, arrays, shapes, read, write});
 }
 
-void PytorchState::add_recurrent(const Param& w, const Param& u, const Param& b,
+void PytorchState::add_tied(const Param& parameter, const std::vector<std::string>& arrays) {
+  if (arrays.empty())
+    throw input_error({}, "add_tied: parameter '{}' is in no array", parameter.name());
+  const auto same = [](const Literals& literals) { return Literals{literals[0]}; };
+  const auto copies = [count = arrays.size()](const Literals& parameters) {
+    return Literals(count, parameters[0]);
+  };
+  const std::vector<Shape> shapes(arrays.size(), parameter.shape());
+  entries_.push_back({{parameter.name()}, arrays, shapes, same, copies, true});
+}
+
+void PytorchState::add_recurrent(const Param& w, const Param& u, const std::optional<Param>& b,
                                  const std::string& module, const std::string& suffix) {
   add_transposed(w, in_module(module, "weight_ih" + suffix));
   add_transposed(u, in_module(module, "weight_hh" + suffix));
-  add_summed(b, {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)});
+  if (!b) return;
+  add_summed(*b, {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)});
 }
 
 void PytorchState::add(const Lstm& lstm, const std::string& module, int layer, bool reverse) {
@@ -121,8 +133,9 @@ void PytorchState::add_cell(const Rnn& rnn, const std::string& module) {
 void PytorchState::add_gru(const Gru& gru, const std::string& module, const std::string& suffix) {
   add_transposed(gru.w, in_module(module, "weight_ih" + suffix));
   add_transposed(gru.u, in_module(module, "weight_hh" + suffix));
+  if (!gru.b) return;
   // n = tanh(x w_n + b_n + r (h u_n + c)): the recurrent bias of n is c; those of r and z add up.
-  const int64_t hidden = gru.c.shape()[0];
+  const int64_t hidden = gru.c->shape()[0];
   const auto read = [hidden](const Literals& arrays) {
     const std::span<const double> recurrent = numbers(arrays[1]);
     return Literals{sum(arrays[0], arrays[1], 2 * hidden),
@@ -135,11 +148,41 @@ void PytorchState::add_gru(const Gru& gru, const std::string& module, const std:
     return Literals{parameters[0], recurrent};
   };
   entries_.push_back(
-      {{gru.b.name(), gru.c.name()},
+      {{gru.b->name(), gru.c->name()},
        {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
-       {gru.b.shape(), gru.b.shape()},
+       {gru.b->shape(), gru.b->shape()},
        read,
        write});
+}
+
+PytorchState::Literals PytorchState::arrays_of(const Entry& entry, const Safetensors& content,
+                                               const std::string& path, LoadReport& report) const {
+  Literals arrays;
+  std::vector<std::string> loaded, missing;
+  for (size_t i = 0; i < entry.arrays.size(); ++i) {
+    const std::string& name = entry.arrays[i];
+    const auto found = content.arrays.find(name);
+    if (found == content.arrays.end()) {
+      missing.push_back(name);
+      continue;
+    }
+    const Type& type = found->second.type();
+    if (type.shape != entry.shapes[i] || !is_floating(type.dtype))
+      throw input_error({}, "{}: array '{}' is {}: wanted {}", path, name, to_string(type),
+                        to_string(Type{DType::f32, entry.shapes[i]}));
+    arrays.push_back(found->second.converted(DType::f64));
+    loaded.push_back(name);
+    if (!entry.tied || arrays.back() == arrays.front()) continue;
+    throw input_error({},
+                      "{}: arrays '{}' and '{}' are one parameter ('{}') and differ: what is tied "
+                      "has the same numbers",
+                      path, loaded.front(), name, entry.parameters[0]);
+  }
+  if (entry.tied && !arrays.empty()) missing.clear();
+  report.missing.insert(report.missing.end(), missing.begin(), missing.end());
+  if (!missing.empty()) return {};
+  report.loaded.insert(report.loaded.end(), loaded.begin(), loaded.end());
+  return arrays;
 }
 
 LoadReport PytorchState::load(Session& session, const std::string& path, Loading loading) const {
@@ -148,26 +191,12 @@ LoadReport PytorchState::load(Session& session, const std::string& path, Loading
   std::set<std::string> known;
   std::vector<std::pair<std::string, Literal>> read;
   for (const Entry& entry : entries_) {
-    Literals arrays;
-    for (size_t i = 0; i < entry.arrays.size(); ++i) {
-      const std::string& name = entry.arrays[i];
-      known.insert(name);
-      const auto found = content.arrays.find(name);
-      if (found == content.arrays.end()) {
-        report.missing.push_back(name);
-        continue;
-      }
-      const Type& type = found->second.type();
-      if (type.shape != entry.shapes[i] || !is_floating(type.dtype))
-        throw input_error({}, "{}: array '{}' is {}: wanted {}", path, name, to_string(type),
-                          to_string(Type{DType::f32, entry.shapes[i]}));
-      arrays.push_back(found->second.converted(DType::f64));
-    }
-    if (arrays.size() < entry.arrays.size()) continue;
+    known.insert(entry.arrays.begin(), entry.arrays.end());
+    const Literals arrays = arrays_of(entry, content, path, report);
+    if (arrays.empty()) continue;
     Literals values = entry.read(arrays);
     for (size_t i = 0; i < values.size(); ++i)
       read.emplace_back(entry.parameters[i], std::move(values[i]));
-    report.loaded.insert(report.loaded.end(), entry.arrays.begin(), entry.arrays.end());
   }
   for (const auto& [name, array] : content.arrays) {
     if (!known.contains(name)) report.extra.push_back(name);

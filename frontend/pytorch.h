@@ -25,6 +25,7 @@
 
 #include "frontend/layers.h"
 #include "frontend/session.h"
+#include "runtime/files/safetensors.h"
 
 namespace graphc::core {
 
@@ -48,6 +49,10 @@ class PytorchState {
   void add(const Param& parameter, const std::string& array);
   void add_transposed(const Param& matrix, const std::string& array);
   void add_summed(const Param& parameter, const std::vector<std::string>& arrays);
+  /// One parameter that PyTorch has under several names, as tied weights:
+  /// `add_tied(words.table, {"encoder.weight", "decoder.weight"})`. A file has one of them or
+  /// several of equal numbers; all are written.
+  void add_tied(const Param& parameter, const std::vector<std::string>& arrays);
 
   template <typename Layer>
   void add(const Bidirectional<Layer>& both, const std::string& module, int layer = 0) {
@@ -76,10 +81,14 @@ class PytorchState {
     std::vector<Shape> shapes;  ///< of the arrays
     std::function<Literals(const Literals& arrays)> read;
     std::function<Literals(const Literals& parameters)> write;
+    bool tied = false;  ///< one of the arrays is enough
   };
+  /// The arrays of an entry, or none where some are missing.
+  Literals arrays_of(const Entry& entry, const Safetensors& content, const std::string& path,
+                     LoadReport& report) const;
   /// A recurrent layer, the names of whose arrays end with `suffix`.
-  void add_recurrent(const Param& w, const Param& u, const Param& b, const std::string& module,
-                     const std::string& suffix);
+  void add_recurrent(const Param& w, const Param& u, const std::optional<Param>& b,
+                     const std::string& module, const std::string& suffix);
   void add_gru(const Gru& gru, const std::string& module, const std::string& suffix);
 
   std::vector<Entry> entries_;

@@ -164,6 +164,11 @@ Values ScanTrace::finish(const Values& emits) {
                                        : emit);
   }
   traced.set_results(std::move(results));
+  if (std::ranges::none_of(scope.seen, &Scope::Seen::assigned)) {
+    trace.remark(where_,
+                 "scan: the loop carries nothing from step to step: no State is assigned in its "
+                 "body (a Value that is assigned there is another value, not a carry)");
+  }
 
   OrderedBody body(traced);
   for (Value slice : slices_) body.add_input(slice);

@@ -2,6 +2,7 @@
 #include "frontend/session.h"
 
 #include <algorithm>
+#include <set>
 
 #include "frontend/finite.h"
 #include "frontend/initial_draw.h"
@@ -38,7 +39,7 @@ struct Session::Compiled {
   std::string graph;
   GivenTypes inputs;
   InputRules rules;
-  std::vector<std::string> result_names;
+  Outputs::Names result_names;
   std::unique_ptr<Executable> executable;
   std::vector<StoredState*> states;  ///< the session's
   std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
@@ -60,7 +61,7 @@ struct Session::Compiled {
   }
 };
 
-const Tensor& Outputs::operator[](ResultKey key) const {
+const Tensor& Outputs::operator[](ResultKey key) const& {
   const int64_t count = int64_t(tensors_.size());
   if (!key.name) {
     const int64_t place = key.place < 0 ? key.place + count : key.place;
@@ -91,6 +92,7 @@ double Outputs::scalar(Where where) const {
 
 Session::Session(Model& model, SessionOptions options)
     : model_(model),
+      model_lives_(model.alive()),
       options_(std::move(options)),
       target_(&graphc::core::target(options_.target, options_.compile)),
       arena_(options_.compile.arena ? options_.compile.arena : std::make_shared<Arena>()) {
@@ -102,12 +104,36 @@ Session::Session(Model& model, SessionOptions options)
 Session::~Session() = default;
 
 OneThread::Inside Session::inside() const {
+  if (model_lives_.expired())
+    throw input_error({}, "the model of this session is gone: it must live as long as the session");
   return {thread_, fmt::format("the session of model '{}'", model_.name())};
 }
 
 Outputs Session::run(std::string_view graph, const std::vector<Data>& inputs) {
   const OneThread::Inside here = inside();
   return run_here(graph, inputs);
+}
+
+Outputs Session::run_named(std::string_view graph, const NamedData& inputs) {
+  const OneThread::Inside here = inside();
+  return run_here(graph, ordered(graph, inputs));
+}
+
+std::vector<Data> Session::ordered(std::string_view graph, const NamedData& inputs) {
+  std::set<std::string> given;
+  for (const auto& [name, data] : inputs) given.insert(name);
+  const auto known = input_names_.find(graph);
+  const bool fits = known != input_names_.end() && inputs.size() == known->second.size() &&
+                    given == std::set(known->second.begin(), known->second.end());
+  if (fits) return in_order(inputs, known->second, graph);
+  NamedTypes types;
+  for (const auto& [name, data] : inputs) {
+    if (!types.emplace(name, traced_types({GivenType(data)})[0]).second)
+      throw input_error({}, "graph '{}': input '{}' is given twice", graph, name);
+  }
+  const std::vector<std::string> names = model_.trace_for(graph, types).inputs;
+  input_names_.insert_or_assign(std::string(graph), names);
+  return in_order(inputs, names, graph);
 }
 
 Outputs Session::run_here(std::string_view graph, const std::vector<Data>& inputs) {
@@ -125,11 +151,11 @@ Outputs Session::run_here(std::string_view graph, const std::vector<Data>& input
     if (!found.outputs[i].is_unique()) found.outputs[i] = Tensor(signature.outputs[i].type);
   }
   execute(found, tensors, call == nullptr ? std::vector<Type>{} : call->results);
-  if (call == nullptr) return Outputs(found.outputs, &found.result_names);
+  if (call == nullptr) return Outputs(found.outputs, found.result_names);
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < found.outputs.size(); ++i)
     outputs.push_back(fitted(found.outputs[i], call->results[i].shape));
-  return Outputs(std::move(outputs), &found.result_names);
+  return Outputs(std::move(outputs), found.result_names);
 }
 
 void Session::run_traced(Compiled& graph, const std::vector<Tensor>& inputs) {
@@ -238,7 +264,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   for (Value input : traced.graph->inputs()) {
     if (!traced.lengths.contains(input.name())) now.declared.push_back(input.dtype());
   }
-  now.result_names = std::move(traced.result_names);
+  now.result_names = std::make_shared<std::vector<std::string>>(std::move(traced.result_names));
   now.report.lap(&CompileReport::trace_s);
   if (options_.check_finite) now.traced = traced.graph;
   DrawsBeside draws(plain_draws(*traced.graph));
@@ -256,6 +282,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
     }
   }
   if (kept.empty()) {
+    for (const Remark& remark : traced.remarks) options_.announce(to_string(remark));
     announce_loops(now.report);
   } else {
     announce(kept.front(), now);

@@ -64,14 +64,18 @@ struct ResultKey {
   Where where;
 };
 
-/// What a run returns: tensors in the order of the graph's results.
+/// What a run returns: tensors in the order of the graph's results. They are the caller's: neither
+/// another run changes them nor the end of the session.
 class Outputs {
  public:
-  Outputs(std::vector<Tensor> tensors, const std::vector<std::string>* names)
-      : tensors_(std::move(tensors)), names_(names) {}
+  using Names = std::shared_ptr<const std::vector<std::string>>;
+
+  Outputs(std::vector<Tensor> tensors, Names names)
+      : tensors_(std::move(tensors)), names_(std::move(names)) {}
 
   /// Throws ErrorKind::input, at the caller's line, when there is no such result.
-  const Tensor& operator[](ResultKey key) const;
+  const Tensor& operator[](ResultKey key) const&;
+  Tensor operator[](ResultKey key) && { return std::as_const(*this)[std::move(key)]; }
   size_t size() const { return tensors_.size(); }
   auto begin() const { return tensors_.begin(); }
   auto end() const { return tensors_.end(); }
@@ -87,13 +91,15 @@ class Outputs {
 
  private:
   std::vector<Tensor> tensors_;
-  const std::vector<std::string>* names_;
+  Names names_;
 };
 
 /// One thread at a time may use a session: two at once are ErrorKind::input.
 class Session {
  public:
-  /// The model must outlive the session. Throws ErrorKind::usage for an unknown target.
+  /// The model must outlive the session: without it every call is ErrorKind::input. What the
+  /// functions of its graphs refer to must live as long. Throws ErrorKind::usage for an unknown
+  /// target.
   explicit Session(Model& model, SessionOptions options = {});
   ~Session();
   Session(const Session&) = delete;
@@ -106,6 +112,12 @@ class Session {
     return run(graph, std::vector<Data>{Data(inputs)...});
   }
   Outputs run(std::string_view graph, const std::vector<Data>& inputs);
+  /// The same with inputs by name, in any order: `session("train", {{"x", x}, {"y", y}})`.
+  Outputs operator()(std::string_view graph,
+                     std::initializer_list<std::pair<std::string, Data>> inputs) {
+    return run_named(graph, NamedData(inputs));
+  }
+  Outputs run_named(std::string_view graph, const NamedData& inputs);
   template <std::same_as<Tensor> T>
   Outputs run(std::string_view graph, const std::vector<T>& inputs) {
     return run(graph, std::vector<Data>(inputs.begin(), inputs.end()));
@@ -156,6 +168,8 @@ class Session {
   /// Runs what is compiled; results of which only a part is shown have these types.
   void execute(Compiled& found, const std::vector<Tensor>& inputs, const std::vector<Type>& shown);
   Outputs run_here(std::string_view graph, const std::vector<Data>& inputs);
+  /// Named inputs in the order of the graph's, which is traced once to know it.
+  std::vector<Data> ordered(std::string_view graph, const NamedData& inputs);
   const RoundedCall& rounded(std::string_view graph, const GivenTypes& called);
   GivenTypes traced_types(GivenTypes types) const;
   Compiled& compiled(std::string_view graph, const GivenTypes& inputs);
@@ -177,6 +191,7 @@ class Session {
   OneThread::Inside inside() const;
 
   Model& model_;
+  std::weak_ptr<const void> model_lives_;
   SessionOptions options_;
   const Target* target_;
   std::shared_ptr<Arena> arena_;  ///< of all its graphs, which run one at a time
@@ -188,6 +203,8 @@ class Session {
   bool profiling_ = false;  ///< whether profile_run() measures
   std::map<std::string, std::list<Compiled>, std::less<>> graphs_;    ///< most recently used first
   std::map<std::string, std::list<RoundedCall>, std::less<>> calls_;  ///< the same, with round_up
+  /// Of graphs that are called by the names of their inputs: the names in order.
+  std::map<std::string, std::vector<std::string>, std::less<>> input_names_;
 };
 
 }  // namespace graphc::core

@@ -19,7 +19,8 @@ struct SharedParts {
   CompileOptions options;
   std::vector<Type> inputs;
   InputRules rules;
-  std::vector<std::string> result_names;
+  std::vector<std::string> input_names;
+  Outputs::Names result_names;
   std::mutex making;
   StateStore shared;                       ///< states that the graph only reads
   std::map<std::string, Literal> written;  ///< the others, as they begin
@@ -80,7 +81,8 @@ SharedGraph::SharedGraph(Session& session, std::string_view graph, const std::ve
   parts.graph = traced.graph;
   parts.inputs = inputs;
   parts.rules = rules_of(traced);
-  parts.result_names = traced.result_names;
+  parts.input_names = traced.inputs;
+  parts.result_names = std::make_shared<std::vector<std::string>>(traced.result_names);
   for (const Argument& state : signature_of(*parts.graph).states) {
     const Literal value = session.state(state.name);
     if (state.written) {
@@ -147,7 +149,11 @@ Outputs Runner::run(const std::vector<Data>& inputs) {
   for (const Data& input : inputs) tensors.push_back(input.tensor());
   parts_->executable->run(arguments_of(signature, common.rules, tensors), parts_->states,
                           parts_->outputs);
-  return Outputs(parts_->outputs, &common.result_names);
+  return Outputs(parts_->outputs, common.result_names);
+}
+
+Outputs Runner::run_named(const NamedData& inputs) {
+  return run(in_order(inputs, parts_->common->input_names, parts_->common->name));
 }
 
 void Runner::reset() {

@@ -41,6 +41,11 @@ class Runner {
     return run(std::vector<Data>{Data(inputs)...});
   }
   Outputs run(const std::vector<Data>& inputs);
+  /// The same with inputs by name, in any order: `runner({{"x", x}})`.
+  Outputs operator()(std::initializer_list<std::pair<std::string, Data>> inputs) {
+    return run_named(NamedData(inputs));
+  }
+  Outputs run_named(const NamedData& inputs);
 
   /// Gives the states that the graph writes the values they had when it was made.
   void reset();

@@ -22,11 +22,18 @@ State::State(const State& other) : cell_(other.cell_) {
 }
 
 State::State(State&& other) noexcept
-    : cell_(other.cell_), copied_(other.copied_ ? other.copied_ : other.moved_away_.lock()) {
+    : cell_(other.cell_),
+      copied_(other.copied_ ? other.copied_ : other.moved_away_.lock()),
+      given_to_(std::exchange(other.given_to_, {})) {
   if (is_copy()) return;
   if (!copied_) copied_ = std::make_shared<Copied>();  // moved from again, and who had it is gone
   other.copied_.reset();
   other.moved_away_ = copied_;
+}
+
+State::~State() {
+  if (given_to_.empty() || is_copy()) return;
+  if (Trace* trace = Trace::current()) trace->note_dropped(cell_, given_to_);
 }
 
 const State::Copied* State::copied() const {
@@ -52,6 +59,7 @@ State& State::operator=(Operand value) {
         cell_->name);
   }
   Trace& trace = Trace::require("a state", value.where());
+  given_to_.clear();
   if (!copied_) copied_ = std::make_shared<Copied>();
   if (const auto moved = moved_away_.lock(); moved && !mutated(Mutant::moved_from_not_noticed)) {
     *moved = {Value(*this), trace.id()};
@@ -68,6 +76,12 @@ State& State::operator=(Operand value) {
 State& State::change(const Op& op, Operand value) {
   const Operand before(Value(*this), value.where());
   return *this = Operand(apply1(op, {before, value}, {}, value.where()), value.where());
+}
+
+State& State::operator=(State&& other) {
+  *this = static_cast<const State&>(other);
+  if (cell_ != other.cell_) other.given_to_ = cell_->name;
+  return *this;
 }
 
 State& State::operator=(const State& other) {

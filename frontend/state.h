@@ -27,6 +27,9 @@ struct StateCell {
   Where where;              ///< where it was declared
   bool of_model = false;    ///< else a register of one trace
   bool parameter = false;
+  bool kept_by_optimizer = false;  ///< a slot or a counter: declared anew by every graph
+  int64_t model = 0;               ///< Model::id() of its model; 0: of every model that uses it
+  std::string model_name;
   int order = 0;      ///< among the states of the model: that of declaration
   int64_t trace = 0;  ///< the trace a register was made in
   std::string owner;  ///< of what an optimizer keeps: the optimizer, and whom it counts for
@@ -41,7 +44,9 @@ struct StateCell {
 ///
 /// What was moved from goes on being a handle, and so is what it was moved to: as when a vector of
 /// states grows. If the former is assigned, the latter is a copy from there on, of the value
-/// before: so std::swap(h, c), std::exchange and std::rotate exchange values.
+/// before: so std::swap(h, c), std::exchange and std::rotate exchange values. Algorithms that drop
+/// elements of a list of states, as erase(), assign values too; the trace remarks on a state whose
+/// handle is dropped so.
 class State {
  public:
   /// A register of the graph being traced that starts as `initial`. It is no state of the model:
@@ -50,7 +55,7 @@ class State {
   explicit State(std::shared_ptr<StateCell> cell) : cell_(std::move(cell)) {}
   State(const State& other);
   State(State&& other) noexcept;
-  ~State() = default;
+  ~State();
 
   /// The value it has at this point of the graph being traced. Throws ErrorKind::input when no
   /// graph is being traced, or not the one the state belongs to.
@@ -60,7 +65,7 @@ class State {
   /// line of the value, when the types differ or a parameter is assigned inside a scan.
   State& operator=(Operand value);
   State& operator=(const State& other);
-  State& operator=(State&& other) { return *this = static_cast<const State&>(other); }
+  State& operator=(State&& other);
   State& operator+=(Operand value) { return change(ops::add, value); }
   State& operator-=(Operand value) { return change(ops::sub, value); }
   State& operator*=(Operand value) { return change(ops::mul, value); }
@@ -92,20 +97,20 @@ class State {
   /// What it is a copy of: set when it is made, or when what it was moved from is assigned.
   std::shared_ptr<Copied> copied_ = std::make_shared<Copied>();
   std::weak_ptr<Copied> moved_away_;  ///< of what was moved from: that of who was moved to
+  std::string given_to_;  ///< the state that took its value by a move, until it is assigned itself
 };
 
 /// A parameter: a state of the model that training changes. It is no carry: inside a scan it is the
-/// value it had outside. Copies are handles to the same parameter, at any time.
+/// value it had outside. Copies are handles to the same parameter, at any time. A list of
+/// parameters is a Params (frontend/params.h), of which elements can be left out.
 class Param : public State {
  public:
   using State::State;
   using State::operator=;
   Param(const Param& other) : State(other.cell()) {}
-  Param& operator=(const Param& other) {
-    State::operator=(static_cast<const State&>(other));
-    return *this;
-  }
+  /// `p = q` could mean that p is to be another parameter, or to have the value of q. The value:
+  /// `p = Value(q)`. Another parameter: a new Param, or a pointer to one.
+  Param& operator=(const Param&) = delete;
 };
-using Params = std::vector<Param>;
 
 }  // namespace graphc::core

@@ -53,10 +53,19 @@ Trace::Trace(std::string graph_name, Mode mode)
   GRAPHC_CHECK(current_trace == nullptr, "graph '{}' is traced inside the trace of another",
                graph_->name());
   scopes_.push_back({.graph = graph_.get()});
+  graph_->set_trace(value_number());
   current_trace = this;
+  current_trace_number() = value_number();
 }
 
-Trace::~Trace() { current_trace = nullptr; }
+Trace::~Trace() {
+  current_trace = nullptr;
+  current_trace_number() = 0;
+}
+
+uint32_t Trace::value_number() const {
+  return uint32_t(id_ % std::numeric_limits<uint32_t>::max()) + 1;
+}
 
 Trace* Trace::current() { return current_trace; }
 
@@ -69,6 +78,7 @@ Trace& Trace::require(std::string_view what, Where where) {
 }
 
 Value Trace::here(Value value) {
+  value.expect_usable({});
   for (const Scope& scope : scopes_) {
     if (scope.graph == value.node->graph) return graph().capture(value);
   }
@@ -80,6 +90,7 @@ Value Trace::here(Value value) {
 
 void Trace::add_register(const std::shared_ptr<StateCell>& cell, Value initial) {
   cell->trace = id_;
+  registers_.emplace_back(cell, false);
   const Value value = here(initial);
   scopes_.back().add({cell, {}, value, value});
 }
@@ -102,6 +113,13 @@ Value Trace::read(size_t level, const std::shared_ptr<StateCell>& cell, Where wh
     throw input_error(where, "state '{}' is used outside the {} that made it", cell->name,
                       cell->trace == id_ ? "loop" : "graph");
   }
+  if (cell->model != 0 && cell->model != model_) {
+    throw input_error(where,
+                      "{} '{}' belongs to model '{}': graph '{}' is of model '{}', and a graph "
+                      "uses the states of its own model: declare both in one model",
+                      cell->parameter ? "parameter" : "state", cell->name, cell->model_name,
+                      graph_->name(), model_name_);
+  }
   // An input for now, so that no name of a node is in a state's way; finish() makes it a state.
   const Value entry = graph_->input(cell->type, cell->name, cell->where);
   scope.add({cell, {}, entry, entry});
@@ -123,6 +141,8 @@ void Trace::assign(const std::shared_ptr<StateCell>& cell, Value value, Where wh
   Scope::Seen& seen = *scopes_.back().find(*cell);
   seen.current = here(value);
   seen.assigned = true;
+  if (cell->of_model) return;
+  for (auto& [known, assigned] : registers_) assigned |= known == cell;
 }
 
 Value Trace::leaf(const std::shared_ptr<StateCell>& cell) {
@@ -138,6 +158,42 @@ std::vector<std::shared_ptr<StateCell>> Trace::states_of_model() const {
   return cells;
 }
 
+bool Trace::writes_states() const {
+  return std::ranges::any_of(scopes_.front().seen, [](const Scope::Seen& state) {
+    return state.cell->of_model && state.assigned && state.cell != random_step_cell();
+  });
+}
+
+void Trace::remark(Where where, std::string text) {
+  remarks_.push_back({.pass = "trace", .node = {}, .where = where, .text = std::move(text)});
+}
+
+void Trace::note_dropped(const std::shared_ptr<StateCell>& cell,
+                         const std::string& taker) noexcept {
+  try {
+    remark(cell->where,
+           fmt::format("state '{}' was moved to '{}' by assignment, which assigns its value, and "
+                       "has no handle any more: elements of a list of states are not erased so",
+                       cell->name, taker));
+    for (auto& [known, settled] : registers_) settled |= known == cell;
+  } catch (...) {  // no memory: the remark is lost, the trace is not
+  }
+}
+
+std::vector<Remark> Trace::remarks() const {
+  std::vector<Remark> all = remarks_;
+  for (const auto& [cell, assigned] : registers_) {
+    if (assigned) continue;
+    all.push_back({.pass = "trace",
+                   .node = {},
+                   .where = cell->where,
+                   .text = fmt::format("state '{}' is never assigned: it keeps its first value, as "
+                                       "a Value does; assigned in the body of a scan it is a carry",
+                                       cell->name)});
+  }
+  return all;
+}
+
 void Trace::bound(Value lengths, int64_t steps, Where where) {
   const Values& inputs = root().inputs();
   if (std::ranges::find(inputs, lengths) == inputs.end()) return;
@@ -150,6 +206,7 @@ void Trace::bound(Value lengths, int64_t steps, Where where) {
 Scope& Trace::open(std::string name) {
   bodies_.push_back(std::make_unique<Graph>(std::move(name)));
   bodies_.back()->set_parent(scopes_.back().graph);
+  bodies_.back()->set_trace(value_number());
   scopes_.push_back({.graph = bodies_.back().get()});
   return scopes_.back();
 }
@@ -190,7 +247,7 @@ Value Trace::random_key() {
   return key;
 }
 
-GraphPtr Trace::finish(const Values& results) {
+GraphPtr Trace::finish(const Values& results, const Values& inputs) {
   GRAPHC_CHECK(!in_loop(), "graph '{}' ends inside a loop", graph_->name());
   Values roots;
   for (Value result : results) roots.push_back(here(result));
@@ -214,12 +271,15 @@ GraphPtr Trace::finish(const Values& results) {
     if (!cell.of_model || (!state.assigned && uses[size_t(state.entry.node->id)] == 0)) continue;
     leaves[state.entry.node] = graph->state(cell.type, cell.name, cell.where);
   }
-  Values arguments;
-  for (Value input : graph_->inputs()) {
+  Values ordered = graph_->inputs();
+  std::ranges::stable_sort(
+      ordered, {}, [&](Value input) { return std::ranges::find(inputs, input) - inputs.begin(); });
+  for (Value input : ordered) {
     if (!entries.contains(input.node))
       leaves[input.node] = graph->input(input.type(), input.name(), input.node->where);
-    arguments.push_back(leaves[input.node]);
   }
+  Values arguments;
+  for (Value input : graph_->inputs()) arguments.push_back(leaves[input.node]);
   Values copies = inline_graph(*graph_, arguments, *graph);
   size_t next = results.size();
   for (const Scope::Seen& state : seen) {

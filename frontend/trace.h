@@ -13,6 +13,7 @@
 
 #include "frontend/state.h"
 #include "ir/graph.h"
+#include "passes/pass.h"
 
 namespace graphc::core {
 
@@ -75,7 +76,10 @@ class Trace {
   /// ErrorKind::input when it is declared as another kind.
   std::shared_ptr<StateCell> declare(StateCell cell) { return declare_(std::move(cell)); }
   /// How states of the model are declared: set by the model that traces.
-  void set_declare(std::function<std::shared_ptr<StateCell>(StateCell)> declare) {
+  void set_model(int64_t id, std::string name,
+                 std::function<std::shared_ptr<StateCell>(StateCell)> declare) {
+    model_ = id;
+    model_name_ = std::move(name);
     declare_ = std::move(declare);
   }
   void add_register(const std::shared_ptr<StateCell>& cell, Value initial);
@@ -85,6 +89,8 @@ class Trace {
   Value leaf(const std::shared_ptr<StateCell>& cell);
   /// The states of the model that the graph uses, in the order of first use.
   std::vector<std::shared_ptr<StateCell>> states_of_model() const;
+  /// Whether the graph gives a state of the model a value, the count of draws left out.
+  bool writes_states() const;
 
   // --- inputs ---
 
@@ -104,27 +110,43 @@ class Trace {
   /// The index (i32[]) of the step of the innermost loop. Throws ErrorKind::input outside a loop.
   Value step_index(Where where);
 
+  // --- remarks: what is right and perhaps not meant ---
+
+  void remark(Where where, std::string text);
+  /// The last handle that could assign the state is gone: its value was moved to `taker`.
+  void note_dropped(const std::shared_ptr<StateCell>& cell, const std::string& taker) noexcept;
+  /// Those so far, and of the states that the trace has made those that nothing assigns.
+  std::vector<Remark> remarks() const;
+
   // --- random ---
 
   /// A key (i64[]) nobody else gets: from the model's seed and step, the number of keys asked for
   /// before in this graph and, in loops, the step indices.
   Value random_key();
 
-  /// Ends the graph: sets results and the next value of every assigned state.
-  GraphPtr finish(const Values& results);
+  /// Ends the graph: sets results and the next value of every assigned state. These of its inputs
+  /// come first, in this order.
+  GraphPtr finish(const Values& results, const Values& inputs);
 
  private:
+  /// What Value::trace is of its values: never 0.
+  uint32_t value_number() const;
   Value read(size_t scope, const std::shared_ptr<StateCell>& cell, Where where);
   Value index_of(Scope& scope);
   Value root_key();
 
   std::function<std::shared_ptr<StateCell>(StateCell)> declare_;
+  int64_t model_ = 0;
+  std::string model_name_;
   Mode mode_;
   int64_t id_;
   std::unique_ptr<Graph> graph_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::deque<Scope> scopes_;
   std::vector<InputBound> bounds_;
+  std::vector<Remark> remarks_;
+  /// The states that it has made, and whether they are assigned, or dropped.
+  std::vector<std::pair<std::shared_ptr<StateCell>, bool>> registers_;
   int keys_ = 0;
   Value root_key_;
 };

@@ -16,6 +16,8 @@
 #include "frontend/model.h"
 #include "frontend/model_file.h"
 #include "frontend/optimizer.h"
+#include "frontend/param_groups.h"
+#include "frontend/params.h"
 #include "frontend/profile.h"
 #include "frontend/pytorch.h"
 #include "frontend/round_up.h"
@@ -58,6 +60,7 @@ using core::Loading;
 using core::LoadReport;
 using core::Mode;
 using core::Model;
+using core::NamedData;
 using core::npy;
 using core::Outputs;
 using core::Results;
@@ -70,6 +73,7 @@ using core::TracedGraph;
 
 // --- states ---
 
+using core::assign;
 using core::Initializer;
 using core::Param;
 using core::Params;
@@ -99,6 +103,7 @@ using core::DropoutShare;
 using core::Embedding;
 using core::Gru;
 using core::LayerNorm;
+using core::LayerOptions;
 using core::Linear;
 using core::Lstm;
 using core::Rnn;
@@ -120,6 +125,7 @@ using core::global_norm;
 using core::gradients;
 using core::minimize;
 using core::Momentum;
+using core::ParamGroup;
 using core::Plateau;
 using core::PlateauOptions;
 using core::Rmsprop;
@@ -227,15 +233,15 @@ using core::watch;
 
 using core::Error;
 using core::ErrorKind;
-using core::print;
 using core::parse_graph;
+using core::print;
 using core::PytorchState;
 using core::read_safetensors;
 using core::Safetensors;
-using core::write_safetensors;
 using core::summarize;
 using core::Summary;
 using core::TraceFile;
 using core::Where;
+using core::write_safetensors;
 
 }  // namespace graphc

@@ -30,6 +30,7 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
   DType dtype = DType::f32;
   for (const Operand& operand : operands) {
     if (operand.is_number()) continue;
+    operand.value().expect_usable(where ? where : operand.where());
     Graph* graph = operand.value().node->graph;
     if (innermost == nullptr || depth(graph) > depth(innermost)) innermost = graph;
     if (operand.value().dtype() != DType::boolean) dtype = operand.value().dtype();
@@ -94,16 +95,19 @@ Value matmul(Value a, Value b, bool transpose_a, bool transpose_b, Where where) 
 }
 
 Value reshape(Value x, const NewShape& shape, Where where) {
+  x.expect_usable(where);
   const Shape to = shape.of(x.type(), current_where ? current_where : where);
   return x.shape() == to ? x : apply1(ops::reshape, {x}, shape_attribute(to), where);
 }
 
 Value transpose(Value x, std::vector<int64_t> permutation, Where where) {
+  x.expect_usable(where);
   for (int64_t& axis : permutation) axis = axis_of(int(axis), x.shape().rank());
   return apply1(ops::transpose, {x}, {{"permutation", std::move(permutation)}}, where);
 }
 
 Value transpose(Value x, int axis, int other, Where where) {
+  x.expect_usable(where);
   const int rank = x.shape().rank(), a = axis_of(axis, rank), b = axis_of(other, rank);
   if (std::min(a, b) < 0 || std::max(a, b) >= rank) {
     throw input_error(where, "transpose: axes {} and {} are not both in {}", axis, other,
@@ -115,10 +119,12 @@ Value transpose(Value x, int axis, int other, Where where) {
 }
 
 Value broadcast_to(Value x, const Shape& shape, Where where) {
+  x.expect_usable(where);
   return x.shape() == shape ? x : apply1(ops::broadcast_to, {x}, shape_attribute(shape), where);
 }
 
 Value slice(Value x, int axis, int64_t start, int64_t limit, Where where) {
+  x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   if (axis >= 0 && axis < x.shape().rank()) {
     const int64_t extent = x.shape()[axis];
@@ -130,6 +136,7 @@ Value slice(Value x, int axis, int64_t start, int64_t limit, Where where) {
 }
 
 Value at(Value x, int64_t index, int axis, Where where) {
+  x.expect_usable(where);
   const int rank = x.shape().rank(), along = axis_of(axis, rank);
   if (along < 0 || along >= rank)
     throw input_error(where, "at: axis {} is outside {}", axis, to_string(x.type()));
@@ -143,6 +150,7 @@ Value at(Value x, int64_t index, int axis, Where where) {
 Value Value::operator[](Index place) const { return at(*this, place.value, 0, place.where); }
 
 Value Value::operator[](Slice part) const {
+  expect_usable(part.where);
   const int axis = axis_of(part.axis, shape().rank());
   if (axis < 0 || axis >= shape().rank()) {
     throw input_error(part.where, "slice: axis {} is outside {}", part.axis, to_string(type()));
@@ -152,12 +160,16 @@ Value Value::operator[](Slice part) const {
 
 Value concat(Values parts, int axis, Where where) {
   std::vector<Operand> operands;
-  for (Value part : parts) operands.emplace_back(part, where);
+  for (Value part : parts) {
+    part.expect_usable(where);
+    operands.emplace_back(part, where);
+  }
   if (!parts.empty()) axis = axis_of(axis, parts[0].shape().rank());
   return apply1(ops::concat, std::move(operands), {{"axis", int64_t(axis)}}, where);
 }
 
 Values split(Value x, int parts, int axis, Where where) {
+  x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   const Node& node =
       apply(ops::split, {x}, {{"axis", int64_t(axis)}, {"parts", int64_t(parts)}}, {}, where);
@@ -196,11 +208,27 @@ Shape NewShape::of(const Type& type, Where where) const {
 namespace {
 
 Value reduce(const Op& op, Value x, const Axes& axes, bool keep, Where where) {
+  x.expect_usable(where);
   return apply1(op, {x}, {{"axes", axes.of(x.shape().rank())}, {"keep", keep}}, where);
 }
 
+/// A mean over no elements is NaN, which nobody wants who writes a graph. Passes and derivatives
+/// reduce what is empty because the whole graph computes nothing.
+void expect_elements(const char* what, Value x, const Axes& axes, Where where) {
+  x.expect_usable(where);
+  if (current_trace_number() == 0) return;
+  for (const int64_t axis : axes.of(x.shape().rank())) {
+    if (axis < 0 || axis >= x.shape().rank() || x.shape()[int(axis)] != 0) continue;
+    throw input_error(where, "{}: %{} is {}: there are no elements along axis {}", what, x.name(),
+                      to_string(x.type()), axis);
+  }
+}
+
 /// All elements along one axis.
-Value flat(Value x, Where where) { return reshape(x, {x.shape().elements()}, where); }
+Value flat(Value x, Where where) {
+  x.expect_usable(where);
+  return reshape(x, {x.shape().elements()}, where);
+}
 
 }  // namespace
 
@@ -209,6 +237,7 @@ Value sum(Value x, const Axes& axes, bool keep, Where where) {
 }
 
 Value mean(Value x, const Axes& axes, bool keep, Where where) {
+  expect_elements("mean", x, axes, where);
   return reduce(ops::mean, x, axes, keep, where);
 }
 
@@ -225,15 +254,18 @@ Value prod(Value x, const Axes& axes, bool keep, Where where) {
 }
 
 Value variance(Value x, const Axes& axes, bool keep, Where where) {
+  expect_elements("variance", x, axes, where);
   return reduce(ops::variance, x, axes, keep, where);
 }
 
 Value cumsum(Value x, int axis, bool reverse, Where where) {
+  x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   return apply1(ops::cumsum, {x}, {{"axis", int64_t(axis)}, {"reverse", reverse}}, where);
 }
 
 Value argmax(Value x, int axis, Where where) {
+  x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   return apply1(ops::argmax, {x}, {{"axis", int64_t(axis)}}, where);
 }
@@ -241,6 +273,7 @@ Value argmax(Value x, int axis, Where where) {
 Value argmax(Value x, Where where) { return argmax(flat(x, where), 0, where); }
 
 Value argmin(Value x, int axis, Where where) {
+  x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   return apply1(ops::argmin, {x}, {{"axis", int64_t(axis)}}, where);
 }

@@ -23,13 +23,14 @@ class Operand {
   Operand(Value value, Where where = Where::here()) : value_(value), where_(where) {}
   template <typename T>
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-  Operand(T number, Where where = Where::here()) : number_(double(number)), where_(where) {}
+  Operand(T number, Where where = Where::here())
+      : number_(double(number)), is_number_(true), where_(where) {}
   /// What converts to a value, such as a state of the frontend.
   template <typename T>
     requires(std::is_class_v<T> && !std::is_same_v<T, Value> && std::is_convertible_v<T, Value>)
   Operand(const T& value, Where where = Where::here()) : value_(Value(value)), where_(where) {}
 
-  bool is_number() const { return !value_; }
+  bool is_number() const { return is_number_; }
   Value value() const { return value_; }
   double number() const { return number_; }
   Where where() const { return where_; }
@@ -37,6 +38,7 @@ class Operand {
  private:
   Value value_;
   double number_ = 0;
+  bool is_number_ = false;
   Where where_;
 };
 
@@ -160,6 +162,7 @@ inline Value select(Value condition, Operand a, Operand b) {
   return apply1(ops::select, {condition, a, b}, {}, a.where());
 }
 inline Value cast(Value x, DType dtype, Where where = Where::here()) {
+  x.expect_usable(where);
   return x.dtype() == dtype ? x : apply1(ops::cast, {x}, {{"dtype", dtype}}, where);
 }
 /// The last two axes multiplied, leading axes batched; see ops::matmul.

@@ -8,10 +8,33 @@
 
 namespace graphc::core {
 
-const Type& Value::type() const { return node->types[size_t(index)]; }
+uint32_t& current_trace_number() {
+  thread_local uint32_t number = 0;
+  return number;
+}
+
+void Value::expect_usable(Where where) const {
+  if (node == nullptr) {
+    throw input_error(where,
+                      "a value is used that was never given one: `Value x;` is absent until "
+                      "it is assigned");
+  }
+  if (trace == 0 || trace == current_trace_number()) return;
+  throw input_error(where,
+                    "a value is used outside of the trace that made it: its graph is gone. What "
+                    "another graph needs is a result and an input, or a state of the model");
+}
+
+const Type& Value::type() const {
+  if (trace != 0 || node == nullptr) expect_usable({});
+  return node->types[size_t(index)];
+}
 const Shape& Value::shape() const { return type().shape; }
 DType Value::dtype() const { return type().dtype; }
-const std::string& Value::name() const { return node->names[size_t(index)]; }
+const std::string& Value::name() const {
+  if (trace != 0 || node == nullptr) expect_usable({});
+  return node->names[size_t(index)];
+}
 
 Graph::Graph(std::string name) : name_(std::move(name)) {}
 
@@ -79,7 +102,8 @@ Node& Graph::append(const Op& op, Values operands, Attributes attributes,
                                   {},
                                   where,
                                   this,
-                                  int(nodes_.size())});
+                                  int(nodes_.size()),
+                                  trace_});
 }
 
 void Graph::infer_types(Node& node) {

@@ -51,10 +51,21 @@ struct Op;
 class Graph;
 using GraphPtr = std::shared_ptr<const Graph>;
 
+/// The trace that this thread writes, set by whoever traces; 0 when there is none.
+uint32_t& current_trace_number();
+
 /// One result of a node. Two words; copied freely. A default value is "absent".
+///
+/// A value of a user's trace has the number of that trace: its graph goes when the trace ends, and
+/// users keep values in variables of theirs. Reading one later, or in another trace, is
+/// ErrorKind::input. Graphs that no user traces have the number 0, and nothing is checked.
 struct Value {
   const Node* node = nullptr;
   int index = 0;
+  uint32_t trace = 0;
+
+  /// Throws ErrorKind::input, at `where`, for an absent value and one of another trace.
+  void expect_usable(Where where) const;
 
   const Type& type() const;
   const Shape& shape() const;
@@ -63,7 +74,7 @@ struct Value {
   explicit operator bool() const { return node != nullptr; }
   /// Whether both are the same result of the same node; ir/build.h has equal(), which compares
   /// elements.
-  bool operator==(const Value&) const = default;
+  bool operator==(const Value& other) const { return node == other.node && index == other.index; }
 
   /// Element `place` along axis 0, which goes; adds nodes, as the functions of ir/build.h do.
   Value operator[](Index place) const;
@@ -83,10 +94,11 @@ struct Node {
   Where where;                     ///< the user's line that asked for it
   Graph* graph = nullptr;          ///< the graph that owns this node
   int id = 0;                      ///< position in its graph: index into `Graph::nodes()`
+  uint32_t trace = 0;              ///< see Value
 
   bool is(const Op& other) const { return &op == &other; }
   int results() const { return int(types.size()); }
-  Value result(int index = 0) const { return {this, index}; }
+  Value result(int index = 0) const { return {this, index, trace}; }
   const Graph& region(int index = 0) const { return *regions.at(size_t(index)); }
 };
 
@@ -127,6 +139,8 @@ class Graph {
   /// a state counts.
   void set_next(Value state, Value value);
   void set_name(std::string name) { name_ = std::move(name); }
+  /// Its values are those of this trace; before the first node.
+  void set_trace(uint32_t number) { trace_ = number; }
 
   // --- reading ---
 
@@ -170,6 +184,7 @@ class Graph {
   std::unordered_map<std::string, int> suffixes_;
   std::vector<std::pair<Value, Value>> captures_;
   Graph* parent_ = nullptr;
+  uint32_t trace_ = 0;
   bool frozen_ = false;
 };
 

@@ -26,7 +26,7 @@ size_t NameTable::place_of(std::string_view name, uint32_t hash) const {
 Value NameTable::find(std::string_view name) const {
   if (places_.empty()) return {};
   const Place& found = places_[place_of(name, hash_of(name))];
-  return {found.node, found.result};
+  return found.node == nullptr ? Value() : found.node->result(found.result);
 }
 
 bool NameTable::contains(std::string_view name) const { return bool(find(name)); }

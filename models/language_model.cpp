@@ -21,10 +21,8 @@ std::string state_name(const std::string& prefix, const char* state, size_t laye
 Lstm lstm_of(Model& model, const std::string& name, int64_t hidden,
              const NetworkInitializers& initializers) {
   if (initializers.lstm_bias) {
-    // A parameter keeps the initialiser that it is first declared with.
-    model.param(name + ".w", {hidden, 4 * hidden}, initializers.lstm);
-    model.param(name + ".u", {hidden, 4 * hidden}, initializers.lstm);
-    model.param(name + ".b", {4 * hidden}, initializers.lstm_bias);
+    return Lstm(model, name, hidden, hidden,
+                {.weights = initializers.lstm, .biases = initializers.lstm_bias});
   }
   return Lstm(model, name, hidden, hidden, initializers.lstm, initializers.forget_bias);
 }
@@ -39,7 +37,7 @@ LanguageNetwork::LanguageNetwork(Model& model, int64_t vocabulary, int64_t hidde
   for (int64_t l = 0; l < layers; ++l)
     lstm_.push_back(lstm_of(model, fmt::format("lstm.{}", l), hidden, initializers));
   if (weights == SoftmaxWeights::tied) {
-    softmax_bias_ = model.param("softmax.b", {vocabulary}, initializers.softmax_bias);
+    softmax_bias_.emplace(model.param("softmax.b", {vocabulary}, initializers.softmax_bias));
   } else {
     softmax_.emplace(model, "softmax", hidden, vocabulary, initializers.softmax,
                      initializers.softmax_bias);

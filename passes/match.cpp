@@ -150,7 +150,7 @@ class Matcher {
                           ? known == u.value
                           : known.node == u.value.node && p.value.index == u.value.index;
     if (same) return;
-    const Value wanted = p.value.node->is(ops::input) ? known : Value{known.node, p.value.index};
+    const Value wanted = p.value.node->is(ops::input) ? known : known.node->result(p.value.index);
     const bool possible = wanted.index < wanted.node->results();
     differ(s, u.value, "wanted " + (possible ? describe(wanted) : describe(p.value)));
   }
@@ -314,7 +314,7 @@ class Matcher {
   Value stands_for(Value p, const State& s) const {
     const Value* known = find(s, p.node);
     if (known == nullptr) return {};
-    return p.node->is(ops::input) ? *known : Value{known->node, p.index};
+    return p.node->is(ops::input) ? *known : known->node->result(p.index);
   }
 
   Match finish(const State& s) const {

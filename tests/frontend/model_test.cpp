@@ -74,18 +74,6 @@ TEST(Model, AWrongShapeNamesTheUsersLine) {
   }
 }
 
-TEST(Model, AParameterDeclaredTwiceIsShared) {
-  Model m("m");
-  const Param a = m.param("w", {2, 3}, zeros()), b = m.param("w", {2, 3}, constant(1));
-  EXPECT_EQ(a.cell(), b.cell());
-  EXPECT_EQ(m.params().size(), 1u);
-  EXPECT_EQ(m.parameter_count(), 6);
-  EXPECT_THAT(error_of(ErrorKind::input, [&] { m.param("w", {3, 2}, zeros()); }),
-              HasSubstr("parameter 'w' is f32[3,2]: declared as parameter of f32[2,3] before"));
-  EXPECT_THAT(error_of(ErrorKind::input, [&] { m.state("w", f32_type({2, 3})); }),
-              HasSubstr("state 'w' is f32[2,3]: declared as parameter"));
-}
-
 TEST(Model, StatesAssignedOutsideALoopAreWrittenByTheGraph) {
   Model m("m");
   State count = m.state("count", {DType::i64, {}});

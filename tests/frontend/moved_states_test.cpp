@@ -116,10 +116,10 @@ TEST(MovedStates, OfParametersAreHandlesAtAnyTime) {
   model.graph("f", [&](Inputs&) {
     Params all;
     all.push_back(std::move(w));
-    all.push_back(all[0]);
+    const Params both = all + all;
     w = filled({2}, 3);
-    EXPECT_FALSE(all[0].is_copy());
-    return all[0] + all[1];
+    EXPECT_FALSE(both[0].is_copy());
+    return both[0] + both[1];
   });
   Session session(model, {.target = "reference"});
   const Outputs found = session("f");

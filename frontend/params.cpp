@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/params.h"
+
+#include "ir/spelling.h"
+
+namespace graphc::core {
+namespace {
+
+bool is_part_of(std::string_view name, std::string_view whole) {
+  return name.starts_with(whole) && (name.size() == whole.size() || name[whole.size()] == '.');
+}
+
+}  // namespace
+
+ParamSelection::ParamSelection(const Params& params, Where line) : where(line) {
+  for (const Param& param : params) names.push_back(param.name());
+}
+
+std::vector<bool> Params::selected(const ParamSelection& selection) const {
+  std::vector<bool> chosen(params_.size());
+  for (const std::string& name : selection.names) {
+    bool any = false;
+    for (size_t i = 0; i < params_.size(); ++i) {
+      if (!is_part_of(params_[i].name(), name)) continue;
+      chosen[i] = any = true;
+    }
+    if (any) continue;
+    std::vector<std::string> names;
+    for (const Param& param : params_) names.push_back(param.name());
+    throw input_error(selection.where, "no parameter of the list is '{}' or part of it{}", name,
+                      did_you_mean(name, names));
+  }
+  return chosen;
+}
+
+Params Params::only(const ParamSelection& selection) const {
+  const std::vector<bool> chosen = selected(selection);
+  return where([&](const Param& param) { return chosen[size_t(&param - params_.data())]; });
+}
+
+Params Params::without(const ParamSelection& selection) const {
+  const std::vector<bool> chosen = selected(selection);
+  return where([&](const Param& param) { return !chosen[size_t(&param - params_.data())]; });
+}
+
+Params operator+(const Params& a, const Params& b) {
+  Params both = a;
+  for (const Param& param : b) both.push_back(param);
+  return both;
+}
+
+void assign(const Params& to, const Params& from, Where where) {
+  if (to.size() != from.size())
+    throw input_error(where, "assign: {} parameters and {} values", to.size(), from.size());
+  // All values are read before any is assigned: the lists may share parameters.
+  Values values;
+  for (const Param& param : from) values.push_back(param);
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i].type() != from[i].type()) {
+      throw input_error(where, "assign: parameter '{}' is {}: '{}' is {}", to[i].name(),
+                        to_string(to[i].type()), from[i].name(), to_string(from[i].type()));
+    }
+    Param param = to[i];
+    param = Operand(values[i], where);
+  }
+}
+
+}  // namespace graphc::core

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Params: a list of parameters, for optimizers, derivatives and whatever goes over a model.
+//
+//   minimize(loss, model.params().without("encoder"), Adam{});  // the encoder is frozen
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "frontend/state.h"
+
+namespace graphc::core {
+
+class Params;
+
+/// Which parameters of a list: by name, by the name of what they are part of ("encoder" for
+/// "encoder.w" and "encoder.forward.u"), or the parameters themselves.
+struct ParamSelection {
+  template <std::convertible_to<std::string> Text>
+  ParamSelection(const Text& name, Where line = Where::here()) : names{name}, where(line) {}
+  ParamSelection(std::initializer_list<std::string> several, Where line = Where::here())
+      : names(several), where(line) {}
+  ParamSelection(const Param& param, Where line = Where::here())
+      : names{param.name()}, where(line) {}
+  ParamSelection(const Params& params, Where line = Where::here());
+
+  std::vector<std::string> names;
+  Where where;
+};
+
+/// A list of parameters. Its elements are handles that nobody assigns through the list: to leave
+/// one out or to take them in another order makes another list, and changes no parameter.
+class Params {
+ public:
+  Params() = default;
+  Params(std::initializer_list<Param> params) : params_(params) {}
+  Params(std::vector<Param> params) : params_(std::move(params)) {}
+  Params(const Params&) = default;
+  Params(Params&&) noexcept = default;
+  /// Makes this list the other one; no parameter is assigned.
+  Params& operator=(Params other) noexcept {
+    params_.swap(other.params_);
+    return *this;
+  }
+
+  auto begin() const { return params_.cbegin(); }
+  auto end() const { return params_.cend(); }
+  size_t size() const { return params_.size(); }
+  bool empty() const { return params_.empty(); }
+  const Param& operator[](size_t place) const { return params_[place]; }
+
+  /// The parameters selected, in the order of this list. Throws ErrorKind::input, at the caller's
+  /// line, for a name that selects none.
+  Params only(const ParamSelection& selection) const;
+  /// All but the parameters selected; throws as only().
+  Params without(const ParamSelection& selection) const;
+  /// The parameters for which `predicate(param)` is true.
+  template <std::predicate<const Param&> Predicate>
+  Params where(Predicate&& predicate) const {
+    std::vector<Param> found;
+    for (const Param& param : params_) {
+      if (predicate(param)) found.push_back(param);
+    }
+    return found;
+  }
+
+  void push_back(const Param& param) { params_.push_back(param); }
+  /// Those of `a`, then those of `b`.
+  friend Params operator+(const Params& a, const Params& b);
+
+ private:
+  std::vector<bool> selected(const ParamSelection& selection) const;
+
+  std::vector<Param> params_;
+};
+
+/// Gives each parameter of `to` the value of the one at its place in `from`, at this point of the
+/// graph being traced: a target network takes the weights of the one that learns. Throws
+/// ErrorKind::input when the lists differ in length or types.
+void assign(const Params& to, const Params& from, Where where = Where::here());
+
+}  // namespace graphc::core
