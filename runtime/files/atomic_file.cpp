@@ -77,7 +77,8 @@ void make_like(int file, const struct stat& old) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
+AtomicFile::AtomicFile(const std::filesystem::path& path, Readers readers)
+    : path_(path), readers_(readers) {
   static std::atomic<unsigned> counter{0};
   struct stat status;
   const bool replaces = stat(path.c_str(), &status) == 0;
@@ -87,10 +88,11 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
     throw resource_error("cannot write '{}': not a regular file", path.string());
   }
   remove_abandoned(path);
+  const mode_t mode = replaces || readers == Readers::owner ? 0600 : 0666;
   for (;;) {
     std::filesystem::path name = path;
     name += fmt::format(".{}.{}{}", getpid(), counter.fetch_add(1), kEnding);
-    Descriptor file(open_again(name, O_WRONLY | O_CREAT | O_EXCL, replaces ? 0600 : 0666));
+    Descriptor file(open_again(name, O_WRONLY | O_CREAT | O_EXCL, mode));
     if (file.value < 0 && errno == EEXIST) continue;  // somebody's, or one that could not go
     if (file.value < 0) throw cannot_write(path, errno);
     // Whoever tidies up may have found the file before it was locked: then it goes.
@@ -120,7 +122,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit(bool synced) {
   GRAPHC_CHECK(descriptor_ >= 0, "'{}' was committed before", path_.string());
   struct stat old;
-  if (stat(path_.c_str(), &old) == 0) make_like(descriptor_, old);
+  if (readers_ == Readers::usual && stat(path_.c_str(), &old) == 0) make_like(descriptor_, old);
   if (synced && sync_again(descriptor_) < 0) throw cannot_write(path_, errno);
   // A second descriptor of the same file: the lock goes with the last one.
   const Descriptor lock(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));

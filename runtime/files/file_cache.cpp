@@ -70,15 +70,34 @@ std::optional<std::string> content_of(std::string_view bytes, std::string_view k
   return std::string(bytes);
 }
 
-/// The bytes of a file of this user or of root, which counts as used now.
+/// Why somebody else could have put there what the file or folder holds; "" when nobody could.
+std::string why_not_trusted(const struct stat& status) {
+  if (status.st_uid != geteuid() && status.st_uid != 0)
+    return fmt::format("it belongs to user {}", status.st_uid);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fmt::format("its mode is {:o}: others may write to it", status.st_mode & 07777);
+  return "";
+}
+
+/// The same of the folders that the file of a key lies in, as far as they are there; in one line.
+std::string why_not_trusted(const filesystem::path& outer, const filesystem::path& inner) {
+  for (const filesystem::path& folder : {outer, inner}) {
+    struct stat status;
+    if (stat(folder.c_str(), &status) < 0) continue;
+    if (const std::string reason = why_not_trusted(status); !reason.empty())
+      return fmt::format("the folder '{}' is not this user's alone: {}", folder.string(), reason);
+  }
+  return "";
+}
+
+/// The bytes of a file that can be trusted, which counts as used now.
 std::optional<std::string> bytes_of(const filesystem::path& path, uint64_t most) {
   // Whatever is there, nothing waits: a pipe without a writer would.
   const Descriptor file(open_again(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
   if (file.value < 0 || fstat(file.value, &status) < 0 || !S_ISREG(status.st_mode))
     return std::nullopt;
-  if ((status.st_uid != geteuid() && status.st_uid != 0) || uint64_t(status.st_size) > most)
-    return std::nullopt;
+  if (!why_not_trusted(status).empty() || uint64_t(status.st_size) > most) return std::nullopt;
   std::string bytes(size_t(status.st_size), '\0');
   for (size_t length = 0; length < bytes.size();) {
     const ssize_t count = read(file.value, bytes.data() + length, bytes.size() - length);
@@ -152,7 +171,9 @@ filesystem::path FileCache::path_of(std::string_view key) const {
 
 std::optional<std::string> FileCache::find(std::string_view key) const {
   if (folder_.empty()) return std::nullopt;
-  const std::optional<std::string> bytes = bytes_of(path_of(key), most_bytes_);
+  const filesystem::path path = path_of(key);
+  if (!why_not_trusted(folder_, path.parent_path()).empty()) return std::nullopt;
+  const std::optional<std::string> bytes = bytes_of(path, most_bytes_);
   return bytes ? content_of(*bytes, key) : std::nullopt;
 }
 
@@ -160,16 +181,15 @@ std::string FileCache::keep(std::string_view key, std::string_view content) cons
   if (folder_.empty()) return "";
   const filesystem::path path = path_of(key);
   if (std::string reason = make_folders(path.parent_path()); !reason.empty()) return reason;
+  if (std::string reason = why_not_trusted(folder_, path.parent_path()); !reason.empty())
+    return reason;
   std::string bytes(kCacheMagic);
   bytes += number_bytes(key.size()) + number_bytes(content.size());
   bytes += key;
   bytes += content;
   bytes += hash_of(bytes);
-  // A file that replaces another gets its owner: this one must not.
-  struct stat old;
-  if (lstat(path.c_str(), &old) == 0 && old.st_uid != geteuid()) unlink(path.c_str());
   try {
-    AtomicFile file(path);
+    AtomicFile file(path, Readers::owner);
     file.write(bytes);
     file.commit(/*synced=*/false);
   } catch (const Error& error) {

@@ -12,9 +12,14 @@
 namespace graphc::core {
 
 /// A folder of one file for each key. A file says which key it is of and has a checksum: what is
-/// damaged, cut short, of another key or written by another user (but root) is never used, and is
-/// replaced by the next to keep that key. Files appear whole, so that processes and threads may do
-/// anything at the same time. What goes wrong with the folder is no error: then less is kept.
+/// damaged, cut short or of another key is never used, and is replaced by the next to keep that
+/// key. Files appear whole, so that processes and threads may do anything at the same time. What
+/// goes wrong with the folder is no error: then less is kept.
+///
+/// The content may be code that runs with the user's rights. Files have mode 0600 and folders 0700;
+/// a file or folder that belongs to another user (but root), or that its group or others may write
+/// to, is not trusted: such a file is never used and is replaced, in such a folder nothing is found
+/// or kept.
 class FileCache {
  public:
   /// So many bytes all files have together, about, after trim().

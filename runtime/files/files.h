@@ -29,15 +29,19 @@ std::string read_stdin(size_t most = SIZE_MAX);
 void read_pieces(const std::filesystem::path& path, size_t piece,
                  const std::function<void(std::string_view)>& take);
 
+/// Whom a file that is written is for: by the process's umask and, where it takes the place of
+/// another, as that one; or for its owner alone, whatever was there.
+enum class Readers { usual, owner };
+
 /// A file that appears at its path, complete and on disk, when commit() returns; until then, and if
-/// it never is called, whatever was there stays, and what takes the place of a file has its mode.
+/// it never is called, whatever was there stays. What takes the place of a file has its mode.
 /// It is written beside its place as `<name>.<process>.<number>.graphc.tmp`; such files that killed
 /// processes of the same user left there are removed. Every function throws ErrorKind::resource
 /// naming the path and the system's reason.
 class AtomicFile {
  public:
   /// Anything at `path` that is not a regular file (a folder, a device) is an error.
-  explicit AtomicFile(const std::filesystem::path& path);
+  explicit AtomicFile(const std::filesystem::path& path, Readers readers = Readers::usual);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -51,6 +55,7 @@ class AtomicFile {
  private:
   std::filesystem::path path_;
   std::filesystem::path temporary_;
+  Readers readers_;
   int descriptor_ = -1;
 };
 

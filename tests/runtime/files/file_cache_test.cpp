@@ -113,6 +113,74 @@ TEST(FileCache, AFileOfAnotherUserIsNotUsed) {
   EXPECT_EQ(cache.find(kKey), kContent);
 }
 
+mode_t mode_of(const filesystem::path& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
+}
+
+/// The file of the key, the folder that it lies in, and the cache's own.
+std::vector<filesystem::path> parts_of(const FileCache& cache) {
+  const filesystem::path file = cache.path_of(kKey);
+  return {file, file.parent_path(), cache.folder()};
+}
+
+TEST(FileCache, IsOfItsOwnerAloneUnderEveryUmask) {
+  for (const mode_t mask : {0, 007, 022, 027, 077}) {
+    const TemporaryFolder folder;
+    const FileCache cache(folder.path() / "cache");
+    for (const bool replaces : {false, true}) {
+      if (replaces) ASSERT_EQ(chmod(cache.path_of(kKey).c_str(), 0644), 0);
+      const mode_t before = umask(mask);
+      const std::string reason = cache.keep(kKey, kContent);
+      umask(before);
+      ASSERT_EQ(reason, "");
+      EXPECT_EQ(mode_of(cache.path_of(kKey)), 0600u) << fmt::format("umask {:o}", mask);
+      EXPECT_EQ(mode_of(cache.path_of(kKey).parent_path()), 0700u);
+      EXPECT_EQ(mode_of(cache.folder()), 0700u);
+      EXPECT_EQ(cache.find(kKey), kContent);
+    }
+  }
+}
+
+TEST(FileCache, WhatOthersMayWriteIsNotUsed) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path() / "cache");
+  for (size_t part = 0; part < 3; ++part) {
+    for (mode_t mode = 0; mode <= 0777; ++mode) {
+      if (part > 0 && (mode & 0700) != 0700) continue;  // then this user cannot use it either
+      ASSERT_EQ(cache.keep(kKey, kContent), "");
+      const filesystem::path path = parts_of(cache)[part];
+      ASSERT_EQ(chmod(path.c_str(), mode), 0);
+      const bool trusted = (mode & 0022) == 0;
+      const bool readable = part > 0 || geteuid() == 0 || (mode & 0400) != 0;
+      EXPECT_EQ(cache.find(kKey).has_value(), trusted && readable)
+          << fmt::format("part {} of mode {:o}", part, mode);
+      EXPECT_EQ(cache.keep(kKey, kContent),
+                part == 0 || trusted
+                    ? ""
+                    : fmt::format("the folder '{}' is not this user's alone: its mode is {:o}: "
+                                  "others may write to it",
+                                  path.string(), mode));
+      if (part > 0) ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+    }
+  }
+}
+
+TEST(FileCache, AFolderOfAnotherUserIsNotUsed) {
+  const TemporaryFolder folder;
+  const FileCache cache(folder.path() / "cache");
+  for (const size_t part : {1, 2}) {
+    ASSERT_EQ(cache.keep(kKey, kContent), "");
+    // Only root gives folders away.
+    const bool given = chown(parts_of(cache)[part].c_str(), 12345, gid_t(-1)) == 0;
+    EXPECT_EQ(given, geteuid() == 0);
+    EXPECT_EQ(cache.find(kKey).has_value(), !given);
+    EXPECT_THAT(cache.keep(kKey, kContent), HasSubstr(given ? "it belongs to user 12345" : ""));
+    if (given) ASSERT_EQ(chown(parts_of(cache)[part].c_str(), 0, gid_t(-1)), 0);
+    EXPECT_EQ(cache.find(kKey), kContent);
+  }
+}
+
 TEST(FileCache, AFolderThatCannotBeWrittenIsAReasonAndNoError) {
   const TemporaryFolder folder;
   const FileCache below(folder.add("file", "") / "cache");
