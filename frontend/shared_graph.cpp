@@ -108,14 +108,10 @@ Runner SharedGraph::runner() const {
                                         : common.shared.find(state.name)->second;
     made->states.push_back(&stored);
   }
-  std::vector<Tensor> inputs;
-  for (const Argument& input : signature.inputs) inputs.emplace_back(input.type);
   for (const Argument& output : signature.outputs) made->outputs.emplace_back(output.type);
   // Makes the derived forms of what is shared, under the lock; from now on they are only read.
-  made->executable->run(inputs, made->states, made->outputs);
-  Runner runner(std::move(made));
-  runner.reset();
-  return runner;
+  made->executable->prepare(made->states);
+  return Runner(std::move(made));
 }
 
 Runner::Runner(std::unique_ptr<detail::RunnerParts> parts) : parts_(std::move(parts)) {}

@@ -70,8 +70,8 @@ class SharedGraph {
   /// the thread that calls it.
   SharedGraph(Session& session, std::string_view graph, const std::vector<Type>& inputs);
 
-  /// Another runner; may be called from any thread. It runs once on zeros before it is handed out,
-  /// so that its first call is as quick as the others.
+  /// Another runner; may be called from any thread. Its memory is there and the parameters lie as
+  /// its code reads them, so that its first call is as quick as the others.
   Runner runner() const;
 
  private:

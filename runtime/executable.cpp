@@ -81,6 +81,11 @@ Signature signature_of(const Graph& graph) {
   return signature;
 }
 
+void Executable::prepare(std::span<StoredState* const> states) {
+  check_arguments(signature_.graph, "state", signature_.states, states);
+  prepare_states(states);
+}
+
 void Executable::run(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                      std::span<Tensor> outputs) {
   check_arguments(signature_.graph, "input", signature_.inputs, inputs);

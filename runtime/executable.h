@@ -31,7 +31,7 @@ struct Signature {
 struct KernelTime {
   std::string name;    ///< of its first result: "matmul"
   std::string what;    ///< what it is: "tiles", "panels", "gather"
-  Where where;         ///< the user's line that made its first result
+  Where where;         ///< the user's line that made its first result; backward() of a derivative
   int64_t calls = 0;   ///< the steps of the loops around it, multiplied
   double seconds = 0;  ///< of the first thread, until all had ended it
   double flop = 0;     ///< of its products, all threads; 0 where it has none
@@ -84,6 +84,12 @@ class Executable {
   /// The same for a graph without states.
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
+  /// Does of a run what needs no inputs: brings the derived forms of states up to date and takes
+  /// the memory it will need from the system. Executables that have been prepared may then run at
+  /// the same time, each in one thread, with states in common that none of them writes. Throws as
+  /// run() does for states that are missing or have another type.
+  void prepare(std::span<StoredState* const> states);
+
   /// Of the last run(), the seconds until a device had been given all of its work: what a clock
   /// shows that does not wait for the device. Nothing where the caller's threads do the work.
   std::optional<double> enqueue_s() const { return enqueue_s_; }
@@ -113,6 +119,8 @@ class Executable {
   /// brought up to date first (runtime/state_store.h).
   virtual void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
                        std::span<Tensor> outputs) = 0;
+  /// What prepare() does: nothing where all that a run needs is its own.
+  virtual void prepare_states(std::span<StoredState* const>) {}
   void set_enqueue_s(double seconds) { enqueue_s_ = seconds; }
 
  private:

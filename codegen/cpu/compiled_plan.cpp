@@ -58,9 +58,26 @@ void CompiledPlan::place_in_arena() {
   }
 }
 
+void CompiledPlan::place_states(std::span<StoredState* const> states) {
+  for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    if (buffer.place == Place::state)
+      bases_[i] = reinterpret_cast<char*>(states[size_t(buffer.index)]->home().address());
+  }
+}
+
+void CompiledPlan::prepare(std::span<StoredState* const> states) {
+  place_in_arena();
+  place_states(states);
+  refresh_forms(states);
+  // Written here, or else the first run would wait for each page.
+  std::fill_n(arena_->data(), size_t(plan_.arena_bytes), std::byte{0});
+}
+
 void CompiledPlan::run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
                        const std::vector<void*>& outputs) {
   place_in_arena();
+  place_states(states);
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
     const Buffer& buffer = plan_.buffers[i];
     const size_t index = size_t(buffer.index);
@@ -72,8 +89,6 @@ void CompiledPlan::run(const std::vector<void*>& inputs, std::span<StoredState* 
         bases_[i] = static_cast<char*>(outputs.at(index));
         break;
       case Place::state:
-        bases_[i] = reinterpret_cast<char*>(states[index]->home().address());
-        break;
       case Place::arena:
       case Place::constant:
       case Place::form:

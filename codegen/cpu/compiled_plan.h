@@ -49,6 +49,10 @@ class CompiledPlan {
   void run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
            const std::vector<void*>& outputs);
 
+  /// Makes the derived forms of states that are stale, and takes the arena's memory from the
+  /// system.
+  void prepare(std::span<StoredState* const> states);
+
   /// As Executable's.
   void begin_profile(Profiled what);
   RunProfile end_profile();
@@ -64,6 +68,7 @@ class CompiledPlan {
   };
 
   void place_in_arena();
+  void place_states(std::span<StoredState* const> states);
   void refresh_forms(std::span<StoredState* const> states);
 
   Plan plan_;

@@ -49,6 +49,8 @@ class CpuExecutable : public Executable {
     program_->run(inputs_, states, outputs_);
   }
 
+  void prepare_states(std::span<StoredState* const> states) override { program_->prepare(states); }
+
   std::unique_ptr<cpu::CompiledPlan> program_;
   std::vector<void*> inputs_, outputs_;
 };

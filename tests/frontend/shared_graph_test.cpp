@@ -144,6 +144,40 @@ TEST(SharedGraphOfTheUser, LeavesEachThreadItsRoundingMode) {
   for (const auto& each : found) EXPECT_EQ(each, found[0]);
 }
 
+/// Graphs that are right for what callers bring, and for which zeros are an error: an index or a
+/// label below 0 (tests go over all three), and what a state counts.
+TEST_P(SharedGraphs, RunOnNothingButWhatTheCallersBring) {
+  Model model("from one");
+  const Param table = model.param("table", {3, 4}, uniform(0.5));
+  State calls = model.state("calls", {f32, {}}, constant(0));
+  const auto labels = [](Inputs& in) { return in("y", i32, {2}) - 1; };
+  model.graph("labels", [&](Inputs& in) {
+    const Value x = in("x", f32, {2, 4});
+    return cross_entropy(x, labels(in));
+  });
+  model.graph("indices", [&](Inputs& in) {
+    const Value x = in("x", f32, {2, 4});
+    return x * gather(table, labels(in));
+  });
+  model.graph("counted", [&](Inputs& in) {
+    calls = calls + 1;
+    const Value x = in("x", f32, {2, 4});
+    return x * calls + gather(table, labels(in));
+  });
+  Session session(model, {.target = GetParam(), .seed = 3});
+  const Tensor x = random_uniform({2, 4}, 5);
+  const Data y(std::vector<int>{1, 3}, {2}), zeros(std::vector<int>{0, 1}, {2});
+  for (const char* graph : {"labels", "indices", "counted"}) {
+    const SharedGraph shared(session, graph, {x.type(), {i32, {2}}});
+    Runner runner = shared.runner(), second = shared.runner();
+    const Literal wanted = Tensor(session(graph, x, y)).copy();
+    EXPECT_EQ(Tensor(runner(x, y)).copy(), wanted) << graph;
+    EXPECT_EQ(Tensor(second(x, y)).copy(), wanted) << graph;
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { runner(x, zeros); }), HasSubstr("-1")) << graph;
+  }
+  EXPECT_EQ(session.state("calls").element(0), 1);
+}
+
 TEST(SharedGraphOfTheUser, TakesWhatASessionTakes) {
   Model model("doubled");
   model.graph("double", [](Inputs& in) { return in("x", f32, {"n"}) * 2.0; });
