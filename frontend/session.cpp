@@ -9,6 +9,7 @@
 #include "frontend/initializers.h"
 #include "frontend/remarks.h"
 #include "frontend/timeline.h"
+#include "frontend/trace.h"
 #include "ir/denormals.h"
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
@@ -120,6 +121,7 @@ Outputs Session::run_named(std::string_view graph, const NamedData& inputs) {
 }
 
 std::vector<Data> Session::ordered(std::string_view graph, const NamedData& inputs) {
+  check_not_traced(graph);
   std::set<std::string> given;
   for (const auto& [name, data] : inputs) given.insert(name);
   const auto known = input_names_.find(graph);
@@ -136,7 +138,20 @@ std::vector<Data> Session::ordered(std::string_view graph, const NamedData& inpu
   return in_order(inputs, names, graph);
 }
 
+/// A graph that has been compiled could be run from the function of another, one that has not could
+/// not: neither may, so that a program does not depend on what ran before.
+void Session::check_not_traced(std::string_view graph) const {
+  Trace* const trace = Trace::current();
+  if (trace == nullptr) return;
+  throw input_error({},
+                    "the session of model '{}' is asked for graph '{}' while graph '{}' is traced: "
+                    "its function says what is computed at every call; for a constant, call the "
+                    "session before, and give the function the result",
+                    model_.name(), graph, trace->root().name());
+}
+
 Outputs Session::run_here(std::string_view graph, const std::vector<Data>& inputs) {
+  check_not_traced(graph);
   GivenTypes types;
   std::vector<Tensor> tensors;
   for (const Data& input : inputs) {
@@ -215,6 +230,7 @@ const RoundedCall& Session::rounded(std::string_view graph, const GivenTypes& ca
 
 const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
   const OneThread::Inside here = inside();
+  check_not_traced(graph);
   const GivenTypes types(inputs.begin(), inputs.end());
   return compiled(graph, options_.round_up.empty() ? types : rounded(graph, types).inputs).report;
 }
@@ -326,7 +342,7 @@ DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
 StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
   const auto known = states_.find(name);
   if (known != states_.end()) return known->second;
-  const StateCell& cell = *model_.state_cell(name);
+  const StateCell& cell = declared(name);
   const Type type = stored_type(cell.type, options_.compile.precision);
   const auto kept = kept_.find(name);
   if (kept != kept_.end()) {
@@ -366,7 +382,7 @@ Literal Session::state(std::string_view name) {
 
 void Session::set_state(std::string_view name, const Data& value) {
   const OneThread::Inside here = inside();
-  const StateCell& cell = *model_.state_cell(name);
+  const StateCell& cell = declared(name);
   const Literal given = value.tensor().literal();
   const bool fits = value.fits(cell.type.dtype) && given.shape() == cell.type.shape;
   const Literal wanted = fits ? given.converted(cell.type.dtype) : given;
@@ -401,7 +417,7 @@ Literal Session::draw(const StateCell& cell) const {
 
 void Session::reset(std::string_view name) {
   const OneThread::Inside here = inside();
-  const Literal initial = draw(*model_.state_cell(name));
+  const Literal initial = draw(declared(name));
   write(stored(name), initial);
 }
 

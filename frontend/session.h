@@ -167,6 +167,10 @@ class Session {
   struct Compiled;
   /// Runs what is compiled; results of which only a part is shown have these types.
   void execute(Compiled& found, const std::vector<Tensor>& inputs, const std::vector<Type>& shown);
+  /// Throws ErrorKind::input while the function of a graph is traced.
+  void check_not_traced(std::string_view graph) const;
+  /// A state that the model has so far. Throws ErrorKind::input for another name.
+  const StateCell& declared(std::string_view name) const;
   Outputs run_here(std::string_view graph, const std::vector<Data>& inputs);
   /// Named inputs in the order of the graph's, which is traced once to know it.
   std::vector<Data> ordered(std::string_view graph, const NamedData& inputs);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving and loading the states of a session as safetensors.
+// Saving and loading the states of a session as safetensors, and what is said of those that are not
+// declared yet.
 #include <algorithm>
 #include <set>
 
@@ -18,6 +19,17 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+const StateCell& Session::declared(std::string_view name) const {
+  try {
+    return *model_.state_cell(name);
+  } catch (Error& error) {
+    throw error.note(
+        "a state that a graph's function declares, as an optimizer's, is known once the graph was "
+        "compiled: call Session::compile() or run it first; Session::load with Loading::partial "
+        "keeps values for states that are declared later");
+  }
+}
 
 void Session::save(const std::string& path, bool all_states) {
   const OneThread::Inside here = inside();

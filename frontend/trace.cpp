@@ -50,8 +50,12 @@ void Scope::add(Seen state) {
 
 Trace::Trace(std::string graph_name, Mode mode)
     : mode_(mode), id_(next_trace++), graph_(std::make_unique<Graph>(std::move(graph_name))) {
-  GRAPHC_CHECK(current_trace == nullptr, "graph '{}' is traced inside the trace of another",
-               graph_->name());
+  if (current_trace != nullptr) {
+    throw input_error({},
+                      "graph '{}' is traced while graph '{}' is: call the C++ function that both "
+                      "use, not a session or Model::trace",
+                      graph_->name(), current_trace->root().name());
+  }
   scopes_.push_back({.graph = graph_.get()});
   graph_->set_trace(value_number());
   current_trace = this;

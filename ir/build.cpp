@@ -14,6 +14,28 @@ int depth(const Graph* graph) {
   return depth;
 }
 
+const Graph* root_of(const Graph* graph) {
+  while (graph->parent() != nullptr) graph = graph->parent();
+  return graph;
+}
+
+/// Throws ErrorKind::input unless the value is one of the graph or of a graph around it.
+void check_in_reach(const Graph& graph, Value value, Where where) {
+  const Graph* const home = value.node->graph;
+  for (const Graph* around = &graph; around != nullptr; around = around->parent())
+    if (around == home) return;
+  if (root_of(home) != root_of(&graph))
+    throw input_error(where, "%{} is a value of another graph, '{}'", value.name(),
+                      root_of(home)->name());
+  Error error = input_error(where,
+                            "%{} is a value of another loop's body: return it from that body, or "
+                            "assign it to a state",
+                            value.name());
+  if (const Where& made = value.node->where)
+    error.note(fmt::format("it is computed at {}:{}", made.file, made.line));
+  throw error;
+}
+
 Attributes shape_attribute(const Shape& shape) {
   return {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}};
 }
@@ -39,6 +61,7 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
   Values values;
   for (const Operand& operand : operands) {
     if (!operand.is_number()) {
+      check_in_reach(*innermost, operand.value(), where ? where : operand.value().node->where);
       values.push_back(innermost->capture(operand.value()));
       continue;
     }
