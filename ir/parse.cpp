@@ -4,6 +4,7 @@
 
 #include "ir/parser.h"
 #include "ir/text.h"
+#include "ir/utf8.h"
 
 namespace graphc::core {
 
@@ -304,7 +305,7 @@ Attribute Parser::list() {
 }
 
 Module parse(std::string_view text, std::string_view file_name) {
-  return Parser(text, file_name).module();
+  return Parser(without_byte_order_mark(text), file_name).module();
 }
 
 GraphPtr parse_graph(std::string_view text, std::string_view file_name) {

@@ -362,6 +362,7 @@ Module from_proto(std::string_view bytes, std::string_view file) {
 }
 
 Module from_pbtxt(std::string_view text, std::string_view file) {
+  text = without_byte_order_mark(text);
   proto::Module message;
   Reader reader(file);
   reader.check_not_empty(text);
@@ -376,6 +377,7 @@ Module from_pbtxt(std::string_view text, std::string_view file) {
 }
 
 Module from_json(std::string_view text, std::string_view file) {
+  text = without_byte_order_mark(text);
   proto::Module message;
   Reader reader(file);
   reader.check_not_empty(text);

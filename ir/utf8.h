@@ -9,6 +9,12 @@
 
 namespace graphc::core {
 
+/// The text without the byte order mark that editors of Windows begin a file in UTF-8 with.
+constexpr std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 /// U+FFFD, which stands for what is no character.
 inline constexpr char32_t kReplacement = 0xFFFD;
 

@@ -64,6 +64,26 @@ TEST(Serialize, EveryFormRoundTrips) {
   }
 }
 
+TEST(Serialize, AByteOrderMarkBeforeATextIsNoPartOfIt) {
+  const Module module = parse("graph @f(%x: f32[2]) { return tanh(%x) }");
+  const std::string mark = "\xef\xbb\xbf";
+  EXPECT_EQ(print(parse(mark + print(module))), print(module));
+  EXPECT_EQ(print(from_json(mark + to_json(module))), print(module));
+  EXPECT_EQ(print(from_pbtxt(mark + to_pbtxt(module))), print(module));
+  const auto column_of_fault = [](const std::string& text) {
+    try {
+      parse(text);
+    } catch (const Error& error) {
+      return error.where().column;
+    }
+    return 0;
+  };
+  EXPECT_GT(column_of_fault("graph @f() { return %x }"), 0);
+  EXPECT_EQ(column_of_fault(mark + "graph @f() { return %x }"),
+            column_of_fault("graph @f() { return %x }"));
+  EXPECT_GT(column_of_fault("graph " + mark + "@f(%x: f32[2]) { return %x }"), 0) << "inside";
+}
+
 TEST(Serialize, EqualModulesGiveEqualBytes) {
   EXPECT_EQ(to_proto(parse(kModule)), to_proto(parse(kModule)));
 }
