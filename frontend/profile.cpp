@@ -17,6 +17,12 @@ std::string speed(double count, const KernelTime& time) {
 
 }  // namespace
 
+std::string line_of(const KernelTime& time) {
+  if (!time.where) return "-";
+  return fmt::format("{}:{}{}", time.where.file, time.where.line,
+                     time.where.backward() ? " backward" : "");
+}
+
 std::string text_of(std::vector<KernelTime> times) {
   double all = 0;
   size_t width = 6;
@@ -28,8 +34,7 @@ std::string text_of(std::vector<KernelTime> times) {
   std::string text =
       fmt::format("share        ms   calls  GFLOP/s     GB/s  {:<{}}  line\n", "kernel", width);
   for (const KernelTime& time : times) {
-    const std::string line =
-        time.where ? fmt::format("{}:{}", time.where.file, time.where.line) : "-";
+    const std::string line = line_of(time);
     text += fmt::format("{:>4.1f}%  {:>8.4f}  {:>6}  {:>7}  {:>7}  {:<{}}  {}\n",
                         all > 0 ? 100 * time.seconds / all : 0, time.seconds * 1e3, time.calls,
                         speed(time.flop, time), speed(time.bytes, time),

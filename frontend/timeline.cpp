@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "frontend/profile.h"
+
 namespace graphc::core {
 namespace {
 
@@ -21,10 +23,14 @@ constexpr std::array<Phase, 10> kPhases{{{"trace", &CompileReport::trace_s},
                                          {"tune", &CompileReport::tune_s},
                                          {"allocate", &CompileReport::allocate_s}}};
 
+std::string name_of(const KernelTime& kernel) {
+  return fmt::format("{} %{}{}", kernel.what, kernel.name,
+                     kernel.where.backward() ? " backward" : "");
+}
+
 TraceFacts facts_of(const KernelTime& kernel, const WorkerSpan& span) {
   TraceFacts facts;
-  if (kernel.where)
-    facts.push_back({"line", fmt::format("{}:{}", kernel.where.file, kernel.where.line)});
+  if (kernel.where) facts.push_back({"line", line_of(kernel)});
   if (span.step >= 0) facts.push_back({"step", span.step});
   if (kernel.flop > 0) facts.push_back({"flop of all workers", kernel.flop / double(kernel.calls)});
   return facts;
@@ -57,8 +63,8 @@ void trace_compilation(TraceFile& trace, const std::string& graph, const Compile
 void trace_run(TraceFile& trace, const RunProfile& profile) {
   for (const WorkerSpan& span : profile.spans) {
     const KernelTime& kernel = profile.kernels[span.kernel];
-    trace.span(TraceTrack::worker, fmt::format("{} %{}", kernel.what, kernel.name), span.begin,
-               span.done, facts_of(kernel, span), span.worker);
+    trace.span(TraceTrack::worker, name_of(kernel), span.begin, span.done, facts_of(kernel, span),
+               span.worker);
     trace.span(TraceTrack::worker, "wait", span.done, span.met, {}, span.worker);
   }
 }

@@ -49,7 +49,8 @@ void Error::compose() {
   if (where_) {
     text_ = printable(where_.file, kLongestPath);
     if (where_.line > 0) text_ += fmt::format(":{}", where_.line);
-    if (where_.line > 0 && where_.column > 0) text_ += fmt::format(":{}", where_.column);
+    const int column = where_.backward() ? ~where_.column : where_.column;
+    if (where_.line > 0 && column > 0) text_ += fmt::format(":{}", column);
     text_ += ": ";
   }
   text_ += kind_ == ErrorKind::internal ? "internal error: " : "error: ";

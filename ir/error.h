@@ -16,12 +16,17 @@ namespace graphc::core {
 struct Where {
   const char* file = nullptr;
   int line = 0;
-  int column = 0;  ///< 1-based; 0 when unknown (C++ call sites).
+  /// 1-based; 0 when unknown (C++ call sites). Of the derivative of a line, ~column,
+  /// which keeps the struct at two words: every node has one.
+  int column = 0;
 
   /// The caller's line when used as a defaulted argument.
   static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line, 0};
   }
+  /// The same line, of what is no part of what it computes but of its derivative.
+  constexpr Where derivative() const { return {file, line, backward() ? column : ~column}; }
+  constexpr bool backward() const { return column < 0; }
   explicit operator bool() const { return file != nullptr; }
 };
 

@@ -53,7 +53,8 @@ Values gradients_of_layer(Graph& graph, const Node& layer, const Values& dy) {
   operands.push_back(layer.result());
   for (int i = 0; i < layer.results(); ++i)
     operands.push_back(dy[size_t(i)] ? dy[size_t(i)] : splat(graph, 0, layer.types[size_t(i)]));
-  return results_of(graph.add(*layer.op.gradients, std::move(operands), {}, {}, layer.where));
+  return results_of(
+      graph.add(*layer.op.gradients, std::move(operands), {}, {}, layer.where.derivative()));
 }
 
 Values product_with_jacobian(Graph& graph, const Node& node, const Values& dy,
@@ -89,7 +90,7 @@ Values backpropagate(Graph& graph, const Values& outputs, const Values& cotangen
       any |= active.back();
     }
     if (!any) continue;
-    const WhereScope scope(node.where);
+    const WhereScope scope(node.where.derivative());
     const Values dx = product_with_jacobian(graph, node, dy, active, forwards);
     for (size_t i = 0; i < dx.size(); ++i) {
       if (dx[i] && active[i]) sums.add(node.operands[i], dx[i]);
@@ -166,7 +167,7 @@ const Node* first_grad(const Graph& graph) {
 }
 
 Values gradients_of(const Node& grad, const Values& operands, Graph& to, ForwardScans& forwards) {
-  const WhereScope scope(grad.where);
+  const WhereScope scope(grad.where.derivative());
   const Value loss = operands[0];
   const Values leaves(operands.begin() + 1, operands.end());
   const Value one = splat(to, 1, {loss.dtype(), {}});

@@ -284,7 +284,7 @@ class ScanGradient {
     parts.body = freeze(std::move(body));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse() == mutated(Mutant::backward_scan_runs_forwards);
-    const Node& backward = add_scan(graph_, std::move(parts), scan_.node().where);
+    const Node& backward = add_scan(graph_, std::move(parts), scan_.node().where.derivative());
     Values dx(active_.size());
     for (size_t i = 0; i < gradients_.size(); ++i) {
       const auto [index, emitted] = place[i];

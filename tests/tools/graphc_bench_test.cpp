@@ -313,6 +313,11 @@ TEST(GraphcBenchCpu, AProfileAsJsonHasTheFiguresOfEveryKernel) {
     has_product = true;
   }
   EXPECT_TRUE(has_product) << forward.dump(1);
+  std::string loops;  // of the step, then of the forward call: (f)orward, (b)ackward
+  for (const json& profile : all["profiles"])
+    for (const json& kernel : profile["kernels"])
+      if (kernel["kind"] == "recurrent") loops += kernel["backward"] ? 'b' : 'f';
+  EXPECT_EQ(loops, "fbf");
   const Ran alone = bench("lstm-layer hidden=4 steps=2 batch=2 --threads=1 --profile --json=-");
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_EQ(json::parse(alone.out)["profiles"].size(), 2u);

@@ -17,6 +17,7 @@ Json kernel_json(const KernelFigures& figures) {
   if (kernel.where) {
     json["file"] = kernel.where.file;
     json["line"] = kernel.where.line;
+    json["backward"] = kernel.where.backward();
   }
   json["calls"] = kernel.calls;
   json["seconds"] = figures.seconds.median;
