@@ -10,9 +10,11 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "ir/error.h"
 #include "models/program.h"
 #include "runtime/clock.h"
 
@@ -29,9 +31,16 @@ class ReadAhead {
   };
 
   /// Begins at once. `make` returns nothing when there is no more; what it writes is nobody
-  /// else's. At most `ahead` items wait to be taken.
+  /// else's. At most `ahead` items wait to be taken. Throws ErrorKind::resource where the system
+  /// has no thread for it.
   explicit ReadAhead(std::function<std::optional<Item>()> make, int64_t ahead = 2)
-      : make_(std::move(make)), ahead_(ahead), thread_([this] { work(); }) {}
+      : make_(std::move(make)), ahead_(ahead) {
+    try {
+      thread_ = std::thread([this] { work(); });
+    } catch (const std::system_error& error) {
+      throw resource_error("no thread to read ahead with: {}", error.code().message());
+    }
+  }
   ReadAhead(const ReadAhead&) = delete;
   /// Waits for the call of `make` that runs.
   ~ReadAhead() {

@@ -129,6 +129,9 @@ ThreadTeam::ThreadTeam(int threads, TeamThreads where)
     stop_workers();
     throw resource_error("cannot make a team of {} threads, only {}: {}", size_, made + 1,
                          error.code().message());
+  } catch (...) {
+    stop_workers();
+    throw;
   }
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc: the command-line tool. Data goes to stdout, messages to stderr; the exit code is that of
 // ErrorKind, 130 or 143 when a signal stopped it.
-#include <new>
 
-#include "ir/utf8.h"
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/describe.h"
 #include "tools/commands/validators.h"
+#include "tools/exit_code.h"
 
 namespace graphc::core {
 namespace {
@@ -62,14 +61,7 @@ int main(int argc, char** argv) {
   graphc::core::open_closed_streams();
   try {
     return graphc::core::run(argc, argv);
-  } catch (const graphc::core::Error& error) {
-    graphc::core::write_message(error.what());
-    return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    graphc::core::write_message("error: out of memory");
-    return int(graphc::core::ErrorKind::resource);
-  } catch (const std::exception& error) {
-    graphc::core::write_message("internal error: " + graphc::core::printable_message(error.what()));
-    return int(graphc::core::ErrorKind::internal);
+  } catch (...) {
+    return graphc::core::report_exception();
   }
 }

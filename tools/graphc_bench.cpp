@@ -3,9 +3,7 @@
 // progress to stderr; the exit code is that of ErrorKind.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <new>
 
-#include "ir/utf8.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
@@ -24,6 +22,7 @@
 #include "tools/commands/compile_options.h"
 #include "tools/commands/describe.h"
 #include "tools/commands/validators.h"
+#include "tools/exit_code.h"
 
 namespace graphc::core::bench {
 namespace {
@@ -347,14 +346,7 @@ int main(int argc, char** argv) {
   graphc::core::open_closed_streams();
   try {
     return graphc::core::bench::run(argc, argv);
-  } catch (const graphc::core::Error& error) {
-    graphc::core::write_message(error.what());
-    return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    graphc::core::write_message("error: out of memory");
-    return int(graphc::core::ErrorKind::resource);
-  } catch (const std::exception& error) {
-    graphc::core::write_message("internal error: " + graphc::core::printable_message(error.what()));
-    return int(graphc::core::ErrorKind::internal);
+  } catch (...) {
+    return graphc::core::report_exception();
   }
 }

@@ -19,12 +19,15 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <vector>
 
 #include "codegen/cpu/emit_internal.h"
 #include "codegen/cpu/kernel_names.h"
+#include "codegen/cpu/llvm_errors.h"
 #include "ir/error.h"
 
 namespace graphc::core::cpu {
@@ -35,11 +38,15 @@ void throw_fatal(void*, const char* reason, bool) {
   throw Error(ErrorKind::internal, {}, fmt::format("LLVM failed: {}", reason));
 }
 
+// LLVM would otherwise abort the process where it gets no memory. It must not allocate.
+void throw_out_of_memory(void*, const char*, bool) { throw std::bad_alloc(); }
+
 const llvm::Target& host_target() {
   static const llvm::Target* target = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::install_fatal_error_handler(throw_fatal);
+    llvm::install_bad_alloc_error_handler(throw_out_of_memory);
     std::string reason;
     const auto* found = llvm::TargetRegistry::lookupTarget(llvm::sys::getProcessTriple(), reason);
     GRAPHC_CHECK(found != nullptr, "LLVM has no code generator for this machine: {}", reason);
@@ -100,6 +107,17 @@ PassesWorthTheirTime& passes_worth_their_time() {
 
 }  // namespace
 
+void keep_for_ever(void* object) {
+  static std::mutex mutex;
+  static std::vector<void*> all;  // so that they are not lost, as leak checkers see it
+  try {
+    const std::lock_guard lock(mutex);
+    all.push_back(object);
+  } catch (const std::bad_alloc&) {
+    // Then it is lost.
+  }
+}
+
 std::vector<std::string_view> passes_not_met() { return passes_worth_their_time().not_met(); }
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu) {
@@ -116,14 +134,21 @@ CodeModule::CodeModule(const CpuFeatures& cpu, std::string_view name)
       begun_(std::chrono::steady_clock::now()),
       diagnostics_(std::make_unique<std::string>()),
       context_(std::make_unique<llvm::LLVMContext>()),
-      module_(std::make_unique<llvm::Module>(llvm::StringRef(name), *context_)) {
+      module_(std::make_unique<llvm::Module>(llvm::StringRef(name), *context_)),
+      exceptions_(std::uncaught_exceptions()) {
   context_->setOptPassGate(passes_worth_their_time());
   context_->setDiagnosticHandlerCallBack(collect, diagnostics_.get());
   module_->setTargetTriple(llvm::sys::getProcessTriple());
   module_->setDataLayout(host_layout());
 }
 
-CodeModule::~CodeModule() = default;
+CodeModule::~CodeModule() {
+  if (module_ == nullptr || std::uncaught_exceptions() <= exceptions_) return;
+  keep_for_ever(module_.release());
+  keep_for_ever(context_.release());
+  keep_for_ever(diagnostics_.release());  // its address is known to the context
+}
+
 CodeModule::CodeModule(CodeModule&&) noexcept = default;
 
 CodeModule& CodeModule::operator=(CodeModule&& other) noexcept {
@@ -132,6 +157,7 @@ CodeModule& CodeModule::operator=(CodeModule&& other) noexcept {
   diagnostics_ = std::move(other.diagnostics_);
   cpu_ = std::move(other.cpu_);
   begun_ = other.begun_;
+  exceptions_ = other.exceptions_;
   return *this;
 }
 

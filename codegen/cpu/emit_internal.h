@@ -27,6 +27,8 @@ namespace graphc::core::cpu {
 class CodeModule {
  public:
   CodeModule(const CpuFeatures& cpu, std::string_view name);
+  /// While an exception is handled that came later than the module, it is kept for ever: LLVM may
+  /// have been stopped in the middle of a change of it, and could not take it apart.
   ~CodeModule();
   CodeModule(CodeModule&&) noexcept;
   CodeModule& operator=(CodeModule&&) noexcept;
@@ -62,6 +64,7 @@ class CodeModule {
   std::unique_ptr<std::string> diagnostics_;    // its address is known to the context
   std::unique_ptr<llvm::LLVMContext> context_;  // before module_, which it outlives
   std::unique_ptr<llvm::Module> module_;
+  int exceptions_;  // being handled when it was made: with more, it may be half made
 };
 
 /// A code generator for `cpu`, at the level every kernel is compiled with. Not shared by threads.

@@ -21,6 +21,7 @@
 #include <mutex>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "codegen/cpu/emit_internal.h"
@@ -97,7 +98,7 @@ class Generators {
 
   std::string generate(llvm::Module& module) {
     std::unique_ptr<Generator> generator = take();
-    std::string bytes = generator->generate(module);
+    std::string bytes = generate_by(generator, module);
     std::lock_guard lock(mutex_);
     idle_.push_back(std::move(generator));
     return bytes;
@@ -105,10 +106,20 @@ class Generators {
 
   /// For people to read.
   std::string generate_text(llvm::Module& module) const {
-    return Generator(cpu_, llvm::CodeGenFileType::AssemblyFile).generate(module);
+    auto generator = std::make_unique<Generator>(cpu_, llvm::CodeGenFileType::AssemblyFile);
+    return generate_by(generator, module);
   }
 
  private:
+  static std::string generate_by(std::unique_ptr<Generator>& generator, llvm::Module& module) {
+    try {
+      return generator->generate(module);
+    } catch (...) {
+      keep_for_ever(generator.release());
+      throw;
+    }
+  }
+
   std::unique_ptr<Generator> take() {
     {
       std::lock_guard lock(mutex_);
@@ -126,12 +137,48 @@ class Generators {
   std::vector<std::unique_ptr<Generator>> idle_;
 };
 
+/// What LLVM says of an error.
+struct Complaint {
+  std::string text;
+  bool no_memory = false;
+
+  void add(llvm::Error error) {
+    llvm::handleAllErrors(std::move(error), [this](const llvm::ErrorInfoBase& info) {
+      text += (text.empty() ? "" : "; ") + info.message();
+      no_memory |=
+          info.isA<llvm::ECError>() && info.convertToErrorCode() == std::errc::not_enough_memory;
+    });
+  }
+  Error as_error(std::string_view doing) const {
+    if (no_memory) return resource_error("out of memory: {}: {}", doing, text);
+    return Error(ErrorKind::internal, {}, fmt::format("{}: {}", doing, text));
+  }
+};
+
+/// What the JIT reports while it links: the lookup that fails says only that it did.
+class Reports {
+ public:
+  void add(llvm::Error error) {
+    const std::lock_guard lock(mutex_);
+    complaint_.add(std::move(error));
+  }
+  Complaint take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(complaint_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  Complaint complaint_;
+};
+
 }  // namespace
 
 void check(llvm::Error error, std::string_view doing) {
   if (!error) return;
-  throw Error(ErrorKind::internal, {},
-              fmt::format("{}: {}", doing, llvm::toString(std::move(error))));
+  Complaint complaint;
+  complaint.add(std::move(error));
+  throw complaint.as_error(doing);
 }
 
 struct Jit::Impl {
@@ -139,9 +186,22 @@ struct Jit::Impl {
       : cpu(wanted),
         lljit(make_lljit(wanted)),
         shared(check(lljit->createJITDylib("shared"), "making a namespace")),
-        generators(wanted) {}
+        generators(wanted) {
+    lljit->getExecutionSession().setErrorReporter(
+        [this](llvm::Error error) { reports.add(std::move(error)); });
+  }
+
+  /// Links what the library needs for the symbol.
+  void* address_of(llvm::orc::JITDylib& library, std::string_view symbol, std::string_view doing) {
+    auto found = lljit->lookup(library, llvm::StringRef(symbol));
+    if (found) return found->toPtr<void*>();
+    Complaint complaint = reports.take();
+    complaint.add(found.takeError());
+    throw complaint.as_error(doing);
+  }
 
   const CpuFeatures cpu;
+  Reports reports;
   const std::unique_ptr<llvm::orc::LLJIT> lljit;
   llvm::orc::JITDylib& shared;  // what share() loaded
   Generators generators;
@@ -193,16 +253,14 @@ void* Jit::link(const ObjectCode& object, std::string_view symbol, std::string_v
   auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
       renamed ? with_symbol_renamed(object.bytes, symbol, shown) : object.bytes, space);
   check(impl_->lljit->addObjectFile(library, std::move(buffer)), "loading a kernel");
-  const auto address =
-      check(impl_->lljit->lookup(library, llvm::StringRef(renamed ? shown : symbol)),
-            fmt::format("linking kernel '{}'", symbol));
-  if (names_for_perf())
-    write_perf_map(address.toPtr<void*>(), size_of_function(object.bytes, symbol), shown);
+  void* const address = impl_->address_of(library, renamed ? shown : symbol,
+                                          fmt::format("linking kernel '{}'", symbol));
+  if (names_for_perf()) write_perf_map(address, size_of_function(object.bytes, symbol), shown);
   std::lock_guard lock(impl_->mutex);
   impl_->times.link_s += watch.seconds();
   ++impl_->times.objects_linked;
   ++linked_so_far;
-  return address.toPtr<void*>();
+  return address;
 }
 
 void Jit::share(const ObjectCode& object, std::string_view symbol) {
@@ -210,8 +268,7 @@ void Jit::share(const ObjectCode& object, std::string_view symbol) {
   check(impl_->lljit->addObjectFile(impl_->shared,
                                     llvm::MemoryBuffer::getMemBufferCopy(object.bytes, symbol)),
         "loading shared code");
-  check(impl_->lljit->lookup(impl_->shared, llvm::StringRef(symbol)),
-        fmt::format("linking '{}'", symbol));
+  impl_->address_of(impl_->shared, symbol, fmt::format("linking '{}'", symbol));
   std::lock_guard lock(impl_->mutex);
   impl_->shared_symbols.emplace(symbol);
   impl_->times.link_s += watch.seconds();
@@ -230,8 +287,13 @@ void* Jit::add(CodeModule&& kernel, std::string_view symbol) {
 
 std::string Jit::assembly(const CodeModule& kernel) const {
   kernel.verify();
-  const auto copy = llvm::CloneModule(kernel.module());  // code generation rewrites it
-  return impl_->generators.generate_text(*copy);
+  auto copy = llvm::CloneModule(kernel.module());  // code generation rewrites it
+  try {
+    return impl_->generators.generate_text(*copy);
+  } catch (...) {
+    keep_for_ever(copy.release());
+    throw;
+  }
 }
 
 namespace {

@@ -12,7 +12,13 @@ class Expected;
 
 namespace graphc::core::cpu {
 
-/// Throws an internal error, "`doing`: LLVM's words", if there is an error.
+/// Keeps an object of LLVM that an exception left in the middle of a change until the process ends.
+/// LLVM is compiled without exceptions: one that passes through it leaves tables half made, and
+/// what has them cannot be destroyed.
+void keep_for_ever(void* object);
+
+/// Throws an internal error, "`doing`: LLVM's words", if there is an error; ErrorKind::resource
+/// where it found no memory.
 void check(llvm::Error error, std::string_view doing);
 
 /// The value, or check() of the error.

@@ -59,7 +59,11 @@ class Compilation {
   const std::vector<std::string>& run() {
     std::vector<std::jthread> threads;
     const size_t wanted = std::min(texts_.size(), size_t(std::max(default_thread_count(), 1)));
-    for (size_t i = 1; i < wanted; ++i) threads.emplace_back([this] { work(); });
+    try {
+      for (size_t i = 1; i < wanted; ++i) threads.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // Fewer threads then: this one takes what is left.
+    }
     work();
     threads.clear();
     if (compiled_ > 0) options_.files.trim();

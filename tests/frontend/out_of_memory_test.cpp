@@ -3,8 +3,9 @@
 // on: the run ends with an error of the machine, the file that was there stays, and the next run in
 // the process gives what it always gives.
 //
-// LLVM ends the process when it gets no memory, so its own allocations are not failed: the machine
-// code comes from the process's cache, which a first run has filled.
+// LLVM's own allocations are not failed: what an exception passes through on its way out of LLVM is
+// kept for ever (CodeModule), and each of thousands would be. The machine code comes from the
+// process's cache, which a first run has filled. tools/memory-limits runs LLVM without memory.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <new>
 #include <nlohmann/json.hpp>
 
 #include "ir/error.h"
 #include "ir/utf8.h"
 #include "runtime/streams.h"
 #include "tools/cuda/probes.h"
+#include "tools/exit_code.h"
 
 namespace graphc::core::probe {
 namespace {
@@ -115,14 +115,7 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
     return graphc::core::probe::run(arguments);
-  } catch (const graphc::core::Error& error) {
-    graphc::core::write_message(error.what());
-    return error.exit_code();
-  } catch (const std::bad_alloc&) {
-    graphc::core::write_message("error: out of memory");
-    return int(graphc::core::ErrorKind::resource);
-  } catch (const std::exception& error) {
-    graphc::core::write_message("internal error: " + graphc::core::printable_message(error.what()));
-    return int(graphc::core::ErrorKind::internal);
+  } catch (...) {
+    return graphc::core::report_exception();
   }
 }
