@@ -112,7 +112,7 @@ Agreement check_with(Fault fault, TargetCheck how = {}) {
 
 TEST(CheckTarget, SaysInALineThatATargetIsRight) {
   const Agreement found = check_with(Fault::none);
-  EXPECT_TRUE(found.agrees);
+  EXPECT_TRUE(found.agrees());
   EXPECT_THAT(found.text, ContainsRegex("^@f: wrong agrees with the evaluator within 0; "
                                         "basic, unrolled, fused; 1 and [0-9]+ threads; 2 runs\n$"));
 }
@@ -130,7 +130,7 @@ TEST(CheckTarget, AgreesWithEveryTarget) {
     })");
   for (const testing::TargetLevel& level : testing::all_target_levels()) {
     const Agreement found = check_target(graph, level.target(), {});
-    EXPECT_TRUE(found.agrees) << found.text;
+    EXPECT_TRUE(found.agrees()) << found.text;
   }
 }
 
@@ -143,7 +143,7 @@ TEST(CheckTarget, AgreesWhereATargetFlushesDenormals) {
     })");
   for (const testing::TargetLevel& level : testing::all_target_levels()) {
     const Agreement found = check_target(graph, level.target(), {});
-    EXPECT_TRUE(found.agrees) << found.text;
+    EXPECT_TRUE(found.agrees()) << found.text;
   }
 }
 
@@ -156,24 +156,24 @@ TEST(CheckTarget, TakesANaNForANaNOfEitherSign) {
     })");
   for (const testing::TargetLevel& level : testing::all_target_levels()) {
     const Agreement found = check_target(graph, level.target(), {});
-    EXPECT_TRUE(found.agrees) << found.text;
+    EXPECT_TRUE(found.agrees()) << found.text;
   }
 }
 
 TEST(CheckTarget, FindsASmallErrorOfSmallNumbers) {
   const Agreement found = check_with(Fault::small);
-  EXPECT_FALSE(found.agrees);
+  EXPECT_FALSE(found.agrees());
   for (const char* variant : {"basic", "unrolled", "fused"}) {
     EXPECT_THAT(found.text,
                 ContainsRegex(fmt::format(
                     "@f: wrong, {}: 1 thread, run 1: %[a-z.0-9]+: element 1 is ", variant)));
   }
-  EXPECT_TRUE(check_with(Fault::small, {.tolerance = 0.1}).agrees);
+  EXPECT_TRUE(check_with(Fault::small, {.tolerance = 0.1}).agrees());
 }
 
 TEST(CheckTarget, FindsWhatOnlyTheSecondRunShows) {
   EXPECT_THAT(check_with(Fault::second_run).text, HasSubstr("run 2: %"));
-  EXPECT_TRUE(check_with(Fault::second_run, {.runs = 1}).agrees);
+  EXPECT_TRUE(check_with(Fault::second_run, {.runs = 1}).agrees());
   EXPECT_THAT(check_with(Fault::unwritten).text, HasSubstr("element 0 is nan"));
 }
 
@@ -189,18 +189,18 @@ TEST(CheckTarget, FindsBitsThatDependOnTheNumberOfThreads) {
       ContainsRegex("[0-9]+ threads, run 1: %[^\n]*: the bits are not those of 1 thread\n"));
   TargetCheck two;
   two.compile.threads = 2;
-  EXPECT_TRUE(check_with(Fault::bits, two).agrees);
+  EXPECT_TRUE(check_with(Fault::bits, two).agrees());
 }
 
 TEST(CheckTarget, SaysWhichVariantIsWrong) {
   const Agreement found = check_with(Fault::one_variant);
-  EXPECT_FALSE(found.agrees);
+  EXPECT_FALSE(found.agrees());
   EXPECT_THAT(found.text,
               AllOf(HasSubstr("@f: wrong, basic: 1 thread, run 1: %"),
                     HasSubstr("@f: wrong, fused: agrees with the evaluator within 0\n")));
   TargetCheck fused;
   fused.compile.variant = "fused";
-  EXPECT_TRUE(check_with(Fault::one_variant, fused).agrees);
+  EXPECT_TRUE(check_with(Fault::one_variant, fused).agrees());
   EXPECT_THAT(check_with(Fault::one_variant, fused).text, Not(HasSubstr("basic")));
 }
 

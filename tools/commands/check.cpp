@@ -21,10 +21,10 @@ struct CheckCommand {
   bool gradient = false;
 };
 
-/// Says what was found; true when it agrees.
-bool report(const Agreement& agreement) {
+/// Says what was found.
+Verdict report(const Agreement& agreement) {
   write_stdout(agreement.text);
-  return agreement.agrees;
+  return agreement.verdict;
 }
 
 int check(CheckCommand& options) {
@@ -40,12 +40,12 @@ int check(CheckCommand& options) {
       options.graph.empty() ? module.graphs : std::vector{graph_of(module, options.graph)};
   options.how.arguments.given = assignments(options.inputs, "--input");
   check_given(options.how.arguments.given, graphs);
-  bool agrees = true;
+  Verdict worst = Verdict::agrees;
   for (const GraphPtr& graph : graphs) {
-    agrees &= report(check_target(graph, on, options.how));
-    if (options.gradient) agrees &= report(check_gradient(graph, options.how));
+    worst = std::max(worst, report(check_target(graph, on, options.how)));
+    if (options.gradient) worst = std::max(worst, report(check_gradient(graph, options.how)));
   }
-  return agrees ? 0 : int(ErrorKind::check);
+  return exit_code_of(worst);
 }
 
 }  // namespace

@@ -167,8 +167,6 @@ Difference settled_difference(const std::function<double(double)>& loss, double 
   return best;
 }
 
-enum class Verdict { same, differs, ill_conditioned };
-
 /// Compares a derivative with differences of `loss`, a function of the step; says which in `found`.
 Verdict compare_with_differences(double along, const std::function<double(double)>& loss,
                                  double step, Difference& found) {
@@ -176,16 +174,15 @@ Verdict compare_with_differences(double along, const std::function<double(double
   const auto same = [&](double error) {
     return std::abs(along - found.value) <= kTolerance * std::abs(found.value) + error;
   };
-  if (same(found.error)) return Verdict::same;
+  if (same(found.error)) return Verdict::agrees;
   found = settled_difference(loss, step);
-  if (!(found.error <= kSettled * std::abs(found.value) + found.noise))
-    return Verdict::ill_conditioned;
-  return same(8 * found.error + found.noise) ? Verdict::same : Verdict::differs;
+  if (!(found.error <= kSettled * std::abs(found.value) + found.noise)) return Verdict::undecided;
+  return same(8 * found.error + found.noise) ? Verdict::agrees : Verdict::differs;
 }
 
 /// What a line says behind its two numbers.
 std::string comment(Verdict verdict, const Difference& found) {
-  if (verdict == Verdict::same) return "";
+  if (verdict == Verdict::agrees) return "";
   if (verdict == Verdict::differs) return "  they differ";
   return fmt::format("  ill-conditioned: another step has it {:.2g} away", found.error);
 }
@@ -224,13 +221,13 @@ Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
         "  note: beside a wrong derivative, stop_gradient differs, and a kink (relu, max, select) "
         "at this point: try --seed\n";
   }
-  if (verdicts.contains(Verdict::ill_conditioned)) {
+  if (verdicts.contains(Verdict::undecided)) {
     text +=
         "  note: where a tiny step changes the loss beyond all measure, differences tell nothing "
         "of "
         "a derivative: try --scale=0.1, or fewer steps of a loop\n";
   }
-  return {!verdicts.contains(Verdict::differs), text};
+  return {*verdicts.rbegin(), text};
 }
 
 }  // namespace graphc::core::commands

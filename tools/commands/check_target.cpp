@@ -88,57 +88,78 @@ class Runner {
   std::vector<Tensor> outputs_;
 };
 
+/// A verdict, and why, as a sentence; "" where all agrees.
+struct Finding {
+  Verdict verdict = Verdict::agrees;
+  std::string text;
+
+  /// What the sentence says, or that there is none.
+  static Finding differs(std::string text) {
+    const Verdict verdict = text.empty() ? Verdict::agrees : Verdict::differs;
+    return {verdict, std::move(text)};
+  }
+  /// The worse of the two; of equals the first.
+  void add(Finding other) {
+    if (other.verdict > verdict) *this = std::move(other);
+  }
+  Finding in(std::string_view place) && {
+    if (!text.empty()) text = fmt::format("{}: {}", place, text);
+    return std::move(*this);
+  }
+};
+
 /// A target in one variant.
 class VariantCheck {
  public:
   VariantCheck(const GraphPtr& graph, const Target& on, const TargetCheck& how, WantedRuns& wanted)
       : graph_(graph), on_(on), how_(how), wanted_(wanted) {}
 
-  /// What differs first, as a sentence; empty when nothing does.
-  std::string difference(const CompileOptions& options, const std::vector<int>& threads) {
+  /// What differs first; else of what first no difference tells anything.
+  Finding finding(const CompileOptions& options, const std::vector<int>& threads) {
     largest_ = 0;
+    Finding worst;
     std::vector<std::vector<Literal>> first;  // by run: the bits of the first number of threads
     for (int number : threads) {
       CompileOptions with = options;
       with.threads = number;
       Runner runner(graph_, on_, with, wanted_);
       for (int64_t run = 0; run < wanted_.runs(); ++run) {
-        std::string text = runner.run(wanted_.inputs(run));
-        if (text.empty()) text = difference_of_values(runner, run);
-        if (text.empty() && number == threads[0]) first.push_back(runner.bits());
-        if (text.empty()) text = difference_of_bits(runner, first[size_t(run)], threads[0]);
-        if (text.empty()) continue;
+        Finding found = Finding::differs(runner.run(wanted_.inputs(run)));
+        found.add(finding_of_values(runner, run));
+        if (number == threads[0]) first.push_back(runner.bits());
+        found.add(Finding::differs(difference_of_bits(runner, first[size_t(run)], threads[0])));
         const std::string where = number > 0 ? threads_text({number}) + ", " : "";
-        return fmt::format("{}run {}: {}", where, run + 1, text);
+        worst.add(std::move(found).in(fmt::format("{}run {}", where, run + 1)));
+        if (worst.verdict == Verdict::differs) return worst;
       }
     }
-    return "";
+    return worst;
   }
 
-  /// The largest difference since difference() began.
+  /// The largest difference since finding() began.
   double largest() const { return largest_; }
 
  private:
-  std::string difference_of_values(const Runner& runner, int64_t run) {
+  Finding finding_of_values(const Runner& runner, int64_t run) {
     const AfterRun& wanted = wanted_.wanted(run);
+    Finding worst;
     for (size_t i = 0; i < runner.outputs().size(); ++i) {
-      const std::string text = compare_with(runner.outputs()[i].literal(), wanted.results[i], run,
-                                            [i](const AfterRun& form) { return form.results[i]; });
-      if (!text.empty()) return fmt::format("%{}: {}", runner.signature().outputs[i].name, text);
+      worst.add(compare_with(runner.outputs()[i].literal(), wanted.results[i], run,
+                             [i](const AfterRun& form) { return form.results[i]; })
+                    .in(fmt::format("%{}", runner.signature().outputs[i].name)));
     }
     for (size_t i = 0; i < runner.states().size(); ++i) {
       const std::string& name = runner.signature().states[i].name;
-      const std::string text =
-          compare_with(runner.states()[i]->home().literal(), wanted.states.at(name), run,
-                       [&](const AfterRun& form) { return form.states.at(name); });
-      if (!text.empty()) return fmt::format("next %{}: {}", name, text);
+      worst.add(compare_with(runner.states()[i]->home().literal(), wanted.states.at(name), run,
+                             [&](const AfterRun& form) { return form.states.at(name); })
+                    .in(fmt::format("next %{}", name)));
     }
-    return "";
+    return worst;
   }
 
   /// The evaluator's other forms are made only for what is not equal enough without.
-  std::string compare_with(const Literal& found, const Literal& wanted, int64_t run,
-                           const std::function<Literal(const AfterRun&)>& part) {
+  Finding compare_with(const Literal& found, const Literal& wanted, int64_t run,
+                       const std::function<Literal(const AfterRun&)>& part) {
     const double terms = wanted_.terms();
     Comparison comparison = compare(found, wanted, tolerance_of(how_), {}, terms);
     if (!comparison.difference.empty()) {
@@ -146,10 +167,10 @@ class VariantCheck {
       for (const AfterRun& form : wanted_.forms(run)) forms.push_back(part(form));
       comparison = compare(found, wanted, tolerance_of(how_), forms, terms);
       const std::string nothing = says_nothing(wanted, forms);
-      if (!nothing.empty()) return nothing;
+      if (!nothing.empty()) return {Verdict::undecided, nothing};
     }
     largest_ = std::max(largest_, comparison.largest);
-    return comparison.difference;
+    return Finding::differs(comparison.difference);
   }
 
   /// Of a result that inputs one rounding away make another: that no comparison tells anything,
@@ -234,6 +255,18 @@ std::string tried(const Target& on, const std::vector<std::string>& variants,
 
 }  // namespace
 
+int exit_code_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::agrees:
+      return 0;
+    case Verdict::undecided:
+      return kUndecided;
+    case Verdict::differs:
+      break;
+  }
+  return int(ErrorKind::check);
+}
+
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how) {
   const GraphPtr meaning = without_grad(graph);
   WantedRuns wanted(*meaning, drawing_of(*graph, *meaning, how.arguments), how.runs, how.seed,
@@ -247,16 +280,16 @@ Agreement check_target(const GraphPtr& graph, const Target& on, const TargetChec
   for (const std::string& variant : variants) {
     CompileOptions options = how.compile;
     options.variant = variant;
-    const std::string difference = check.difference(options, threads);
-    result.agrees &= difference.empty();
+    const Finding found = check.finding(options, threads);
+    result.verdict = std::max(result.verdict, found.verdict);
     largest = std::max(largest, check.largest());
     const std::string called = has(on, "variant") ? fmt::format(", {}", variant) : "";
     result.text += fmt::format("@{}: {}{}: {}\n", graph->name(), on.name, called,
-                               difference.empty() ? "agrees with the evaluator " +
+                               found.text.empty() ? "agrees with the evaluator " +
                                                         within(check.largest(), tolerance_of(how))
-                                                  : difference);
+                                                  : found.text);
   }
-  if (result.agrees) {
+  if (result.agrees()) {
     result.text =
         fmt::format("@{}: {} agrees with the evaluator {}{}\n", graph->name(), on.name,
                     within(largest, tolerance_of(how)), tried(on, variants, threads, how.runs));

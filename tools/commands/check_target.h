@@ -23,15 +23,29 @@ struct TargetCheck {
   ArgumentOptions arguments;
 };
 
+/// What a check found, the worse the later: of several the last counts.
+enum class Verdict {
+  agrees,
+  undecided,  ///< ill-conditioned: rounding alone moves it so far that no difference tells anything
+  differs,
+};
+
+/// The exit code of a verdict: 0, kUndecided, or that of ErrorKind::check.
+inline constexpr int kUndecided = 6;
+int exit_code_of(Verdict verdict);
+
 struct Agreement {
-  bool agrees = true;
-  std::string text;  ///< a line; where something differs, a line for each variant
+  Verdict verdict = Verdict::agrees;
+  std::string text;  ///< a line; where something does not agree, a line for each variant
+
+  bool agrees() const { return verdict == Verdict::agrees; }
 };
 
 /// Compiles the graph in every way asked for and runs each executable `runs` times, with the states
 /// that the run before left, beside the evaluator doing the same. Results and states must be the
 /// evaluator's (compare.h), inputs and states that nothing assigns stay as they were, every element
-/// of a result is written, and the bits are the same for every number of threads. Throws what
+/// of a result is written, and the bits are the same for every number of threads. What cannot be
+/// told of one result hides no difference of another. Throws what
 /// compile(), run() and evaluate() throw.
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how);
 
