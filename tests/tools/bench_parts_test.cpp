@@ -110,10 +110,27 @@ TEST(Report, WhatHasNoPeakIsComparedWithNone) {
 
 TEST(Report, TheTableIsPerExampleAndSaysWhatDoesNotApply) {
   const std::vector<Row> rows{row_of(0.5), row_of(0.25)};
-  EXPECT_EQ(table(rows, false),
-            "Library               | Compile (s) | Train (ms) | Forward only (ms)\n"
-            "graphc fused hidden=2 |         0.5 |        250 |                 -\n"
-            "graphc fused hidden=2 |         0.5 |        125 |                 -\n");
+  EXPECT_EQ(
+      table(rows, false),
+      "Library               | Compile (s) | Train (ms/example) | Forward only (ms/example)\n"
+      "graphc fused hidden=2 |         0.5 |                250 |                         -\n"
+      "graphc fused hidden=2 |         0.5 |                125 |                         -\n");
+  const nlohmann::ordered_json json = to_json(rows, 0)["results"][0];
+  EXPECT_EQ(json["examples_per_step"], 2);
+  EXPECT_EQ(json["train_ms"], 250);
+  EXPECT_EQ(json["train_step_ms"], 500);
+}
+
+TEST(Report, TheTableOfAFileIsPerStepAndSaysSo) {
+  Row row = row_of(0.5);
+  row.work.reset();
+  EXPECT_EQ(table(std::span(&row, 1), true),
+            "| Library               | Compile (s) | Train (ms/step) | Forward only (ms/step) |\n"
+            "| --- | ---: | ---: | ---: |\n"
+            "| graphc fused hidden=2 |         0.5 |             500 |                      - |\n");
+  const nlohmann::ordered_json json = to_json(std::span(&row, 1), 0)["results"][0];
+  EXPECT_FALSE(json.contains("examples_per_step"));
+  EXPECT_EQ(json["train_step_ms"], 500);
 }
 
 TEST(Profile, HasALineForEachKernelAndItsSpeeds) {
@@ -122,13 +139,15 @@ TEST(Profile, HasALineForEachKernelAndItsSpeeds) {
       .call = Call::forward,
       .runs = 3,
       .kernels = {{{"add", "map", {}, 4, 0.001, 0, 5e6}, {0.001, 0.001, 0.002}},
-                  {{"y", "gemm", {"w.cpp", 7}, 1, 0.003, 6e9, 12e6}, {0.003, 0.002, 0.004}}}};
+                  {{"y", "gemm", {"w.cpp", 7}, 1, 0.003, 6e9, 12e6}, {0.003, 0.002, 0.004}},
+                  {{"dy", "gemm", Where{"w.cpp", 7}.derivative(), 1, 0.001, 0, 0}, {}}}};
   EXPECT_EQ(text_of(profile),
             "fused w hidden=2, forward\n"
             "share        ms   calls  GFLOP/s     GB/s  kernel    line\n"
-            "75.0%    3.0000       1   2000.0      4.0  gemm %y   w.cpp:7\n"
-            "25.0%    1.0000       4        -      5.0  map %add  -\n"
-            "all      4.0000\n");
+            "60.0%    3.0000       1   2000.0      4.0  gemm %y   w.cpp:7\n"
+            "20.0%    1.0000       4        -      5.0  map %add  -\n"
+            "20.0%    1.0000       1        -        -  gemm %dy  w.cpp:7 backward\n"
+            "all      5.0000\n");
   const nlohmann::ordered_json json = to_json(std::span(&profile, 1), 0)["profiles"][0];
   EXPECT_EQ(json["call"], "forward");
   EXPECT_FALSE(json.contains("peak_gflops"));
@@ -136,6 +155,8 @@ TEST(Profile, HasALineForEachKernelAndItsSpeeds) {
             R"({"name":"add","kind":"map","calls":4,"seconds":0.001,"seconds_min":0.001,)"
             R"("seconds_max":0.002,"flop":0.0,"bytes":5000000.0})");
   EXPECT_EQ(json["kernels"][1]["file"], "w.cpp");
+  EXPECT_EQ(json["kernels"][1]["backward"], false);
+  EXPECT_EQ(json["kernels"][2]["backward"], true);
   EXPECT_EQ(to_json(std::span(&profile, 1), 5)["profiles"][0]["peak_gflops"], 5);
 }
 

@@ -60,6 +60,7 @@ Json phases(const Row& row) {
 Json result(const Row& row, double peak_gflops) {
   Json json = to_json(row.configuration);
   json["cache"] = name_of(row.caches);
+  if (row.work) json["examples_per_step"] = row.work->examples;
   json["repeat"] = row.train ? row.train->steps : row.forward->steps;
   add(json, "compile_s", row.compile_s);
   json["compile"] = phases(row);
@@ -130,8 +131,11 @@ void check_fractions(std::span<const Row> rows, double peak_gflops) {
 }
 
 std::string table(std::span<const Row> rows, bool markdown) {
+  // A file says nothing of examples: its calls are steps.
+  const bool steps = !rows.empty() && !rows[0].work;
+  const std::string unit = steps ? "(ms/step)" : "(ms/example)";
   std::vector<std::array<std::string, 4>> lines{
-      {"Library", "Compile (s)", "Train (ms)", "Forward only (ms)"}};
+      {"Library", "Compile (s)", "Train " + unit, "Forward only " + unit}};
   for (const Row& row : rows) {
     lines.push_back({label(row), number(row.compile_s), number(example_ms(row, Call::train)),
                      number(example_ms(row, Call::forward))});

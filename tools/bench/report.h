@@ -23,8 +23,9 @@ std::optional<Speed> speed_of(const Row& row, Call call, double peak_gflops);
 /// reached while it was read. Without a peak there is nothing to check.
 void check_fractions(std::span<const Row> rows, double peak_gflops);
 
-/// `Library | Compile (s) | Train (ms) | Forward only (ms)`, per example, with a line for each row;
-/// "-" where a column does not apply.
+/// `Library | Compile (s) | Train (ms/example) | Forward only (ms/example)`, with a line for each
+/// row; (ms/step) for a file, whose calls count as one example each. "-" where a column does not
+/// apply.
 std::string table(std::span<const Row> rows, bool markdown);
 
 /// How something was compiled, in words: "fused", "fused unroll=2".
