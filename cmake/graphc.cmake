@@ -65,7 +65,7 @@ if(NOT GRAPHC_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES "_FORTIFY_SOURCE")
     "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
 endif()
 
-find_package(fmt REQUIRED)
+graphc_find_package(fmt)
 
 # Headers of others that most sources include, precompiled for the libraries, the tests and the
 # tools each: their flags differ. None of ours, so that they never change. With the presets `fuzz`

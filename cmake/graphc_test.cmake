@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # graphc_test(): a folder of tests as one GoogleTest executable, its cases known to ctest.
 
-find_package(GTest REQUIRED)
+graphc_find_package(GTest)
+graphc_find_header(gmock/gmock.h)
 include(GoogleTest)
 
 # graphc_test(name SOURCES file... [LABELS text|cpu|cuda|slow] [LIBRARIES target...] [COST n]):

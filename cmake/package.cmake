@@ -62,8 +62,12 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY models/tour models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/models
   FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# What `graphc-bench --peers` runs (tools/bench/peers.h).
-install(PROGRAMS tools/peers DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools)
-install(DIRECTORY tools/twins DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools
+install(FILES frontend/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/frontend)
+install(FILES cmake/dependencies.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/cmake)
+# The programs that documents for users name; `graphc-bench --peers` runs tools/peers
+# (tools/bench/peers.h).
+install(PROGRAMS tools/cells tools/peers tools/roofline
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools)
+install(DIRECTORY tools/roofline_parts tools/twins DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc/tools
   FILES_MATCHING PATTERN "*.py")
 install(FILES ir/graph.proto DESTINATION ${CMAKE_INSTALL_DATADIR}/graphc)

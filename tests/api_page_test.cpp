@@ -31,6 +31,17 @@ TEST(ApiPage, HasEveryHeaderThatUsersInclude) {
   EXPECT_GE(count, 11);
 }
 
+TEST(ApiPage, HasEveryNameThatTheFrontendExports) {
+  const std::string page = api_page(), all = document_text("frontend/vocabulary.h");
+  const std::regex exported("using core::([A-Za-z_0-9]+);");
+  int count = 0;
+  for (std::sregex_iterator it(all.begin(), all.end(), exported), end; it != end; ++it, ++count) {
+    const std::regex word("\\b" + (*it)[1].str() + "\\b");
+    EXPECT_TRUE(std::regex_search(page, word)) << (*it)[1] << " is not in docs/api.md";
+  }
+  EXPECT_GE(count, 100);
+}
+
 TEST(ApiPage, ShowsDeclarationsWithoutBodiesAndPrivateParts) {
   EXPECT_EQ(declarations_of(R"(#include <a>
 namespace graphc::core {

@@ -253,8 +253,11 @@ std::string api_page() {
                            "frontend/profile.h",
                            "frontend/pytorch.h",
                            "frontend/files.h",
+                           "ir/error.h",
+                           "ir/text.h",
                            "ir/literal.h",
-                           "runtime/tensor.h"}) {
+                           "runtime/tensor.h",
+                           "runtime/files/safetensors.h"}) {
     const auto [prose, code] = introduced(document_text(path));
     page += "\n## " + std::string(path) + "\n\n" + as_markdown(prose);
     page += "\n```cpp\n" + declarations_of(code) + "```\n";

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kHeading = R"(# Operations
 
-Written by `graphc ops --markdown` from the records in `ir/ops/`; a test compares the two. Shapes
+Written by `graphc ops --markdown` from the records of operations; a test compares the two. Shapes
 are examples: where it says nothing else, an operation takes any. Elementwise operations broadcast
 as NumPy does. `{name}` is an attribute. A cotangent may have the shape that was broadcast to;
 autodiff sums it to the operand's. A composite without a derivative of its own has that of its body.
