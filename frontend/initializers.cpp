@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "frontend/functions.h"
+#include "frontend/orthonormal.h"
 #include "ir/evaluate.h"
 #include "passes/pipeline.h"
 
@@ -22,6 +24,38 @@ void expect_f32(const char* name, const Type& type) {
   if (type.dtype != DType::f32)
     throw input_error({}, "{}: draws f32: the state is {}", name, to_string(type));
 }
+
+/// While it lives, the values that are drawn outside of a graph, on this thread.
+class HostDraws {
+ public:
+  explicit HostDraws(Graph& graph) : graph_(graph), outer_(std::exchange(current_, this)) {}
+  HostDraws(const HostDraws&) = delete;
+  HostDraws& operator=(const HostDraws&) = delete;
+  ~HostDraws() { current_ = outer_; }
+
+  /// The value that `draw` gives of the type under the key, for the initialiser `name`.
+  static Value add(const char* name, Value key, const Type& type,
+                   std::function<Literal(int64_t, int)> draw) {
+    if (current_ == nullptr || key.node->graph != &current_->graph_) {
+      throw input_error(
+          {}, "{}: it draws the first value of a state, in no other graph than an initialiser's",
+          name);
+    }
+    current_->found_.push_back({key, std::move(draw)});
+    return current_->graph_.input(type, name);
+  }
+
+  const std::vector<HostDraw>& found() const { return found_; }
+
+ private:
+  static thread_local HostDraws* current_;
+
+  Graph& graph_;
+  HostDraws* outer_;
+  std::vector<HostDraw> found_;
+};
+
+thread_local HostDraws* HostDraws::current_ = nullptr;
 
 }  // namespace
 
@@ -58,16 +92,10 @@ Initializer orthogonal(double gain) {
     expect_f32("orthogonal", type);
     if (type.shape.rank() != 2)
       throw input_error({}, "orthogonal: the state is a matrix: found {}", to_string(type));
-    // Newton and Schulz's iteration to the orthogonal factor: each singular value s below 1 becomes
-    // 1.5 s - 0.5 s^3. The smallest grow by half each time; 48 times are enough for 10^-7.
-    const Value drawn = normal(key, type.shape);
-    Value x = drawn / sqrt(sum(square(drawn)));
-    const bool wide = type.shape[1] > type.shape[0];
-    for (int i = 0; i < 48; ++i) {
-      const Value gram = wide ? matmul(x, x, false, true) : matmul(x, x, true, false);
-      x = 1.5 * x - 0.5 * (wide ? matmul(gram, x) : matmul(x, gram));
-    }
-    return x * gain;
+    const auto draw = [shape = type.shape, gain](int64_t number, int threads) {
+      return orthonormal_matrix(number, shape, gain, threads);
+    };
+    return HostDraws::add("orthogonal", key, type, draw);
   };
 }
 
@@ -87,19 +115,37 @@ Initializer parts(std::vector<Initializer> initializers) {
   };
 }
 
-GraphPtr initial_graph(const Initializer& initializer, const Type& type, Where where) {
+InitialGraph initial_graph(const Initializer& initializer, const Type& type, Where where) {
   try {
     auto graph = std::make_unique<Graph>("initial");
+    HostDraws draws(*graph);
     const Value value = initializer(graph->input({DType::i64, {}}, "key"), type);
     if (value.type() != type) {
       throw input_error(where, "the initialiser of a state of {} gives {}", to_string(type),
                         to_string(value.type()));
     }
-    graph->set_results({value});
-    return freeze(std::move(graph));
+    Values results{value};
+    for (const HostDraw& draw : draws.found()) results.push_back(draw.key);
+    graph->set_results(results);
+    return {freeze(std::move(graph)), draws.found()};
   } catch (Error& error) {
     throw error.at(where);
   }
+}
+
+Literal InitialGraph::value(int64_t key, int threads) const {
+  std::vector<Literal> inputs{Literal::of(key)};
+  for (const Value input : graph->inputs()) {
+    if (input != graph->inputs()[0]) inputs.emplace_back(input.type());
+  }
+  // A key may be made of what was drawn before it, never of what comes after.
+  for (size_t i = 0; i < draws.size(); ++i) {
+    const bool given = draws[i].key == graph->inputs()[0];
+    const int64_t its_key =
+        given ? key : evaluate(*graph, inputs).results[i + 1].data<int64_t>()[0];
+    inputs[i + 1] = draws[i].draw(its_key, threads);
+  }
+  return evaluate(*graph, inputs).results[0];
 }
 
 bool is_exact(const GraphPtr& graph) {
@@ -113,7 +159,7 @@ bool is_exact(const GraphPtr& graph) {
 }
 
 Literal initial_value(const Initializer& initializer, const Type& type, int64_t key, Where where) {
-  return evaluate(*initial_graph(initializer, type, where), {Literal::of(key)}).results[0];
+  return initial_graph(initializer, type, where).value(key);
 }
 
 int64_t initial_key(uint64_t seed, std::string_view name) {

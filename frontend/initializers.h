@@ -3,11 +3,13 @@
 // user's own is a function of the same kind.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "frontend/state.h"
+#include "ir/literal.h"
 
 namespace graphc::core {
-
-class Literal;
 
 Initializer zeros();
 Initializer constant(double value);
@@ -18,15 +20,33 @@ Initializer normal(double deviation);
 /// Uniform with limit sqrt(6 / (in + out)) over a matrix [in, out] as it is stored, packed gates
 /// and all.
 Initializer glorot_uniform();
-/// A matrix, times `gain`, whose rows or columns, whichever are fewer, are orthonormal: the
-/// orthogonal factor of a normal matrix, equally likely in every direction (Saxe et al. 2014).
+/// A matrix, times `gain`, whose rows or columns, whichever are fewer, are orthonormal and equally
+/// likely in every direction (Saxe et al. 2014). No graph computes it: it throws ErrorKind::input
+/// where it is called for anything but the first value of a state.
 Initializer orthogonal(double gain = 1);
 /// Parts of equal width along the last axis, each from its own initialiser and key: a bias whose
 /// forget gate starts at 1 is `parts({zeros(), constant(1), zeros(), zeros()})`.
 Initializer parts(std::vector<Initializer> initializers);
 
-/// The graph that draws a value of the type from its only input, the key (i64[]).
-GraphPtr initial_graph(const Initializer& initializer, const Type& type, Where where);
+/// A value that code of ours draws, not a graph: an input of the graph that uses it.
+struct HostDraw {
+  Value key;  ///< i64[], of that graph
+  std::function<Literal(int64_t key, int threads)> draw;
+};
+
+/// How the first value of a state is drawn.
+struct InitialGraph {
+  /// From the key (i64[]) and the values that are drawn outside of it, in their order, its inputs.
+  /// The first result is the value; then comes the key of each of those.
+  GraphPtr graph;
+  std::vector<HostDraw> draws;
+
+  /// By the reference evaluator in f32; the bits do not depend on `threads`.
+  Literal value(int64_t key, int threads = 1) const;
+};
+
+/// The graph that draws a value of the type.
+InitialGraph initial_graph(const Initializer& initializer, const Type& type, Where where);
 /// Whether every target computes the graph to the same bits: composites by their bodies, then only
 /// exact elementwise work and moving about.
 bool is_exact(const GraphPtr& graph);

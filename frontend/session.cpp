@@ -14,6 +14,7 @@
 #include "ir/evaluate.h"
 #include "ir/spelling.h"
 #include "runtime/arena.h"
+#include "runtime/clock.h"
 #include "runtime/streams.h"
 
 namespace graphc::core {
@@ -332,7 +333,7 @@ DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
   for (const Value state : graph.states()) {
     if (states_.contains(state.name()) || kept_.contains(state.name())) continue;
     const StateCell& cell = *model_.state_cell(state.name());
-    const GraphPtr initial = initial_graph(cell.initializer, cell.type, cell.where);
+    const GraphPtr initial = initial_graph(cell.initializer, cell.type, cell.where).graph;
     if (auto draw = PlainDraw::of(*initial, key_of(cell)))
       draws.emplace_back(cell.name, std::move(*draw));
   }
@@ -395,21 +396,33 @@ int64_t Session::key_of(const StateCell& cell) const {
 }
 
 Literal Session::draw(const StateCell& cell) const {
+  // What takes no longer nobody wonders about.
+  constexpr double unnoticed = 1;
+  const double begun = steady_seconds();
+  Literal value = drawn(cell);
+  const double seconds = steady_seconds() - begun;
+  if (seconds > unnoticed) {
+    options_.announce(fmt::format("{}: the first value of {} took {:.1f} s to draw", cell.name,
+                                  to_string(cell.type), seconds));
+  }
+  return value;
+}
+
+Literal Session::drawn(const StateCell& cell) const {
   const UsualArithmetic mode;
-  const GraphPtr graph = initial_graph(cell.initializer, cell.type, cell.where);
-  if (const auto plain = PlainDraw::of(*graph, key_of(cell)))
-    return plain->value(threads_of(options_.compile));
-  const Literal key = Literal::of(key_of(cell));
+  const InitialGraph initial = initial_graph(cell.initializer, cell.type, cell.where);
+  const GraphPtr& graph = initial.graph;
+  const int threads = threads_of(options_.compile);
+  if (const auto plain = PlainDraw::of(*graph, key_of(cell))) return plain->value(threads);
   // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
   constexpr int64_t kFew = 4096;
   const bool few = cell.type.shape.elements() <= kFew;
-  if (few || options_.compile.precision == "f64" || !is_exact(graph)) {
-    return evaluate(*graph, {key}).results[0];
-  }
+  if (few || options_.compile.precision == "f64" || !initial.draws.empty() || !is_exact(graph))
+    return initial.value(key_of(cell), threads);
   // The same bits as the evaluator's, at the target's speed.
   CompileReport unused;
   const std::unique_ptr<Executable> executable = made(graph, unused);
-  const Tensor inputs[] = {Tensor(key)};
+  const Tensor inputs[] = {Tensor(Literal::of(key_of(cell)))};
   Tensor outputs[] = {Tensor(cell.type)};
   executable->run(inputs, outputs);
   return outputs[0].literal();

@@ -46,8 +46,9 @@ struct SessionOptions {
   /// named as such. The session can be used on. After any other error of a run, too, the states are
   /// as before it. Costs a copy of the written states, and reading them, each run.
   bool check_finite = false;
-  /// Is told in one line when a graph is compiled for further shapes, and of each loop that is not
-  /// one recurrent kernel, and why; by default it is written to stderr.
+  /// Is told in one line when a graph is compiled for further shapes, of each loop that is not one
+  /// recurrent kernel, and why, and of a state whose first value took more than a second to draw;
+  /// by default it is written to stderr.
   std::function<void(const std::string& line)> announce;
 };
 
@@ -190,6 +191,7 @@ class Session {
   static void write(StoredState& state, const Literal& value);
   /// The initial value of a state: the evaluator's bits, whoever computes them.
   Literal draw(const StateCell& cell) const;
+  Literal drawn(const StateCell& cell) const;
   int64_t key_of(const StateCell& cell) const;
   void check_type(const StateCell& cell, const Literal& value) const;
   OneThread::Inside inside() const;

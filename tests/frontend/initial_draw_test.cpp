@@ -24,7 +24,7 @@ using graphc::core::testing::error_of;
 
 std::optional<PlainDraw> plain(const Initializer& initializer, const Shape& shape,
                                int64_t key = 42) {
-  return PlainDraw::of(*initial_graph(initializer, {DType::f32, shape}, {}), key);
+  return PlainDraw::of(*initial_graph(initializer, {DType::f32, shape}, {}).graph, key);
 }
 
 TEST(PlainDraw, HasTheEvaluatorsBits) {
