@@ -38,7 +38,8 @@ double worst_product(const Literal& matrix, double gain) {
   for (int64_t a = 0; a < few; ++a) {
     for (int64_t b = 0; b <= a; ++b) {
       double product = 0;
-      for (int64_t place = 0; place < many; ++place) product += element(a, place) * element(b, place);
+      for (int64_t place = 0; place < many; ++place)
+        product += element(a, place) * element(b, place);
       worst = std::max(worst, std::abs(product - (a == b ? gain * gain : 0)));
     }
   }
@@ -163,8 +164,9 @@ TEST(Session, SaysWhichFirstValueTookLong) {
   (void)session.state("quick");
   EXPECT_THAT(lines, ElementsAre());
   (void)session.state("slow");
-  EXPECT_THAT(lines, ElementsAre(MatchesRegex(
-                         "slow: the first value of f32\\[2,3\\] took [0-9.]+ s to draw")));
+  EXPECT_THAT(
+      lines,
+      ElementsAre(MatchesRegex("slow: the first value of f32\\[2,3\\] took [0-9.]+ s to draw")));
 }
 
 }  // namespace
