@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/kernel_folder.h"
 #include "tools/bench/bandwidth.h"
 #include "tools/bench/peak_meter.h"
 #include "tools/bench/profile.h"
@@ -192,6 +193,7 @@ TEST(PeakMeterCpu, ReadsFiveTimesSpreadOverTheRows) {
 }
 
 TEST(MeasureCpu, KernelsAreMadeWhileCompilingAndNoneInTheFirstStep) {
+  testing::KernelFolder::choose("none");  // other tests may have kept the same kernels
   CompileOptions options;
   options.threads = 1;
   const auto subject =

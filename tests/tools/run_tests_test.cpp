@@ -69,12 +69,8 @@ class RunTests : public ::testing::Test {
                                 source_path("tools/run_tests"), options),
                     folder_);
   }
-  std::string content(const std::string& name) {
-    return run_bash("cat " + name, folder_).out;
-  }
-  int processes() {
-    return int(std::ranges::count(content("started"), 'x'));
-  }
+  std::string content(const std::string& name) { return run_bash("cat " + name, folder_).out; }
+  int processes() { return int(std::ranges::count(content("started"), 'x')); }
   std::string here() const { return folder_.path().string(); }
 
   TemporaryFolder folder_;
@@ -97,11 +93,11 @@ TEST_F(RunTests, WhatFailsIsToldFromWhatFailsAfterOthers) {
   add_cases({"A", "Fails", "NeedsToBeFirst", "B"});
   const Ran ran = run();
   EXPECT_EQ(ran.code, 1);
-  EXPECT_THAT(ran.out, AllOf(HasSubstr("--- Suite.Fails: failed\n"),
-                             HasSubstr("what it says of itself"),
-                             HasSubstr("--- Suite.NeedsToBeFirst: failed, but not alone: it "
-                                       "depends on the cases before it\n"),
-                             HasSubstr("\n2 passed, 2 failed in ")));
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("--- Suite.Fails: failed\n"), HasSubstr("what it says of itself"),
+                    HasSubstr("--- Suite.NeedsToBeFirst: failed, but not alone: it "
+                              "depends on the cases before it\n"),
+                    HasSubstr("\n2 passed, 2 failed in ")));
   EXPECT_EQ(processes(), 3);
 }
 
@@ -127,9 +123,9 @@ TEST_F(RunTests, WhatAProgramSaysAtItsEndIsOfOneCaseOrOfAll) {
   add_cases({"A", "Leaks", "B", "Fails"});
   const Ran ran = run();
   EXPECT_EQ(ran.code, 1);
-  EXPECT_THAT(ran.out, AllOf(HasSubstr("--- Suite.Leaks: the program ended with status 23\n"),
-                             HasSubstr("--- Suite.Fails: failed\n"),
-                             HasSubstr("\n2 passed, 2 failed in ")));
+  EXPECT_THAT(ran.out,
+              AllOf(HasSubstr("--- Suite.Leaks: the program ended with status 23\n"),
+                    HasSubstr("--- Suite.Fails: failed\n"), HasSubstr("\n2 passed, 2 failed in ")));
 }
 
 TEST_F(RunTests, WhatOnlySeveralCasesLeaveIsAFailureToo) {
