@@ -211,13 +211,13 @@ int64_t Inputs::extent(std::string_view dim, Where where) const {
 }
 
 State Inputs::state(const std::string& name, const Shape& shape, Initializer initializer,
-                    Where where) {
-  return state(name, Type{DType::f32, shape}, std::move(initializer), where);
+                    StateOptions options, Where where) {
+  return state(name, Type{DType::f32, shape}, std::move(initializer), options, where);
 }
 
 State Inputs::state(const std::string& name, const Type& type, Initializer initializer,
-                    Where where) {
-  return model_.state(name, type, std::move(initializer), where);
+                    StateOptions options, Where where) {
+  return model_.state(name, type, std::move(initializer), options, where);
 }
 
 }  // namespace graphc::core

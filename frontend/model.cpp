@@ -13,30 +13,42 @@ namespace {
 
 std::atomic<int64_t> next_model = 1;
 
+/// Throws when a state is declared once as transient and once not: files would have it or not, as
+/// the first graph that is traced wants it.
+void check_kept_alike(const StateCell& known, const StateCell& again) {
+  if (known.transient == again.transient) return;
+  const auto said = [](const StateCell& cell) { return cell.transient ? "transient" : "a buffer"; };
+  throw input_error(again.where, "state '{}' is {}: declared as {} before", again.name, said(again),
+                    said(known))
+      .note(fmt::format("'{}' was declared at {}:{}", known.name, known.where.file,
+                        known.where.line));
+}
+
 }  // namespace
 
 Model::Model(std::string name)
     : name_(std::move(name)), id_(next_model++), alive_(std::make_shared<int>()) {}
 
 /// What a state is called in messages.
-static std::string_view kind_of(const StateCell& cell) {
+static std::string_view noun_for(const StateCell& cell) {
   return cell.parameter ? "parameter" : cell.kept_by_optimizer ? "an optimizer's state" : "state";
 }
 
 void Model::expect_same(const StateCell& known, const StateCell& cell) {
   const auto refused = [&](const std::string& text) {
-    return input_error(cell.where, "{} '{}' {}", kind_of(cell), cell.name, text)
+    return input_error(cell.where, "{} '{}' {}", noun_for(cell), cell.name, text)
         .note(fmt::format("'{}' was declared at {}:{}", cell.name, known.where.file,
                           known.where.line));
   };
   if (known.parameter != cell.parameter || known.kept_by_optimizer != cell.kept_by_optimizer) {
     throw refused(fmt::format("has the name of {} '{}' of model '{}': it needs another",
-                              kind_of(known), known.name, name_));
+                              noun_for(known), known.name, name_));
   }
   if (known.type != cell.type) {
     throw refused(fmt::format("is {}: declared as {} of {} before", to_string(cell.type),
-                              kind_of(known), to_string(known.type)));
+                              noun_for(known), to_string(known.type)));
   }
+  check_kept_alike(known, cell);
   if (cell.kept_by_optimizer) return;  // who may share it is the optimizers' affair (claim())
   const bool same_line = known.where.line == cell.where.line && known.where.file != nullptr &&
                          cell.where.file != nullptr &&
@@ -55,7 +67,7 @@ void Model::expect_same(const StateCell& known, const StateCell& cell) {
 std::shared_ptr<StateCell> Model::declare(StateCell cell) {
   const std::lock_guard lock(mutex_);
   if (cell.name.empty())
-    throw input_error(cell.where, "a {} of model '{}' has an empty name", kind_of(cell), name_);
+    throw input_error(cell.where, "a {} of model '{}' has an empty name", noun_for(cell), name_);
   if (const auto found = by_name_.find(cell.name); found != by_name_.end()) {
     expect_same(*found->second, cell);
     return found->second;
@@ -63,7 +75,10 @@ std::shared_ptr<StateCell> Model::declare(StateCell cell) {
   cell.order = int(cells_.size());
   cell.model = id_;
   cell.model_name = name_;
-  if (const Trace* trace = Trace::current()) declared_in_[cell.name] = trace->id();
+  if (const Trace* trace = Trace::current()) {
+    cell.graph = trace->name();
+    declared_in_[cell.name] = trace->id();
+  }
   add(std::make_shared<StateCell>(std::move(cell)));
   return cells_.back();
 }
@@ -96,13 +111,14 @@ Param Model::param(const std::string& name, const Shape& shape, Initializer init
 }
 
 State Model::state(const std::string& name, const Type& type, Initializer initializer,
-                   Where where) {
+                   StateOptions options, Where where) {
   expect_not_random(name, where);
   return State(declare({.name = name,
                         .type = type,
                         .initializer = std::move(initializer),
                         .where = where,
-                        .of_model = true}));
+                        .of_model = true,
+                        .transient = options.transient}));
 }
 
 void Model::graph(const std::string& name, Mode mode, GraphFunction function, Where where) {
@@ -136,6 +152,11 @@ std::vector<std::shared_ptr<StateCell>> Model::states() const {
   return cells_;
 }
 
+std::set<std::string> Model::traced_graphs() const {
+  const std::lock_guard lock(mutex_);
+  return traced_;
+}
+
 std::vector<std::string> Model::graphs() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
@@ -148,7 +169,8 @@ const std::shared_ptr<StateCell>& Model::state_cell(std::string_view name) const
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& cell : cells_) names.push_back(cell->name);
-  throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names));
+  throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names))
+      .note("states that a graph declares are there once it is traced: compiled, or called");
 }
 
 /// The function of a graph; the caller has the lock.
@@ -175,6 +197,7 @@ TracedGraph Model::trace(std::string_view graph, const TraceFor& wanted) {
   std::vector<std::string> order;
   TracedGraph traced;
   while (traced.graph == nullptr) traced = trace_once(function, wanted, order);
+  traced_.insert(function.name);
   traced.seconds = steady_seconds() - start;
   return traced;
 }

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <source_location>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,14 @@ struct Results {
 };
 
 class Model;
+
+/// How a state of a model is kept. Without more it is a *buffer*: like a parameter it is in every
+/// file that Session::save() writes, and Session::load() misses it where a file lacks it. A
+/// *transient* state is what only a training that goes on needs: activations that are carried from
+/// call to call, scratch. What optimizers keep and `random.seed` and `random.step` are transient.
+struct StateOptions {
+  bool transient = false;
+};
 
 /// The type of what a caller brings, and whether it becomes what the graph declares (Data).
 struct GivenType {
@@ -108,9 +117,9 @@ class Inputs {
   Value length(std::string_view dim, Where where = Where::here());
   /// A state of the model; see Model::state.
   State state(const std::string& name, const Shape& shape, Initializer initializer = zeros(),
-              Where where = Where::here());
+              StateOptions options = {}, Where where = Where::here());
   State state(const std::string& name, const Type& type, Initializer initializer = zeros(),
-              Where where = Where::here());
+              StateOptions options = {}, Where where = Where::here());
   bool training() const { return trace_.mode() == Mode::training; }
 
  private:
@@ -189,9 +198,10 @@ class Model {
   /// type.
   Param param(const std::string& name, const Shape& shape, Initializer initializer,
               Where where = Where::here());
-  /// Declares a state that is no parameter; otherwise as param().
+  /// Declares a state that is no parameter; otherwise as param(). One that need not outlive the
+  /// training: `model.state("h", {f32, {batch, 64}}, zeros(), {.transient = true})`.
   State state(const std::string& name, const Type& type, Initializer initializer = zeros(),
-              Where where = Where::here());
+              StateOptions options = {}, Where where = Where::here());
 
   /// Adds a graph. The function is called once for each set of input shapes.
   void graph(const std::string& name, Mode mode, GraphFunction function,
@@ -205,6 +215,8 @@ class Model {
   /// The number of their elements.
   int64_t parameter_count() const;
   std::vector<std::string> graphs() const;
+  /// Those of them that were traced at least once: what they declare is among states().
+  std::set<std::string> traced_graphs() const;
   /// Every state declared so far. Tracing may declare more.
   std::vector<std::shared_ptr<StateCell>> states() const;
   /// The state called `name`; throws ErrorKind::input naming what is near.
@@ -251,6 +263,7 @@ class Model {
   std::map<std::string, std::shared_ptr<StateCell>, std::less<>> by_name_;
   std::map<std::string, int64_t> declared_in_;  ///< states that traces declare: the last of them
   std::vector<Function> functions_;
+  std::set<std::string> traced_;
 };
 
 }  // namespace graphc::core

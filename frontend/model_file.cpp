@@ -141,14 +141,16 @@ void take_states(const Safetensors& content, const std::string& file, ModelFile&
     }
     model.states.emplace(name, found->second);
   }
-  std::set<std::string> parameters;
-  for (const std::string& name : model.parameters) {
+  std::set<std::string> kinds;
+  const auto check = [&](const std::string& name, const char* kind) {
     if (!model.states.contains(name))
-      throw input_error({}, "{}: its graphs have no state '{}', which it calls a parameter", file,
-                        name);
-    if (!parameters.insert(name).second)
-      throw input_error({}, "{}: it calls '{}' a parameter twice", file, name);
-  }
+      throw input_error({}, "{}: its graphs have no state '{}', which it calls {}", file, name,
+                        kind);
+    if (!kinds.insert(name).second)
+      throw input_error({}, "{}: it calls '{}' {} twice", file, name, kind);
+  };
+  for (const std::string& name : model.parameters) check(name, "a parameter");
+  for (const std::string& name : model.transient) check(name, "transient");
 }
 
 /// A function that writes a graph again, its states those of the model, which outlives it.
@@ -197,16 +199,19 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
       bounds += fmt::format("{}: {} {}\n", name, bound.input, bound.most);
     module.graphs.push_back(with_extents(traced));
   }
-  std::string parameters;
+  std::string parameters, transient;
   for (const auto& [name, type] : module.states) {
     content.arrays.emplace(name, session.state(name).converted(type.dtype));
-    if (session.model().state_cell(name)->parameter) parameters += name + "\n";
+    const StateCell& cell = *session.model().state_cell(name);
+    if (cell.parameter) parameters += name + "\n";
+    if (cell.transient) transient += name + "\n";
   }
   content.metadata = {{"format", kForm},
                       {"graphs", print(module)},
                       {"parameters", parameters},
                       {"results", results},
                       {"bounds", bounds}};
+  if (!transient.empty()) content.metadata.emplace("transient", transient);
   write_safetensors(path, content);
 }
 
@@ -224,12 +229,16 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
   ModelFile model{.module = parse(entry(content, "graphs", file), file),
                   .states = {},
                   .parameters = split(entry(content, "parameters", file), "\n"),
+                  .transient = {},
                   .results = {},
                   .bounds = {}};
   verify(model.module);
   if (model.module.graphs.empty()) throw input_error({}, "{}: the file has no graph", file);
   read_results(entry(content, "results", file), file, model);
   read_bounds(content, file, model);
+  // Files of before do not say.
+  if (const auto found = content.metadata.find("transient"); found != content.metadata.end())
+    model.transient = split(found->second, "\n");
   take_states(content, file, model);
   return model;
 }
@@ -254,11 +263,13 @@ LoadedModel::LoadedModel(const std::string& path, SessionOptions options) {
   for (const auto& [name, type] : file.module.states) {
     const bool parameter = type.dtype == DType::f32 &&
                            std::ranges::find(file.parameters, name) != file.parameters.end();
+    const bool transient = std::ranges::find(file.transient, name) != file.transient.end();
     model_->declare({.name = name,
                      .type = type,
                      .initializer = zeros(),
                      .of_model = true,
-                     .parameter = parameter});
+                     .parameter = parameter,
+                     .transient = !parameter && transient});
   }
   for (const GraphPtr& graph : file.module.graphs)
     model_->graph(graph->name(), function_of(graph, file, *model_));

@@ -4,9 +4,9 @@
 //
 // A model file is a safetensors file, so that whatever reads weights reads its arrays; the
 // metadata in front of them hold the graphs as text: "graphs", a module of ir/text.h; "parameters",
-// their names; "results", for each graph that names its results a line "graph: name, name";
-// "bounds", for each input that is lengths a line "graph: input most". Extents that a graph was
-// given as lengths of its dims are constants in it.
+// their names; "transient", those of states that are so; "results", for each graph that names its
+// results a line "graph: name, name"; "bounds", for each input that is lengths a line "graph: input
+// most". Extents that a graph was given as lengths of its dims are constants in it.
 #pragma once
 
 #include <map>
@@ -25,6 +25,7 @@ struct ModelFile {
   Module module;
   std::map<std::string, Literal, std::less<>> states;  ///< of every state of the module
   std::vector<std::string> parameters;                 ///< which of them are parameters
+  std::vector<std::string> transient;                  ///< and which are transient (StateOptions)
   /// The names of the results, by graph; those of a graph that gives none are the values' names.
   std::map<std::string, std::vector<std::string>, std::less<>> results;
   /// What the inputs that are lengths may be, by graph.

@@ -26,6 +26,7 @@ State counter(const std::string& name, Where where) {
                              .initializer = zeros(),
                              .where = where,
                              .of_model = true,
+                             .transient = true,
                              .kept_by_optimizer = true}));
 }
 
@@ -137,6 +138,7 @@ State slot(const Param& param, const std::string& name, const Initializer& initi
                              .initializer = initializer ? initializer : zeros(),
                              .where = where,
                              .of_model = true,
+                             .transient = true,
                              .kept_by_optimizer = true}));
 }
 

@@ -30,8 +30,9 @@ Values clip_by_norm(const Values& gradients, Operand limit, Where where = Where:
 /// Each element of each gradient brought into [-limit, limit].
 Values clip_by_value(const Values& gradients, double limit, Where where = Where::here());
 
-/// A state of the model that belongs to a parameter: of its shape, named `parameter.name`. Throws
-/// ErrorKind::input when no graph is being traced.
+/// A state of the model that belongs to a parameter: of its shape, named `parameter.name`. It is
+/// transient (StateOptions): only files of everything have it. Throws ErrorKind::input when no
+/// graph is being traced.
 State slot(const Param& param, const std::string& name, const Initializer& initializer = {},
            Where where = Where::here());
 

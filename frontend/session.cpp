@@ -331,7 +331,7 @@ DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
   DrawsBeside::Draws draws;
   if (threads_of(options_.compile) == 1) return draws;
   for (const Value state : graph.states()) {
-    if (states_.contains(state.name()) || kept_.contains(state.name())) continue;
+    if (states_.contains(state.name()) || awaited_.contains(state.name())) continue;
     const StateCell& cell = *model_.state_cell(state.name());
     const GraphPtr initial = initial_graph(cell.initializer, cell.type, cell.where).graph;
     if (auto draw = PlainDraw::of(*initial, key_of(cell)))
@@ -345,23 +345,36 @@ StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
   if (known != states_.end()) return known->second;
   const StateCell& cell = declared(name);
   const Type type = stored_type(cell.type, options_.compile.precision);
-  const auto kept = kept_.find(name);
-  if (kept != kept_.end()) {
-    const auto& [value, path] = kept->second;
+  const auto awaited = awaited_.find(name);
+  if (awaited == awaited_.end()) {
+    expect_not_missed(cell);
+  } else {
     try {
-      check_type(cell, value);
+      check_type(cell, awaited->second.value);
     } catch (const Error& error) {
-      throw input_error(cell.where, "{}: {}", path, error.message());
+      throw input_error(cell.where, "{}: {}", awaited->second.path, error.message());
     }
   }
   // What throws here leaves no state behind that nobody has drawn.
   std::optional<Literal> value = beside != nullptr ? beside->take(name) : std::nullopt;
-  if (!value) value = kept == kept_.end() ? draw(cell) : kept->second.first;
+  if (!value) value = awaited == awaited_.end() ? draw(cell) : awaited->second.value;
   Tensor initial(std::move(*value).converted(type.dtype));
   value.reset();
   initial.make_unique();
-  if (kept != kept_.end()) kept_.erase(kept);
+  if (awaited != awaited_.end()) awaited_.erase(awaited);
   return states_.try_emplace(std::string(name), std::move(initial)).first->second;
+}
+
+void Session::put(const StateCell& cell, const Literal& value) {
+  const auto known = states_.find(cell.name);
+  if (known != states_.end()) {
+    write(known->second, value);
+  } else {
+    Tensor initial(value.converted(stored_type(cell.type, options_.compile.precision).dtype));
+    initial.make_unique();
+    states_.try_emplace(cell.name, std::move(initial));
+  }
+  awaited_.erase(cell.name);
 }
 
 void Session::write(StoredState& state, const Literal& value) {
@@ -388,7 +401,7 @@ void Session::set_state(std::string_view name, const Data& value) {
   const bool fits = value.fits(cell.type.dtype) && given.shape() == cell.type.shape;
   const Literal wanted = fits ? given.converted(cell.type.dtype) : given;
   check_type(cell, wanted);
-  write(stored(name), wanted);
+  put(cell, wanted);
 }
 
 int64_t Session::key_of(const StateCell& cell) const {
@@ -430,8 +443,8 @@ Literal Session::drawn(const StateCell& cell) const {
 
 void Session::reset(std::string_view name) {
   const OneThread::Inside here = inside();
-  const Literal initial = draw(declared(name));
-  write(stored(name), initial);
+  const StateCell& cell = declared(name);
+  put(cell, draw(cell));
 }
 
 }  // namespace graphc::core

@@ -8,11 +8,13 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "codegen/target.h"
+#include "frontend/awaited_state.h"
 #include "frontend/load_report.h"
 #include "frontend/model.h"
 #include "frontend/one_thread.h"
@@ -95,6 +97,10 @@ class Outputs {
   Names names_;
 };
 
+/// What Session::save() writes: parameters and buffers, which is the model; or every state, which
+/// is what training goes on from (StateOptions says which states are what).
+enum class Saving { model, everything };
+
 /// One thread at a time may use a session: two at once are ErrorKind::input.
 class Session {
  public:
@@ -139,6 +145,8 @@ class Session {
   /// Compiles a graph for inputs of these types, unless it is; returns how.
   const CompileReport& compile(std::string_view graph, const std::vector<Type>& inputs);
 
+  /// Whether the state has a value: it was loaded, set, or used by a graph.
+  bool has_state(std::string_view name) const;
   /// A copy of a state's value. Throws ErrorKind::input for an unknown name.
   Literal state(std::string_view name);
   /// Sets a state: `session.set_state("epoch", 3)`. Throws ErrorKind::input when the value has
@@ -148,21 +156,29 @@ class Session {
   /// Gives a state its initial value again.
   void reset(std::string_view name);
 
-  /// Writes the parameters to a safetensors file, or every state, with what load() has kept for
-  /// states to come.
-  void save(const std::string& path, bool all_states = false);
-  /// Reads parameters, and what other states it has, from a safetensors file. Throws
-  /// ErrorKind::input, before any is changed, when a type differs, or, unless `loading` is partial,
-  /// when a parameter is missing or an array is no state of the model.
+  /// Writes parameters and buffers to a safetensors file, or every state (Saving), whole or not at
+  /// all; what load() has kept for states to come is written with them. The metadata say which of
+  /// them graphs declare when they are traced. Throws ErrorKind::resource when it cannot be
+  /// written.
+  void save(const std::string& path, Saving saving = Saving::model);
+  /// Reads the states that a safetensors file has. Throws ErrorKind::input, before any is changed,
+  /// when a type differs, or, unless `loading` is partial, when the file lacks a parameter or a
+  /// buffer, or has an array that is no state of the model.
   ///
-  /// Graphs declare states when they are traced, optimizers theirs among them. What a partial
-  /// loading finds beyond the states so far is kept, and is what a state of its name and type
-  /// begins with when it is declared; that of another type is ErrorKind::input then.
+  /// Graphs may declare states when they are traced, as optimizers do. A file that save() wrote
+  /// says which those are: they are kept, and are what the states of their names and types begin
+  /// with when they are declared; an array of another type is ErrorKind::input then. So it does not
+  /// matter what has been traced before. A parameter or buffer that is declared later, and that a
+  /// strictly loaded file lacks although its writer had traced the graph, is ErrorKind::input when
+  /// it is first used. A partial loading keeps every array that is no state so far, whoever wrote
+  /// it.
   LoadReport load(const std::string& path, Loading loading = Loading::strict);
 
   const Target& target() const { return *target_; }
   const SessionOptions& options() const { return options_; }
   Model& model() const { return model_; }
+  /// The names under which objects of the frontend keep numbers in this session: KeptNumbers.
+  const std::shared_ptr<std::set<std::string>>& claimed_names() const { return claimed_; }
 
  private:
   struct Compiled;
@@ -189,6 +205,10 @@ class Session {
   /// What can be drawn while the graph is compiled of the states that nobody has asked for yet.
   std::vector<std::pair<std::string, PlainDraw>> plain_draws(const Graph& graph) const;
   static void write(StoredState& state, const Literal& value);
+  /// Gives the state its value, whether or not somebody has asked for it before.
+  void put(const StateCell& cell, const Literal& value);
+  /// Throws where a file that was loaded strictly should have had the state.
+  void expect_not_missed(const StateCell& cell) const;
   /// The initial value of a state: the evaluator's bits, whoever computes them.
   Literal draw(const StateCell& cell) const;
   Literal drawn(const StateCell& cell) const;
@@ -202,8 +222,11 @@ class Session {
   const Target* target_;
   std::shared_ptr<Arena> arena_;  ///< of all its graphs, which run one at a time
   StateStore states_;
-  /// What was loaded for states that are not declared yet, and from where.
-  std::map<std::string, std::pair<Literal, std::string>, std::less<>> kept_;
+  /// What was loaded for states that are not declared yet.
+  std::map<std::string, AwaitedState, std::less<>> awaited_;
+  std::optional<StrictFile> strictly_;   ///< the file that was last loaded strictly
+  std::set<std::string> loaded_graphs_;  ///< traced by the writers of what was loaded
+  std::shared_ptr<std::set<std::string>> claimed_ = std::make_shared<std::set<std::string>>();
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;
   bool profiling_ = false;  ///< whether profile_run() measures

@@ -2,20 +2,57 @@
 // Saving and loading the states of a session as safetensors, and what is said of those that are not
 // declared yet.
 #include <algorithm>
-#include <set>
+#include <array>
 
 #include "frontend/session.h"
 #include "ir/spelling.h"
+#include "ir/utf8.h"
 #include "runtime/files/safetensors.h"
 
 namespace graphc::core {
 namespace {
+
+// Keys of the metadata, and what the first of them says.
+constexpr const char *kSaved = "saved", *kTraced = "traced_graphs",
+                     *kByGraphs = "declared_by_graphs";
+constexpr const char *kEverything = "everything", *kOfModel = "model";
+constexpr std::array<std::string_view, 4> kKinds{"unknown", "parameter", "buffer", "transient"};
 
 std::string list_of(const std::vector<std::string>& names) {
   constexpr size_t kShown = 8;
   const std::vector<std::string> shown(names.begin(),
                                        names.begin() + long(std::min(names.size(), kShown)));
   return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > kShown ? ", ..." : "");
+}
+
+/// The lines of a text, without their ends.
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+/// What of the file has a state in the model, and what each of them lacks.
+LoadReport compared(const Model& model, const Safetensors& content, const SavedStates& says) {
+  LoadReport report;
+  std::map<std::string, const StateCell*, std::less<>> known;
+  const auto cells = model.states();
+  for (const std::shared_ptr<StateCell>& cell : cells) {
+    known.emplace(cell->name, cell.get());
+    if (!content.arrays.contains(cell->name))
+      (says.should_have(*cell) ? report.missing : report.unsaved).push_back(cell->name);
+  }
+  for (const auto& [name, value] : content.arrays) {
+    std::vector<std::string>& list = known.contains(name)            ? report.loaded
+                                     : says.by_graphs.contains(name) ? report.awaited
+                                                                     : report.extra;
+    list.push_back(name);
+  }
+  return report;
 }
 
 }  // namespace
@@ -31,16 +68,75 @@ const StateCell& Session::declared(std::string_view name) const {
   }
 }
 
-void Session::save(const std::string& path, bool all_states) {
+KindInFile kind_of(const StateCell& cell) {
+  if (cell.parameter) return KindInFile::parameter;
+  return cell.transient ? KindInFile::transient : KindInFile::buffer;
+}
+
+bool SavedStates::should_have(const StateCell& cell) const {
+  return !cell.transient && (cell.graph.empty() || !by_session || traced.contains(cell.graph));
+}
+
+void SavedStates::write(std::map<std::string, std::string>& metadata) const {
+  std::string states, graphs;
+  const auto line = [](const std::string& name) {
+    if (name.find('\n') == name.npos) return name + "\n";
+    throw input_error({}, "a name in a file has no newline: found '{}'", printable(name));
+  };
+  for (const auto& [name, kind] : by_graphs)
+    states += fmt::format("{} {}", kKinds[size_t(kind)], line(name));
+  for (const std::string& name : traced) graphs += line(name);
+  metadata.emplace(kSaved, everything ? kEverything : kOfModel);
+  if (!graphs.empty()) metadata.emplace(kTraced, graphs);
+  if (!states.empty()) metadata.emplace(kByGraphs, states);
+}
+
+SavedStates SavedStates::read(const std::map<std::string, std::string>& metadata,
+                              const std::string& path) {
+  SavedStates states;
+  const auto lines = [&](const char* key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? std::vector<std::string>() : lines_of(found->second);
+  };
+  const auto saved = metadata.find(kSaved);
+  states.by_session = saved != metadata.end();
+  states.everything = states.by_session && saved->second == kEverything;
+  for (std::string& graph : lines(kTraced)) states.traced.insert(std::move(graph));
+  for (const std::string& line : lines(kByGraphs)) {
+    const size_t space = std::min(line.find(' '), line.size());
+    const auto kind = std::ranges::find(kKinds, std::string_view(line).substr(0, space));
+    if (kind == kKinds.end() || space == line.size()) {
+      throw input_error({},
+                        "{}: its metadata say of states that graphs declare '{}': wanted a kind "
+                        "({}) and a name",
+                        path, printable(line), fmt::join(kKinds, ", "));
+    }
+    states.by_graphs.emplace(line.substr(space + 1), KindInFile(kind - kKinds.begin()));
+  }
+  return states;
+}
+
+void Session::save(const std::string& path, Saving saving) {
   const OneThread::Inside here = inside();
+  const bool everything = saving == Saving::everything;
   Safetensors content;
+  SavedStates says{.everything = everything, .by_graphs = {}, .traced = model_.traced_graphs()};
+  // What other sessions had traced was in the files that were loaded.
+  says.traced.insert(loaded_graphs_.begin(), loaded_graphs_.end());
   // Looking a state up may not declare another one: the list is the model's as it stands.
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
-    if (cell->parameter || all_states) content.arrays.emplace(cell->name, state(cell->name));
+    if (cell->transient && !everything) continue;
+    content.arrays.emplace(cell->name, state(cell->name));
+    if (!cell->graph.empty()) says.by_graphs.emplace(cell->name, kind_of(*cell));
   }
-  if (all_states) {
-    for (const auto& [name, kept] : kept_) content.arrays.emplace(name, kept.first);
+  for (const auto& [name, awaited] : awaited_) {
+    const bool of_model =
+        awaited.kind == KindInFile::parameter || awaited.kind == KindInFile::buffer;
+    if (!of_model && !everything) continue;
+    content.arrays.emplace(name, awaited.value);
+    if (awaited.kind != KindInFile::unknown) says.by_graphs.emplace(name, awaited.kind);
   }
+  says.write(content.metadata);
   write_safetensors(path, content);
 }
 
@@ -61,19 +157,18 @@ void refuse_differences(const LoadReport& report, const std::string& path, std::
 LoadReport Session::load(const std::string& path, Loading loading) {
   const OneThread::Inside here = inside();
   Safetensors content = read_safetensors(path);
-  LoadReport report;
-  std::set<std::string> names;
-  for (const std::shared_ptr<StateCell>& cell : model_.states()) {
-    names.insert(cell->name);
-    if (cell->parameter && !content.arrays.contains(cell->name))
-      report.missing.push_back(cell->name);
-  }
-  for (const auto& [name, value] : content.arrays)
-    (names.contains(name) ? report.loaded : report.extra).push_back(name);
+  SavedStates says = SavedStates::read(content.metadata, path);
+  const LoadReport report = compared(model_, content, says);
   if (loading == Loading::strict) {
     try {
       refuse_differences(report, path, fmt::format("model '{}'", model_.name()));
     } catch (Error& error) {
+      for (const std::string& name : report.missing) {
+        if (model_.state_cell(name)->parameter) continue;
+        throw error.note(fmt::format(
+            "state '{}' is a buffer: what is not of the model is declared {{.transient = true}}",
+            name));
+      }
       if (report.extra.empty()) throw;
       throw error.note(
           "Loading::partial keeps arrays for states that graphs declare later, as an optimizer's");
@@ -86,10 +181,35 @@ LoadReport Session::load(const std::string& path, Loading loading) {
       throw input_error({}, "{}: {}", path, error.message());
     }
   }
-  for (const std::string& name : report.loaded) write(stored(name), content.arrays.at(name));
-  for (const std::string& name : report.extra)
-    kept_.insert_or_assign(name, std::pair(std::move(content.arrays.at(name)), path));
+  for (const std::string& name : report.loaded)
+    put(*model_.state_cell(name), content.arrays.at(name));
+  for (const auto* names : {&report.extra, &report.awaited}) {
+    for (const std::string& name : *names) {
+      const auto kind = says.by_graphs.find(name);
+      awaited_.insert_or_assign(
+          name, AwaitedState{std::move(content.arrays.at(name)), path,
+                             kind == says.by_graphs.end() ? KindInFile::unknown : kind->second});
+    }
+  }
+  loaded_graphs_.insert(says.traced.begin(), says.traced.end());
+  if (loading == Loading::strict) strictly_ = StrictFile{path, std::move(says)};
   return report;
+}
+
+bool Session::has_state(std::string_view name) const {
+  return states_.contains(name) || awaited_.contains(name);
+}
+
+void Session::expect_not_missed(const StateCell& cell) const {
+  if (!strictly_ || !strictly_->says.should_have(cell)) return;
+  std::vector<std::string> awaited;
+  for (const auto& [name, state] : awaited_) awaited.push_back(name);
+  throw input_error(cell.where, "{}: it lacks the {} '{}'{}", strictly_->path,
+                    cell.parameter ? "parameter" : "buffer", cell.name,
+                    did_you_mean(cell.name, awaited))
+      .note(
+          "what is not of the model is declared {.transient = true}; Loading::partial takes "
+          "files that lack states");
 }
 
 }  // namespace graphc::core

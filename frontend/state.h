@@ -27,12 +27,14 @@ struct StateCell {
   Where where;              ///< where it was declared
   bool of_model = false;    ///< else a register of one trace
   bool parameter = false;
+  bool transient = false;          ///< only files of everything have it: Saving of session.h
   bool kept_by_optimizer = false;  ///< a slot or a counter: declared anew by every graph
   int64_t model = 0;               ///< Model::id() of its model; 0: of every model that uses it
-  std::string model_name;
-  int order = 0;      ///< among the states of the model: that of declaration
-  int64_t trace = 0;  ///< the trace a register was made in
-  std::string owner;  ///< of what an optimizer keeps: the optimizer, and whom it counts for
+  std::string model_name = {};
+  std::string graph = {};  ///< the graph that declared it when it was traced, if one did
+  int order = 0;           ///< among the states of the model: that of declaration
+  int64_t trace = 0;       ///< the trace a register was made in
+  std::string owner = {};  ///< of what an optimizer keeps: the optimizer, and whom it counts for
 };
 
 /// A handle to a state. Assigning gives the state a value; it never makes the handle another state.

@@ -20,7 +20,8 @@ std::shared_ptr<StateCell> counter_cell(std::string name, Initializer initialize
   cell->name = std::move(name);
   cell->type = {DType::i64, {}};
   cell->initializer = std::move(initializer);
-  cell->of_model = true;
+  cell->of_model = cell->transient = true;
+  cell->graph = "any that draws";
   cell->order = std::numeric_limits<int>::max();
   return cell;
 }

@@ -60,6 +60,7 @@ class Trace {
   /// The same; throws ErrorKind::input saying that `what` needs one.
   static Trace& require(std::string_view what, Where where);
 
+  const std::string& name() const { return graph_->name(); }
   Mode mode() const { return mode_; }
   /// No other trace of the process has it.
   int64_t id() const { return id_; }

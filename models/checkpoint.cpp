@@ -12,32 +12,36 @@ namespace {
 
 constexpr size_t kLongestReason = 1000;
 
-/// The states of graph `train`: what a step reads and writes.
+/// What a step reads and writes, which are the states of graph `train`, and what else the model
+/// consists of: parameters and buffers that only other graphs read.
 std::vector<std::shared_ptr<StateCell>> states_of_training(Program& program) {
   Model& model = program.model();
   const TracedGraph traced = model.trace("train", program.extents("train"));
   std::vector<std::shared_ptr<StateCell>> cells;
   for (Value state : traced.graph->states()) cells.push_back(model.state_cell(state.name()));
+  for (const auto& cell : model.states()) {
+    if (!cell->transient && std::ranges::find(cells, cell) == cells.end()) cells.push_back(cell);
+  }
   return cells;
 }
 
 /// The states that are to have the checkpoint's values. Throws ErrorKind::input when one is missing
 /// there or of another shape, and, where all are wanted, when there are more.
 std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoint, Program& program,
-                                                     bool parameters_only) {
+                                                     bool model_only) {
   const auto check_present = [&](const StateCell& cell) {
     if (checkpoint.states.contains(cell.name)) return;
     throw input_error({}, "the checkpoint of '{}' lacks the state '{}'",
                       printable(checkpoint.model), cell.name);
   };
-  // Training changes every parameter. A file that lacks one is refused before a graph is made of a
-  // size that only its metadata give.
+  // Every checkpoint has these. A file that lacks one is refused before a graph is made of a size
+  // that only its metadata give.
   for (const auto& cell : program.model().states()) {
-    if (cell->parameter) check_present(*cell);
+    if (!cell->transient) check_present(*cell);
   }
   std::vector<std::shared_ptr<StateCell>> wanted;
   for (const auto& cell : states_of_training(program)) {
-    if (cell->parameter || !parameters_only) wanted.push_back(cell);
+    if (!cell->transient || !model_only) wanted.push_back(cell);
   }
   for (const auto& cell : wanted) {
     check_present(*cell);
@@ -46,8 +50,8 @@ std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoin
       throw input_error({}, "the checkpoint's state '{}' is {}: wanted {}", cell->name,
                         to_string(found->second.type()), to_string(cell->type));
   }
-  if (!parameters_only && checkpoint.states.size() != wanted.size())
-    throw input_error({}, "the checkpoint has {} states: graph 'train' of '{}' has {}",
+  if (!model_only && checkpoint.states.size() != wanted.size())
+    throw input_error({}, "the checkpoint has {} states: training '{}' has {}",
                       checkpoint.states.size(), printable(checkpoint.model), wanted.size());
   return wanted;
 }
@@ -78,7 +82,7 @@ void write_checkpoint(const std::filesystem::path& path, Program& program, Sessi
   write_safetensors(path, to_safetensors(std::move(checkpoint)));
 }
 
-std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameters_only) {
+std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool model_only) {
   std::vector<std::string> words = words_of(checkpoint.model);
   const std::string file = checkpoint.file.string();
   if (words.empty()) throw input_error({}, "{}: it names no model", file);
@@ -86,7 +90,7 @@ std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameter
   words.erase(words.begin());
   try {
     std::unique_ptr<Program> program = make_program(model, words);
-    check_states(checkpoint, *program, parameters_only);
+    check_states(checkpoint, *program, model_only);
     return program;
   } catch (const Error& error) {
     // What the command line would have to answer for, this file has to.
@@ -95,9 +99,8 @@ std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameter
   }
 }
 
-void restore(const Checkpoint& checkpoint, Program& program, Session& session,
-             bool parameters_only) {
-  const auto wanted = check_states(checkpoint, program, parameters_only);
+void restore(const Checkpoint& checkpoint, Program& program, Session& session, bool model_only) {
+  const auto wanted = check_states(checkpoint, program, model_only);
   for (const auto& cell : wanted) {
     const Type& found = checkpoint.states.at(cell->name).type();
     if (found != session.state(cell->name).type())

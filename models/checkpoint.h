@@ -27,7 +27,8 @@ struct Checkpoint {
   uint64_t seed = 0;  ///< of the session
   TrainPosition position;
   Notes notes;
-  std::map<std::string, Literal> states;  ///< every state of graph `train`
+  /// Every state of graph `train`, and every parameter and buffer of the model.
+  std::map<std::string, Literal> states;
 };
 
 /// Writes the file in one piece or not at all; the program's session has just reached `position`.
@@ -51,16 +52,16 @@ Error damaged_error(const std::string& file);
 Safetensors to_safetensors(Checkpoint checkpoint);
 Checkpoint from_safetensors(Safetensors content, const std::string& file);
 
-/// The program that a checkpoint is of, which has states like the checkpoint's: every one of graph
-/// `train`, or only the parameters. Throws ErrorKind::input, naming the file, when the file names
+/// The program that a checkpoint is of, which has states like the checkpoint's: all of them, or
+/// only parameters and buffers. Throws ErrorKind::input, naming the file, when the file names
 /// no model, parameters that no model has, or another model than its arrays are of. Allocates
 /// nothing that the checkpoint does not have.
-std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool parameters_only = false);
+std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool model_only = false);
 
-/// Gives every state of graph `train` its value, or only the parameters. Throws ErrorKind::input,
-/// before any is changed, when one is missing or of another type; more states than these are of
-/// another model and are an error too.
+/// Gives every state that a checkpoint has its value, or only the model's: parameters and buffers.
+/// Throws ErrorKind::input, before any is changed, when one is missing or of another type; more
+/// states than these are of another model and are an error too.
 void restore(const Checkpoint& checkpoint, Program& program, Session& session,
-             bool parameters_only = false);
+             bool model_only = false);
 
 }  // namespace graphc::core

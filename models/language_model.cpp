@@ -48,8 +48,12 @@ LanguageNetwork::Carried LanguageNetwork::carried(Inputs& in, const std::string&
                                                   int64_t batch) const {
   Carried states;
   for (size_t l = 0; l < lstm_.size(); ++l) {
-    states.h.push_back(in.state(state_name(prefix, "h", l), Shape{batch, hidden_}));
-    states.c.push_back(in.state(state_name(prefix, "c", l), Shape{batch, hidden_}));
+    const auto carry = [&](const char* name) {
+      return in.state(state_name(prefix, name, l), Shape{batch, hidden_}, zeros(),
+                      {.transient = true});
+    };
+    states.h.push_back(carry("h"));
+    states.c.push_back(carry("c"));
   }
   return states;
 }
@@ -81,7 +85,7 @@ Value LanguageNetwork::generate(Inputs& in) const {
   Value key = in("key", i64, {});
   Value ranks = in("ranks", i32, {"ranks"});
   Carried states = carried(in, kGenerate, 1);
-  State token = in.state(kGenerate + "token", Type{DType::i32, {1}});
+  State token = in.state(kGenerate + "token", Type{DType::i32, {1}}, zeros(), {.transient = true});
   // No temperature is too low: a quotient of this size leaves the noise no say.
   Value divisor = maximum(temperature, 1e-6);
   Value allowed = less(iota(*given.node->graph, {1, vocabulary_}, 1), limit);

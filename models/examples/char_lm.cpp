@@ -52,6 +52,6 @@ int main(int argc, char** argv) {
   if (timed(argc, argv, [&] { step(); })) return 0;
   double loss = 0;
   for (int i = 0; i < std::stoi(argv[3]); ++i) loss = step();
-  session.save(path, true);
+  session.save(path, Saving::everything);
   fmt::print("step {}  loss {:.9g}\n", session.state("done").element(0), loss);
 }

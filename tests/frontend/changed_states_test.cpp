@@ -61,7 +61,7 @@ class Watched {
   /// graph's own.
   Literals call(const std::string& graph, const std::vector<Tensor>& inputs) {
     const std::string path = file("before");
-    session.save(path, true);
+    session.save(path, Saving::everything);
     const Literals found = results_of(session, graph, inputs);
     const auto states = states_of(session);
     Session fresh(program->model(), options_);

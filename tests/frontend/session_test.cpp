@@ -27,7 +27,7 @@ using ::testing::IsEmpty;
 struct Counted {
   Model model{"counted"};
   Param w = model.param("w", {3, 2}, uniform(0.5)), b = model.param("b", {2}, constant(1));
-  State calls = model.state("calls", {DType::i64, {}});
+  State calls = model.state("calls", {DType::i64, {}}, zeros(), {.transient = true});
   int traces = 0;
 
   Counted() {
@@ -300,7 +300,7 @@ TEST(Session, ParametersGoThroughFiles) {
   second.load(path);
   EXPECT_EQ(second.state("w"), first.state("w"));
   first("f", random_uniform({1, 3}, 1));
-  first.save(path, true);
+  first.save(path, Saving::everything);
   second.load(path);
   EXPECT_EQ(second.state("calls").element(0), 1);
 }

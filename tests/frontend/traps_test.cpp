@@ -249,11 +249,11 @@ TEST(Traps, WhatIsLoadedBeforeAGraphIsTracedIsThereWhenItIs) {
   Trained a, b, c;
   Session through(a.model, reference()), resumed(b.model, reference());
   for (int i = 0; i < 3; ++i) through("train", x);
-  through.save(path, true);
+  through.save(path, Saving::everything);
   const LoadReport report = resumed.load(path, Loading::partial);
   EXPECT_THAT(report.loaded, ElementsAre("w"));
-  EXPECT_THAT(report.extra, ElementsAre("adam.step", "w.mean", "w.square"));
-  resumed.save(again, true);
+  EXPECT_THAT(report.awaited, ElementsAre("adam.step", "w.mean", "w.square"));
+  resumed.save(again, Saving::everything);
   Session copied(c.model, reference());
   copied.load(again, Loading::partial);
   for (Session* session : {&through, &resumed, &copied}) (*session)("train", x);

@@ -40,7 +40,7 @@ struct Outcome {
 Outcome trained(Session& session, std::vector<double> losses) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "states.safetensors").string();
-  session.save(file, true);
+  session.save(file, Saving::everything);
   return {std::move(losses), read_safetensors(file).arrays};
 }
 

@@ -43,7 +43,7 @@ struct TrainedStates {
 
 std::map<std::string, Literal> all_states(Session& session, const TemporaryFolder& folder) {
   const std::string file = (folder.path() / "states.safetensors").string();
-  session.save(file, true);
+  session.save(file, Saving::everything);
   return read_safetensors(file).arrays;
 }
 
