@@ -2,18 +2,51 @@
 #include "frontend/buckets.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
+#include "frontend/split_mix.h"
 #include "ir/error.h"
 
 namespace graphc::core {
+namespace {
+
+void check_batch(const char* who, int64_t batch) {
+  if (batch >= 1) return;
+  throw Error(ErrorKind::usage, {},
+              fmt::format("{}: wanted a batch of at least 1: found {}", who, batch));
+}
+
+}  // namespace
+
+std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
+  if (count < 0) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("shuffled: wanted a count of at least 0: found {}", count));
+  }
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  // The seed is drawn from first: consecutive ones must not give orders that resemble each other.
+  SplitMix draw(SplitMix(seed)() + uint64_t(epoch));
+  for (int64_t i = count - 1; i > 0; --i)
+    std::swap(order[size_t(i)], order[size_t(draw.below(i + 1))]);
+  return order;
+}
+
+std::vector<std::vector<int64_t>> in_batches(std::span<const int64_t> order, int64_t batch) {
+  check_batch("in_batches", batch);
+  std::vector<std::vector<int64_t>> batches;
+  for (size_t first = 0; first < order.size(); first += size_t(batch)) {
+    const auto part = order.subspan(first, std::min(size_t(batch), order.size() - first));
+    batches.emplace_back(part.begin(), part.end());
+  }
+  return batches;
+}
 
 std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> order,
                                                     std::span<const int64_t> lengths,
                                                     int64_t batch) {
-  if (batch < 1) {
-    throw Error(ErrorKind::usage, {},
-                fmt::format("batches_by_length: wanted a batch of at least 1: found {}", batch));
-  }
+  check_batch("batches_by_length", batch);
   struct Row {
     int64_t length, place, number;
   };

@@ -41,8 +41,8 @@ Value cosine_decay(Value step, Operand rate, double steps, double lowest, Where 
   return rate * share + lowest * (1 - share);
 }
 
-Plateau::Plateau(double rate, PlateauOptions options, Where where)
-    : rate_(rate), options_(options) {
+Plateau::Plateau(Session& session, double rate, const PlateauOptions& options, Where where)
+    : options_(options), numbers_(session, options.name, {rate, kNoMeasurement, 0, 0}, where) {
   if (!(options.factor > 0 && options.factor < 1))
     throw input_error(where, "Plateau: factor is above 0 and below 1: found {}", options.factor);
   if (options.patience < 0 || options.cooldown < 0) {
@@ -55,31 +55,28 @@ Plateau::Plateau(double rate, PlateauOptions options, Where where)
   }
 }
 
-bool Plateau::is_best(double measured) const {
-  if (!std::isfinite(measured)) return false;
-  if (!measured_) return true;
-  const double needed = options_.threshold * std::abs(best_);
-  return options_.largest ? measured > best_ + needed : measured < best_ - needed;
-}
+double Plateau::rate() const { return numbers_.get()[0]; }
 
 double Plateau::observe(double measured) {
-  if (is_best(measured)) {
-    best_ = measured;
-    measured_ = true;
-    waited_ = 0;
+  const std::vector<double> before = numbers_.get();
+  double rate = before[0], best = before[1], waited = before[2], cooling = before[3];
+  if (is_best(measured, best, {.largest = options_.largest, .threshold = options_.threshold})) {
+    best = measured;
+    waited = 0;
   } else {
-    ++waited_;
+    ++waited;
   }
-  if (cooling_ > 0) {
-    --cooling_;
-    waited_ = 0;
+  if (cooling > 0) {
+    --cooling;
+    waited = 0;
   }
-  if (waited_ > options_.patience) {
-    rate_ = std::max(rate_ * options_.factor, std::min(rate_, options_.lowest));
-    cooling_ = options_.cooldown;
-    waited_ = 0;
+  if (waited > options_.patience) {
+    rate = std::max(rate * options_.factor, std::min(rate, options_.lowest));
+    cooling = options_.cooldown;
+    waited = 0;
   }
-  return rate_;
+  numbers_.set({rate, best, waited, cooling});
+  return rate;
 }
 
 }  // namespace graphc::core

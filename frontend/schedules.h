@@ -3,6 +3,7 @@
 // rate changes from step to step and nothing is compiled again. `step` is a number of any dtype.
 #pragma once
 
+#include "frontend/kept_numbers.h"
 #include "frontend/state.h"
 
 namespace graphc::core {
@@ -26,29 +27,31 @@ struct PlateauOptions {
   int cooldown = 0;         ///< measurements after a change that do not count as bringing nothing
   double lowest = 0;        ///< the rate goes no lower
   bool largest = false;     ///< the largest measurement is the best, as of an accuracy
+  std::string name = "plateau";  ///< of the state that its numbers are
 };
 
 /// A rate that follows a measurement, such as the loss on validation data: it is multiplied by
 /// `factor` at the first of more than `patience` measurements one after another of which none was
 /// the best so far by more than `threshold`, as PyTorch's ReduceLROnPlateau counts. The rate is an
-/// input of the graph. Throws ErrorKind::input, at `where`, for numbers out of their bounds.
+/// input of the graph: `session("train", x, y, plateau.rate())`.
+///
+/// Where it stands is a state of the session, `name`: a session that is saved with everything and
+/// loaded goes on with the rate and the patience it had. The session must outlive it.
 class Plateau {
  public:
-  explicit Plateau(double rate, PlateauOptions options = {}, Where where = Where::here());
+  /// Throws ErrorKind::input, at `where`, for numbers out of their bounds and for a name that is
+  /// taken.
+  Plateau(Session& session, double rate, const PlateauOptions& options = {},
+          Where where = Where::here());
 
   /// Takes a measurement in; returns the rate from now on. One that is not finite is no best.
   double observe(double measured);
-  double rate() const { return rate_; }
+  double rate() const;
 
  private:
-  bool is_best(double measured) const;
-
-  double rate_;
   PlateauOptions options_;
-  double best_ = 0;
-  bool measured_ = false;
-  int waited_ = 0;
-  int cooling_ = 0;
+  KeptNumbers numbers_;  ///< the rate, the best measurement, and the measurements since the best
+                         ///< and to the end of the cooldown
 };
 
 }  // namespace graphc::core

@@ -6,6 +6,7 @@
 
 #include "codegen/target.h"
 #include "frontend/buckets.h"
+#include "frontend/checkpoints.h"
 #include "frontend/curve.h"
 #include "frontend/data.h"
 #include "frontend/files.h"
@@ -66,6 +67,7 @@ using core::Outputs;
 using core::Results;
 using core::Runner;
 using core::save;
+using core::Saving;
 using core::Session;
 using core::SessionOptions;
 using core::SharedGraph;
@@ -78,6 +80,7 @@ using core::Initializer;
 using core::Param;
 using core::Params;
 using core::State;
+using core::StateOptions;
 
 using core::constant;
 using core::glorot_uniform;
@@ -115,14 +118,21 @@ using core::Accumulator;
 using core::Adagrad;
 using core::Adam;
 using core::batches_by_length;
+using core::BestCheckpoint;
+using core::BestCheckpointOptions;
 using core::clip_by_global_norm;
 using core::clip_by_norm;
 using core::clip_by_value;
 using core::cosine_decay;
 using core::Curve;
+using core::EarlyStopping;
+using core::EarlyStoppingOptions;
 using core::exponential_decay;
 using core::global_norm;
 using core::gradients;
+using core::in_batches;
+using core::KeptCounter;
+using core::LastCheckpoint;
 using core::minimize;
 using core::Momentum;
 using core::ParamGroup;
@@ -131,6 +141,7 @@ using core::PlateauOptions;
 using core::Rmsprop;
 using core::RoundUp;
 using core::Sgd;
+using core::shuffled;
 using core::slot;
 using core::step_decay;
 using core::to_multiple_of;

@@ -2,7 +2,6 @@
 #include "models/random_inputs.h"
 
 #include <numeric>
-#include <utility>
 
 namespace graphc::core {
 
@@ -10,15 +9,6 @@ std::vector<int64_t> numbers(int64_t begin, int64_t end) {
   std::vector<int64_t> result(static_cast<size_t>(end - begin));
   std::iota(result.begin(), result.end(), begin);
   return result;
-}
-
-std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
-  std::vector<int64_t> order = numbers(0, count);
-  // The seed is drawn from first: consecutive ones must not give orders that resemble each other.
-  SplitMix draw(SplitMix(seed)() + uint64_t(epoch));
-  for (int64_t i = count - 1; i > 0; --i)
-    std::swap(order[size_t(i)], order[size_t(draw.below(i + 1))]);
-  return order;
 }
 
 Tensor random_uniform(const Shape& shape, uint64_t seed) {

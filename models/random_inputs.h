@@ -4,34 +4,14 @@
 
 #include <vector>
 
+#include "frontend/buckets.h"
+#include "frontend/split_mix.h"
 #include "runtime/tensor.h"
 
 namespace graphc::core {
 
-/// SplitMix64 of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
-class SplitMix {
- public:
-  explicit SplitMix(uint64_t seed) : state_(seed) {}
-  uint64_t operator()() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-  }
-  /// Uniform in [0, 1), in steps of 2^-24.
-  float uniform() { return float((*this)() >> 40) * 0x1p-24f; }
-  /// In [0, limit), limit above 0.
-  int64_t below(int64_t limit) { return int64_t((*this)() % uint64_t(limit)); }
-
- private:
-  uint64_t state_;
-};
-
 /// begin, begin + 1, ... below `end`.
 std::vector<int64_t> numbers(int64_t begin, int64_t end);
-
-/// The numbers below `count` in an order drawn from seed and epoch (Fisher and Yates).
-std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch);
 
 /// f32, uniform in [0, 1), in steps of 2^-24.
 Tensor random_uniform(const Shape& shape, uint64_t seed);

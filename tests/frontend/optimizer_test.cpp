@@ -194,15 +194,22 @@ TEST(Schedules, FollowTheirFormulas) {
   }
 }
 
+/// A session without graphs, for what keeps its numbers in one.
+struct Empty {
+  Model model{"empty"};
+  Session session{model, {.target = "reference"}};
+};
+
 TEST(Schedules, PlateauWaitsForAnImprovement) {
   // As torch.optim.lr_scheduler.ReduceLROnPlateau(patience=2, factor=0.5, threshold=0.01): two
   // measurements that are no better are waited for, the third changes the rate.
-  Plateau plateau(1, {.factor = 0.5, .patience = 2, .threshold = 0.01});
+  Empty empty;
+  Plateau plateau(empty.session, 1, {.factor = 0.5, .patience = 2, .threshold = 0.01});
   std::vector<double> rates;
   for (const double loss : {10.0, 9.0, 8.95, 8.7, 8.9, 8.8, 8.71, std::nan(""), 8.7, 8.7, 5.0, 6.0})
     rates.push_back(plateau.observe(loss));
   EXPECT_THAT(rates, ElementsAre(1, 1, 1, 1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25));
-  Plateau impatient(1, {.patience = 0});
+  Plateau impatient(empty.session, 1, {.patience = 0, .name = "impatient"});
   EXPECT_EQ(impatient.observe(1), 1);
   EXPECT_EQ(impatient.observe(1), 0.1);
 }
@@ -210,7 +217,8 @@ TEST(Schedules, PlateauWaitsForAnImprovement) {
 // The rates that torch.optim.lr_scheduler.ReduceLROnPlateau of PyTorch 2.15 has with these options.
 TEST(Schedules, PlateauCoolsDownGoesNoLowerAndTakesTheLargestAsPyTorch) {
   const auto rates = [](PlateauOptions options, const std::vector<double>& measured) {
-    Plateau plateau(1, options);
+    Empty empty;
+    Plateau plateau(empty.session, 1, options);
     std::vector<double> all;
     for (const double one : measured) all.push_back(plateau.observe(one));
     return all;
@@ -226,14 +234,16 @@ TEST(Schedules, PlateauCoolsDownGoesNoLowerAndTakesTheLargestAsPyTorch) {
   EXPECT_THAT(rates({.factor = 0.5, .patience = 0, .lowest = 0.2}, {1, 1, 1, 1, 1, 1, 1, 1}),
               ElementsAre(1, 0.5, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2));
   // A rate that began below the lowest stays as it is.
-  Plateau low(0.1, {.patience = 0, .lowest = 0.2});
+  Empty empty;
+  Plateau low(empty.session, 0.1, {.patience = 0, .lowest = 0.2});
   low.observe(1);
   EXPECT_EQ(low.observe(1), 0.1);
 }
 
 TEST(Schedules, PlateauRefusesWhatIsNoFactorAndNoPatience) {
   const auto refused = [](PlateauOptions options) {
-    return error_of(ErrorKind::input, [&] { Plateau(1, options); });
+    Empty empty;
+    return error_of(ErrorKind::input, [&] { Plateau(empty.session, 1, options); });
   };
   EXPECT_THAT(refused({.factor = 1}), HasSubstr("factor is above 0 and below 1: found 1"));
   EXPECT_THAT(refused({.cooldown = -1}), HasSubstr("no less than 0: found 10 and -1"));
