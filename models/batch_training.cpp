@@ -117,8 +117,7 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     training.end_epoch({{"train_loss", loss}}, validation,
                        [&] { return task.sample ? task.sample(epoch) : std::string(); });
   }
-  const bool tests = task.test && ended_epoch && training.is_done();
-  training.end(tests ? training.evaluated(task.test) : std::vector<Metric>{});
+  training.end(ended_epoch && training.is_done() ? task.test : nullptr);
 }
 
 std::vector<Metric> mean_results(Session& session, const std::string& graph, const Batches& batches,

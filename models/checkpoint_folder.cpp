@@ -82,6 +82,12 @@ Checkpoint read_checkpoint(const filesystem::path& path) {
   return files.empty() ? read_one(path / kCheckpointName) : read_newest(files);
 }
 
+Checkpoint read_best_checkpoint(const filesystem::path& path) {
+  std::error_code ignored;
+  const filesystem::path best = path / kBestName;
+  return filesystem::exists(best, ignored) ? read_one(best) : read_checkpoint(path);
+}
+
 CheckpointFolder::CheckpointFolder(filesystem::path folder, int64_t keep)
     : folder_(std::move(folder)), keep_(size_t(std::max<int64_t>(keep, 1))) {}
 
@@ -109,6 +115,17 @@ void CheckpointFolder::save(Program& program, Session& session, const std::strin
   write_checkpoint(newest(), program, session, model, position, notes);
   step_ = position.step;
   remove_old();
+}
+
+void CheckpointFolder::save_best(Program& program, Session& session, const std::string& model,
+                                 const TrainPosition& position, const Notes& notes) const {
+  write_checkpoint(folder_ / kBestName, program, session, model, position, notes);
+}
+
+std::optional<Checkpoint> CheckpointFolder::best() const {
+  std::error_code ignored;
+  if (!filesystem::exists(folder_ / kBestName, ignored)) return std::nullopt;
+  return read_one(folder_ / kBestName);
 }
 
 void CheckpointFolder::keep_newest() const {

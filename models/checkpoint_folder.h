@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder with the checkpoints of one training. The newest is `checkpoint.safetensors`; those
-// before it are `checkpoint.<step>.safetensors`, so many as are kept. At every moment, that of a
+// before it are `checkpoint.<step>.safetensors`, so many as are kept. A training with patience has
+// that of its best validation too, `best.safetensors`. At every moment, that of a
 // kill included, all but what is being written are whole.
 #pragma once
 
@@ -15,6 +16,9 @@ namespace graphc::core {
 /// The name of the newest checkpoint.
 inline constexpr const char* kCheckpointName = "checkpoint.safetensors";
 
+/// The name of the checkpoint of the best validation, where a training keeps one.
+inline constexpr const char* kBestName = "best.safetensors";
+
 /// The name of the file there by which one training at a time has the folder.
 inline constexpr const char* kTrainingLock = "training.lock";
 
@@ -23,6 +27,9 @@ inline constexpr const char* kDamagedEnding = ".damaged";
 
 /// The files of the folder that are named as checkpoints, newest first; empty where there is none.
 std::vector<std::filesystem::path> checkpoint_files(const std::filesystem::path& folder);
+
+/// The best of a folder, where it has one; else what read_checkpoint() reads.
+Checkpoint read_best_checkpoint(const std::filesystem::path& path);
 
 /// Writes the checkpoints of a training to a folder.
 class CheckpointFolder {
@@ -38,6 +45,11 @@ class CheckpointFolder {
   /// cannot be written.
   void save(Program& program, Session& session, const std::string& model,
             const TrainPosition& position, const Notes& notes);
+  /// Writes the best, in the place of the one before.
+  void save_best(Program& program, Session& session, const std::string& model,
+                 const TrainPosition& position, const Notes& notes) const;
+  /// The best; nothing where there is none. Throws ErrorKind::input when it cannot be read.
+  std::optional<Checkpoint> best() const;
 
  private:
   std::filesystem::path newest() const { return folder_ / kCheckpointName; }

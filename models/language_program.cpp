@@ -183,11 +183,12 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
                        {{"valid_perplexity", std::exp(validation)}},
                        [&] { return sample(session, options, notes); });
   }
-  std::vector<Metric> test;
-  if (held_back && ended_epoch && training.is_done())
-    test = {{"test_perplexity", std::exp(training.evaluated([&] {
-               return mean_nats(session, test_graph(), *held_back);
-             }))}};
+  std::function<std::vector<Metric>()> test;
+  if (held_back && ended_epoch && training.is_done()) {
+    test = [&]() -> std::vector<Metric> {
+      return {{"test_perplexity", std::exp(mean_nats(session, test_graph(), *held_back))}};
+    };
+  }
   training.end(test);
 }
 

@@ -95,7 +95,7 @@ class LstmLayer : public Program {
       if (!training.epoch_is_done()) break;
       training.end_epoch({}, {});
     }
-    training.end({});
+    training.end();
   }
 
  private:

@@ -93,6 +93,12 @@ struct TrainOptions {
   /// Is to keep the states of the session with a position: after every epoch, every `save_every`
   /// steps where that is not 0, when stopped and at the end.
   std::function<void(const TrainPosition&, const Notes&)> save;
+  /// Is to keep the model of the session, as `save` does, as that of the best validation: after
+  /// each epoch whose validation was the best so far, before `save`.
+  std::function<void(const TrainPosition&, const Notes&)> keep_best;
+  /// Is to give the session that model again: before the test behind the last epoch, where it is
+  /// the best that is tested. Nothing is saved after it.
+  std::function<void()> restore_best;
   int64_t save_every = 0;
   int64_t sample = 0;         ///< elements to draw after epochs; a model that draws none refuses
   std::string sample_prompt;  ///< what they go on from

@@ -62,11 +62,12 @@ void Training::step(const TrainStep& step) {
 
 void Training::failed(Error& error, const std::string& when) {
   error.note(when + ": training stops");
-  if (at_.step > options_.from.step) save();
+  if (at_.step > options_.from.step && !restored_) save();
 }
 
 void Training::validated(double loss) {
-  if (loss < at_.best) {
+  is_best_ = loss < at_.best;
+  if (is_best_) {
     at_.best = loss;
     at_.waited = 0;
   } else {
@@ -94,11 +95,19 @@ void Training::end_epoch(std::vector<Metric> train, std::vector<Metric> validati
   ++at_.epoch;
   at_.window = 0;
   at_.total = 0;
+  if (is_best_ && options_.keep_best) options_.keep_best(at_, notes_);
+  is_best_ = false;
   if (goes_on()) save();
 }
 
-void Training::end(std::vector<Metric> test) {
+void Training::end(const std::function<std::vector<Metric>()>& test) {
   save();
+  std::vector<Metric> figures;
+  if (test) {
+    restored_ = options_.restore_best != nullptr;
+    if (restored_) options_.restore_best();
+    figures = evaluated(test);
+  }
   if (!options_.report) return;
   TrainEvent now = event("end");
   now.words_per_s.reset();
@@ -108,7 +117,7 @@ void Training::end(std::vector<Metric> test) {
   // Past the last epoch there is none: the event is the last one's.
   const int64_t last = gave_up() && at_.window == 0 ? at_.epoch - 1 : epochs_ - 1;
   now.epoch = std::max<int64_t>(0, std::min(at_.epoch, last));
-  now.metrics = std::move(test);
+  now.metrics = std::move(figures);
   options_.report(now);
 }
 

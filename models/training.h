@@ -8,7 +8,7 @@
 //     if (!training.epoch_is_done()) break;
 //     training.end_epoch(...);
 //   }
-//   training.end({});
+//   training.end();
 #pragma once
 
 #include "models/program.h"
@@ -79,8 +79,9 @@ class Training {
   /// they are told.
   void end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
                  const std::function<std::string()>& sample = {});
-  /// After the last epoch, with figures of a test ("test_perplexity"), if there was one.
-  void end(std::vector<Metric> test);
+  /// After the last epoch; `test`, if there is one, gives figures of a test ("test_perplexity"), of
+  /// the best model where the options restore that.
+  void end(const std::function<std::vector<Metric>()>& test = {});
 
  private:
   template <typename Run, typename When>
@@ -107,6 +108,8 @@ class Training {
   TimeSpan waited_;  ///< of the present step, as TrainEvent has it
   std::optional<double> learning_rate_, words_per_s_;
   bool stopped_ = false;
+  bool is_best_ = false;   ///< the last validation was the best so far
+  bool restored_ = false;  ///< the session has the best model, and is no more where training is
 };
 
 }  // namespace graphc::core

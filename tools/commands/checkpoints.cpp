@@ -6,12 +6,23 @@
 
 namespace graphc::core::commands {
 
-void warn_of_damage(const Checkpoint& checkpoint) {
+void add_checkpoint_options(CLI::App& verb, GivenCheckpoint& given) {
+  verb.add_option("CHECKPOINT", given.path,
+                  "what `graphc train --checkpoint` wrote: the folder or a file")
+      ->required();
+  verb.add_flag("--last", given.last,
+                "of a folder the newest checkpoint, where --patience has kept the best too");
+}
+
+Checkpoint read_given(const GivenCheckpoint& given) {
+  Checkpoint checkpoint =
+      given.last ? read_checkpoint(given.path) : read_best_checkpoint(given.path);
   for (const PassedOver& damaged : checkpoint.passed_over) {
     write_message(printable_message(fmt::format("warning: {}; '{}' of step {} is used",
                                                 damaged.fault, checkpoint.file.filename().string(),
                                                 checkpoint.position.step)));
   }
+  return checkpoint;
 }
 
 }  // namespace graphc::core::commands

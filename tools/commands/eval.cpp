@@ -11,7 +11,8 @@ namespace graphc::core::commands {
 namespace {
 
 struct EvalCommand {
-  std::string checkpoint, data;
+  GivenCheckpoint checkpoint;
+  std::string data;
   SessionOptions session;
   EvaluateOptions evaluate;
   GivenOptions given;
@@ -37,13 +38,12 @@ void show_json(const EvalCommand& options, const Checkpoint& checkpoint,
 
 int eval(EvalCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
-  const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
-  warn_of_damage(checkpoint);
-  const auto program = program_of(checkpoint, /*parameters_only=*/true);
+  const Checkpoint checkpoint = read_given(options.checkpoint);
+  const auto program = program_of(checkpoint, /*model_only=*/true);
   options.session.announce = [](const std::string&) {};
   options.session.seed = checkpoint.seed;
   Session session(program->model(), options.session);
-  restore(checkpoint, *program, session, /*parameters_only=*/true);
+  restore(checkpoint, *program, session, /*model_only=*/true);
   if (!options.data.empty()) options.evaluate.data = options.data;
   options.evaluate.notes = checkpoint.notes;
   const std::vector<Metric> metrics = program->evaluate(session, options.evaluate);
@@ -61,9 +61,7 @@ void add_eval(CLI::App& app, Action& action) {
   CLI::App* verb =
       app.add_subcommand("eval", "How well a trained model does on a part of its corpus");
   auto options = std::make_shared<EvalCommand>();
-  verb->add_option("CHECKPOINT", options->checkpoint,
-                   "what `graphc train --checkpoint` wrote: the folder or a file")
-      ->required();
+  add_checkpoint_options(*verb, options->checkpoint);
   verb->add_option("--data", options->data,
                    "the corpus it was trained on, as `graphc train` has it");
   verb->add_option("--split", options->evaluate.split, "the part: train, valid or test")

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kModelFile = ".graphc";
 
 struct ExportCommand {
-  std::string checkpoint, file, graph;
+  GivenCheckpoint checkpoint;
+  std::string file, graph;
   std::vector<std::string> extents;
 };
 
@@ -54,13 +55,12 @@ Extents extents_of(const ExportCommand& options, const Program& program, const s
 int export_model(const ExportCommand& options) {
   if (!options.file.ends_with(kModelFile))
     throw usage_error("'{}': wanted a name that ends in {}", options.file, kModelFile);
-  const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
-  warn_of_damage(checkpoint);
-  const auto program = program_of(checkpoint, /*parameters_only=*/true);
+  const Checkpoint checkpoint = read_given(options.checkpoint);
+  const auto program = program_of(checkpoint, /*model_only=*/true);
   const std::string graph = chosen_graph(options, program->model());
   const Extents extents = extents_of(options, *program, graph);
   Session session(program->model(), {.target = "reference", .seed = checkpoint.seed});
-  restore(checkpoint, *program, session, /*parameters_only=*/true);
+  restore(checkpoint, *program, session, /*model_only=*/true);
   save(session, {graph}, extents, options.file);
   return 0;
 }
@@ -70,9 +70,7 @@ int export_model(const ExportCommand& options) {
 void add_export(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("export", "Write a trained model as one file to run");
   auto options = std::make_shared<ExportCommand>();
-  verb->add_option("CHECKPOINT", options->checkpoint,
-                   "what `graphc train --checkpoint` wrote: the folder or a file")
-      ->required();
+  add_checkpoint_options(*verb, options->checkpoint);
   verb->add_option("FILE", options->file,
                    "where to write a graph with its parameters: NAME.graphc, for `graphc run`")
       ->required();

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "models/checkpoint.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
@@ -14,7 +13,7 @@ namespace graphc::core::commands {
 namespace {
 
 struct GenerateCommand {
-  std::string checkpoint;
+  GivenCheckpoint checkpoint;
   SessionOptions session;
   GenerateOptions generate;
   GivenOptions given;
@@ -22,13 +21,12 @@ struct GenerateCommand {
 
 int generate(GenerateCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
-  const Checkpoint checkpoint = read_checkpoint(options.checkpoint);
-  warn_of_damage(checkpoint);
-  const auto program = program_of(checkpoint, /*parameters_only=*/true);
+  const Checkpoint checkpoint = read_given(options.checkpoint);
+  const auto program = program_of(checkpoint, /*model_only=*/true);
   // How its own loops are compiled is nothing to somebody who wants a text.
   options.session.announce = [](const std::string&) {};
   Session session(program->model(), options.session);
-  restore(checkpoint, *program, session, /*parameters_only=*/true);
+  restore(checkpoint, *program, session, /*model_only=*/true);
 
   options.generate.notes = checkpoint.notes;
   options.generate.write = [](std::string_view text) {
@@ -48,9 +46,7 @@ int generate(GenerateCommand& options) {
 void add_generate(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("generate", "Draw text from a trained model");
   auto options = std::make_shared<GenerateCommand>();
-  verb->add_option("CHECKPOINT", options->checkpoint,
-                   "what `graphc train --checkpoint` wrote: the folder or a file")
-      ->required();
+  add_checkpoint_options(*verb, options->checkpoint);
   verb->add_option("--prompt", options->generate.prompt, "the text to go on from");
   verb->add_option("--length", options->generate.length, "how much to draw after the prompt")
       ->check(whole_number(1))
