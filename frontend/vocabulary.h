@@ -10,6 +10,7 @@
 #include "frontend/curve.h"
 #include "frontend/data.h"
 #include "frontend/files.h"
+#include "frontend/fit.h"
 #include "frontend/functions.h"
 #include "frontend/initializers.h"
 #include "frontend/layers.h"
@@ -20,6 +21,7 @@
 #include "frontend/param_groups.h"
 #include "frontend/params.h"
 #include "frontend/profile.h"
+#include "frontend/progress.h"
 #include "frontend/pytorch.h"
 #include "frontend/round_up.h"
 #include "frontend/scan.h"
@@ -28,6 +30,7 @@
 #include "frontend/shared_graph.h"
 #include "frontend/state.h"
 #include "frontend/summary.h"
+#include "frontend/tensorboard.h"
 #include "ir/text.h"
 #include "runtime/files/safetensors.h"
 
@@ -128,22 +131,33 @@ using core::Curve;
 using core::EarlyStopping;
 using core::EarlyStoppingOptions;
 using core::exponential_decay;
+using core::Figures;
+using core::fit;
+using core::FitEpoch;
+using core::FitOptions;
+using core::FitReport;
+using core::FitStep;
 using core::global_norm;
 using core::gradients;
 using core::in_batches;
 using core::KeptCounter;
 using core::LastCheckpoint;
+using core::mean_loss;
 using core::minimize;
 using core::Momentum;
 using core::ParamGroup;
 using core::Plateau;
 using core::PlateauOptions;
+using core::Progress;
+using core::ProgressAt;
 using core::Rmsprop;
 using core::RoundUp;
+using core::SampleBatches;
 using core::Sgd;
 using core::shuffled;
 using core::slot;
 using core::step_decay;
+using core::TensorBoard;
 using core::to_multiple_of;
 using core::to_one_of;
 using core::to_power_of_two;

@@ -57,8 +57,8 @@ const std::vector<Confined> confined = {
      [](const std::string& path) { return path.ends_with(".cpp"); }},
     {"protobuf", std::regex(R"(google/protobuf/.*|.*\.pb\.h)"),
      [](const std::string& path) {
-       return path == "ir/serialize.cpp" || path.find("tools/event_file_test.cpp") != path.npos ||
-              path == "tools/commands/event_file.cpp";
+       return path == "ir/serialize.cpp" || path.find("tools/tensorboard_test.cpp") != path.npos ||
+              path == "frontend/tensorboard.cpp";
      }},
 };
 

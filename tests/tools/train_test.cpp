@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -147,6 +148,94 @@ TEST(GraphcTrain, EndsWhenValidationIsNoBetterForLong) {
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("--patience: 'lstm-layer' has no validation to wait for"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "none"));
+}
+
+/// What `graphc eval --json` with these arguments says.
+nlohmann::json evaluated(const std::string& arguments) {
+  const Ran ran = graphc("eval --target=reference --json " + arguments);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  return nlohmann::json::parse(ran.out);
+}
+
+/// A table of which little can be learnt: the noise is learnt by heart.
+std::string noisy_table() {
+  std::string text = "y\n";
+  uint32_t state = 7;
+  for (int i = 0; i < 300; ++i) {
+    state = state * 1664525 + 1013904223;
+    text += fmt::format("{:.4f}\n", std::sin(0.3 * i) + 3e-10 * double(state));
+  }
+  return text;
+}
+
+// The model of the best validation is kept beside the last one; it is what is tested in the end,
+// evaluated and exported. Stopped anywhere and gone on with, both files are the same.
+TEST(GraphcTrain, PatienceKeepsTestsAndExportsTheBest) {
+  const TemporaryFolder folder;
+  const std::string data = folder.add("noisy.csv", noisy_table()).string();
+  const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
+  const auto train = [&](const std::string& checkpoint, const std::string& options) {
+    return graphc(
+        fmt::format("train forecast target=y steps=8 hidden=12 batch=16 learning-rate=0.03 --seed "
+                    "2 --epochs 40 "
+                    "--patience 4 --quiet --target=reference --data {} --log - {} {}",
+                    data, checkpoint.empty() ? "" : "--checkpoint " + path(checkpoint), options));
+  };
+  const Ran whole = train("whole", "");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  std::vector<std::pair<double, int64_t>> validations;  // with their steps
+  nlohmann::json end;
+  std::istringstream lines(whole.out);
+  for (std::string line; std::getline(lines, line);) {
+    end = nlohmann::json::parse(line);
+    if (end["event"] == "evaluation") validations.emplace_back(end["valid_loss"], end["step"]);
+  }
+  const auto best = *std::ranges::min_element(validations);
+  ASSERT_LT(validations.size(), 40u);
+  ASSERT_EQ(best, validations[validations.size() - 5]);
+
+  const std::string of_whole = path("whole") + " --data " + data;
+  nlohmann::json found = evaluated(of_whole + " --split valid");
+  EXPECT_EQ(found["step"], best.second);
+  EXPECT_DOUBLE_EQ(found["loss"], best.first);
+  found = evaluated(of_whole + " --split valid --last");
+  EXPECT_EQ(found["step"], validations.back().second);
+  EXPECT_DOUBLE_EQ(found["loss"], validations.back().first);
+  EXPECT_DOUBLE_EQ(end["test_loss"], evaluated(of_whole)["loss"]);
+  EXPECT_NE(end["test_loss"], evaluated(of_whole + " --last")["loss"]);
+  // Without a folder, too, the best is tested.
+  EXPECT_EQ(last_event(train("", "").out)["test_loss"], end["test_loss"]);
+
+  for (const char* file : {"", "--last"})
+    EXPECT_EQ(graphc(fmt::format("export {} {} {}", path("whole"),
+                                 path(fmt::format("m{}.graphc", file)), file))
+                  .code,
+              0);
+  const auto weights = [](const std::string& file) {
+    return read_safetensors(file).arrays.at("lstm.0.w");
+  };
+  EXPECT_TRUE(weights(path("m.graphc")) == weights(path("whole/best.safetensors")));
+  EXPECT_TRUE(weights(path("m--last.graphc")) == weights(path("whole/checkpoint.safetensors")));
+  EXPECT_FALSE(weights(path("m.graphc")) == weights(path("m--last.graphc")));
+
+  const int64_t last = validations.back().second, at = best.second;
+  for (const int64_t stop : {int64_t{1}, at - 3, at, at + 1, last - 2, last}) {
+    const std::string pieces = fmt::format("stopped{}", stop);
+    EXPECT_EQ(train(pieces, fmt::format("--max-steps {}", stop)).code, 0);
+    const Ran rest = train(pieces, "--resume");
+    EXPECT_EQ(rest.code, 0) << rest.err;
+    for (const char* name : {"/best.safetensors", "/checkpoint.safetensors"})
+      EXPECT_TRUE(content(path(pieces + name)) == content(path("whole") + name)) << stop << name;
+    if (stop < last) EXPECT_EQ(last_event(rest.out)["test_loss"], end["test_loss"]) << stop;
+  }
+  std::filesystem::remove(path("whole/checkpoint.safetensors"));
+  for (const auto& file : std::filesystem::directory_iterator(path("whole"))) {
+    if (file.path().filename().string().starts_with("checkpoint.")) std::filesystem::remove(file);
+  }
+  const Ran refused = train("whole", "");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("whole/best.safetensors is the best of a training before: "
+                                     "remove it to begin anew"));
 }
 
 TEST(GraphcTrain, ACheckpointThatIsOfNoModelIsAnErrorOfTheFile) {

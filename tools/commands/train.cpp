@@ -2,6 +2,7 @@
 // graphc train: trains a model, with progress on stderr and a log of JSON lines.
 #include <CLI/CLI.hpp>
 
+#include "frontend/tensorboard.h"
 #include "ir/utf8.h"
 #include "models/checkpoint_folder.h"
 #include "models/registry.h"
@@ -10,7 +11,6 @@
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
-#include "tools/commands/event_file.h"
 #include "tools/commands/log.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/signals.h"
@@ -53,8 +53,15 @@ void check_compile_options(TrainCommand& options) {
 /// Training that begins anew would lose what the folder has.
 void check_nothing_is_replaced(const TrainCommand& options) {
   if (options.checkpoint.empty() || options.resume) return;
-  const std::vector<std::filesystem::path> files = checkpoint_files(options.checkpoint);
+  std::vector<std::filesystem::path> files = checkpoint_files(options.checkpoint);
+  const std::filesystem::path best = std::filesystem::path(options.checkpoint) / kBestName;
+  std::error_code ignored;
+  const bool has_best = std::filesystem::exists(best, ignored);
+  if (files.empty() && has_best)
+    throw usage_error("{} is the best of a training before: remove it to begin anew",
+                      best.string());
   if (files.empty()) return;
+  if (has_best) files.push_back(best);
   std::string what = "a file";
   try {
     what = fmt::format("a checkpoint of step {}", read_checkpoint(files[0]).position.step);
@@ -147,6 +154,43 @@ void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& pr
   };
 }
 
+/// The best model of a training whose checkpoints are not kept.
+std::map<std::string, Literal> model_of(Session& session) {
+  std::map<std::string, Literal> states;
+  for (const auto& cell : session.model().states()) {
+    if (!cell->transient) states.emplace(cell->name, session.state(cell->name));
+  }
+  return states;
+}
+
+/// Has training keep the model of its best validation, and test that one in the end: in the folder,
+/// or in memory where there is none. A folder that has one goes on having it.
+void keep_best(TrainCommand& options, CheckpointFolder& folder, Program& program, Session& session,
+               const std::string& model) {
+  const bool in_folder = !options.checkpoint.empty();
+  if (options.train.patience == 0 && !(in_folder && options.resume && folder.best())) return;
+  const auto kept = std::make_shared<std::map<std::string, Literal>>();
+  options.train.keep_best = [&, in_folder, kept, model](const TrainPosition& position,
+                                                        const Notes& notes) {
+    if (in_folder) return folder.save_best(program, session, model, position, notes);
+    *kept = model_of(session);
+  };
+  options.train.restore_best = [&, in_folder, kept] {
+    for (const auto& [name, value] : *kept) session.set_state(name, value);
+    if (!in_folder) return;
+    if (const std::optional<Checkpoint> best = folder.best())
+      return restore(*best, program, session, /*model_only=*/true);
+    write_message(
+        "the best validation was in an epoch whose model was not kept: the last is tested");
+  };
+}
+
+void add_figures(TensorBoard& board, const TrainEvent& event) {
+  Figures figures;
+  for (const Metric& figure : event.figures()) figures.emplace_back(figure.name, figure.value);
+  board.add(event.step, figures);
+}
+
 int train(TrainCommand& options) {
   check_compile_options(options);
   check_companions(options);
@@ -166,10 +210,11 @@ int train(TrainCommand& options) {
   if (checkpoint) restore(*checkpoint, *program, session);
   if (!options.init.empty() && !checkpoint) session.load(options.init);
   save_to_folder(options, folder, *program, session, model);
+  keep_best(options, folder, *program, session, model);
   // What an earlier run logged of this training stays.
   Log log(options.log, options.resume);
-  EventFile events(options.tensorboard);
-  Progress progress;
+  TensorBoard board(options.tensorboard);
+  TrainProgress progress;
   Timeline timeline(options.session.trace.get());
   timeline.watch(options.train.save);
   write_message(fmt::format("{}: {} parameters, target {}", options.model,
@@ -179,7 +224,7 @@ int train(TrainCommand& options) {
   if (!options.data.empty()) options.train.data = options.data;
   options.train.report = [&](const TrainEvent& event) {
     log.write(event);
-    events.write(event);
+    add_figures(board, event);
     timeline.write(event);
     progress.show(event);
   };
@@ -206,7 +251,8 @@ void add_train(CLI::App& app, Action& action) {
                    "passes over the data; the model's recipe if absent")
       ->check(whole_number(0));
   verb->add_option("--patience", options->train.patience,
-                   "end after so many epochs in a row without a better validation")
+                   "end after so many epochs in a row without a better validation, and keep the "
+                   "model of the best: best.safetensors beside the checkpoints")
       ->check(whole_number(1));
   verb->add_option("--max-steps", options->max_steps, "end after so many steps")
       ->check(whole_number(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event files: the framing's checksums, and every figure of the log in the place of its step.
-#include "tools/commands/event_file.h"
+#include "frontend/tensorboard.h"
 
 #include <gmock/gmock.h>
 
@@ -9,14 +9,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "frontend/event_file.pb.h"
 #include "runtime/files/files.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/temporary_folder.h"
 #include "tests/testing/transcript.h"
 #include "tests/tools/shell.h"
-#include "tools/commands/event_file.pb.h"
 
-namespace graphc::core::commands {
+namespace graphc::core {
 namespace {
 
 using graphc::core::testing::lines_of;
@@ -25,7 +25,7 @@ using graphc::core::testing::run_bash;
 using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-TEST(EventFile, ChecksumsAreThoseOfTheStandard) {
+TEST(TensorBoard, ChecksumsAreThoseOfTheStandard) {
   // RFC 3720, appendix B.4, and the check value of the catalogue of parameterised CRCs.
   EXPECT_EQ(crc32c("123456789"), 0xe3069283);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aa);
@@ -56,7 +56,7 @@ std::vector<event_file::Event> events_of(const std::string& bytes) {
   return events;
 }
 
-TEST(EventFile, HasTheFiguresOfTheLog) {
+TEST(TensorBoard, HasTheFiguresOfTheLog) {
   const TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 60; ++i) text += "one two three four five\n";
@@ -94,7 +94,7 @@ TEST(EventFile, HasTheFiguresOfTheLog) {
   testing::count("logged figures", logged);
 }
 
-TEST(EventFile, AFolderThatCannotBeIsAnErrorBeforeTraining) {
+TEST(TensorBoard, AFolderThatCannotBeIsAnErrorBeforeTraining) {
   const TemporaryFolder folder;
   folder.add("file", "");
   const Ran ran = run_bash("graphc train lstm-layer hidden=2 --tensorboard file/board", folder);
@@ -103,4 +103,4 @@ TEST(EventFile, AFolderThatCannotBeIsAnErrorBeforeTraining) {
 }
 
 }  // namespace
-}  // namespace graphc::core::commands
+}  // namespace graphc::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands/event_file.h"
+#include "frontend/tensorboard.h"
 
 #include <unistd.h>
 
@@ -8,12 +8,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 
+#include "frontend/event_file.pb.h"
 #include "ir/error.h"
-#include "tools/commands/event_file.pb.h"
 
-namespace graphc::core::commands {
+namespace graphc::core {
 namespace {
 
 /// What a byte does to the checksum: the polynomial's bits in reverse order, as RFC 3720 has them.
@@ -55,15 +54,16 @@ std::string framed(std::string_view record) {
   return all;
 }
 
-EventFile::EventFile(const std::string& folder) {
+TensorBoard::TensorBoard(const std::filesystem::path& folder) {
   if (folder.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw resource_error("cannot make the folder '{}': {}", folder, error.message());
+  if (error)
+    throw resource_error("cannot make the folder '{}': {}", folder.string(), error.message());
   // The name that the reader looks for; the process keeps two of a second apart.
-  path_ = (std::filesystem::path(folder) /
-           fmt::format("events.out.tfevents.{}.graphc.{}", int64_t(wall_seconds()), getpid()))
-              .string();
+  path_ =
+      (folder / fmt::format("events.out.tfevents.{}.graphc.{}", int64_t(wall_seconds()), getpid()))
+          .string();
   file_ = std::fopen(path_.c_str(), "wxe");
   if (file_ == nullptr) throw resource_error("{}: {}", path_, std::strerror(errno));
   event_file::Event first;
@@ -72,27 +72,27 @@ EventFile::EventFile(const std::string& folder) {
   write_record(first.SerializeAsString());
 }
 
-EventFile::~EventFile() {
+TensorBoard::~TensorBoard() {
   if (file_ != nullptr) std::fclose(file_);
 }
 
-void EventFile::write(const TrainEvent& event) {
-  if (file_ == nullptr) return;
+void TensorBoard::add(int64_t step, const Figures& figures) {
+  if (file_ == nullptr || figures.empty()) return;
   event_file::Event record;
   record.set_wall_time(wall_seconds());
-  record.set_step(event.step);
-  for (const Metric& figure : event.figures()) {
+  record.set_step(step);
+  for (const auto& [name, number] : figures) {
     event_file::Summary::Value* value = record.mutable_summary()->add_value();
-    value->set_tag(figure.name);
-    value->set_simple_value(float(figure.value));
+    value->set_tag(name);
+    value->set_simple_value(float(number));
   }
-  if (record.has_summary()) write_record(record.SerializeAsString());
+  write_record(record.SerializeAsString());
 }
 
-void EventFile::write_record(std::string_view record) {
+void TensorBoard::write_record(std::string_view record) {
   const std::string bytes = framed(record);
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size() || std::fflush(file_) != 0)
     throw resource_error("{}: {}", path_, std::strerror(errno));
 }
 
-}  // namespace graphc::core::commands
+}  // namespace graphc::core

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/fit.h"
+
+#include <cmath>
+
+#include "frontend/buckets.h"
+#include "frontend/checkpoints.h"
+#include "frontend/curve.h"
+#include "frontend/progress.h"
+#include "frontend/tensorboard.h"
+#include "runtime/files/files.h"
+
+namespace graphc::core {
+namespace {
+
+double loss_of(const Outputs& outputs) {
+  return outputs.size() == 1 ? outputs.scalar() : outputs["loss"].scalar();
+}
+
+void check_options(const FitOptions& options, Where where) {
+  const auto refuse = [&](const char* what) { throw input_error(where, "fit: {}", what); };
+  if (!options.inputs) refuse(".inputs is wanted: the inputs of the graph for some samples");
+  if (options.samples < 1 && !options.order)
+    refuse(".samples, how many there are, or .order, the batches of an epoch, is wanted");
+  if (options.batch < 1) refuse(".batch is at least 1");
+  if (options.epochs < 0 || options.patience < 0 || options.checkpoint_every < 0)
+    refuse(".epochs, .patience and .checkpoint_every are at least 0");
+  if (options.patience > 0 && !options.validate) refuse(".patience wants .validate");
+  if (!options.best.empty() && !options.validate) refuse(".best wants .validate");
+  if (options.checkpoint_every > 0 && options.checkpoint.empty())
+    refuse(".checkpoint_every wants .checkpoint");
+  if (!options.best.empty() && options.best == options.checkpoint)
+    refuse(".best and .checkpoint are one file");
+}
+
+/// Leaves so many rows of a curve, and its names: what was written after the last checkpoint is
+/// written again. Of a training that begins none is left.
+void keep_rows(const std::filesystem::path& path, int64_t rows) {
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::is_regular_file(path, ignored)) return;
+  const std::string content = read_file(path);
+  size_t end = 0;
+  for (int64_t line = 0; line <= rows && end < content.size(); ++line)
+    end = std::min(content.find('\n', end), content.size() - 1) + 1;
+  if (end < content.size()) write_file_atomically(path, content.substr(0, end));
+}
+
+/// A training between two steps.
+class Fit {
+ public:
+  Fit(Session& session, const FitOptions& options, Where where)
+      : session_(session),
+        options_(options),
+        numbers_(session, options.name, {0, 0, 0, 0, 0}, where),
+        stopping_(session,
+                  {.patience = std::max<int64_t>(options.patience, 1),
+                   .threshold = options.threshold,
+                   .largest = options.largest,
+                   .name = options.name + ".validation"},
+                  where),
+        best_(session, options.best,
+              {.threshold = options.threshold,
+               .largest = options.largest,
+               .name = options.name + ".best"},
+              where),
+        last_(session, options.checkpoint) {}
+
+  FitReport run();
+
+ private:
+  /// Where it stands; `total` is of the losses of this epoch's samples, `weight` their number.
+  struct At {
+    int64_t epoch = 0, done = 0, step = 0;
+    double total = 0, weight = 0;
+  };
+
+  At at() const {
+    const std::vector<double> all = numbers_.get();
+    return {int64_t(all[0]), int64_t(all[1]), int64_t(all[2]), all[3], all[4]};
+  }
+  void set(const At& at) {
+    numbers_.set({double(at.epoch), double(at.done), double(at.step), at.total, at.weight});
+  }
+  bool gave_up() const { return options_.patience > 0 && stopping_.stops(); }
+  SampleBatches order(int64_t epoch) const;
+  void begin();
+  /// False when it is to end.
+  bool epoch();
+  bool step(const std::vector<int64_t>& samples, int64_t steps);
+  void end_epoch();
+  void save() {
+    if (!options_.checkpoint.empty()) last_.save();
+  }
+
+  Session& session_;
+  const FitOptions& options_;
+  KeptNumbers numbers_;
+  EarlyStopping stopping_;
+  BestCheckpoint best_;
+  LastCheckpoint last_;
+  std::optional<Curve> curve_;
+  std::optional<TensorBoard> board_;
+  std::optional<Progress> progress_;
+  FitReport report_;
+};
+
+SampleBatches Fit::order(int64_t epoch) const {
+  if (options_.order) return options_.order(epoch);
+  return in_batches(shuffled(options_.samples, session_.options().seed, epoch), options_.batch);
+}
+
+void Fit::begin() {
+  if (options_.progress) progress_.emplace();
+  const bool resumed = !options_.checkpoint.empty() && last_.resume();
+  const At from = at();
+  if (resumed && progress_)
+    progress_->message(fmt::format("{}: goes on after epoch {}, step {}", last_.path().string(),
+                                   from.epoch, from.step));
+  if (from.epoch >= options_.epochs && progress_)
+    progress_->message(fmt::format("all {} epochs are done", options_.epochs));
+  keep_rows(options_.curve, from.epoch);
+  curve_.emplace(options_.curve, options_.validate
+                                     ? std::vector<std::string>{"epoch", "loss", "validation"}
+                                     : std::vector<std::string>{"epoch", "loss"});
+  board_.emplace(options_.tensorboard);
+}
+
+bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
+  const double loss = loss_of(session_.run(options_.graph, options_.inputs(samples)));
+  At now = at();
+  ++now.done;
+  ++now.step;
+  now.total += loss * double(samples.size());
+  now.weight += double(samples.size());
+  set(now);
+  if (!std::isfinite(loss)) {
+    throw Error(
+        ErrorKind::check, {},
+        fmt::format("the loss is {} at step {} of epoch {}: training stops",
+                    std::isnan(loss) ? "nan" : fmt::to_string(loss), now.step, now.epoch + 1));
+  }
+  if (progress_) {
+    progress_->step({.epoch = now.epoch,
+                     .epochs = options_.epochs,
+                     .done = now.done,
+                     .steps = steps,
+                     .step = now.step},
+                    {{"loss", loss}});
+  }
+  board_->add(now.step, {{"loss", loss}});
+  if (options_.after_step) options_.after_step({now.epoch, now.done, steps, now.step, loss});
+  report_.stopped = options_.stop && options_.stop();
+  const bool due = options_.checkpoint_every > 0 && now.step % options_.checkpoint_every == 0;
+  // The end of an epoch saves too, after its validation.
+  if ((due && now.done < steps) || report_.stopped) save();
+  return !report_.stopped;
+}
+
+bool Fit::epoch() {
+  const SampleBatches batches = order(at().epoch);
+  if (batches.empty()) throw input_error({}, "fit: epoch {} has no batches", at().epoch + 1);
+  for (size_t i = size_t(at().done); i < batches.size(); ++i) {
+    if (!step(batches[i], int64_t(batches.size()))) return false;
+  }
+  end_epoch();
+  return true;
+}
+
+void Fit::end_epoch() {
+  At now = at();
+  FitEpoch done{.epoch = now.epoch, .step = now.step, .loss = now.total / now.weight};
+  if (options_.validate) {
+    done.validation = options_.validate();
+    done.best = stopping_.observe(*done.validation);
+    if (!options_.best.empty()) best_.observe(*done.validation);
+  }
+  if (options_.after_epoch) options_.after_epoch(done);
+  Figures figures{{"loss", done.loss}};
+  if (done.validation) figures.emplace_back("validation", *done.validation);
+  std::vector<double> row{double(now.epoch + 1)};
+  for (const auto& [name, number] : figures) row.push_back(number);
+  curve_->add(row);
+  if (progress_) progress_->epoch({.epoch = now.epoch, .step = now.step}, figures);
+  figures[0].first = "epoch_loss";
+  board_->add(now.step, figures);
+  report_.loss = done.loss;
+  report_.validation = done.validation.value_or(kNoMeasurement);
+  set({.epoch = now.epoch + 1, .step = now.step});
+  save();
+}
+
+FitReport Fit::run() {
+  begin();
+  while (at().epoch < options_.epochs && !gave_up()) {
+    if (!epoch()) break;
+  }
+  report_.epochs = at().epoch;
+  report_.steps = at().step;
+  report_.best = options_.validate ? stopping_.best() : kNoMeasurement;
+  report_.gave_up = gave_up();
+  if (!report_.stopped && !options_.best.empty()) best_.restore();
+  if (progress_ && report_.gave_up)
+    progress_->message(
+        fmt::format("{} validations were no better than the best before", stopping_.waited()));
+  return report_;
+}
+
+}  // namespace
+
+FitReport fit(Session& session, const FitOptions& options, Where where) {
+  check_options(options, where);
+  return Fit(session, options, where).run();
+}
+
+double mean_loss(Session& session, const std::string& graph, const SampleBatches& batches,
+                 const InputsOf& inputs, Where where) {
+  double total = 0, samples = 0;
+  for (const std::vector<int64_t>& batch : batches) {
+    total += loss_of(session.run(graph, inputs(batch))) * double(batch.size());
+    samples += double(batch.size());
+  }
+  if (samples == 0) throw input_error(where, "mean_loss: there are no samples");
+  return total / samples;
+}
+
+}  // namespace graphc::core
