@@ -168,67 +168,83 @@ std::string noisy_table() {
   return text;
 }
 
-// The model of the best validation is kept beside the last one; it is what is tested in the end,
-// evaluated and exported. Stopped anywhere and gone on with, both files are the same.
-TEST(GraphcTrain, PatienceKeepsTestsAndExportsTheBest) {
-  const TemporaryFolder folder;
-  const std::string data = folder.add("noisy.csv", noisy_table()).string();
-  const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
-  const auto train = [&](const std::string& checkpoint, const std::string& options) {
+/// A training whose validation gets worse, and what it said of the epochs.
+class Patience : public ::testing::Test {
+ protected:
+  Patience() {
+    const Ran whole = train("whole", "");
+    EXPECT_EQ(whole.code, 0) << whole.err;
+    std::istringstream lines(whole.out);
+    for (std::string line; std::getline(lines, line);) {
+      end_ = nlohmann::json::parse(line);
+      if (end_["event"] == "evaluation")
+        validations_.emplace_back(end_["valid_loss"], end_["step"]);
+    }
+    best_ = *std::ranges::min_element(validations_);
+  }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  Ran train(const std::string& checkpoint, const std::string& options) const {
     return graphc(
         fmt::format("train forecast target=y steps=8 hidden=12 batch=16 learning-rate=0.03 --seed "
                     "2 --epochs 40 "
                     "--patience 4 --quiet --target=reference --data {} --log - {} {}",
-                    data, checkpoint.empty() ? "" : "--checkpoint " + path(checkpoint), options));
-  };
-  const Ran whole = train("whole", "");
-  ASSERT_EQ(whole.code, 0) << whole.err;
-  std::vector<std::pair<double, int64_t>> validations;  // with their steps
-  nlohmann::json end;
-  std::istringstream lines(whole.out);
-  for (std::string line; std::getline(lines, line);) {
-    end = nlohmann::json::parse(line);
-    if (end["event"] == "evaluation") validations.emplace_back(end["valid_loss"], end["step"]);
+                    data_, checkpoint.empty() ? "" : "--checkpoint " + path(checkpoint), options));
   }
-  const auto best = *std::ranges::min_element(validations);
-  ASSERT_LT(validations.size(), 40u);
-  ASSERT_EQ(best, validations[validations.size() - 5]);
 
-  const std::string of_whole = path("whole") + " --data " + data;
-  nlohmann::json found = evaluated(of_whole + " --split valid");
-  EXPECT_EQ(found["step"], best.second);
-  EXPECT_DOUBLE_EQ(found["loss"], best.first);
-  found = evaluated(of_whole + " --split valid --last");
-  EXPECT_EQ(found["step"], validations.back().second);
-  EXPECT_DOUBLE_EQ(found["loss"], validations.back().first);
-  EXPECT_DOUBLE_EQ(end["test_loss"], evaluated(of_whole)["loss"]);
-  EXPECT_NE(end["test_loss"], evaluated(of_whole + " --last")["loss"]);
+  const TemporaryFolder folder_;
+  const std::string data_ = folder_.add("noisy.csv", noisy_table()).string();
+  std::vector<std::pair<double, int64_t>> validations_;  ///< with their steps
+  std::pair<double, int64_t> best_;
+  nlohmann::json end_;
+};
+
+// The model of the best validation is kept beside the last one; it is what is tested in the end,
+// evaluated and exported.
+TEST_F(Patience, KeepsTestsAndExportsTheBest) {
+  ASSERT_LT(validations_.size(), 40u);
+  ASSERT_EQ(best_, validations_[validations_.size() - 5]);
+  const std::string whole = path("whole") + " --data " + data_;
+  nlohmann::json found = evaluated(whole + " --split valid");
+  EXPECT_EQ(found["step"], best_.second);
+  EXPECT_DOUBLE_EQ(found["loss"], best_.first);
+  found = evaluated(whole + " --split valid --last");
+  EXPECT_EQ(found["step"], validations_.back().second);
+  EXPECT_DOUBLE_EQ(found["loss"], validations_.back().first);
+  EXPECT_DOUBLE_EQ(end_["test_loss"], evaluated(whole)["loss"]);
+  EXPECT_NE(end_["test_loss"], evaluated(whole + " --last")["loss"]);
   // Without a folder, too, the best is tested.
-  EXPECT_EQ(last_event(train("", "").out)["test_loss"], end["test_loss"]);
+  EXPECT_EQ(last_event(train("", "").out)["test_loss"], end_["test_loss"]);
 
-  for (const char* file : {"", "--last"})
+  for (const char* option : {"", "--last"})
     EXPECT_EQ(graphc(fmt::format("export {} {} {}", path("whole"),
-                                 path(fmt::format("m{}.graphc", file)), file))
+                                 path(fmt::format("m{}.graphc", option)), option))
                   .code,
               0);
-  const auto weights = [](const std::string& file) {
-    return read_safetensors(file).arrays.at("lstm.0.w");
+  const auto weights = [&](const std::string& file) {
+    return read_safetensors(path(file)).arrays.at("lstm.0.w");
   };
-  EXPECT_TRUE(weights(path("m.graphc")) == weights(path("whole/best.safetensors")));
-  EXPECT_TRUE(weights(path("m--last.graphc")) == weights(path("whole/checkpoint.safetensors")));
-  EXPECT_FALSE(weights(path("m.graphc")) == weights(path("m--last.graphc")));
+  EXPECT_TRUE(weights("m.graphc") == weights("whole/best.safetensors"));
+  EXPECT_TRUE(weights("m--last.graphc") == weights("whole/checkpoint.safetensors"));
+  EXPECT_FALSE(weights("m.graphc") == weights("m--last.graphc"));
+}
 
-  const int64_t last = validations.back().second, at = best.second;
+TEST_F(Patience, StoppedAnywhereAndGoneOnWithLeavesTheSameFiles) {
+  const int64_t last = validations_.back().second, at = best_.second;
   for (const int64_t stop : {int64_t{1}, at - 3, at, at + 1, last - 2, last}) {
     const std::string pieces = fmt::format("stopped{}", stop);
     EXPECT_EQ(train(pieces, fmt::format("--max-steps {}", stop)).code, 0);
     const Ran rest = train(pieces, "--resume");
     EXPECT_EQ(rest.code, 0) << rest.err;
-    for (const char* name : {"/best.safetensors", "/checkpoint.safetensors"})
+    for (const char* name : {"/best.safetensors", "/checkpoint.safetensors"}) {
       EXPECT_TRUE(content(path(pieces + name)) == content(path("whole") + name)) << stop << name;
-    if (stop < last) EXPECT_EQ(last_event(rest.out)["test_loss"], end["test_loss"]) << stop;
+    }
+    const nlohmann::json end = last_event(rest.out);
+    EXPECT_EQ(end.value("test_loss", 0.0), stop < last ? double(end_["test_loss"]) : 0) << stop;
   }
-  std::filesystem::remove(path("whole/checkpoint.safetensors"));
+}
+
+TEST_F(Patience, TheBestOfATrainingBeforeIsNotReplaced) {
   for (const auto& file : std::filesystem::directory_iterator(path("whole"))) {
     if (file.path().filename().string().starts_with("checkpoint.")) std::filesystem::remove(file);
   }
