@@ -15,7 +15,7 @@ namespace graphc::core {
 /// How a file has a state; `unknown` where the file does not say.
 enum class KindInFile : uint8_t { unknown, parameter, buffer, transient };
 
-KindInFile kind_of(const StateCell& cell);
+KindInFile kind_in_file(const StateCell& cell);
 
 /// A value that was loaded for a state that is not declared yet.
 struct AwaitedState {

@@ -68,7 +68,7 @@ const StateCell& Session::declared(std::string_view name) const {
   }
 }
 
-KindInFile kind_of(const StateCell& cell) {
+KindInFile kind_in_file(const StateCell& cell) {
   if (cell.parameter) return KindInFile::parameter;
   return cell.transient ? KindInFile::transient : KindInFile::buffer;
 }
@@ -127,7 +127,7 @@ void Session::save(const std::string& path, Saving saving) {
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
     if (cell->transient && !everything) continue;
     content.arrays.emplace(cell->name, state(cell->name));
-    if (!cell->graph.empty()) says.by_graphs.emplace(cell->name, kind_of(*cell));
+    if (!cell->graph.empty()) says.by_graphs.emplace(cell->name, kind_in_file(*cell));
   }
   for (const auto& [name, awaited] : awaited_) {
     const bool of_model =

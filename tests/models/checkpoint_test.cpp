@@ -164,7 +164,7 @@ TEST(Checkpoint, StatesOfAnotherModelAreRefused) {
   EXPECT_THAT(message(bad), HasSubstr("lacks the state"));
   bad = good;
   bad.states.emplace("other", Literal::of(1.0f));
-  EXPECT_THAT(message(bad), HasSubstr("states: graph 'train'"));
+  EXPECT_THAT(message(bad), HasSubstr("states: training 'm' has 3"));
 }
 
 }  // namespace
