@@ -65,8 +65,9 @@ bool moves_whole(const Node& node) { return is_view(node) || node.is(ops::concat
 
 bool multiplies(const Node& node) { return node.is(ops::matmul); }
 
-NarrowValues::NarrowValues(const Graph& graph, const std::vector<ValueOrigin>& inputs,
-                           const std::vector<bool>& results) {
+NarrowValues::NarrowValues(const Graph& graph, const Amplifiers& amplifiers,
+                           const std::vector<ValueOrigin>& inputs, const std::vector<bool>& results)
+    : amplifiers_(amplifiers) {
   for (const Node& node : graph.nodes()) flags_.emplace_back(node.types.size());
   const Values roots = graph.roots();
   for (size_t i = 0; i < roots.size(); ++i) {
@@ -84,6 +85,8 @@ NarrowValues::NarrowValues(const Graph& graph, const std::vector<ValueOrigin>& i
       const Value value = node.result(i);
       ValueOrigin& origin = flags_of(value).origin;
       origin.narrow = is_narrow(value);
+      if (!origin.narrow && would_be_narrow(value))
+        flags_of(value).kept_for = amplifiers_.of(value);
       if (!origin.narrow || is_exact(value)) origin.codes.clear();
     }
   }
@@ -155,6 +158,11 @@ ValueOrigin NarrowValues::origin_of(Value value) const {
 }
 
 bool NarrowValues::is_narrow(Value value) const {
+  const bool amplified = amplifiers_.of(value) != nullptr && !mutated(Mutant::exponents_rounded);
+  return would_be_narrow(value) && (is_exact(value) || !amplified);
+}
+
+bool NarrowValues::would_be_narrow(Value value) const {
   const Node& node = *value.node;
   const Flags& flags = flags_of(value);
   if (!flags.read || flags.elsewhere || value.dtype() != DType::f32) return false;
@@ -192,7 +200,7 @@ std::vector<ValueOrigin> NarrowValues::inputs_of(const Scan& scan) const {
 }
 
 void NarrowValues::find_origins_of(const Scan& scan) {
-  const NarrowValues inside(scan.body(), inputs_of(scan), {});
+  const NarrowValues inside(scan.body(), amplifiers_.inside(scan.node()), inputs_of(scan), {});
   const std::vector<bool> states = states_of(scan);
   for (size_t i = 0; i < size_t(scan.node().results()); ++i) {
     const bool is_emit = i < scan.emits().size();

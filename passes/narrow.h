@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "ir/scan.h"
+#include "passes/amplified.h"
 #include "passes/gate_codes.h"
 
 namespace graphc::core {
@@ -30,21 +31,22 @@ struct ValueOrigin {
 ///   where whoever reads them takes one at a time: loops, a split, or what computes with one.
 ///
 /// Of the second kind these stay f32: what a loop carries, parts of it too, because errors of a
-/// state add up; numbers of a row, such as its mean; and what has elements into which no product
-/// has gone, such as counters and masks. Inputs, states and results are as they are declared.
+/// state add up; numbers of a row, such as its mean; what has elements into which no product has
+/// gone, such as counters and masks; and what is read by something that makes more of an error than
+/// a product does, such as exp (amplified.h). Inputs, states and results are as they are declared.
 class NarrowValues {
  public:
-  /// Of a graph.
-  explicit NarrowValues(const Graph& graph) : NarrowValues(graph, {}, {}) {}
-  /// Of the body of a loop, of whose inputs the origins are known, and of whose results these are
-  /// bf16.
-  NarrowValues(const Graph& graph, const std::vector<ValueOrigin>& inputs,
-               const std::vector<bool>& results);
+  /// Of a graph; or of the body of a loop, of whose inputs the origins are known, and of whose
+  /// results these are bf16. `amplifiers` are those of the graph.
+  NarrowValues(const Graph& graph, const Amplifiers& amplifiers,
+               const std::vector<ValueOrigin>& inputs, const std::vector<bool>& results);
 
   bool contains(Value value) const { return flags_of(value).origin.narrow; }
   /// Of a value that is stored in bf16: whether nothing but products reads it, the views of it
   /// among them.
   bool is_exact(Value value) const { return !flags_of(value).beside_products; }
+  /// Of a value that would be stored in bf16 if nothing amplified its error: what does. Else null.
+  const Node* kept_for(Value value) const { return flags_of(value).kept_for; }
   /// How the gates that the value consists of are stored; empty if it is none, or stored as it is.
   const std::vector<GateCode>& codes_of(Value value) const { return flags_of(value).origin.codes; }
   /// The origins of the inputs of a loop's body; of its streams also whether and how they are bf16.
@@ -59,6 +61,7 @@ class NarrowValues {
     bool codes_lost = false;       ///< read by what would have its gates decoded in memory
     bool elsewhere = false;        ///< by anything else
     bool may_be_rounded = false;   ///< though others than products read it
+    const Node* kept_for = nullptr;
     ValueOrigin origin;
   };
 
@@ -75,7 +78,9 @@ class NarrowValues {
   void note_readers(const Graph& graph);
   void note_reader(const Node& node, size_t operand);
   bool is_narrow(Value value) const;
+  bool would_be_narrow(Value value) const;
 
+  const Amplifiers& amplifiers_;
   std::vector<std::vector<Flags>> flags_;  // by node and result
 };
 

@@ -42,11 +42,12 @@ Value cast_to(Value x, DType dtype, const std::string& name, Where where, Graph&
 class Writer {
  public:
   /// Of a body: where its inputs come from, and which of its results are bf16. Both are empty for a
-  /// graph. `remarks` may be null.
-  Writer(const Graph& from, const std::vector<ValueOrigin>& inputs, const Results& results,
-         Remarks* remarks)
+  /// graph. `amplifiers` are its own; `remarks` may be null.
+  Writer(const Graph& from, const Amplifiers& amplifiers, const std::vector<ValueOrigin>& inputs,
+         const Results& results, Remarks* remarks)
       : from_(from),
-        narrow_(from, inputs, plainly_bf16(results)),
+        amplifiers_(amplifiers),
+        narrow_(from, amplifiers, inputs, plainly_bf16(results)),
         inputs_(inputs),
         results_(results),
         remarks_(remarks),
@@ -202,7 +203,7 @@ class Writer {
     for (int i = 0; i < node.results(); ++i) {
       const Value value = node.result(i);
       if (is_stored(value)) bf16(value);
-      if (narrow_.contains(value)) note(node, value);
+      note(node, value);
     }
   }
 
@@ -220,9 +221,9 @@ class Writer {
     for (size_t i = 0; i < scan.emits().size(); ++i) {
       const Value emitted = scan.emitted(i);
       emits.push_back({narrow_.contains(emitted), narrow_.codes_of(emitted)});
-      if (emits.back().bf16) note(node, emitted);
+      note(node, emitted);
     }
-    GraphPtr body = Writer(scan.body(), inputs, emits, nullptr).run();
+    GraphPtr body = Writer(scan.body(), amplifiers_.inside(node), inputs, emits, nullptr).run();
     const Node& copy = copy_node(node, std::move(operands), *to_, {std::move(body)});
     for (int i = 0; i < node.results(); ++i) {
       const Value result = node.result(i);
@@ -230,8 +231,14 @@ class Writer {
     }
   }
 
+  /// Says how a result of the node is stored, if that could be otherwise.
   void note(const Node& node, Value value) {
     if (remarks_ == nullptr) return;
+    if (const Node* by = narrow_.kept_for(value)) {
+      remarks_->add(node, fmt::format("stores %{} in f32: {} (%{}) would amplify its rounding",
+                                      value.name(), by->op.name, by->result(0).name()));
+    }
+    if (!narrow_.contains(value)) return;
     const std::string_view why = narrow_.is_exact(value)
                                      ? "only products read it, which round it anyway"
                                      : "loops or sums over rows read it, rounded once more";
@@ -239,6 +246,7 @@ class Writer {
   }
 
   const Graph& from_;
+  const Amplifiers& amplifiers_;
   const NarrowValues narrow_;
   const std::vector<ValueOrigin>& inputs_;
   const Results& results_;
@@ -252,7 +260,7 @@ class Writer {
 
 GraphPtr run_precision(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   if (!options.get_bool("bf16", false)) return graph;
-  return Writer(*graph, {}, {}, &remarks).run();
+  return Writer(*graph, Amplifiers(*graph), {}, {}, &remarks).run();
 }
 
 }  // namespace

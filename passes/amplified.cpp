@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/amplified.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/build.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+#include "ir/scan.h"
+#include "passes/narrow.h"
+
+namespace graphc::core {
+namespace {
+
+/// How large an error of a value can be, in roundings (2^-9 for bf16).
+enum class ErrorSize : uint8_t {
+  of_element,         ///< of the element itself: what has just been rounded
+  of_element_or_one,  ///< of the element or, if that is less than 1, of 1: softplus
+  of_one,             ///< of 1: behind sigmoid and tanh
+  of_more,            ///< of a number that may be larger than both: behind sums and differences
+};
+constexpr ErrorSize kSizes[] = {ErrorSize::of_element, ErrorSize::of_element_or_one,
+                                ErrorSize::of_one, ErrorSize::of_more};
+
+/// What a node makes of an error of an operand.
+struct Effect {
+  bool amplified = false;
+  std::optional<ErrorSize> size = {};  ///< that its results have; nothing where none is left
+};
+
+Effect leaves(ErrorSize size) { return {.size = size}; }
+constexpr Effect kAmplified{.amplified = true};
+constexpr Effect kEnds{};
+
+template <typename... Ops>
+bool is_any(const Node& node, const Ops&... candidates) {
+  return (node.is(candidates) || ...);
+}
+
+/// Whether no element of the value can be negative (sign 1) or positive (sign -1), as far as the
+/// nodes before it say.
+bool has_sign(Value value, int sign, int depth = 8) {
+  const Node& node = *value.node;
+  if (depth == 0) return false;
+  const auto all = [&](int wanted) {
+    return std::ranges::all_of(node.operands,
+                               [&](Value x) { return has_sign(x, wanted, depth - 1); });
+  };
+  if (const auto number = splat_value(value)) return *number * sign >= 0;
+  if (node.is(ops::neg)) return all(-sign);
+  if (moves_whole(node) || is_any(node, ops::sum, ops::max, ops::cumsum, ops::add))
+    return all(sign);
+  if (is_any(node, ops::maximum, ops::minimum) && (sign > 0) == node.is(ops::maximum))
+    return has_sign(node.operands[0], sign, depth - 1) ||
+           has_sign(node.operands[1], sign, depth - 1);
+  if (node.is(ops::sub))
+    return has_sign(node.operands[0], sign, depth - 1) &&
+           has_sign(node.operands[1], -sign, depth - 1);
+  if (is_any(node, ops::mul, ops::div)) {
+    const bool square = node.operands[0] == node.operands[1];
+    const auto one_of = [&](int left, int right) {
+      return has_sign(node.operands[0], left, depth - 1) &&
+             has_sign(node.operands[1], right, depth - 1);
+    };
+    return sign > 0 ? square || one_of(1, 1) || one_of(-1, -1) : one_of(1, -1) || one_of(-1, 1);
+  }
+  return sign > 0 && is_any(node, ops::abs, ops::exp, ops::square, ops::sqrt, ops::rsqrt,
+                            ops::sigmoid, ops::hard_sigmoid, ops::softplus, ops::relu);
+}
+
+/// Of what may be near 0 where its error is not: a part of the result is any part.
+Effect of_inverse(ErrorSize size) {
+  return size == ErrorSize::of_element ? leaves(size) : kAmplified;
+}
+
+Effect of_sum(const Node& node, ErrorSize size) {
+  // Numbers of one sign do not cancel, and of many the largest count: variances, norms.
+  const bool adds_up = std::ranges::all_of(node.operands, [](Value x) { return has_sign(x, 1); });
+  if (adds_up && node.is(ops::sum)) return leaves(ErrorSize::of_element);
+  if (size == ErrorSize::of_one || (adds_up && node.is(ops::add))) return leaves(size);
+  return leaves(ErrorSize::of_more);
+}
+
+Effect of_exponential(Value argument, ErrorSize size) {
+  if (size == ErrorSize::of_one) return leaves(size);
+  if (size != ErrorSize::of_more && has_sign(argument, -1)) return leaves(ErrorSize::of_one);
+  return kAmplified;
+}
+
+Effect of_logarithm(const Node& node, ErrorSize size) {
+  if (node.is(ops::log1p) && has_sign(node.operands[0], 1)) return leaves(size);
+  if (size == ErrorSize::of_more) return kAmplified;
+  if (node.is(ops::log1p) && size != ErrorSize::of_one) return kAmplified;
+  return leaves(size == ErrorSize::of_element ? ErrorSize::of_one : ErrorSize::of_more);
+}
+
+Effect of_power(const Node& node, size_t operand, ErrorSize size) {
+  if (operand == 1) return size == ErrorSize::of_one ? leaves(size) : kAmplified;
+  const auto exponent = splat_value(node.operands[1]);
+  return exponent && *exponent >= 1 ? leaves(size) : of_inverse(size);
+}
+
+Effect effect_of(const Node& node, size_t operand, ErrorSize size) {
+  const bool of_one = size == ErrorSize::of_one;
+  if (multiplies(node) || is_any(node, ops::sign, ops::is_nan, ops::is_finite)) return kEnds;
+  if (node.types[0].dtype == DType::boolean || (node.is(ops::select) && operand == 0)) return kEnds;
+  if (moves_whole(node) ||
+      is_any(node, ops::neg, ops::abs, ops::relu, ops::silu, ops::square, ops::clip, ops::max,
+             ops::maximum, ops::minimum, ops::select, ops::mul, ops::stop_gradient, ops::watch,
+             ops::floor, ops::ceil, ops::round, ops::prod))
+    return leaves(size);
+  if (node.is(ops::cast)) return is_floating(node.types[0].dtype) ? leaves(size) : kEnds;
+  if (is_any(node, ops::sigmoid, ops::tanh, ops::hard_sigmoid)) return leaves(ErrorSize::of_one);
+  if (is_any(node, ops::add, ops::sub, ops::sum, ops::cumsum)) return of_sum(node, size);
+  if (node.is(ops::softplus)) return leaves(of_one ? size : ErrorSize::of_element_or_one);
+  if (is_any(node, ops::exp, ops::expm1)) return of_exponential(node.operands[0], size);
+  if (is_any(node, ops::log, ops::log1p)) return of_logarithm(node, size);
+  if (node.is(ops::sqrt)) return size == ErrorSize::of_more ? kAmplified : leaves(size);
+  if (node.is(ops::div)) return operand == 0 ? leaves(size) : of_inverse(size);
+  if (is_any(node, ops::reciprocal, ops::rsqrt)) return of_inverse(size);
+  if (node.is(ops::pow)) return of_power(node, operand, size);
+  if (is_any(node, ops::sin, ops::cos)) return of_one ? leaves(size) : kAmplified;
+  // What is not known of an op may be anything.
+  return kAmplified;
+}
+
+/// Adds the reasons of `more` where there are none; whether any is new.
+template <typename Reasons>
+bool add_reasons(Reasons& to, const Reasons& more) {
+  bool any = false;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i] != nullptr || more[i] == nullptr) continue;
+    to[i] = more[i];
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
+Amplifiers::Amplifiers(const Graph& graph) {
+  find(graph, std::vector<Reasons>(graph.roots().size()));
+}
+
+Amplifiers::Amplifiers(const Graph& body, const std::vector<Reasons>& results) {
+  find(body, results);
+}
+
+const Node* Amplifiers::of(Value value) const {
+  return reasons_[size_t(value.node->id)][size_t(value.index)][size_t(ErrorSize::of_element)];
+}
+
+const Amplifiers& Amplifiers::inside(const Node& scan) const { return *bodies_.at(&scan); }
+
+void Amplifiers::find(const Graph& graph, const std::vector<Reasons>& roots) {
+  for (const Node& node : graph.nodes()) reasons_.emplace_back(node.types.size());
+  const Values values = graph.roots();
+  for (size_t i = 0; i < values.size(); ++i) add_reasons(reasons(values[i]), roots[i]);
+  const std::vector<bool> live = live_nodes(graph);
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    if (live[size_t(node->id)]) find_of_operands(*node);
+  }
+}
+
+void Amplifiers::find_of_operands(const Node& node) {
+  if (node.is(ops::scan)) return find_of_operands_of_loop(node);
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    Reasons found{};
+    for (const ErrorSize size : kSizes) {
+      const Effect effect = effect_of(node, i, size);
+      const Node*& reason = found[size_t(size)];
+      if (effect.amplified) reason = &node;
+      for (int k = 0; k < node.results() && effect.size && reason == nullptr; ++k)
+        reason = reasons(node.result(k))[size_t(*effect.size)];
+    }
+    add_reasons(reasons(node.operands[i]), found);
+  }
+}
+
+void Amplifiers::find_of_operands_of_loop(const Node& node) {
+  const Scan scan(node);
+  const size_t carries = scan.next().size();
+  std::vector<Reasons> results;
+  for (size_t i = 0; i < carries; ++i) results.push_back(reasons(scan.final(i)));
+  for (size_t i = 0; i < scan.emits().size(); ++i) results.push_back(reasons(scan.emitted(i)));
+  // What a carry is read for in one step, its next value of the step before is computed for.
+  std::unique_ptr<Amplifiers> body;
+  for (bool changed = true; changed;) {
+    body.reset(new Amplifiers(scan.body(), results));
+    changed = false;
+    for (size_t i = 0; i < carries; ++i)
+      changed |= add_reasons(results[i], body->reasons(scan.body_carries()[i]));
+  }
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    add_reasons(reasons(node.operands[i]), body->reasons(scan.body().inputs()[i]));
+  bodies_.emplace(&node, std::move(body));
+}
+
+}  // namespace graphc::core
