@@ -40,7 +40,7 @@ bool is_any(const Node& node, const Ops&... candidates) {
 
 /// Whether no element of the value can be negative (sign 1) or positive (sign -1), as far as the
 /// nodes before it say.
-bool has_sign(Value value, int sign, int depth = 8) {
+bool has_sign(Value value, int sign, int depth = 5) {
   const Node& node = *value.node;
   if (depth == 0) return false;
   const auto all = [&](int wanted) {
@@ -103,7 +103,8 @@ Effect of_power(const Node& node, size_t operand, ErrorSize size) {
 
 Effect effect_of(const Node& node, size_t operand, ErrorSize size) {
   const bool of_one = size == ErrorSize::of_one;
-  if (multiplies(node) || is_any(node, ops::sign, ops::is_nan, ops::is_finite)) return kEnds;
+  if (multiplies(node) || sums_over_rows(node)) return kEnds;
+  if (is_any(node, ops::sign, ops::is_nan, ops::is_finite)) return kEnds;
   if (node.types[0].dtype == DType::boolean || (node.is(ops::select) && operand == 0)) return kEnds;
   if (moves_whole(node) ||
       is_any(node, ops::neg, ops::abs, ops::relu, ops::silu, ops::square, ops::clip, ops::max,

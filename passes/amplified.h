@@ -26,8 +26,8 @@ namespace graphc::core {
 
 /// The first node, along any way from a value of a graph to what is computed from it, that makes an
 /// error of a part of the value arbitrarily large beside what that node computes. Ways go through
-/// loops, from step to step and out of them, and end at products, whose factors are rounded anyway,
-/// and at conditions.
+/// loops, from step to step and out of them. They end at products, whose factors are rounded
+/// anyway, at sums over the rows of a matrix, which are products with ones, and at conditions.
 class Amplifiers {
  public:
   explicit Amplifiers(const Graph& graph);

@@ -14,12 +14,6 @@
 namespace graphc::core {
 namespace {
 
-/// A sum over the rows of a matrix: what the pass reductions makes of one over the leading axes.
-bool sums_over_rows(const Node& node) {
-  return node.is(ops::sum) && node.operands[0].shape().rank() == 2 &&
-         node.attributes.get_ints("axes") == std::vector<int64_t>{0};
-}
-
 /// Whether the kernel that computes the node can round it on the way to memory.
 bool stores_what_it_computes(const Node& node) {
   return is_elementwise(node.op) || is_concat_of_units(node) ||
@@ -64,6 +58,11 @@ std::vector<bool> states_of(const Scan& scan) {
 bool moves_whole(const Node& node) { return is_view(node) || node.is(ops::concat); }
 
 bool multiplies(const Node& node) { return node.is(ops::matmul); }
+
+bool sums_over_rows(const Node& node) {
+  return node.is(ops::sum) && node.operands[0].shape().rank() == 2 &&
+         node.attributes.get_ints("axes") == std::vector<int64_t>{0};
+}
 
 NarrowValues::NarrowValues(const Graph& graph, const Amplifiers& amplifiers,
                            const std::vector<ValueOrigin>& inputs, const std::vector<bool>& results)
@@ -158,7 +157,7 @@ ValueOrigin NarrowValues::origin_of(Value value) const {
 }
 
 bool NarrowValues::is_narrow(Value value) const {
-  const bool amplified = amplifiers_.of(value) != nullptr && !mutated(Mutant::exponents_rounded);
+  const bool amplified = amplifiers_.of(value) != nullptr;
   return would_be_narrow(value) && (is_exact(value) || !amplified);
 }
 

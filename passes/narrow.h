@@ -88,5 +88,7 @@ class NarrowValues {
 bool moves_whole(const Node& node);
 /// Whether the node reads an operand as the factor of a product.
 bool multiplies(const Node& node);
+/// A sum over the rows of a matrix: what the pass reductions makes of one over the leading axes.
+bool sums_over_rows(const Node& node);
 
 }  // namespace graphc::core
