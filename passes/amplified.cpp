@@ -101,10 +101,21 @@ Effect of_power(const Node& node, size_t operand, ErrorSize size) {
   return exponent && *exponent >= 1 ? leaves(size) : of_inverse(size);
 }
 
+/// The derivative of a maximum asks again which of two was larger, of rounded numbers. Beside a
+/// constant, as for the derivative of relu or clip, few are so near that they change sides.
+Effect of_comparison(const Node& node, size_t operand, ErrorSize size) {
+  const bool beside_constant = splat_value(node.operands[1 - operand]).has_value();
+  const bool bounded = size == ErrorSize::of_one || size == ErrorSize::of_element_or_one;
+  return beside_constant || bounded ? kEnds : kAmplified;
+}
+
 Effect effect_of(const Node& node, size_t operand, ErrorSize size) {
   const bool of_one = size == ErrorSize::of_one;
   if (multiplies(node) || sums_over_rows(node)) return kEnds;
   if (is_any(node, ops::sign, ops::is_nan, ops::is_finite)) return kEnds;
+  if (is_any(node, ops::equal, ops::not_equal, ops::less, ops::less_equal, ops::greater,
+             ops::greater_equal))
+    return of_comparison(node, operand, size);
   if (node.types[0].dtype == DType::boolean || (node.is(ops::select) && operand == 0)) return kEnds;
   if (moves_whole(node) ||
       is_any(node, ops::neg, ops::abs, ops::relu, ops::silu, ops::square, ops::clip, ops::max,

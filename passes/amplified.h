@@ -8,7 +8,9 @@
 //   sum of products of size 1 that it came from, beside a bias of 7, was right to 0.003;
 // - sines and remainders: their arguments may be many periods from 0;
 // - reciprocals, roots and logarithms of a sum or difference, which may be near 0 where what was
-//   added is not.
+//   added is not;
+// - comparisons of two values: where a maximum was taken, its derivative asks again which of them
+//   it was, of rounded numbers, and may give all of a gradient to the other.
 //
 // Products, and roots and reciprocals of the value itself, keep the error in proportion. Sigmoid
 // and tanh bound it, for they are flat where their arguments are large; so does exp of a number
