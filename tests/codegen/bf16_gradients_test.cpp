@@ -240,7 +240,8 @@ std::string cell_with_any_gates(unsigned seed, int64_t steps) {
   std::mt19937 random(seed);
   std::vector<std::string> values{"%z0", "%z1", "%z2", "%z3"};
   std::string text = fmt::format(R"(graph @cell(%x: f32[{0},{1},{2}], %target: f32[{0},{1},{2}],
-    %h0: f32[{1},{2}], %c0: f32[{1},{2}]) state (%w: f32[{2},{3}], %u: f32[{2},{3}], %b: f32[{3}]) {{
+    %h0: f32[{1},{2}], %c0: f32[{1},{2}])
+    state (%w: f32[{2},{3}], %u: f32[{2},{3}], %b: f32[{3}]) {{
   %y, %h.end, %c.end = scan %x.t in %x carry %h = %h0, %c = %c0 with %w, %u, %b {{
     %z = add(add(matmul(%x.t, %w), %b), matmul(%h, %u))
     %z0, %z1, %z2, %z3 = split(%z) {{axis = 1, parts = 4}}
