@@ -137,14 +137,14 @@ Effect effect_of(const Node& node, size_t operand, ErrorSize size) {
   return kAmplified;
 }
 
-/// Adds the reasons of `more` where there are none; whether any is new.
+/// Takes the reasons of `more`, which come first in the program; whether one was missing.
 template <typename Reasons>
 bool add_reasons(Reasons& to, const Reasons& more) {
   bool any = false;
   for (size_t i = 0; i < to.size(); ++i) {
-    if (to[i] != nullptr || more[i] == nullptr) continue;
+    if (more[i] == nullptr) continue;
+    any |= to[i] == nullptr;
     to[i] = more[i];
-    any = true;
   }
   return any;
 }
