@@ -18,7 +18,7 @@ Value along(const Op& op, Value x, int axis, Where where) {
 
 }  // namespace
 
-Value filled(const Shape& shape, double number, DType dtype, Where where) {
+Value filled(const Shape& shape, Numeral number, DType dtype, Where where) {
   const WhereScope scope(where);
   return splat(Trace::require("filled", where).graph(), number, {dtype, shape});
 }

@@ -12,10 +12,11 @@ namespace graphc::core {
 
 // --- sources: values made of nothing, in the graph being traced ---
 
-/// A value in which every element is `number`.
-Value filled(const Shape& shape, double number, DType dtype = DType::f32,
+/// A value in which every element is `number`, which the type must have: floats round it.
+Value filled(const Shape& shape, Numeral number, DType dtype = DType::f32,
              Where where = Where::here());
-/// 0, 1, 2, ... along `axis`.
+/// 0, 1, 2, ... along `axis`. A type of integers must have the last of them: 300 steps are not
+/// counted in u8.
 Value iota(const Shape& shape, int axis = 0, DType dtype = DType::i32, Where where = Where::here());
 
 // --- parts ---

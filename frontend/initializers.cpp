@@ -61,7 +61,7 @@ thread_local HostDraws* HostDraws::current_ = nullptr;
 
 Initializer zeros() { return constant(0); }
 
-Initializer constant(double value) {
+Initializer constant(Numeral value) {
   return [value](Value key, const Type& type) { return splat(*key.node->graph, value, type); };
 }
 
@@ -108,7 +108,7 @@ Initializer parts(std::vector<Initializer> initializers) {
     }
     Values values;
     for (int64_t i = 0; i < count; ++i) {
-      values.push_back(initializers[size_t(i)](fold_in(key, double(i)),
+      values.push_back(initializers[size_t(i)](fold_in(key, i),
                                                {type.dtype, type.shape.with(-1, width / count)}));
     }
     return concat(values, type.shape.rank() - 1);

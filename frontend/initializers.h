@@ -12,7 +12,8 @@
 namespace graphc::core {
 
 Initializer zeros();
-Initializer constant(double value);
+/// The number, with all 64 bits of an integer; the type of the state must have it.
+Initializer constant(Numeral value);
 /// Uniform in [-limit, limit).
 Initializer uniform(double limit);
 /// Normal with mean 0.

@@ -115,10 +115,10 @@ GraphPtr with_extents(const TracedGraph& traced) {
   Rewritten rewritten(from);
   for (Value input : from.inputs()) {
     const auto length = traced.lengths.find(input.name());
-    rewritten.set(input, length == traced.lengths.end()
-                             ? to->input(input.type(), input.name(), input.node->where)
-                             : scalar_constant(*to, double(traced.extents.at(length->second)),
-                                               input.dtype()));
+    rewritten.set(input,
+                  length == traced.lengths.end()
+                      ? to->input(input.type(), input.name(), input.node->where)
+                      : scalar_constant(*to, traced.extents.at(length->second), input.dtype()));
   }
   for (Value state : from.states())
     rewritten.set(state, to->state(state.type(), state.name(), state.node->where));

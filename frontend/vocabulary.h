@@ -41,6 +41,7 @@ namespace graphc {
 using core::Condition;
 using core::DType;
 using core::Literal;
+using core::Numeral;
 using core::Operand;
 using core::Shape;
 using core::Tensor;

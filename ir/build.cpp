@@ -76,14 +76,14 @@ Value apply1(const Op& op, std::vector<Operand> operands, Attributes attributes,
   return apply(op, std::move(operands), std::move(attributes), {}, where).result();
 }
 
-Value scalar_constant(Graph& graph, double value, DType dtype) {
+Value scalar_constant(Graph& graph, Numeral value, DType dtype) {
   return splat(graph, value, {dtype, {}});
 }
 
-Value splat(Graph& graph, double value, const Type& type) {
+Value splat(Graph& graph, Numeral value, const Type& type) {
   Attributes attributes = shape_attribute(type.shape);
   attributes.set("dtype", type.dtype);
-  attributes.set("value", value);
+  attributes.set("value", value.as_attribute(type.dtype));
   return graph.add(ops::constant, {}, std::move(attributes), {}, current_where).result();
 }
 
@@ -92,8 +92,11 @@ std::optional<double> splat_value(Value value) {
   const Attribute* attribute = value.node->attributes.find("value");
   if (const auto* number = std::get_if<double>(attribute)) return *number;
   // What a double would round is another number: no rule knows it.
-  if (const auto* number = std::get_if<int64_t>(attribute))
-    return std::abs(*number) <= int64_t{1} << 53 ? std::optional(double(*number)) : std::nullopt;
+  constexpr int64_t most = int64_t{1} << 53;
+  if (const auto* number = std::get_if<int64_t>(attribute)) {
+    const bool exact = *number >= -most && *number <= most;
+    return exact ? std::optional(double(*number)) : std::nullopt;
+  }
   if (const auto* number = std::get_if<bool>(attribute)) return *number ? 1 : 0;
   return std::nullopt;
 }
@@ -308,13 +311,19 @@ std::pair<Value, Value> top_k(Value x, int64_t k, Where where) {
   return {node.result(0), node.result(1)};
 }
 
-Value clip(Value x, double low, double high, Where where) {
-  return apply1(ops::clip, {x}, {{"low", low}, {"high", high}}, where);
+Value clip(Value x, Numeral low, Numeral high, Where where) {
+  const DType dtype = x.dtype();
+  return apply1(ops::clip, {x},
+                {{"low", low.as_attribute(dtype)}, {"high", high.as_attribute(dtype)}}, where);
 }
 
-Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, double value, Where where) {
+Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, Numeral value,
+          Where where) {
   return apply1(ops::pad, {x},
-                {{"low", std::move(low)}, {"high", std::move(high)}, {"value", value}}, where);
+                {{"low", std::move(low)},
+                 {"high", std::move(high)},
+                 {"value", value.as_attribute(x.dtype())}},
+                where);
 }
 
 Value reverse(Value x, const Axes& axes, Where where) {

@@ -12,19 +12,21 @@
 #include <utility>
 
 #include "ir/graph.h"
+#include "ir/numeral.h"
 #include "ir/op.h"
 
 namespace graphc::core {
 
 /// A value or a number, with the line that wrote it. A number takes the dtype of the values beside
-/// it. A bool is no number: what compares two values by `==` in C++ compares which nodes they are.
+/// it, as Numeral says. A bool is no number: what compares two values by `==` in C++ compares which
+/// nodes they are.
 class Operand {
  public:
   Operand(Value value, Where where = Where::here()) : value_(value), where_(where) {}
   template <typename T>
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   Operand(T number, Where where = Where::here())
-      : number_(double(number)), is_number_(true), where_(where) {}
+      : number_(number), is_number_(true), where_(where) {}
   /// What converts to a value, such as a state of the frontend.
   template <typename T>
     requires(std::is_class_v<T> && !std::is_same_v<T, Value> && std::is_convertible_v<T, Value>)
@@ -32,12 +34,12 @@ class Operand {
 
   bool is_number() const { return is_number_; }
   Value value() const { return value_; }
-  double number() const { return number_; }
+  Numeral number() const { return number_; }
   Where where() const { return where_; }
 
  private:
   Value value_;
-  double number_ = 0;
+  Numeral number_ = 0;
   bool is_number_ = false;
   Where where_;
 };
@@ -63,14 +65,16 @@ Value apply1(const Op& op, std::vector<Operand> operands, Attributes attributes 
              Where where = {});
 
 /// A scalar constant in `graph`.
-Value scalar_constant(Graph& graph, double value, DType dtype = DType::f32);
-/// A constant of the type in which every element is `value`.
-Value splat(Graph& graph, double value, const Type& type);
+Value scalar_constant(Graph& graph, Numeral value, DType dtype = DType::f32);
+/// A constant of the type in which every element is `value`. Throws ErrorKind::input when the type
+/// does not have the number.
+Value splat(Graph& graph, Numeral value, const Type& type);
 /// The number all elements of a constant are, if its value is one number that a double holds.
 std::optional<double> splat_value(Value value);
 /// splat_value() == number.
 bool is_splat(Value value, double number);
-/// 0, 1, 2, ... along `axis` of the shape.
+/// 0, 1, 2, ... along `axis` of the shape. Throws ErrorKind::input when a type of integers does not
+/// have the last of them.
 Value iota(Graph& graph, const Shape& shape, int axis = 0, DType dtype = DType::i32);
 
 #define GRAPHC_UNARY(name)                                  \
@@ -179,7 +183,7 @@ Value slice(Value x, int axis, int64_t start, int64_t limit, Where where = Where
 /// Element `index` along an axis, which goes.
 Value at(Value x, int64_t index, int axis = 0, Where where = Where::here());
 /// `value` before and behind `x`: low[i] and high[i] elements along axis i.
-Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, double value = 0,
+Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, Numeral value = 0,
           Where where = Where::here());
 /// The elements in reverse order along the axes.
 Value reverse(Value x, const Axes& axes, Where where = Where::here());
@@ -206,8 +210,8 @@ Value argmin(Value x, int axis, Where where = Where::here());
 Value argmin(Value x, Where where = Where::here());
 /// The k largest elements along the last axis in descending order, and their indices (i32).
 std::pair<Value, Value> top_k(Value x, int64_t k, Where where = Where::here());
-/// Each element, but no less than `low` and no more than `high`.
-Value clip(Value x, double low, double high, Where where = Where::here());
+/// Each element, but no less than `low` and no more than `high`, numbers that its type has.
+Value clip(Value x, Numeral low, Numeral high, Where where = Where::here());
 /// Rows of `table` (axis 0) chosen by integer `indices`: shape indices ++ row.
 Value gather(Value table, Value indices, Where where = Where::here());
 Value scatter_add(Value base, Value indices, Value rows, Where where = Where::here());

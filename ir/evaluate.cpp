@@ -147,7 +147,7 @@ class Evaluator {
     if (node.is(ops::sum) || node.is(ops::max)) return {reduction_of(node, x[0], precision_)};
     if (node.is(ops::prod)) return {product_of(node, x[0], precision_)};
     if (node.is(ops::cumsum)) return {cumsum_of(node, x[0], precision_)};
-    if (node.is(ops::pad)) return {pad_of(node, x[0])};
+    if (node.is(ops::pad)) return {pad_of(node, x[0], precision_)};
     if (node.is(ops::reverse)) return {reverse_of(node, x[0])};
     if (node.is(ops::size)) return {size_of_axes(node, x[0], precision_)};
     if (node.is(ops::matmul)) return {matmul_of(node, x[0], x[1], precision_)};

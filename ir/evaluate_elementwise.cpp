@@ -180,11 +180,11 @@ class Run {
   void fill(const ScalarInstruction& instruction, const Register& y) const {
     if (y.elements.floating()) {
       auto* floats = reinterpret_cast<double*>(y.storage);
-      std::fill_n(floats, kBlock, instruction.constant);
+      std::fill_n(floats, kBlock, instruction.constant.as_double());
       round_floats(instruction.dtype, precision_, floats, kBlock);
     } else {
       auto* integers = reinterpret_cast<int64_t*>(y.storage);
-      std::fill_n(integers, kBlock, truncated(instruction.constant));
+      std::fill_n(integers, kBlock, instruction.constant.as_integer());
       wrap_integers(instruction.dtype, integers, kBlock);
     }
   }

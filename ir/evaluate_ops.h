@@ -63,7 +63,7 @@ Array slice_of(const Array& x, int axis, int64_t start, int64_t extent);
 Array concat_of(ArrayOperands parts, int axis, const Type& type);
 
 /// The operand with a number around it; its axes in reverse order.
-Array pad_of(const Node& node, const Array& x);
+Array pad_of(const Node& node, const Array& x, Precision precision);
 Array reverse_of(const Node& node, const Array& x);
 
 Array product_of(const Node& node, const Array& x, Precision precision);

@@ -187,16 +187,19 @@ void copy_elements(const Array& x, const std::vector<int64_t>& strides, int64_t 
 
 }  // namespace
 
-Array pad_of(const Node& node, const Array& x) {
+Array pad_of(const Node& node, const Array& x, Precision precision) {
   Array result(node.types[0]);
-  const double value = node.attributes.get_float("value", 0);
+  const Attribute* given = node.attributes.find("value");
+  const Numeral value = given == nullptr ? Numeral(0) : Numeral::of(*given);
   for (int64_t i = 0; i < result.elements(); ++i) {
     if (result.floating()) {
-      result.floats()[i] = value;
+      result.floats()[i] = value.as_double();
     } else {
-      result.integers()[i] = int64_t(value);
+      result.integers()[i] = value.as_integer();
     }
   }
+  // Rounded as every number of the type: below only elements of the operand follow.
+  round_or_wrap(result, precision);
   const auto strides = result.shape().strides();
   const std::vector<int64_t> low = node.attributes.get_ints("low");
   int64_t offset = 0;

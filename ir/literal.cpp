@@ -34,20 +34,32 @@ bool fits(long double value) {
          std::trunc(value) <= static_cast<long double>(std::numeric_limits<T>::max());
 }
 
+[[noreturn]] void refuse(long double value, int64_t index, DType to) {
+  // A whole number is shown with all its digits, which are why it does not fit.
+  const bool whole = std::trunc(value) == value && std::fabs(value) < 0x1p64L;
+  throw input_error({}, "element {} is {}, which {} cannot hold", index,
+                    whole ? fmt::format("{:.0f}", value) : fmt::format("{}", double(value)),
+                    name_of(to));
+}
+
 /// One element as another type. long double holds every stored value exactly.
 template <DType to>
 Stored<to> convert(long double value, int64_t index) {
   if constexpr (to == DType::boolean) {
     return value != 0 ? 1 : 0;
-  } else if constexpr (to == DType::bf16) {
-    return BFloat16(rounded_to_odd(value));
-  } else if constexpr (to == DType::f32 || to == DType::f64) {
-    return Stored<to>(value);
+  } else if constexpr (to == DType::bf16 || to == DType::f32 || to == DType::f64) {
+    const Stored<to> rounded = [&] {
+      if constexpr (to == DType::bf16)
+        return BFloat16(rounded_to_odd(value));
+      else
+        return Stored<to>(value);
+    }();
+    const auto is_infinite = [](auto number) { return std::isinf(number); };
+    if (is_infinite(static_cast<long double>(rounded)) && !is_infinite(value))
+      refuse(value, index, to);
+    return rounded;
   } else {
-    if (!fits<Stored<to>>(value)) {
-      throw input_error({}, "element {} is {}, which {} cannot hold", index, double(value),
-                        name_of(to));
-    }
+    if (!fits<Stored<to>>(value)) refuse(value, index, to);
     return Stored<to>(value);
   }
 }
@@ -207,6 +219,13 @@ void Literal::check_stored_as(bool same, Where where) const {
                     to_string(type_), stored_name(type_.dtype));
 }
 
+void Literal::check_not_negative(std::span<const int64_t> elements) {
+  const auto negative = std::ranges::find_if(elements, [](int64_t x) { return x < 0; });
+  if (negative == elements.end()) return;
+  throw input_error({}, "element {} is {}, which a type without a sign cannot hold",
+                    negative - elements.begin(), *negative);
+}
+
 double Literal::scalar() const {
   if (elements() == 1) return element(0);
   throw input_error({}, "scalar() needs exactly one element: found {}", to_string(type_));
@@ -228,8 +247,12 @@ Literal Literal::converted(DType dtype) const {
       for (size_t i = 0; i < source.size(); ++i) {
         if constexpr (from == DType::bf16) {
           target[i] = convert<to>(float(source[i]), int64_t(i));
-        } else if constexpr (from == DType::f32 && (to == DType::bf16 || to == DType::f64)) {
-          target[i] = Stored<to>(source[i]);
+        } else if constexpr (from == DType::f32 && to == DType::f64) {
+          target[i] = double(source[i]);
+        } else if constexpr (from == DType::f32 && to == DType::bf16) {
+          target[i] = BFloat16(source[i]);
+          if (std::isinf(float(target[i])) && !std::isinf(source[i]))
+            refuse(source[i], int64_t(i), to);
         } else {
           target[i] = convert<to>(source[i], int64_t(i));
         }

@@ -84,6 +84,8 @@ class Literal {
   std::vector<T> to_vector() const {
     const Literal all = converted(dtype_of<T>());
     const auto elements = all.data<Stored<dtype_of<T>()>>();
+    if constexpr (std::is_same_v<T, unsigned long> || std::is_same_v<T, unsigned long long>)
+      check_not_negative(elements);
     return std::vector<T>(elements.begin(), elements.end());
   }
 
@@ -92,7 +94,8 @@ class Literal {
 
   /// The same elements as another type. Floats round to nearest even, once; a float becomes an
   /// integer by dropping its fraction; anything but 0 becomes true. Throws ErrorKind::input naming
-  /// the element when an integer type cannot hold it (a NaN never fits).
+  /// the element when the type cannot hold it: an integer outside the type's range (a NaN never
+  /// fits), a finite number that would round to infinity.
   Literal converted(DType dtype) const;
   /// The same elements in another shape of as many elements; shares the buffer.
   Literal reshaped(const Shape& shape) const;
@@ -107,6 +110,8 @@ class Literal {
  private:
   Literal(const Type& type, std::shared_ptr<std::byte> buffer);
   void check_stored_as(bool same, Where where) const;
+  /// Throws ErrorKind::input for an element below 0, which no type without a sign holds.
+  static void check_not_negative(std::span<const int64_t> elements);
 
   Type type_;
   std::shared_ptr<std::byte> buffer_;

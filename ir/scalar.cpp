@@ -26,11 +26,11 @@ Scalar emit(ScalarOp op, DType dtype, Scalar a, Scalar b, Scalar c) {
   return {program, int(program->code.size()) - 1};
 }
 
-Scalar constant(Scalar like, double value, DType dtype) {
+Scalar constant(Scalar like, Numeral value, DType dtype) {
   like.program()->code.push_back({ScalarOp::constant, dtype, -1, -1, -1, value});
   return {like.program(), int(like.program()->code.size()) - 1};
 }
-Scalar constant(Scalar like, double value) { return constant(like, value, like.dtype()); }
+Scalar constant(Scalar like, Numeral value) { return constant(like, value, like.dtype()); }
 
 Scalar operator-(Scalar a) { return emit(ScalarOp::neg, a.dtype(), a); }
 Scalar operator+(Scalar a, Scalar b) { return emit(ScalarOp::add, a.dtype(), a, b); }

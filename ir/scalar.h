@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/numeral.h"
 #include "ir/type.h"
 
 namespace graphc::core {
@@ -56,12 +57,12 @@ enum class ScalarOp : uint8_t {
 std::string_view name_of(ScalarOp op);
 
 /// One operation of a scalar program. `a`, `b`, `c` are indices of earlier instructions; for
-/// `argument`, `a` is the number of the operand. `constant` holds an integer exactly up to 2^53.
+/// `argument`, `a` is the number of the operand.
 struct ScalarInstruction {
   ScalarOp op;
   DType dtype;
   int a = -1, b = -1, c = -1;
-  double constant = 0;
+  Numeral constant = 0;
 };
 
 /// Straight-line code: instructions in order; the last one is not necessarily the result.
@@ -88,8 +89,8 @@ class Scalar {
 /// Appends an instruction to the program of `a`.
 Scalar emit(ScalarOp op, DType dtype, Scalar a, Scalar b = {}, Scalar c = {});
 /// A constant in the program and, unless given, of the dtype of `like`.
-Scalar constant(Scalar like, double value);
-Scalar constant(Scalar like, double value, DType dtype);
+Scalar constant(Scalar like, Numeral value);
+Scalar constant(Scalar like, Numeral value, DType dtype);
 
 Scalar operator-(Scalar a);
 Scalar operator+(Scalar a, Scalar b);

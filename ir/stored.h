@@ -103,6 +103,18 @@ constexpr bool is_stored_as(DType dtype) {
 /// How a user writes the type that an element is stored as: "float", "int64_t".
 std::string_view stored_name(DType dtype);
 
+/// Whether a number rounds to a number of the floating-point type: one that is finite does not
+/// become infinite.
+template <DType dtype, typename Wide>
+bool fits_finite(Wide value) {
+  const auto is_finite = [](Wide number) { return number - number == 0; };
+  if constexpr (dtype == DType::bf16) {
+    return !is_finite(value) || is_finite(Wide(float(BFloat16(float(value)))));
+  } else {
+    return !is_finite(value) || is_finite(Wide(Stored<dtype>(value)));
+  }
+}
+
 /// Calls `function.template operator()<dtype>()` with the element type as a constant:
 /// `visit_dtype(type.dtype, [&]<DType dtype>() { ... Stored<dtype> ... })`.
 template <typename Function>

@@ -79,7 +79,8 @@ Value lower_cumsum(const Node& node, Value x, Graph& to) {
 
 Value lower_pad(const Node& node, Value x, Graph& to) {
   const Ints low = node.attributes.get_ints("low"), high = node.attributes.get_ints("high");
-  const double value = node.attributes.get_float("value", 0);
+  const Attribute* given = node.attributes.find("value");
+  const Numeral value = given == nullptr ? Numeral(0) : Numeral::of(*given);
   for (int axis = 0; axis < x.shape().rank(); ++axis) {
     const auto around = [&](int64_t count) {
       return splat(to, value, {x.dtype(), x.shape().with(axis, count)});

@@ -312,23 +312,8 @@ Value constant_size(const Node& size, Graph& to) {
   int64_t count = 1;
   for (int64_t axis : size.attributes.get_ints("axes"))
     count *= size.operands[0].shape()[int(axis)];
-  switch (size.types[0].dtype) {
-    case DType::boolean:
-      count = count != 0;
-      break;
-    case DType::u8:
-      count = uint8_t(count);
-      break;
-    case DType::i32:
-      count = int32_t(count);
-      break;
-    case DType::u32:
-      count = uint32_t(count);
-      break;
-    default:
-      break;
-  }
-  return splat(to, double(count), size.types[0]);
+  if (size.types[0].dtype == DType::boolean) count = count != 0;
+  return splat(to, count, size.types[0]);
 }
 
 std::span<const Rule> value_rules() {

@@ -344,7 +344,9 @@ class RowLowering {
       if (in.op == ScalarOp::argument) {
         values[i] = emitted_.at(needs[size_t(in.a)].key());
       } else if (in.op == ScalarOp::constant) {
-        const int operand = builder_->literal(in.dtype, in.constant);
+        const int operand = is_floating(in.dtype)
+                                ? builder_->literal(in.dtype, in.constant.as_double())
+                                : builder_->literal(in.dtype, in.constant.as_integer());
         values[i] =
             builder_->add({NestOp::load, ScalarOp::argument, in.dtype, -1, -1, -1, operand, 0});
       } else {

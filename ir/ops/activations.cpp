@@ -36,6 +36,15 @@ Scalar exp_minus_1(Scalar x) {
   return select(is_equal(u, constant(x, 1)), x, select(far, u - 1, near));
 }
 
+std::vector<Type> infer_clip(const Node& node) {
+  const std::vector<Type> types = infer_number(node, {"low", "high"});
+  for (const auto& [name, limit] : node.attributes) {
+    check_number(node, name, limit);
+    check_held("clip: " + name, types[0].dtype, limit);
+  }
+  return types;
+}
+
 Scalar softplus_of(Scalar x) {
   const Scalar positive = emit(ScalarOp::maximum, x.dtype(), x, constant(x, 0));
   return positive + log_of_1_plus(unary(ScalarOp::exp, -unary(ScalarOp::abs, x)));
@@ -50,9 +59,12 @@ constinit const Op ops::sign{
     .scalar =
         [](const Node&, Operands x) {
           const Scalar zero = graphc::core::constant(x[0], 0);
+          // Neither above nor below is a zero, a NaN, and a denormal where those count as zeros:
+          // the product is 0 of the last too.
+          const Scalar rest = x[0] * zero;
           return graphc::core::select(
               is_less(zero, x[0]), graphc::core::constant(x[0], 1),
-              graphc::core::select(is_less(x[0], zero), graphc::core::constant(x[0], -1), x[0]));
+              graphc::core::select(is_less(x[0], zero), graphc::core::constant(x[0], -1), rest));
         },
     .vjp = no_gradient,
     .samples = unary_samples,
@@ -168,14 +180,15 @@ constinit const Op ops::clip{
     .name = "clip",
     .doc =
         "Each element, but {low} where it is below and {high} where it is above; either may be "
-        "left out. Its derivative there is 0.",
-    .infer = [](const Node& n) { return infer_number(n, {"low", "high"}); },
+        "left out, and the type must have both. Its derivative there is 0.",
+    .infer = infer_clip,
     .scalar =
         [](const Node& n, Operands x) {
           Scalar y = x[0];
           const auto bound = [&](const char* name, ScalarOp op) {
             if (n.attributes.find(name) == nullptr) return;
-            y = emit(op, y.dtype(), y, graphc::core::constant(y, n.attributes.get_float(name, 0)));
+            const Numeral number = Numeral::of(*n.attributes.find(name));
+            y = emit(op, y.dtype(), y, graphc::core::constant(y, number));
           };
           bound("low", ScalarOp::maximum);
           bound("high", ScalarOp::minimum);

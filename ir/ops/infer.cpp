@@ -78,6 +78,11 @@ int64_t sum_of_extents(const Node& node, std::initializer_list<int64_t> extents)
   return sum;
 }
 
+void check_number(const Node& node, std::string_view name, const Attribute& value) {
+  if (std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value)) return;
+  throw input_error({}, "{}: '{}' is a number: found {}", node.op.name, name, to_string(value));
+}
+
 void expect_floating(const Node& node, int operand) {
   if (!is_floating(type_of(node, operand).dtype)) {
     throw input_error({}, "{}: takes floating-point values: found {}", node.op.name,

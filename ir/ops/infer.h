@@ -22,6 +22,8 @@ std::vector<int64_t> axes_attribute(const Node& node, int rank);
 Shape shape_attribute(const Node& node);
 /// The sum of extents of an axis; throws when it is more than any shape has.
 int64_t sum_of_extents(const Node& node, std::initializer_list<int64_t> extents);
+/// Throws unless the attribute is one number.
+void check_number(const Node& node, std::string_view name, const Attribute& value);
 /// Throws unless the operand's dtype is a floating one.
 void expect_floating(const Node& node, int operand);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of ops without operands: inputs, states, constants and iota.
-#include <cmath>
-#include <limits>
-
+#include "ir/numeral.h"
 #include "ir/ops/infer.h"
 
 namespace graphc::core {
@@ -11,30 +9,6 @@ namespace {
 std::vector<Type> infer_leaf(const Node& node) {
   expect(node, 0, {"dtype", "shape"});
   return {{node.attributes.get_dtype("dtype", DType::f32), shape_attribute(node)}};
-}
-
-bool holds(DType dtype, int64_t number) {
-  const auto within = [&]<typename T>(T) {
-    return number >= int64_t(std::numeric_limits<T>::min()) &&
-           number <= int64_t(std::numeric_limits<T>::max());
-  };
-  if (dtype == DType::i32) return within(int32_t());
-  if (dtype == DType::u32) return within(uint32_t());
-  if (dtype == DType::u8) return within(uint8_t());
-  return dtype != DType::boolean || number == 0 || number == 1;
-}
-
-bool holds(DType dtype, double number) {
-  if (is_floating(dtype)) return true;
-  return number >= -0x1p63 && number < 0x1p63 && std::trunc(number) == number &&
-         holds(dtype, int64_t(number));
-}
-
-/// A target would wrap the number, or do what C++ leaves undefined.
-template <typename Number>
-void check_held(DType dtype, Number number) {
-  if (!holds(dtype, number))
-    throw input_error({}, "constant: {} is not a number of {}", number, name_of(dtype));
 }
 
 int64_t literal_size(const Attribute& value) {
@@ -57,23 +31,23 @@ std::vector<Type> infer_constant(const Node& node) {
     throw input_error({}, "constant: 'value' lists {} elements: {} has {}", size, to_string(type),
                       type.shape.elements());
   }
-  if (auto number = std::get_if<int64_t>(value)) check_held(type.dtype, *number);
-  if (auto number = std::get_if<double>(value)) check_held(type.dtype, *number);
-  if (auto list = std::get_if<std::vector<int64_t>>(value)) {
-    for (int64_t number : *list) check_held(type.dtype, number);
-  }
-  if (auto list = std::get_if<std::vector<double>>(value)) {
-    for (double number : *list) check_held(type.dtype, number);
-  }
+  // A target would wrap the number, or do what C++ leaves undefined.
+  check_held("constant", type.dtype, *value);
   return {type};
 }
 
 std::vector<Type> infer_iota(const Node& node) {
   expect(node, 0, {"axis", "dtype", "shape"});
   const Type type{node.attributes.get_dtype("dtype", DType::i32), shape_attribute(node)};
-  if (node.attributes.find("axis") != nullptr) axis_attribute(node, type.shape.rank());
+  const bool along_axis = node.attributes.find("axis") != nullptr;
+  const int axis = along_axis ? axis_attribute(node, type.shape.rank()) : 0;
   if (type.dtype == DType::boolean)
     throw input_error({}, "iota: dtype is a number type: found bool");
+  const int64_t last = (along_axis ? type.shape[axis] : type.shape.elements()) - 1;
+  if (is_integer(type.dtype) && type.shape.elements() > 0 && !holds(type.dtype, last)) {
+    throw input_error({}, "iota: counts to {}: that is not a number of {}", last,
+                      name_of(type.dtype));
+  }
   return {type};
 }
 
@@ -97,7 +71,8 @@ constinit const Op ops::constant{
     .name = "constant",
     .doc =
         "A constant of {dtype, shape}; {value} is one number for all elements, or a list in "
-        "row-major order.",
+        "row-major order. Types of integers must have the number; floats round it, but not to "
+        "infinity.",
     .infer = infer_constant,
     .samples =
         [] {
@@ -110,7 +85,7 @@ constinit const Op ops::iota{
     .name = "iota",
     .doc =
         "The index along {axis} of each element of {shape}; without {axis} the row-major index of "
-        "the element.",
+        "the element. A type of integers must have the last index; one of floats rounds.",
     .infer = infer_iota,
     .samples =
         [] {

@@ -43,8 +43,13 @@ Value with_axes(const Node& node, Value reduced) {
 
 std::vector<Type> infer_size(const Node& node) {
   expect(node, 1, {"axes"});
-  axes_attribute(node, type_of(node, 0).shape.rank());
-  return {{type_of(node, 0).dtype, {}}};
+  const Type& x = type_of(node, 0);
+  int64_t count = 1;
+  for (int64_t axis : axes_attribute(node, x.shape.rank())) count *= x.shape[int(axis)];
+  if (is_integer(x.dtype) && !holds(x.dtype, count)) {
+    throw input_error({}, "size: {} elements: that is not a number of {}", count, name_of(x.dtype));
+  }
+  return {{x.dtype, {}}};
 }
 
 std::vector<Type> infer_matmul(const Node& node) {

@@ -65,6 +65,10 @@ std::vector<Type> infer_pad(const Node& node) {
                       "[{}] and [{}]",
                       to_string(x), fmt::join(low, ","), fmt::join(high, ","));
   }
+  if (const Attribute* value = node.attributes.find("value")) {
+    check_number(node, "value", *value);
+    check_held("pad", x.dtype, *value);
+  }
   Ints extents;
   for (size_t axis = 0; axis < rank; ++axis)
     extents.push_back(sum_of_extents(node, {low[axis], x.shape[int(axis)], high[axis]}));
@@ -218,8 +222,7 @@ constinit const Op ops::pad{
     .name = "pad",
     .doc =
         "{low}[i] elements of {value} (0) before and {high}[i] behind the operand along axis i, "
-        "for "
-        "every axis.",
+        "for every axis; the type of the operand must have {value}.",
     .infer = infer_pad,
     .vjp = pad_vjp,
     .samples =

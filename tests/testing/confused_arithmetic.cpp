@@ -201,7 +201,7 @@ Sized Confuser::reduced(const Sized& from) {
 
 Sized Confuser::long_iota(const Scope& scope) {
   const DType dtype = one_of<DType>({DType::u8, DType::u8, DType::i32, DType::f32});
-  const int64_t offset = draw(250, 300);
+  const int64_t offset = draw(250, dtype == DType::u8 ? 256 : 300);
   Sized x{iota(scope.graph, {offset}, 0, dtype), held(dtype, offset)};
   if (chance(30)) x = {x.value * 3, held(dtype, 3 * x.bound)};
   x = converted(x, one_of<DType>({DType::i32, DType::f32, DType::i64, DType::u8}));

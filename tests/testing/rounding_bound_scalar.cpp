@@ -163,7 +163,7 @@ Bounded run_instruction(const ScalarInstruction& instruction, const std::vector<
                         Graph& to) {
   if (instruction.op == ScalarOp::constant) {
     const Value value = scalar_constant(to, instruction.constant, instruction.dtype);
-    const bool exact = !is_floating(instruction.dtype) || is_held(instruction.constant);
+    const bool exact = !is_floating(instruction.dtype) || is_held(instruction.constant.as_double());
     return {value, exact ? Value() : rounded(value, {}, 1)};
   }
   std::vector<Bounded> operands;
