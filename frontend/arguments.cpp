@@ -44,12 +44,11 @@ Tensor converted(const Tensor& input, const Argument& wanted) {
 }  // namespace
 
 void check_lengths(const Tensor& input, const InputBound& bound) {
-  const Literal lengths = input.literal();
-  for (int64_t row = 0; row < lengths.elements(); ++row) {
-    const double length = lengths.element(row);
-    if (length >= 0 && length <= double(bound.most)) continue;
+  const std::vector<int64_t> lengths = input.literal().to_vector<int64_t>();
+  for (size_t row = 0; row < lengths.size(); ++row) {
+    if (lengths[row] >= 0 && lengths[row] <= bound.most) continue;
     throw input_error(bound.where, "lengths '{}': row {} has {} steps: wanted 0 to {}", bound.input,
-                      row, int64_t(length), bound.most);
+                      row, lengths[row], bound.most);
   }
 }
 

@@ -197,7 +197,9 @@ void Inputs::describe(TracedGraph& traced, Values& values) const {
 }
 
 Value Inputs::length(std::string_view dim, Where where) {
-  extent(dim, where);
+  const int64_t now = extent(dim, where);
+  if (!holds(DType::i32, now))
+    throw input_error(where, "length: '{}' is {}: that is not a number of i32", dim, now);
   const auto [known, added] = lengths_.emplace(dim, Value());
   if (added)
     known->second = trace_.root().input({DType::i32, {}}, fmt::format("{}.length", dim), where);

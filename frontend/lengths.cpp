@@ -37,8 +37,14 @@ Value valid_steps(Value lengths, int64_t steps, Where where) {
   check_row_lengths("valid_steps", lengths, where);
   const WhereScope scope(where);
   const int64_t rows = lengths.shape().rank() == 0 ? 1 : lengths.shape()[0];
-  const Value step = iota(*lengths.node->graph, {steps, 1}, 0, lengths.dtype());
-  return less(step, reshape(lengths, {1, rows}));
+  const Value counted = counted_lengths(lengths, steps);
+  const Value step = iota(*lengths.node->graph, {steps, 1}, 0, counted.dtype());
+  return less(step, reshape(counted, {1, rows}));
+}
+
+Value counted_lengths(Value lengths, int64_t steps) {
+  const bool narrow = lengths.dtype() == DType::u8 || lengths.dtype() == DType::i32;
+  return cast(lengths, narrow && holds(DType::i32, steps) ? DType::i32 : DType::i64);
 }
 
 Value value_or_zero(Value mask, Value x) {
@@ -53,10 +59,12 @@ Value mask_steps(Value x, Value lengths, Where where) {
 Value mean_over_steps(Value x, Value lengths, Where where) {
   const WhereScope scope(where);
   const Value valid = mask_of("mean_over_steps", x, lengths, where);
-  // How many of x a true of the mask stands for.
+  // How many of x a step of a row stands for.
   const double each =
       double(x.shape().elements()) / double(std::max<int64_t>(1, valid.shape().elements()));
-  const Value count = sum(cast(valid, x.dtype())) * each;
+  const int64_t steps = x.shape()[0];
+  const Value had = clip(cast(lengths, DType::i64), 0, steps);
+  const Value count = cast(sum(had), x.dtype()) * each;
   return sum(select(valid, x, 0)) / maximum(count, 1);
 }
 

@@ -16,7 +16,12 @@ namespace graphc::core {
 Value valid_steps(Value lengths, int64_t steps, Where where = Where::here());
 
 /// x [steps, batch, ...] with 0 past the end of each row. It is chosen, not multiplied: what stood
-/// there reaches neither the value nor a gradient. For targets that are padded with NaN, too.
+/// there reaches neither the value nor a gradient by x, which is exactly 0 there. For targets that
+/// are padded with NaN, too.
+///
+/// What x was computed from is another matter: where x = log(z) and z is padding, the 0 meets an
+/// infinite derivative, and 0 times infinity is NaN. So mask before what is singular:
+/// `log(select(valid, z, 1))`. Inside of a scan with lengths this is done for the body.
 Value mask_steps(Value x, Value lengths, Where where = Where::here());
 
 /// The mean of x [steps, batch, ...] over the steps that rows have; 0 when there are none. Each
@@ -25,6 +30,10 @@ Value mean_over_steps(Value x, Value lengths, Where where = Where::here());
 
 /// x where the mask, which broadcasts, is true, elsewhere 0 or false.
 Value value_or_zero(Value mask, Value x);
+
+/// The lengths in a type that counts to `steps` and beyond every length: what u8 or u32 counted
+/// would begin again.
+Value counted_lengths(Value lengths, int64_t steps);
 
 /// Throws ErrorKind::input, naming `who`, unless the value is integers [batch] or [].
 void check_row_lengths(const char* who, Value lengths, Where where);

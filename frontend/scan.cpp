@@ -90,9 +90,8 @@ ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, 
     const WhereScope scope(where);
     options_.lengths = trace.here(options_.lengths);
     check_lengths();
-    // What the body makes of a padded step goes nowhere, but its derivative is multiplied by 0:
-    // the padding itself, which may be NaN, must not come in.
-    for (Value& stream : streams_) stream = mask_steps(stream, options_.lengths, where);
+    ended_.emplace(options_.lengths, steps_, options_.reverse);
+    for (Value& stream : streams_) stream = ended_->stream(stream);
   }
   Scope& scope = trace.open("");
   for (Value stream : streams_) {
@@ -118,29 +117,64 @@ void ScanTrace::check_lengths() {
   }
 }
 
-Value ScanTrace::unless_ended(Graph& body, Value value, Value held, const char* what,
-                              const std::string& name) {
+void ScanTrace::check_rows(Value value, const char* what, const std::string& name) const {
   const Shape& rows = options_.lengths.shape();
-  if (rows.rank() == 1 && (value.shape().rank() == 0 || value.shape()[0] != rows[0])) {
-    throw input_error(where_, "scan: lengths are {}: {} is [{}, ...], found %{} of {}",
-                      to_string(options_.lengths.type()), what, rows[0], name,
-                      to_string(value.type()));
+  if (rows.rank() == 0 || (value.shape().rank() > 0 && value.shape()[0] == rows[0])) return;
+  throw input_error(where_, "scan: lengths are {}: {} is [{}, ...], found %{} of {}",
+                    to_string(options_.lengths.type()), what, rows[0], name,
+                    to_string(value.type()));
+}
+
+Value ScanTrace::has_step(Graph& body, int rank, bool next) {
+  if (options_.lengths.shape().rank() == 0) rank = 0;
+  Mask& mask = masks_[{rank, next}];
+  if (!mask.stream) {
+    mask.stream = next ? ended_->has_next_step(rank) : ended_->has_step(rank);
+    mask.slice = body.input({DType::boolean, mask.stream.shape().without(0)},
+                            next ? "valid.next" : "valid.t", where_);
   }
-  const size_t rank = rows.rank() == 0 ? 0 : size_t(value.shape().rank());
-  masks_.resize(std::max(masks_.size(), rank + 1));
-  masks_in_body_.resize(masks_.size());
-  if (!masks_[rank]) {
-    const Value mask = valid_steps(options_.lengths, steps_, where_);
-    Shape shape = mask.shape();
-    while (shape.rank() <= int(rank)) shape = shape.insert(shape.rank(), 1);
-    masks_[rank] = reshape(mask, shape, where_);
-    masks_in_body_[rank] = body.input({DType::boolean, shape.without(0)}, "valid.t", where_);
+  return mask.slice;
+}
+
+Values ScanTrace::next_states(Graph& body, const Scope::Seen& state) {
+  check_rows(state.current, "a state", state.cell->name);
+  const int rank = state.current.shape().rank();
+  const Value has_step = this->has_step(body, rank, false);
+  const Value first = ended_->first_state(state.outer);
+  // Backwards the steps that a row does not have come first: what it holds is what it began with.
+  if (options_.reverse) return {select(has_step, state.current, state.entry)};
+  const Value has_next = this->has_step(body, rank, true);
+  const Value entry = body.input(state.cell->type, state.cell->name + ".held", where_);
+  held_.push_back({state.outer, entry});
+  return {select(has_next, state.current, splat_value(first) ? first : stop_gradient(first)),
+          select(has_step, state.current, entry)};
+}
+
+Values ScanTrace::results_of_body(Graph& body, const std::vector<const Scope::Seen*>& carried,
+                                  const Values& emitted) {
+  Values results, held;
+  for (const Scope::Seen* state : carried) {
+    if (!ended_) {
+      results.push_back(state->current);
+      continue;
+    }
+    const Values next = next_states(body, *state);
+    results.push_back(next[0]);
+    held.insert(held.end(), next.begin() + 1, next.end());
   }
-  const Value mask = masks_in_body_[rank];
-  return held ? select(mask, value, held) : value_or_zero(mask, value);
+  results.insert(results.end(), held.begin(), held.end());
+  for (Value emit : emitted) {
+    if (ended_) {
+      check_rows(emit, "a result", emit.name());
+      emit = value_or_zero(has_step(body, emit.shape().rank(), false), emit);
+    }
+    results.push_back(emit);
+  }
+  return results;
 }
 
 Values ScanTrace::finish(const Values& emits) {
+  const WhereScope at(where_);
   Trace& trace = Trace::require("scan", where_);
   Graph& traced = trace.graph();
   Values emitted;
@@ -148,22 +182,15 @@ Values ScanTrace::finish(const Values& emits) {
   Scope scope = trace.close();
   open_ = false;
   Graph& outer = trace.graph();
+  std::vector<const Scope::Seen*> carried;
+  for (const Scope::Seen& seen : scope.seen) {
+    if (seen.assigned && seen.outer) carried.push_back(&seen);
+  }
+  traced.set_results(results_of_body(traced, carried, emitted));
 
-  Values results;
   ScanParts parts{.streams = streams_,
                   .steps = steps_,
                   .reverse = options_.reverse && !mutated(Mutant::reverse_ignored)};
-  for (const Scope::Seen& seen : scope.seen) {
-    if (!seen.assigned || !seen.outer) continue;
-    results.push_back(options_.lengths ? unless_ended(traced, seen.current, seen.entry, "a state",
-                                                      seen.cell->name)
-                                       : seen.current);
-  }
-  for (Value emit : emitted) {
-    results.push_back(options_.lengths ? unless_ended(traced, emit, {}, "a result", emit.name())
-                                       : emit);
-  }
-  traced.set_results(std::move(results));
   if (std::ranges::none_of(scope.seen, &Scope::Seen::assigned)) {
     trace.remark(where_,
                  "scan: the loop carries nothing from step to step: no State is assigned in its "
@@ -172,19 +199,21 @@ Values ScanTrace::finish(const Values& emits) {
 
   OrderedBody body(traced);
   for (Value slice : slices_) body.add_input(slice);
-  for (size_t rank = 0; rank < masks_.size(); ++rank) {
-    if (!masks_[rank]) continue;
-    body.add_input(masks_in_body_[rank]);
-    parts.streams.push_back(masks_[rank]);
+  for (const auto& [key, mask] : masks_) {
+    body.add_input(mask.slice);
+    parts.streams.push_back(mask.stream);
   }
   if (scope.index) {
     body.add_input(scope.index);
     parts.streams.push_back(iota(outer, {steps_}));
   }
-  for (const Scope::Seen& seen : scope.seen) {
-    if (!seen.assigned || !seen.outer) continue;
-    body.add_input(seen.entry);
-    parts.initial.push_back(seen.outer);
+  for (const Scope::Seen* state : carried) {
+    body.add_input(state->entry);
+    parts.initial.push_back(ended_ ? ended_->first_state(state->outer) : state->outer);
+  }
+  for (const Held& held : held_) {
+    body.add_input(held.entry);
+    parts.initial.push_back(held.initial);
   }
   for (const Scope::Seen& seen : scope.seen) {
     if (!seen.assigned && seen.outer) body.add_capture(seen.outer, seen.entry);
@@ -193,11 +222,11 @@ Values ScanTrace::finish(const Values& emits) {
   parts.captures = body.captures();
   parts.body = body.finish();
 
-  const Node& node = add_scan(outer, std::move(parts), where_);
-  const Scan loop(node);
-  size_t carry = 0;
-  for (const Scope::Seen& seen : scope.seen) {
-    if (seen.assigned && seen.outer) trace.assign(seen.cell, loop.final(carry++), where_);
+  const Scan loop(add_scan(outer, std::move(parts), where_));
+  for (size_t i = 0; i < carried.size(); ++i) {
+    Value final = loop.final(held_.empty() ? i : carried.size() + i);
+    if (ended_ && held_.empty()) final = ended_->last_state(final, carried[i]->outer);
+    trace.assign(carried[i]->cell, final, where_);
   }
   Values stacked;
   for (size_t i = 0; i < emits.size(); ++i) stacked.push_back(loop.emitted(i));

@@ -16,21 +16,31 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "frontend/state.h"
+#include "frontend/ended_rows.h"
+#include "frontend/trace.h"
 
 namespace graphc::core {
 
 struct ScanOptions {
   bool reverse = false;  ///< from the last step to the first; results still lie at their step
-  /// The steps of each row: integers [batch], or [] for all rows. Past its end a row's states hold
-  /// what they are, what it emits is 0, and nothing that stands in the streams has any influence on
-  /// values or gradients, NaN included: the body gets zeros there, and what it makes of them goes
-  /// nowhere. A length of more than the steps counts as all of them, one below 0 as none; one that
-  /// is an input of the graph is checked by the session first.
+  /// The steps of each row: integers of any type [batch], or [] for all rows. Past its end a row's
+  /// states hold what they are, what it emits is 0, and nothing that stands in the streams has any
+  /// influence on values or gradients, NaN included. What the body makes there goes nowhere; so
+  /// that its derivatives do not either, it gets the row's own first step again there, streams and
+  /// states: it is singular, as x / |x| is at 0, where the row alone is.
+  ///
+  /// Two cases are left. A row without any step gets the first step of the first row that has one;
+  /// where no row has any, streams are 0 in the body. And step_index() is the number of the step
+  /// also where a row has ended: log(4 - step) is infinite in step 4 for every row.
+  ///
+  /// A length of more than the steps counts as all of them, one below 0 as none; one that is an
+  /// input of the graph is checked by the session first.
   Value lengths = {};
 };
 
@@ -60,15 +70,35 @@ class ScanTrace {
 
  private:
   void check_lengths();
-  /// In the body: the value of a row that has not ended, elsewhere `held`, or 0 without one.
-  Value unless_ended(Graph& body, Value value, Value held, const char* what,
-                     const std::string& name);
+  /// A stream of truth values, and its slice in the body.
+  struct Mask {
+    Value stream, slice;
+  };
+  /// Whether rows have this step, or the one that the loop does after it, for values of a rank.
+  Value has_step(Graph& body, int rank, bool next);
+  /// Throws ErrorKind::input unless the value has an axis for the rows first.
+  void check_rows(Value value, const char* what, const std::string& name) const;
+  /// The next values of a state that the body assigned: what the body gets in the next step, and,
+  /// where rows end before the last step, what their states are then.
+  Values next_states(Graph& body, const Scope::Seen& state);
+
+  /// What the traced body gives: the next values of the states that it assigned, then of held_,
+  /// then what it emits.
+  Values results_of_body(Graph& body, const std::vector<const Scope::Seen*>& carried,
+                         const Values& emitted);
+
+  /// A state that the loop carries beside what the body gets.
+  struct Held {
+    Value initial, entry;
+  };
 
   Values streams_, slices_;
   int64_t steps_;
   ScanOptions options_;
   Where where_;
-  Values masks_, masks_in_body_;  ///< by rank: whether a row has this step, and its slice
+  std::optional<EndedRows> ended_;  ///< with lengths
+  std::map<std::pair<int, bool>, Mask> masks_;
+  std::vector<Held> held_;
   bool open_ = true;
 };
 
