@@ -2,6 +2,7 @@
 #include "frontend/data.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/spelling.h"
 #include "runtime/files/npy.h"
@@ -28,6 +29,14 @@ void Data::check_row(int64_t row, int64_t found, int64_t wanted) {
   if (found == wanted) return;
   throw input_error({}, "rows of equal length make an array: row 0 has {}, row {} has {}", wanted,
                     row, found);
+}
+
+void Data::check_held_by_i64() const {
+  const std::span<const int64_t> elements = tensor_.literal().data<int64_t>();
+  const auto high = std::ranges::find_if(elements, [](int64_t x) { return x < 0; });
+  if (high == elements.end()) return;
+  throw input_error({}, "element {} is {}, which no type of the language holds: i64 goes to {}",
+                    high - elements.begin(), uint64_t(*high), std::numeric_limits<int64_t>::max());
 }
 
 Data npy(const std::filesystem::path& path) {

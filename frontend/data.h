@@ -18,8 +18,9 @@ namespace graphc::core {
 ///
 /// A Tensor or a Literal has the type it has, and is refused where the graph declares another one.
 /// All others become what the graph declares: floating-point numbers of one precision those of
-/// another, integers any number. An integer never comes of a floating-point number, and one that
-/// the declared type cannot hold is an error.
+/// another, integers any number. An integer never comes of a floating-point number. A number that
+/// the declared type cannot hold is an error: 300 as u8, and a finite number that would round to
+/// infinity, as 1e300 to f32. Floats round otherwise, an integer beyond 2^24 as f32 among them.
 class Data {
  public:
   Data(const Tensor& tensor) : tensor_(tensor) {}
@@ -31,7 +32,9 @@ class Data {
   /// The elements in row-major order. Throws ErrorKind::input when their number is not the shape's.
   template <Number T>
   Data(std::span<const T> elements, const Shape& shape)
-      : Data(dtype_of<T>(), std::as_bytes(elements), int64_t(elements.size()), shape) {}
+      : Data(dtype_of<T>(), std::as_bytes(elements), int64_t(elements.size()), shape) {
+    if constexpr (dtype_of<T>() == DType::i64 && std::is_unsigned_v<T>) check_held_by_i64();
+  }
   /// Of shape [n].
   template <Number T>
   Data(const std::vector<T>& elements) : Data(elements, {int64_t(elements.size())}) {}
@@ -77,6 +80,8 @@ class Data {
     return {int64_t(rows.size()), rows.empty() ? 0 : int64_t(rows[0].size())};
   }
   static void check_row(int64_t row, int64_t found, int64_t wanted);
+  /// Of 64 bits without a sign: throws ErrorKind::input for a number of 2^63 and above.
+  void check_held_by_i64() const;
 
   Tensor tensor_;
   bool converts_ = false;

@@ -34,6 +34,15 @@ class Profiling {
   bool& profiling_;
 };
 
+/// The value as the state's type has it; what it cannot hold is an error that names the state.
+Literal converted_state(const StateCell& cell, const Literal& value) {
+  try {
+    return value.converted(cell.type.dtype);
+  } catch (const Error& error) {
+    throw input_error({}, "state '{}' is {}: {}", cell.name, to_string(cell.type), error.message());
+  }
+}
+
 }  // namespace
 
 /// A graph compiled for inputs of certain types.
@@ -399,7 +408,7 @@ void Session::set_state(std::string_view name, const Data& value) {
   const StateCell& cell = declared(name);
   const Literal given = value.tensor().literal();
   const bool fits = value.fits(cell.type.dtype) && given.shape() == cell.type.shape;
-  const Literal wanted = fits ? given.converted(cell.type.dtype) : given;
+  const Literal wanted = fits ? converted_state(cell, given) : given;
   check_type(cell, wanted);
   put(cell, wanted);
 }

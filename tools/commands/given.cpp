@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "frontend/data.h"
+#include "ir/numeral.h"
 #include "ir/spelling.h"
 #include "runtime/files/files.h"
 #include "runtime/files/npy.h"
@@ -13,31 +13,6 @@
 
 namespace graphc::core::commands {
 namespace {
-
-/// Whether a value of the type can be `number`.
-bool holds(DType dtype, double number) {
-  const auto whole = [=](double least, double end) {
-    return number == std::trunc(number) && number >= least && number < end;
-  };
-  switch (dtype) {
-    case DType::f64:
-      return true;
-    case DType::f32:
-    case DType::bf16:
-      return !std::isfinite(number) || std::isfinite(float(number));
-    case DType::boolean:
-      return whole(0, 2);
-    case DType::u8:
-      return whole(0, 0x1p8);
-    case DType::i32:
-      return whole(-0x1p31, 0x1p31);
-    case DType::u32:
-      return whole(0, 0x1p32);
-    case DType::i64:
-      return whole(-0x1p63, 0x1p63);
-  }
-  return false;
-}
 
 /// Every element is the number that is written.
 Literal read_number(const std::string& name, const std::string& text, const Type& type) {
@@ -78,8 +53,13 @@ Literal read_value(const std::string& name, const std::string& text, const Type&
   if (text.starts_with("@")) {
     const std::string path = text.substr(1);
     const Literal value = path == "-" ? parse_npy(read_stdin(), "<stdin>") : read_npy(path);
-    if (value.shape() == type.shape && Data::fits(value.dtype(), type.dtype, true))
-      return value.converted(type.dtype);
+    if (value.shape() == type.shape && Data::fits(value.dtype(), type.dtype, true)) {
+      try {
+        return value.converted(type.dtype);
+      } catch (const Error& error) {
+        throw input_error({}, "{}: '{}' is {}: {}", path, name, to_string(type), error.message());
+      }
+    }
     throw input_error({}, "{}: '{}' is {}: found {}", path, name, to_string(type),
                       to_string(value.type()));
   }
