@@ -252,7 +252,8 @@ bool may_be_multiplied(double a, double b, DType dtype) {
   const double most = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
   a = std::abs(a);
   b = std::abs(b);
-  return ((a >= 1 && b >= 1) || (a <= 1 && b <= 1)) && a * b >= least && a * b <= most;
+  return ((a >= 1 && b >= 1) || (a <= 1 && b <= 1)) && a * b >= least && a * b <= most &&
+         holds(dtype, a * b);
 }
 
 /// mul(mul(x, a), b) is mul(x, ab).
