@@ -11,6 +11,7 @@
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
+#include "runtime/files/half.h"
 
 namespace graphc::core {
 namespace {
@@ -21,6 +22,8 @@ constexpr size_t kAlignment = 64;
 constexpr std::pair<DType, std::string_view> kNpyNames[] = {
     {DType::f32, "<f4"}, {DType::f64, "<f8"}, {DType::i32, "<i4"},    {DType::i64, "<i8"},
     {DType::u32, "<u4"}, {DType::u8, "|u1"},  {DType::boolean, "|b1"}};
+/// Numbers of 16 bits that are read as f32, which has each of them.
+constexpr std::string_view kNpyHalf = "<f2";
 
 /// A cursor over the header's text; each take_ function moves on only if it succeeds.
 class Cursor {
@@ -75,11 +78,16 @@ class NpyReader {
 
   Literal read() {
     const Type type = parse_header(take_header());
-    if (data_.size() != size_t(type.bytes())) {
-      throw fault("{} is {} bytes, {} follow the header", to_string(type), type.bytes(),
-                  data_.size());
+    const int64_t wanted = half_ ? type.bytes() / 2 : type.bytes();
+    if (data_.size() != size_t(wanted)) {
+      throw fault("{}{} is {} bytes, {} follow the header", to_string(type), half_ ? " as <f2" : "",
+                  wanted, data_.size());
     }
     try {
+      if (half_) {
+        const std::vector<float> floats = floats_of_half(std::as_bytes(std::span(data_)));
+        return Literal(std::span<const float>(floats), type.shape);
+      }
       return Literal::from_bytes(type, std::as_bytes(std::span(data_)));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::input) throw;
@@ -156,8 +164,11 @@ class NpyReader {
     for (const auto& [dtype, each] : kNpyNames) {
       if (*name == each) return dtype;
     }
+    half_ = *name == kNpyHalf;
+    if (half_) return DType::f32;
     if (name->starts_with('>')) throw fault("its elements '{}' are big endian", printable(*name));
-    throw fault("its element type '{}' is none of <f4 <f8 <i4 <i8 <u4 |u1 |b1", printable(*name));
+    throw fault("its element type '{}' is none of <f4 <f8 <f2 <i4 <i8 <u4 |u1 |b1",
+                printable(*name));
   }
 
   Shape parse_shape(Cursor& cursor) {
@@ -184,6 +195,7 @@ class NpyReader {
 
   std::string_view bytes_, file_;
   std::string_view data_;  ///< what follows the header
+  bool half_ = false;      ///< whether the elements are <f2
 };
 
 std::string shape_tuple(const Shape& shape) {

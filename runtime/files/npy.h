@@ -10,8 +10,8 @@
 
 namespace graphc::core {
 
-/// Reads versions 1, 2 and 3: little endian, C order, element types f4 f8 i4 i8 u4 u1 b1. Throws
-/// ErrorKind::input, naming the file and what is wrong with it.
+/// Reads versions 1, 2 and 3: little endian, C order, element types f4 f8 f2 (as f32) i4 i8 u4 u1
+/// b1. Throws ErrorKind::input, naming the file and what is wrong with it.
 Literal read_npy(const std::filesystem::path& path);
 /// The same from bytes; `file` is the name that errors give.
 Literal parse_npy(std::string_view bytes, std::string_view file);

@@ -16,6 +16,7 @@
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
+#include "runtime/files/half.h"
 
 namespace graphc::core {
 namespace {
@@ -39,6 +40,12 @@ std::string_view format_name(DType dtype) {
   check_failed("dtype", __FILE__, __LINE__, fmt::format("no safetensors name of {}", int(dtype)));
 }
 
+/// What the format has besides: read by nobody here.
+constexpr std::string_view kNotTaken[] = {
+    "F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F6_E2M3", "F6_E3M2", "I8", "I16", "U16", "U64", "C64"};
+/// Numbers of 16 bits that are read as f32, which has each of them.
+constexpr std::string_view kSafetensorsHalf = "F16";
+
 std::optional<DType> dtype_of(std::string_view name) {
   for (const auto& [dtype, each] : kSafetensorsNames) {
     if (each == name) return dtype;
@@ -49,8 +56,11 @@ std::optional<DType> dtype_of(std::string_view name) {
 /// Where an array lies in the bytes after the header.
 struct Entry {
   std::string name;
-  Type type;
+  Type type;  ///< of what it is read as
   uint64_t begin = 0, end = 0;
+  bool half = false;  ///< whether the file has it as F16
+
+  int64_t bytes() const { return half ? type.bytes() / 2 : type.bytes(); }
 };
 
 /// Stops at a key that its object has already, and at an object too deep in others. What is no JSON
@@ -118,8 +128,7 @@ class SafetensorsReader {
     for (const Entry& entry : entries) {
       const auto bytes = data_.substr(entry.begin, entry.end - entry.begin);
       try {
-        result.arrays.emplace(entry.name,
-                              Literal::from_bytes(entry.type, std::as_bytes(std::span(bytes))));
+        result.arrays.emplace(entry.name, array_of(entry, std::as_bytes(std::span(bytes))));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::input) throw;
         throw fault("array '{}': {}", printable(entry.name), error.message());
@@ -129,6 +138,11 @@ class SafetensorsReader {
   }
 
  private:
+  static Literal array_of(const Entry& entry, std::span<const std::byte> bytes) {
+    if (!entry.half) return Literal::from_bytes(entry.type, bytes);
+    return Literal(std::span<const float>(floats_of_half(bytes)), entry.type.shape);
+  }
+
   template <typename... Args>
   Error fault(fmt::format_string<Args...> format, Args&&... args) const {
     return input_error({}, "'{}' is not a valid safetensors file: {}", file_,
@@ -187,7 +201,8 @@ class SafetensorsReader {
         !value.contains("shape") || !value.contains("data_offsets")) {
       throw fault("array '{}' wants exactly dtype, shape and data_offsets", printable(name));
     }
-    Entry entry{name, type_of(name, value.at("dtype"), value.at("shape"))};
+    Entry entry{.name = name, .type = type_of(name, value.at("dtype"), value.at("shape"))};
+    entry.half = value.at("dtype") == kSafetensorsHalf;
     const auto offsets = numbers(name, "data_offsets", value.at("data_offsets"), data_.size());
     if (offsets.size() != 2) {
       throw fault("array '{}' has {} data_offsets, not 2", printable(name), offsets.size());
@@ -198,9 +213,10 @@ class SafetensorsReader {
       throw fault("array '{}' ends at {}, before it begins at {}", printable(name), entry.end,
                   entry.begin);
     }
-    if (entry.end - entry.begin != uint64_t(entry.type.bytes())) {
-      throw fault("array '{}' is {} of {} bytes, its data_offsets span {}", printable(name),
-                  to_string(entry.type), entry.type.bytes(), entry.end - entry.begin);
+    if (entry.end - entry.begin != uint64_t(entry.bytes())) {
+      throw fault("array '{}' is {}{} of {} bytes, its data_offsets span {}", printable(name),
+                  to_string(entry.type), entry.half ? " as F16" : "", entry.bytes(),
+                  entry.end - entry.begin);
     }
     return entry;
   }
@@ -209,7 +225,13 @@ class SafetensorsReader {
     if (!dtype.is_string())
       throw fault("array '{}' has a dtype that is not a text", printable(name));
     const auto& text = dtype.get_ref<const std::string&>();
-    const auto found = dtype_of(text);
+    const auto found = text == kSafetensorsHalf ? std::optional(DType::f32) : dtype_of(text);
+    if (!found && std::ranges::find(kNotTaken, text) != std::end(kNotTaken)) {
+      throw input_error({},
+                        "'{}': array '{}' is of {}, which graphc does not have: wanted F64, F32, "
+                        "F16 (read as f32), BF16, I64, I32, U32, U8 or BOOL",
+                        file_, printable(name), text);
+    }
     if (!found)
       throw fault("array '{}' has the unknown dtype '{}'", printable(name), printable(text));
     const auto extents = numbers(name, "shape", shape, kMaxExtent);

@@ -47,7 +47,9 @@ ModelFile parse_any_form(const std::string& content, const std::string& path,
   if (path.ends_with(".pb")) return {.module = from_proto(content, name)};
   if (path.ends_with(".pbtxt")) return {.module = from_pbtxt(content, name)};
   if (path.ends_with(".json")) return {.module = from_json(content, name)};
-  return {.module = parse(content, name)};
+  // Some editors begin a text with a byte order mark.
+  const std::string_view mark = "\xef\xbb\xbf", text = content;
+  return {.module = parse(text.substr(text.starts_with(mark) ? mark.size() : 0), name)};
 }
 
 }  // namespace

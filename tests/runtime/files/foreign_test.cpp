@@ -38,7 +38,7 @@ const Case kForeign[] = {
     {"model.h5", "\x89HDF\r\n\x1a\n\0\0"s, "an HDF5 file"},
     {"weights", "\x89HDF\r\n\x1a\n\0\0"s, "an HDF5 file"},
     {"arrays.npz", "PK\x03\x04\0\0\0\0\0\0weights.npy"s, "an archive of NumPy's"},
-    {"things.zip", "PK\x03\x04\0\0\0\0\0\0readme"s, "a zip archive"},
+    {"things.zip", "PK\x03\x04\0\0\0\0\0\0readme"s, "a zip archive: unpack it first"},
     {"data.csv", "date,load\n2020-01-01,3\n"s, "a table of text"},
     {"data.CSV", "a"s, "a table of text"},
     {"data.txt", "1.5,2,-3e4\n4,5,6\n"s, "a table of text"},

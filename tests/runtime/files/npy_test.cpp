@@ -94,13 +94,21 @@ TEST(Npy, HeadersThatAreNotHeaders) {
   }
 }
 
+TEST(Npy, HalvesBecomeF32) {
+  const Literal found =
+      parse_npy(file_of(1, header_of("'<f2'", "False", "(2,)"), {"\x00\x3e\x01\x80", 4}), "f");
+  EXPECT_EQ(found.dtype(), DType::f32);
+  EXPECT_EQ(found.element(0), 1.5);
+  EXPECT_EQ(found.element(1), -0x1p-24);
+}
+
 TEST(Npy, ArraysThatAreNotRead) {
   const auto fault = [](std::string_view descr, std::string_view order, std::string_view shape) {
     return fault_of(file_of(1, header_of(descr, order, shape), "12345678"));
   };
   EXPECT_EQ(fault("'>f8'", "False", "(1,)"), "its elements '>f8' are big endian");
-  EXPECT_EQ(fault("'<f2'", "False", "(4,)"),
-            "its element type '<f2' is none of <f4 <f8 <i4 <i8 <u4 |u1 |b1");
+  EXPECT_EQ(fault("'<i2'", "False", "(4,)"),
+            "its element type '<i2' is none of <f4 <f8 <f2 <i4 <i8 <u4 |u1 |b1");
   EXPECT_EQ(fault("[('a', '<f8')]", "False", "(1,)"),
             "its descr is not a text: records are not read");
   EXPECT_EQ(fault("'<f8'", "True", "(1,)"), "it is in Fortran order, and only C order is read");

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "runtime/files/files.h"
@@ -110,6 +111,40 @@ std::string one_array(std::string_view dtype, std::string_view shape, std::strin
                      offsets);
 }
 
+/// The numbers of the format's definition: IEEE 754-2019, 3.4.
+TEST(Safetensors, EveryHalfIsReadAsTheF32ThatItIs) {
+  std::string data;
+  for (int bits = 0; bits < 65536; ++bits) data += {char(bits & 0xff), char(bits >> 8)};
+  const Safetensors content =
+      arrays_in(file_of(one_array("\"F16\"", "[65536]", "[0,131072]"), data));
+  const std::span<const float> found = content.arrays.at("a").data<float>();
+  for (int bits = 0; bits < 65536; ++bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double sign = bits >> 15 == 0 ? 1 : -1;
+    double wanted = sign * std::ldexp(fraction, -24);
+    if (exponent > 0) wanted = sign * std::ldexp(1024 + fraction, exponent - 25);
+    if (exponent == 31) wanted = fraction == 0 ? sign * HUGE_VAL : std::nan("");
+    ASSERT_TRUE(std::isnan(wanted) ? std::isnan(found[size_t(bits)])
+                                   : double(found[size_t(bits)]) == wanted)
+        << bits;
+    ASSERT_EQ(std::signbit(found[size_t(bits)]), bits >> 15 == 1) << bits;
+  }
+}
+
+TEST(Safetensors, WhatIsNotTakenIsSaidByName) {
+  const std::string data(8, '\0');
+  for (const std::string type : {"I8", "I16", "U16", "U64", "F8_E4M3", "F8_E5M2", "C64"}) {
+    EXPECT_EQ(error_of(ErrorKind::input,
+                       [&] {
+                         parse_safetensors(
+                             file_of(one_array('"' + type + '"', "[8]", "[0,8]"), data), "f");
+                       }),
+              "'f': array 'a' is of " + type +
+                  ", which graphc does not have: wanted F64, F32, F16 (read as f32), BF16, I64, "
+                  "I32, U32, U8 or BOOL");
+  }
+}
+
 TEST(Safetensors, ArraysThatContradictThemselves) {
   const std::string data(8, '\0');
   arrays_in(file_of(one_array("\"F32\"", "[2]", "[0,8]"), data));
@@ -119,7 +154,9 @@ TEST(Safetensors, ArraysThatContradictThemselves) {
   EXPECT_EQ(fault("\"F32\"", "[3]", "[0,8]"),
             "array 'a' is f32[3] of 12 bytes, its data_offsets span 8");
   EXPECT_EQ(fault("\"F32\"", "[2]", "[8,0]"), "array 'a' ends at 0, before it begins at 8");
-  EXPECT_EQ(fault("\"F16\"", "[4]", "[0,8]"), "array 'a' has the unknown dtype 'F16'");
+  EXPECT_EQ(fault("\"F16\"", "[3]", "[0,8]"),
+            "array 'a' is f32[3] as F16 of 6 bytes, its data_offsets span 8");
+  EXPECT_EQ(fault("\"F17\"", "[4]", "[0,8]"), "array 'a' has the unknown dtype 'F17'");
   EXPECT_EQ(fault("4", "[2]", "[0,8]"), "array 'a' has a dtype that is not a text");
   EXPECT_EQ(fault("\"F32\"", "2", "[0,8]"), "array 'a' has a shape that is not an array");
   EXPECT_EQ(fault("\"F32\"", "[-2]", "[0,8]"),
