@@ -2,11 +2,13 @@
 #include "frontend/curve.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
+#include "frontend/plot.h"
 #include "ir/error.h"
 #include "runtime/files/files.h"
 
@@ -14,6 +16,7 @@ namespace graphc::core {
 
 Curve::Curve(std::filesystem::path path, std::vector<std::string> columns, Watch watch)
     : path_(std::move(path)), columns_(std::move(columns)), watch_(std::move(watch)) {
+  if (columns_.empty()) throw input_error({}, "a curve has a column at least: found none");
   for (const std::string& column : columns_) {
     if (column.find_first_of(",\"\n\r") == column.npos) continue;
     throw input_error({}, "a column's name has no comma, quote or newline: found '{}'", column);
@@ -30,6 +33,7 @@ Curve::Curve(std::filesystem::path path, std::vector<std::string> columns, Watch
     std::error_code error;
     if (finished < content.size()) std::filesystem::resize_file(path_, finished, error);
     if (error) throw resource_error("cannot write '{}': {}", path_.string(), error.message());
+    take_rows(std::string_view(content).substr(header.size(), finished - header.size()));
     return;
   }
   throw input_error({}, "{}: has other columns than {}: found '{}'", path_.string(),
@@ -49,6 +53,34 @@ void Curve::add(const std::vector<double>& row) {
   }
   if (!path_.empty()) append(line + "\n");
   if (watch_) watch_(named);
+  rows_.push_back(row);
+}
+
+void Curve::take_rows(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    // What is no number is a gap.
+    std::vector<double>& row = rows_.emplace_back(columns_.size(), std::nan(""));
+    for (double& number : row) {
+      const std::string_view cell = line.substr(0, line.find(','));
+      std::from_chars(cell.data(), cell.data() + cell.size(), number);
+      line.remove_prefix(std::min(cell.size() + 1, line.size()));
+    }
+  }
+}
+
+void Curve::draw(const std::filesystem::path& path) const {
+  PlotPanel panel{.title = path_.stem().string(), .x_name = columns_[0], .lines = {}};
+  for (size_t column = 1; column < columns_.size(); ++column) {
+    PlotLine line{.name = columns_[column], .y = {}};
+    for (const std::vector<double>& row : rows_) {
+      line.x.push_back(row[0]);
+      line.y.push_back(row[column]);
+    }
+    panel.lines.push_back(std::move(line));
+  }
+  plot(path, {panel});
 }
 
 void Curve::append(const std::string& line) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace graphc::core {
@@ -19,8 +20,8 @@ class Curve {
 
   /// Begins a file with the columns' names, or goes on with one that has these columns; a last
   /// row without an end, of a process that was killed, is removed. An empty path writes none.
-  /// Throws ErrorKind::input for a file of other columns and for a name with a comma, a quote or a
-  /// newline, ErrorKind::resource when the file cannot be written.
+  /// Throws ErrorKind::input for a file of other columns and for no columns or a name with a comma,
+  /// a quote or a newline, ErrorKind::resource when the file cannot be written.
   Curve(std::filesystem::path path, std::vector<std::string> columns, Watch watch = {});
 
   /// A row: a number for each column, NaN where there is none. It is in the file when this returns.
@@ -28,12 +29,19 @@ class Curve {
   /// written.
   void add(const std::vector<double>& row);
 
+  /// Draws the columns over the first one, with the rows that a file had before, as an SVG file
+  /// (frontend/plot.h). Throws ErrorKind::resource when it cannot be written.
+  void draw(const std::filesystem::path& path) const;
+
  private:
   void append(const std::string& line);
+  /// Takes in the rows of a file that is gone on with.
+  void take_rows(std::string_view text);
 
   std::filesystem::path path_;
   std::vector<std::string> columns_;
   Watch watch_;
+  std::vector<std::vector<double>> rows_;  ///< the file's, and those that were added
 };
 
 }  // namespace graphc::core

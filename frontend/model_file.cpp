@@ -16,6 +16,7 @@ namespace graphc::core {
 namespace {
 
 constexpr const char* kForm = "graphc model 1";
+const std::string kNoteBegins = "note.";
 
 /// Lines without the newline at their ends; no line for nothing.
 std::vector<std::string> split(std::string_view text, std::string_view by) {
@@ -187,7 +188,7 @@ GraphFunction function_of(const GraphPtr& graph, const ModelFile& file, const Mo
 }  // namespace
 
 void save(Session& session, const std::vector<std::string>& graphs, const Extents& extents,
-          const std::string& path) {
+          const std::string& path, const std::map<std::string, std::string>& notes) {
   Safetensors content;
   Module module{.name = session.model().name()};
   std::string results, bounds;
@@ -212,6 +213,7 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
                       {"results", results},
                       {"bounds", bounds}};
   if (!transient.empty()) content.metadata.emplace("transient", transient);
+  for (const auto& [name, text] : notes) content.metadata.emplace(kNoteBegins + name, text);
   write_safetensors(path, content);
 }
 
@@ -239,6 +241,9 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
   // Files of before do not say.
   if (const auto found = content.metadata.find("transient"); found != content.metadata.end())
     model.transient = split(found->second, "\n");
+  for (const auto& [key, text] : content.metadata) {
+    if (key.starts_with(kNoteBegins)) model.notes.emplace(key.substr(kNoteBegins.size()), text);
+  }
   take_states(content, file, model);
   return model;
 }

@@ -6,7 +6,8 @@
 // metadata in front of them hold the graphs as text: "graphs", a module of ir/text.h; "parameters",
 // their names; "transient", those of states that are so; "results", for each graph that names its
 // results a line "graph: name, name"; "bounds", for each input that is lengths a line "graph: input
-// most". Extents that a graph was given as lengths of its dims are constants in it.
+// most". Extents that a graph was given as lengths of its dims are constants in it. Under
+// "note.NAME" are texts of the writer's.
 #pragma once
 
 #include <map>
@@ -30,6 +31,8 @@ struct ModelFile {
   std::map<std::string, std::vector<std::string>, std::less<>> results;
   /// What the inputs that are lengths may be, by graph.
   std::map<std::string, std::vector<InputBound>, std::less<>> bounds;
+  /// What its writer tells beside: how a table becomes an input, for one.
+  std::map<std::string, std::string> notes = {};
 
   /// Throws ErrorKind::input for an input of a graph that has lengths out of bounds.
   void check(const Graph& graph, const std::vector<Tensor>& inputs) const;
@@ -39,8 +42,9 @@ struct ModelFile {
 /// or not at all. `extents` are what named dims stand for: `save(session, {"predict"},
 /// {{"batch", 1}}, "model.graphc")`. Throws ErrorKind::input when an extent is missing,
 /// ErrorKind::resource when the file cannot be written.
+/// `notes` are kept beside them (ModelFile::notes).
 void save(Session& session, const std::vector<std::string>& graphs, const Extents& extents,
-          const std::string& path);
+          const std::string& path, const std::map<std::string, std::string>& notes = {});
 
 /// Reads a model file. Throws ErrorKind::input, in a line that names the file, for one that is
 /// damaged or something else.

@@ -20,6 +20,7 @@
 #include "frontend/optimizer.h"
 #include "frontend/param_groups.h"
 #include "frontend/params.h"
+#include "frontend/plot.h"
 #include "frontend/profile.h"
 #include "frontend/progress.h"
 #include "frontend/pytorch.h"
@@ -31,6 +32,7 @@
 #include "frontend/state.h"
 #include "frontend/summary.h"
 #include "frontend/tensorboard.h"
+#include "frontend/table.h"
 #include "ir/text.h"
 #include "runtime/files/safetensors.h"
 
@@ -257,15 +259,24 @@ using core::watch;
 
 // --- other people's files, what became of a model, and what went wrong ---
 
+using core::ColumnKind;
 using core::Error;
 using core::ErrorKind;
+using core::Missing;
 using core::parse_graph;
+using core::plot;
+using core::PlotLine;
+using core::PlotPanel;
 using core::print;
 using core::PytorchState;
 using core::read_safetensors;
+using core::read_table;
 using core::Safetensors;
 using core::summarize;
 using core::Summary;
+using core::Table;
+using core::TableColumn;
+using core::TableOptions;
 using core::TraceFile;
 using core::Where;
 using core::write_safetensors;

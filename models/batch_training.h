@@ -34,6 +34,8 @@ struct BatchTask {
   std::string_view unit = "samples";  ///< what the elements are called
   /// Figures after each epoch and after the last one; none where absent.
   std::function<std::vector<Metric>()> validate = {}, test = {};
+  /// What to draw at the end, beside the test.
+  std::function<std::vector<TrainLine>()> lines = {};
   std::function<std::string(int64_t epoch)> sample = {};  ///< a text to report after an epoch
 };
 

@@ -45,6 +45,7 @@ class CharLm : public LanguageProgram {
     check_size(characters.size(), "the vocabulary");
     // Without a prompt a line begins.
     const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
+    refuse_unknown(characters.unknown(prompt), "characters", options);
     generate_tokens(session, network(), characters.ids(prompt), characters.size() - 1, options,
                     [&](int32_t token) { return options.write(characters.text(token)); });
   }
@@ -60,13 +61,19 @@ class CharLm : public LanguageProgram {
     return learning_rate_ * (0.55 + 0.45 * std::cos(std::numbers::pi * done));
   }
 
-  LanguageCorpus read(const std::optional<std::filesystem::path>& data) const override {
-    if (!data) {
+  LanguageCorpus read(const CorpusSource& source) const override {
+    if (!source.data) {
       throw Error(ErrorKind::usage, {},
                   "char-lm: no text to train on: --data wants a file or a folder");
     }
-    const std::string text = read_text(*data);
-    const Characters characters(text, int32_t(sizes().vocabulary));
+    const std::string text = read_text(*source.data, source.reading);
+    const Characters characters = source.vocabulary != nullptr
+                                      ? Characters::from_text(*source.vocabulary)
+                                      : Characters(text, int32_t(sizes().vocabulary));
+    if (source.vocabulary != nullptr) {
+      const Unknown unknown = characters.unknown(text);
+      if (!unknown.counts.empty()) source.reading.say(unknown.to_text("characters"));
+    }
     const std::vector<int32_t> ids = characters.ids(text);
     const auto end = ids.begin() + long(double(ids.size()) * (1 - validation_));
     LanguageCorpus corpus;

@@ -41,12 +41,11 @@ std::string CharLstmOfText::samples_of(Session& session, const TrainOptions& opt
 void CharLstmOfText::generate(Session& session, const GenerateOptions& options) const {
   const Characters characters = characters_of(vocabulary_note(options.notes));
   // Without a prompt the first of all characters begins: a newline, or a space.
-  std::vector<int32_t> ids =
-      options.prompt.empty() ? std::vector<int32_t>{0} : characters.ids(lower_case(options.prompt));
-  if (std::ranges::find(ids, characters.size() - 1) != ids.end()) {
-    throw input_error({},
-                      "the prompt has a character that the text the model learned has not: '{}'",
-                      options.prompt);
+  const std::string prompt = lower_case(options.prompt);
+  std::vector<int32_t> ids = prompt.empty() ? std::vector<int32_t>{0} : characters.ids(prompt);
+  if (const Unknown unknown = characters.unknown(prompt); !unknown.counts.empty()) {
+    throw input_error({}, "the prompt: {}, which has no character that stands for others",
+                      unknown.to_text("characters"));
   }
   const Tensor temperature = Literal::of(float(options.temperature));
   const Tensor key = Literal::of(initial_key(session.options().seed, "generate"));

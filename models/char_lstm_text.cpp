@@ -14,6 +14,17 @@ namespace {
 
 constexpr int64_t kStride = 3;  ///< characters between the beginnings of windows
 
+/// The windows that have, with the character behind them, no id of `unknown`.
+std::vector<int64_t> known_windows(const CharacterWindows& windows, int32_t unknown) {
+  std::vector<int64_t> known;
+  for (int64_t i = 0; i < windows.count(); ++i) {
+    const std::span<const int32_t> ids = windows.window(i);
+    if (std::ranges::find(ids, unknown) == ids.end() && windows.target(i) != unknown)
+      known.push_back(i);
+  }
+  return known;
+}
+
 }  // namespace
 
 CharLstmOfText::CharLstmOfText(const Parameters& parameters)
@@ -80,9 +91,10 @@ Work CharLstmOfText::work() const {
 }
 
 std::string CharLstmOfText::text_of(const std::optional<std::filesystem::path>& data,
-                                    std::string_view part) const {
+                                    std::string_view part, const Reading& reading) const {
   const std::filesystem::path path = corpus_folder(data, corpus_);
-  return has_splits() ? read_wikitext2_characters(path, part) : read_nietzsche(path);
+  return has_splits() ? read_wikitext2_characters(path, part, reading)
+                      : read_nietzsche(path, reading);
 }
 
 Characters CharLstmOfText::characters_of(std::string_view alphabet) const {
@@ -95,7 +107,7 @@ Characters CharLstmOfText::characters_of(std::string_view alphabet) const {
 
 void CharLstmOfText::train(Session& session, const TrainOptions& options) const {
   const uint64_t seed = session.options().seed;
-  const std::string text = text_of(options.data, "train");
+  const std::string text = text_of(options.data, "train", options.reading);
   const std::string alphabet = alphabet_of(text);
   const Notes notes{{"vocabulary", alphabet}};
   if (!options.notes.empty() && options.notes != notes)
@@ -123,17 +135,22 @@ std::vector<Metric> CharLstmOfText::evaluate(Session& session,
         fmt::format("char-lstm corpus={}: there is no split '{}': wanted {}", corpus_,
                     options.split, has_splits() ? "train, valid or test" : "train, all it has"));
   }
-  const std::string text = text_of(options.data, options.split);
+  const std::string text = text_of(options.data, options.split, options.reading);
   const auto note = options.notes.find("vocabulary");
   const std::string alphabet = note != options.notes.end() ? note->second : alphabet_of(text);
   const Characters characters = characters_of(alphabet);
-  std::vector<int32_t> ids = characters.ids(text);
-  if (std::ranges::find(ids, characters.size() - 1) != ids.end())
-    throw input_error({}, "the text has characters that the checkpoint's text had not");
-  const CharacterWindows windows(std::move(ids), steps_, kStride);
+  const CharacterWindows windows(characters.ids(text), steps_, kStride);
+  const std::vector<int64_t> known = known_windows(windows, characters.size() - 1);
+  const Unknown unknown = characters.unknown(text);
+  if (!unknown.counts.empty()) {
+    const std::string found =
+        fmt::format("{}: {} of {} windows have none of them", unknown.to_text("characters"),
+                    known.size(), windows.count());
+    if (known.empty()) throw input_error({}, "{}", found);
+    options.reading.say(fmt::format("{}, and are what is evaluated", found));
+  }
   const auto inputs = [&](std::span<const int64_t> samples) { return windows.batch(samples); };
-  return mean_results(session, "forward", batches_of(numbers(0, windows.count()), batch_, inputs),
-                      {"loss", "accuracy"});
+  return mean_results(session, "forward", batches_of(known, batch_, inputs), {"loss", "accuracy"});
 }
 
 std::unique_ptr<Program> make_char_lstm_of_text(const Parameters& parameters) {

@@ -33,8 +33,8 @@ class CharLstmOfText : public Program {
 
   bool has_splits() const { return corpus_ == "wikitext-2"; }
   /// A part of the corpus, as it is trained on.
-  std::string text_of(const std::optional<std::filesystem::path>& data,
-                      std::string_view part) const;
+  std::string text_of(const std::optional<std::filesystem::path>& data, std::string_view part,
+                      const Reading& reading) const;
   /// Throws ErrorKind::input unless the model has a class for each.
   Characters characters_of(std::string_view alphabet) const;
   /// Text at each temperature, as the script draws it: without a prompt it goes on from a window of

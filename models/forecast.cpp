@@ -7,17 +7,24 @@
 
 #include "frontend/graphc.h"
 #include "models/batch_training.h"
+#include "models/data/table_features.h"
 #include "models/data/table_windows.h"
 #include "models/random_inputs.h"
 
 namespace graphc::core {
 namespace {
 
-constexpr std::array<ParameterRecord, 10> kForecastParameters{{
-    {"target", "1", "the column to forecast: its name, or its number from 1"},
-    {"columns", "", "the columns to forecast it from, with commas between; the target if empty"},
+constexpr std::array<ParameterRecord, 13> kForecastParameters{{
+    {"target", "1", "the columns to forecast, names or numbers from 1, with commas between"},
+    {"columns", "",
+     "the columns to forecast them from: NAME, NAME:date, NAME:category; the targets if empty"},
     {"steps", "48", "rows of a window"},
-    {"horizon", "1", "how many rows after the window's last one the target is"},
+    {"horizon", "1", "how many rows behind the window are forecast"},
+    {"missing", "refuse",
+     "missing cells: refuse, mean, previous, drop (leave rows out) or mask (mean and a sign)"},
+    {"categories", "16",
+     "the most categories of a column, one that stands for all others included"},
+    {"embedding", "0", "width of what a category becomes; 0: one 1 among zeros"},
     {"hidden", "64", "units of a layer"},
     {"layers", "1", "LSTM layers, at most 1000"},
     {"batch", "64", "windows of a step"},
@@ -26,33 +33,50 @@ constexpr std::array<ParameterRecord, 10> kForecastParameters{{
     {"learning-rate", "0.005", "of Adam"},
 }};
 
+/// Texts with commas between.
+std::vector<std::string> names_in(const std::string& given) {
+  std::vector<std::string> names;
+  for (size_t at = 0; !given.empty() && at <= given.size();) {
+    const size_t end = std::min(given.find(',', at), given.size());
+    names.push_back(given.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
 class Forecast : public Program {
  public:
   explicit Forecast(const Parameters& parameters)
-      : columns_(columns_of(parameters)),
+      : targets_(names_in(parameters.text("target"))),
+        features_(features_of(parameters, targets_)),
         steps_(parameters.integer("steps")),
         horizon_(parameters.integer("horizon")),
         hidden_(parameters.integer("hidden")),
         count_(parameters.layers()),
         batch_(parameters.integer("batch")),
+        embedding_(parameters.integer("embedding", 0)),
         clip_(parameters.positive("clip")),
         rate_(parameters.positive("learning-rate")),
         model_("forecast"),
-        layers_(model_, "lstm", int(count_), inputs(), hidden_, {.keep = parameters.keep()}),
-        out_(model_, "out", hidden_, 1),
+        tables_(embeddings()),
+        layers_(model_, "lstm", int(count_), width(), hidden_, {.keep = parameters.keep()}),
+        out_(model_, "out", hidden_, horizon_ * outputs()),
         trained_(model_.params()),
-        mean_(model_.param("scaling.mean", {inputs() + 1}, zeros())),
-        deviation_(model_.param("scaling.deviation", {inputs() + 1}, constant(1))) {
+        mean_(model_.param("scaling.mean", {features_.plain() + outputs()}, zeros())),
+        deviation_(
+            model_.param("scaling.deviation", {features_.plain() + outputs()}, constant(1))) {
     model_.graph("train", Mode::training, [this](Inputs& in) {
-      const Value loss = evaluation(in).values[0];
+      const Value loss = this->loss(standardised_forecast(in), in);
       const Values d = gradients(loss, trained_);
       Adam{.rate = rate_}.update(trained_, clip_by_global_norm(d, clip_));
       return train_results(loss, d);
     });
-    model_.graph("forward", [this](Inputs& in) { return evaluation(in); });
-    model_.graph("predict", [this](Inputs& in) {
+    model_.graph("forward", [this](Inputs& in) {
       const Value forecast = standardised_forecast(in);
-      return Results{{"forecast", forecast * at(deviation_, inputs()) + at(mean_, inputs())}};
+      return Results{{"loss", loss(forecast, in)}, {"forecast", in_units(forecast)}};
+    });
+    model_.graph("predict", [this](Inputs& in) {
+      return Results{{"forecast", in_units(standardised_forecast(in))}};
     });
   }
 
@@ -65,15 +89,17 @@ class Forecast : public Program {
 
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override {
     const int64_t batch = extents(graph).at("batch");
-    std::vector<Tensor> drawn{random_uniform({steps_, batch, inputs()}, 2 * seed)};
-    if (graph != "predict") drawn.push_back(random_uniform({batch_, 1}, 2 * seed + 1));
+    std::vector<Tensor> drawn{random_uniform({steps_, batch, features_.width()}, 2 * seed)};
+    if (graph != "predict")
+      drawn.push_back(random_uniform({horizon_, batch_, outputs()}, 2 * seed + 1));
     return drawn;
   }
 
   Work work() const override {
     const double h = double(hidden_), calls = double(steps_ * batch_);
-    const double first = calls * 2 * double(inputs()) * 4 * h;
-    const double rest = calls * double(2 * count_ - 1) * 2 * h * 4 * h + double(batch_) * 2 * h;
+    const double first = calls * 2 * double(width()) * 4 * h;
+    const double rest = calls * double(2 * count_ - 1) * 2 * h * 4 * h +
+                        double(batch_ * horizon_ * outputs()) * 2 * h;
     return {.examples = batch_,
             .words = batch_,
             .unit = "windows",
@@ -85,9 +111,9 @@ class Forecast : public Program {
 
   void train(Session& session, const TrainOptions& options) const override {
     if (options.sample > 0) generate(session, {});  // refuses: there is no text here
-    const TableWindows windows = read(options.data);
+    const auto [windows, notes] = read(options.data, options.reading, options.notes);
     if (options.from.step == 0) {
-      const auto [mean, deviation] = windows.spread();
+      const auto [mean, deviation] = scaling(windows);
       session.set_state(mean_.name(), mean);
       session.set_state(deviation_.name(), deviation);
     }
@@ -102,77 +128,213 @@ class Forecast : public Program {
                return batches_of(shuffled(count, seed, epoch), batch_, inputs);
              },
          .epochs = 20,
+         .notes = notes,
          .unit = "windows",
          .validate = [&] { return prefixed("valid_", figures(session, windows, "valid")); },
-         .test = [&] { return prefixed("test_", figures(session, windows, "test")); }});
+         .test = [&] { return prefixed("test_", figures(session, windows, "test")); },
+         .lines = [&] { return lines(session, windows); }});
   }
 
   std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override {
-    return figures(session, read(options.data), options.split);
+    const auto [windows, notes] = read(options.data, options.reading, options.notes);
+    return figures(session, windows, options.split);
   }
 
  private:
-  /// The inputs' columns, and last the target's.
-  static std::vector<std::string> columns_of(const Parameters& parameters) {
-    const std::string target = parameters.text("target"), given = parameters.text("columns");
-    std::vector<std::string> columns;
-    for (size_t at = 0; !given.empty() && at <= given.size();) {
-      const size_t end = std::min(given.find(',', at), given.size());
-      columns.push_back(given.substr(at, end - at));
-      at = end + 1;
-    }
-    if (columns.empty()) columns.push_back(target);
-    columns.push_back(target);
-    if (std::ranges::count(columns, "") == 0) return columns;
-    throw Error(ErrorKind::usage, {},
-                "forecast: a column without a name: wanted target=NAME and columns=NAME,NAME");
-  }
-  int64_t inputs() const { return int64_t(columns_.size()) - 1; }
+  struct ReadTable {
+    TableWindows windows;
+    Notes notes;
+  };
 
-  TableWindows read(const std::optional<std::filesystem::path>& data) const {
+  static TableFeatures features_of(const Parameters& parameters,
+                                   const std::vector<std::string>& targets) {
+    std::vector<std::string> columns = names_in(parameters.text("columns"));
+    if (columns.empty()) columns = targets;
+    const auto empty = [](const std::string& name) { return name.empty(); };
+    if (targets.empty() || std::ranges::any_of(targets, empty) ||
+        std::ranges::any_of(columns, empty)) {
+      throw Error(ErrorKind::usage, {},
+                  "forecast: a column without a name: wanted target=NAME and columns=NAME,NAME");
+    }
+    for (const std::string& target : targets) {
+      if (name_and_kind(target).second == ColumnKind::number) continue;
+      throw Error(ErrorKind::usage, {},
+                  fmt::format("forecast: target={}: only numbers are forecast", target));
+    }
+    return TableFeatures({.columns = std::move(columns),
+                          .missing = missing_of(parameters.text("missing")),
+                          .categories = parameters.integer("categories", 2)});
+  }
+
+  int64_t outputs() const { return int64_t(targets_.size()); }
+  /// Numbers of a row that the first layer reads.
+  int64_t width() const {
+    const int64_t each = embedding_ > 0 ? embedding_ : features_.options().categories;
+    return features_.plain() + features_.categorical() * each;
+  }
+
+  std::vector<Embedding> embeddings() {
+    std::vector<Embedding> tables;
+    for (int64_t i = 0; embedding_ > 0 && i < features_.categorical(); ++i) {
+      tables.emplace_back(model_, fmt::format("category.{}", i), features_.options().categories,
+                          embedding_, normal(0.1));
+    }
+    return tables;
+  }
+
+  /// The windows of a table, and what rows are to be read with later. Notes that there are decide
+  /// what a category's number is and what fills a gap.
+  ReadTable read(const std::optional<std::filesystem::path>& data, const Reading& reading,
+                 const Notes& notes) const {
     if (!data) {
       throw Error(ErrorKind::usage, {},
                   "forecast: there is no table: --data wants a CSV or .npy file");
     }
-    return TableWindows(read_table(*data, columns_), steps_, horizon_);
+    std::vector<std::string> columns = features_.options().columns;
+    for (const std::string& target : targets_) {
+      if (std::ranges::find(columns, target) == columns.end()) columns.push_back(target);
+    }
+    const Missing missing = features_.options().missing;
+    const Table table = read_table(*data, columns, table_options(reading, missing));
+    for (const std::string& remark : table.remarks) reading.say(remark);
+    TableFeatures features = features_;
+    const auto note = notes.find(kTableNote);
+    if (note == notes.end()) {
+      features.fit(table, TableWindows::rows_of_train(table.rows()));
+    } else {
+      features = TableFeatures::from_note(note->second);
+    }
+    std::vector<std::string> targets;
+    for (const std::string& target : targets_) targets.push_back(name_and_kind(target).first);
+    return {TableWindows(features(table), table.f32(targets), steps_, horizon_),
+            {{kTableNote, features.note()}}};
   }
 
-  /// The forecast for x [steps, batch, columns] in deviations from the target's mean: [batch, 1].
+  /// The spread of plain features and targets; what is no number is left as it is.
+  TableWindows::Spread scaling(const TableWindows& windows) const {
+    TableWindows::Spread spread = windows.spread();
+    for (std::vector<float>* each : {&spread.mean, &spread.deviation}) {
+      for (size_t i = 0; i < features_.is_number().size(); ++i) {
+        if (!features_.is_number()[i]) (*each)[i] = each == &spread.mean ? 0 : 1;
+      }
+      each->erase(each->begin() + features_.plain(), each->begin() + features_.width());
+    }
+    return spread;
+  }
+
+  Value of_features(Value scaling) const { return slice(scaling, 0, 0, features_.plain()); }
+  Value of_targets(Value scaling) const {
+    return slice(scaling, 0, features_.plain(), features_.plain() + outputs());
+  }
+
+  /// The forecast for x [steps, batch, features] in deviations from the targets' means: [horizon,
+  /// batch, targets].
   Value standardised_forecast(Inputs& in) const {
-    const Value x = in("x", f32, {"steps", "batch", inputs()});
-    const Value scaled = (x - slice(mean_, 0, 0, inputs())) / slice(deviation_, 0, 0, inputs());
-    return out_(at(layers_(scaled), -1));
+    const Value x = in("x", f32, {"steps", "batch", features_.width()});
+    Values parts;
+    if (features_.plain() > 0) {
+      const Value plain = slice(x, 2, 0, features_.plain());
+      parts.push_back((plain - of_features(mean_)) / of_features(deviation_));
+    }
+    for (int64_t i = 0; i < features_.categorical(); ++i) {
+      const Value ids = cast(at(x, features_.plain() + i, 2), i32);
+      parts.push_back(tables_.empty() ? cast(one_hot(ids, features_.options().categories), f32)
+                                      : tables_[size_t(i)](ids));
+    }
+    const Value row = parts.size() == 1 ? parts[0] : concat(parts, 2);
+    const Value out = out_(at(layers_(row), -1));
+    return transpose(reshape(out, {out.shape()[0], horizon_, outputs()}), {1, 0, 2});
   }
 
-  /// The loss, of standardised numbers.
-  Results evaluation(Inputs& in) const {
-    const Value forecast = standardised_forecast(in), y = in("y", f32, {"batch", 1});
-    const Value wanted = (y - at(mean_, inputs())) / at(deviation_, inputs());
-    return {{"loss", mse(forecast, wanted)}};
+  Value in_units(Value standardised) const {
+    return standardised * of_targets(deviation_) + of_targets(mean_);
   }
 
-  /// The loss; the root mean square error in the table's units, and that of the naive forecast.
+  /// The mean square of what differs, in deviations, over the targets that are known.
+  Value loss(Value forecast, Inputs& in) const {
+    const Value y = in("y", f32, {horizon_, "batch", outputs()});
+    const Value wanted = (y - of_targets(mean_)) / of_targets(deviation_);
+    const Value known = logical_not(is_nan(y));
+    const Value difference = select(known, forecast - wanted, filled(y.shape(), 0));
+    return sum(square(difference)) / maximum(sum(cast(known, f32)), 1);
+  }
+
+  /// The loss; for each target the root mean square error in the table's units, and that of the
+  /// naive forecast.
   std::vector<Metric> figures(Session& session, const TableWindows& windows,
                               std::string_view part) const {
-    const auto inputs = [&](std::span<const int64_t> samples) { return windows.batch(samples); };
     const auto [begin, end] = windows.part(part);
-    const Metric loss = mean_results(session, "forward",
-                                     batches_of(numbers(begin, end), batch_, inputs), {"loss"})[0];
-    const double deviation = session.state(deviation_.name()).element(this->inputs());
-    return {loss,
-            {"rmse", std::sqrt(loss.value) * deviation},
-            {"naive_rmse", windows.naive_rmse(part)}};
+    const Literal deviation = session.state(deviation_.name());
+    std::vector<double> squares(targets_.size()), counts(targets_.size());
+    each_forecast(session, windows, begin, end, [&](int64_t window, const float* forecast) {
+      for (int64_t ahead = 0; ahead < horizon_; ++ahead) {
+        for (int64_t i = 0; i < outputs(); ++i) {
+          const double wanted = windows.target(window, ahead, i);
+          if (std::isnan(wanted)) continue;
+          squares[size_t(i)] += std::pow(double(forecast[ahead * outputs() + i]) - wanted, 2);
+          ++counts[size_t(i)];
+        }
+      }
+    });
+    double loss = 0, count = 0;
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      loss += squares[i] / std::pow(deviation.element(features_.plain() + int64_t(i)), 2);
+      count += counts[i];
+    }
+    if (count == 0)
+      throw input_error({}, "split '{}' has no row whose target is known", std::string(part));
+    std::vector<Metric> metrics{{"loss", loss / count}};
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const std::string suffix = targets_.size() == 1 ? "" : "_" + targets_[i];
+      metrics.push_back({"rmse" + suffix, std::sqrt(squares[i] / counts[i])});
+      metrics.push_back({"naive_rmse" + suffix, windows.naive_rmse(part, int64_t(i))});
+    }
+    return metrics;
   }
 
-  std::vector<std::string> columns_;
-  int64_t steps_, horizon_, hidden_, count_, batch_;
+  /// Calls `use` with each window and its forecast [horizon, targets], by graph `forward`.
+  template <typename Use>
+  void each_forecast(Session& session, const TableWindows& windows, int64_t begin, int64_t end,
+                     const Use& use) const {
+    std::vector<float> one(size_t(horizon_ * outputs()));
+    for (int64_t first = begin; first < end; first += batch_) {
+      const std::vector<int64_t> batch = numbers(first, std::min(end, first + batch_));
+      const Outputs outputs = session.run("forward", windows.batch(batch));
+      const Tensor forecast = outputs["forecast"];
+      const std::span<const float> all = forecast.data<float>();
+      const auto count = int64_t(batch.size());
+      for (int64_t row = 0; row < count; ++row) {
+        for (int64_t ahead = 0; ahead < horizon_; ++ahead) {
+          const auto from = all.begin() + (ahead * count + row) * this->outputs();
+          std::copy_n(from, this->outputs(), one.begin() + ahead * this->outputs());
+        }
+        use(batch[size_t(row)], one.data());
+      }
+    }
+  }
+
+  /// The first target of the test rows, and what was forecast for each, as far ahead as possible.
+  std::vector<TrainLine> lines(Session& session, const TableWindows& windows) const {
+    const auto [begin, end] = windows.part("test");
+    TrainLine truth{targets_[0], {}}, forecast{fmt::format("forecast, {} ahead", horizon_), {}};
+    each_forecast(session, windows, begin, end, [&](int64_t window, const float* found) {
+      truth.values.push_back(windows.target(window, horizon_ - 1, 0));
+      forecast.values.push_back(found[(horizon_ - 1) * outputs()]);
+    });
+    return {truth, forecast};
+  }
+
+  std::vector<std::string> targets_;
+  TableFeatures features_;
+  int64_t steps_, horizon_, hidden_, count_, batch_, embedding_;
   double clip_, rate_;
   Model model_;
+  std::vector<Embedding> tables_;  ///< of categories, where they have a width
   Stacked<Lstm> layers_;
   Linear out_;
   Params trained_;
-  /// What columns are standardised by. Training leaves it alone; it is among the parameters because
-  /// they are of no use without it.
+  /// What features and targets are standardised by. Training leaves it alone; it is among the
+  /// parameters because they are of no use without it.
   Param mean_, deviation_;
 };
 
@@ -180,7 +342,7 @@ class Forecast : public Program {
 
 constinit const ModelRecord forecast_model{
     .name = "forecast",
-    .summary = "the next number of a column of a table (CSV, .npy): LSTM layers over its rows",
+    .summary = "the next numbers of columns of a table (CSV, .npy): LSTM layers over its rows",
     .parameters = kForecastParameters,
     .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       return std::make_unique<Forecast>(parameters);

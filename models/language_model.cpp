@@ -133,6 +133,16 @@ const std::string& vocabulary_note(const Notes& notes) {
   return note->second;
 }
 
+void refuse_unknown(const Unknown& unknown, std::string_view unit, const GenerateOptions& options) {
+  // The beginning of a line is nobody's prompt: a text without lines does not know it either.
+  if (unknown.counts.empty() || options.prompt.empty()) return;
+  const std::string found = fmt::format("the prompt: {}", unknown.to_text(unit));
+  if (unknown.total() == unknown.all)
+    throw input_error({}, "{}: wanted some that are, to go on from", found);
+  if (options.remark)
+    options.remark(fmt::format("{}: they are read as the one that stands for all others", found));
+}
+
 void generate_tokens(Session& session, const LanguageNetwork& network,
                      const std::vector<int32_t>& prompt, int32_t limit,
                      const GenerateOptions& options, const std::function<bool(int32_t)>& write) {

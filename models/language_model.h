@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/graphc.h"
+#include "models/data/unknown.h"
 #include "models/program.h"
 
 namespace graphc::core {
@@ -76,6 +77,10 @@ double elements_of(SummedOver summed, int64_t steps, int64_t batch);
 
 /// The note `vocabulary`. Throws ErrorKind::input where there is none.
 const std::string& vocabulary_note(const Notes& notes);
+
+/// Says what of a prompt the model does not know, by options.remark. Throws ErrorKind::input where
+/// that is all of it: there is nothing to go on from.
+void refuse_unknown(const Unknown& unknown, std::string_view unit, const GenerateOptions& options);
 
 /// Draws `options.length` tokens below `limit` after `prompt`, which is not empty, by graph
 /// `generate`, in a few calls; `write` is told of each as it is drawn, and returns false to end

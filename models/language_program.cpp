@@ -88,11 +88,10 @@ void LanguageProgram::check_size(int64_t size, std::string_view whose) const {
                     sizes().vocabulary);
 }
 
-LanguageCorpus LanguageProgram::read(const std::optional<std::filesystem::path>& data,
-                                     const Notes& notes) const {
-  LanguageCorpus corpus = read(data);
+LanguageCorpus LanguageProgram::read_to_train(const TrainOptions& options) const {
+  LanguageCorpus corpus = read({options.data, options.reading});
   check_size(corpus.size, "the corpus");
-  if (!notes.empty() && vocabulary_note(notes) != corpus.vocabulary) {
+  if (!options.notes.empty() && vocabulary_note(options.notes) != corpus.vocabulary) {
     throw input_error({},
                       "the data have another vocabulary than the checkpoint: wanted the data it "
                       "was trained on");
@@ -111,6 +110,16 @@ Windows LanguageProgram::windows(const LanguageCorpus& corpus, std::string_view 
     error.note(fmt::format("split '{}': wanted more text, or less of batch or steps", split));
     throw;
   }
+}
+
+Windows LanguageProgram::all_windows(LanguageCorpus& corpus) const {
+  std::vector<int32_t>& all = corpus.train;
+  all.insert(all.end(), corpus.valid.begin(), corpus.valid.end());
+  all.insert(all.end(), corpus.test.begin(), corpus.test.end());
+  const auto count = int64_t(all.size());
+  const int64_t batch = std::clamp<int64_t>(count / (sizes().steps + 1), 1, sizes().batch);
+  const int64_t steps = std::clamp<int64_t>(count / batch - 1, 1, sizes().steps);
+  return Windows(all, batch, steps);
 }
 
 double LanguageProgram::mean_nats(Session& session, const std::string& graph,
@@ -140,13 +149,21 @@ std::string LanguageProgram::sample(Session& session, const TrainOptions& option
 }
 
 void LanguageProgram::train(Session& session, const TrainOptions& options) const {
-  const LanguageCorpus corpus = read(options.data, options.notes);
+  const LanguageCorpus corpus = read_to_train(options);
   const Notes notes{{"vocabulary", corpus.vocabulary}};
   const Windows train = windows(corpus, "train"), valid = windows(corpus, "valid");
   std::optional<Windows> held_back;
   if (!corpus.test.empty()) held_back = windows(corpus, "test");
   const Type type{DType::i32, {train.steps(), train.batch()}};
   session.compile("train", {type, type, {DType::f32, {}}});
+  // What is wrong with a prompt is said now, not after an epoch.
+  if (options.sample > 0 && !options.sample_prompt.empty()) {
+    generate(session, {.prompt = options.sample_prompt,
+                       .length = 0,
+                       .notes = notes,
+                       .remark = options.reading.remark,
+                       .write = [](std::string_view) { return true; }});
+  }
 
   Training training(options, setup_.epochs, notes, setup_.unit);
   const int64_t all_steps = training.epochs() * train.count();
@@ -194,14 +211,18 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
 
 std::vector<Metric> LanguageProgram::evaluate(Session& session,
                                               const EvaluateOptions& options) const {
-  const LanguageCorpus corpus = read(options.data, options.notes);
-  const bool tests = !corpus.test.empty();
-  if (options.split != "train" && options.split != "valid" && !(tests && options.split == "test")) {
+  // Without a checkpoint the data's own numbers are as good as others.
+  const std::string* vocabulary = options.notes.empty() ? nullptr : &vocabulary_note(options.notes);
+  LanguageCorpus corpus = read({options.data, options.reading, vocabulary});
+  check_size(corpus.size, vocabulary == nullptr ? "the corpus" : "the checkpoint's vocabulary");
+  const bool tests = !corpus.test.empty(), all = options.split == "all";
+  if (options.split != "train" && options.split != "valid" && !all &&
+      !(tests && options.split == "test")) {
     throw Error(ErrorKind::usage, {},
-                fmt::format("{} has no split '{}': there are train, valid{}", setup_.name,
+                fmt::format("{} has no split '{}': there are train, valid{}, and all", setup_.name,
                             options.split, tests ? ", test" : ""));
   }
-  const Windows windows = this->windows(corpus, options.split);
+  const Windows windows = all ? all_windows(corpus) : this->windows(corpus, options.split);
   const double loss =
       mean_nats(session, options.split == "test" ? test_graph() : "forward", windows);
   const int64_t count = windows.count() * windows.steps() * windows.batch();
@@ -219,6 +240,7 @@ void LanguageProgram::generate_words(Session& session, const GenerateOptions& op
   const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
   const std::vector<std::string_view> split = split_words(prompt);
   if (split.empty()) throw input_error({}, "a prompt without words: '{}'", prompt);
+  refuse_unknown(words.unknown(split), "words", options);
   const auto write = [&](int32_t token) {
     const std::string& word = words.word(token);
     return options.write(word == kEndOfLine ? "\n" : fmt::format(" {}", word));

@@ -27,6 +27,15 @@ struct LanguageCorpus {
   explicit LanguageCorpus(TextCorpus corpus);
 };
 
+/// Where a corpus is, and how it is read.
+struct CorpusSource {
+  const std::optional<std::filesystem::path>& data;
+  const Reading& reading;
+  /// The vocabulary of a checkpoint, as its note has it, to number the elements by; the text's own
+  /// where there is none.
+  const std::string* vocabulary = nullptr;
+};
+
 /// The parameters that every language model has: hidden, layers, steps, batch, vocabulary, keep.
 struct LanguageSizes {
   int64_t hidden, layers, steps, batch, vocabulary;
@@ -47,7 +56,8 @@ class LanguageProgram : public Program {
   Work work() const override;
   bool validates() const override { return true; }
   void train(Session& session, const TrainOptions& options) const override;
-  /// Perplexity, loss (nats an element) and the number of elements predicted.
+  /// Perplexity, loss (nats an element) and the number of elements predicted, of any text: by the
+  /// vocabulary in the notes. Split `all` is the whole text.
   std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override;
   /// Draws words of the vocabulary in the notes.
   void generate(Session& session, const GenerateOptions& options) const override {
@@ -72,8 +82,17 @@ class LanguageProgram : public Program {
   /// The rate of a step, from where training stands and the share of all steps that is done, in
   /// [0, 1).
   virtual double rate(const TrainPosition& at, double done) const = 0;
-  virtual LanguageCorpus read(const std::optional<std::filesystem::path>& data) const = 0;
+  /// Numbered by the vocabulary of the source, what it lacks is said by a remark.
+  virtual LanguageCorpus read(const CorpusSource& source) const = 0;
 
+  /// A corpus that `read_corpus` reads by the vocabulary of the source, if it has one.
+  template <typename Read>
+  static LanguageCorpus read_words(const CorpusSource& source, const Read& read_corpus) {
+    if (source.vocabulary == nullptr)
+      return LanguageCorpus(read_corpus(CorpusReading{source.reading}));
+    const Vocabulary vocabulary = Vocabulary::from_text(*source.vocabulary);
+    return LanguageCorpus(read_corpus(CorpusReading{source.reading, &vocabulary}));
+  }
   /// The loss of a window whose tokens and targets are inputs, going on from the carried states
   /// whose names begin with `prefix`.
   Value loss(Inputs& in, const std::string& prefix, double keep) const;
@@ -87,10 +106,12 @@ class LanguageProgram : public Program {
   Params params() const { return model_.params(); }
 
  private:
-  /// The corpus, which is the one the notes are of if there are any.
-  LanguageCorpus read(const std::optional<std::filesystem::path>& data, const Notes& notes) const;
+  /// The corpus to train on, which is the one the notes are of if there are any.
+  LanguageCorpus read_to_train(const TrainOptions& options) const;
   /// The windows of split train, valid or test.
   Windows windows(const LanguageCorpus& corpus, std::string_view split) const;
+  /// The windows of all that the corpus has; fewer rows and shorter ones where it is short.
+  Windows all_windows(LanguageCorpus& corpus) const;
   const char* test_graph() const { return setup_.tests_by_word ? "test" : "forward"; }
   double elements(const Windows& windows) const {
     return elements_of(setup_.summed, windows.steps(), windows.batch());

@@ -14,6 +14,7 @@
 
 #include "frontend/model.h"
 #include "frontend/session.h"
+#include "models/data/texts.h"
 
 namespace graphc::core {
 
@@ -56,6 +57,12 @@ struct TimeSpan {
   double began = 0, ended = 0;
 };
 
+/// Numbers to draw beside others, one for each place.
+struct TrainLine {
+  std::string name;
+  std::vector<double> values;
+};
+
 /// What happened in training; fields that do not apply are absent.
 struct TrainEvent {
   std::string event;           ///< step, epoch, evaluation, sample, end
@@ -74,6 +81,7 @@ struct TrainEvent {
   std::string_view unit = "words";    ///< what is predicted, one by one
   std::vector<Metric> metrics;        ///< of data: "train_perplexity", "valid_loss", ...
   std::string text;                   ///< of a sample; why training ended early
+  std::vector<TrainLine> lines = {};  ///< at the end: what was forecast, and what it should be
 
   /// The metric of that name, if it is there.
   std::optional<double> metric(std::string_view name) const;
@@ -83,6 +91,7 @@ struct TrainEvent {
 
 struct TrainOptions {
   std::optional<std::filesystem::path> data;  ///< the folder of the corpus, where there is one
+  Reading reading;                            ///< how the data are read
   std::optional<int64_t> epochs;              ///< the recipe's when absent
   int64_t max_steps = std::numeric_limits<int64_t>::max();
   int64_t patience = 0;  ///< end after so many validations without a better loss; 0: never
@@ -100,14 +109,16 @@ struct TrainOptions {
   /// the best that is tested. Nothing is saved after it.
   std::function<void()> restore_best;
   int64_t save_every = 0;
+  bool lines = false;         ///< whether the event of the end is to have TrainEvent::lines
   int64_t sample = 0;         ///< elements to draw after epochs; a model that draws none refuses
   std::string sample_prompt;  ///< what they go on from
 };
 
 struct EvaluateOptions {
   std::optional<std::filesystem::path> data;  ///< the corpus, as TrainOptions has it
-  std::string split = "test";                 ///< the part of the corpus: train, valid or test
-  Notes notes;                                ///< of the checkpoint the parameters come from
+  Reading reading;                            ///< how the data are read
+  std::string split = "test";  ///< the part of the corpus: train, valid or test; of any text: all
+  Notes notes;                 ///< of the checkpoint the parameters come from
 };
 
 struct GenerateOptions {
@@ -116,6 +127,8 @@ struct GenerateOptions {
   double temperature = 1;  ///< of the softmax they are drawn from; 0 takes the likeliest
   int64_t top_k = 0;       ///< how many of the likeliest are drawn from; 0: all
   Notes notes;             ///< of the checkpoint the parameters come from
+  /// Is told what of the prompt the model does not know, in a line.
+  std::function<void(const std::string& line)> remark = {};
   /// Is told of text as it is drawn; returns false to end early.
   std::function<bool(std::string_view text)> write;
 };

@@ -101,8 +101,10 @@ class PtbLm : public LanguageProgram {
     return learning_rate_ * std::pow(recipe_.decay, late);
   }
 
-  LanguageCorpus read(const std::optional<std::filesystem::path>& data) const override {
-    return LanguageCorpus(read_ptb(corpus_folder(data, "ptb")));
+  LanguageCorpus read(const CorpusSource& source) const override {
+    return read_words(source, [&](const CorpusReading& how) {
+      return read_ptb(corpus_folder(source.data, "ptb"), how);
+    });
   }
 
   const Recipe& recipe_;

@@ -100,7 +100,8 @@ void Training::end_epoch(std::vector<Metric> train, std::vector<Metric> validati
   if (goes_on()) save();
 }
 
-void Training::end(const std::function<std::vector<Metric>()>& test) {
+void Training::end(const std::function<std::vector<Metric>()>& test,
+                   const std::function<std::vector<TrainLine>()>& lines) {
   save();
   std::vector<Metric> figures;
   if (test) {
@@ -118,6 +119,7 @@ void Training::end(const std::function<std::vector<Metric>()>& test) {
   const int64_t last = gave_up() && at_.window == 0 ? at_.epoch - 1 : epochs_ - 1;
   now.epoch = std::max<int64_t>(0, std::min(at_.epoch, last));
   now.metrics = std::move(figures);
+  if (lines) now.lines = lines();
   options_.report(now);
 }
 

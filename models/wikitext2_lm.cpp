@@ -94,10 +94,11 @@ class Wikitext2Lm : public LanguageProgram {
   }
 
   /// In `pytorch` a blank line ends too; in `kawakami` it is none.
-  LanguageCorpus read(const std::optional<std::filesystem::path>& data) const override {
-    return LanguageCorpus(
-        read_wikitext2(corpus_folder(data, "wikitext-2"),
-                       config_ == Config::pytorch ? BlankLines::kept : BlankLines::dropped));
+  LanguageCorpus read(const CorpusSource& source) const override {
+    const BlankLines blank = config_ == Config::pytorch ? BlankLines::kept : BlankLines::dropped;
+    return read_words(source, [&](const CorpusReading& how) {
+      return read_wikitext2(corpus_folder(source.data, "wikitext-2"), blank, how);
+    });
   }
 
   Config config_;

@@ -58,19 +58,26 @@ class WordLm : public LanguageProgram {
     return learning_rate_ * (0.55 + 0.45 * std::cos(std::numbers::pi * done));
   }
 
-  LanguageCorpus read(const std::optional<std::filesystem::path>& data) const override {
+  LanguageCorpus read(const CorpusSource& source) const override {
+    const auto& data = source.data;
     if (!data) {
       throw Error(ErrorKind::usage, {},
                   "word-lm: no text to train on: --data wants a file or a folder");
     }
-    std::string text = read_text(*data);
+    std::string text = read_text(*data, source.reading);
     // Words stand between white space of any kind; lines end at newlines alone.
     std::ranges::replace_if(
         text, [](char c) { return std::string_view("\t\r\v\f").find(c) != std::string_view::npos; },
         ' ');
     const std::vector<std::string_view> words = split_words(text);
     const auto trained = std::span(words).first(size_t(double(words.size()) * (1 - validation_)));
-    const Vocabulary vocabulary = Vocabulary::most_frequent(trained, sizes().vocabulary);
+    const Vocabulary vocabulary = source.vocabulary != nullptr
+                                      ? Vocabulary::from_text(*source.vocabulary)
+                                      : Vocabulary::most_frequent(trained, sizes().vocabulary);
+    if (source.vocabulary != nullptr) {
+      const Unknown unknown = vocabulary.unknown(words);
+      if (!unknown.counts.empty()) source.reading.say(unknown.to_text("words"));
+    }
     LanguageCorpus corpus;
     corpus.vocabulary = vocabulary.to_text();
     corpus.size = vocabulary.size();

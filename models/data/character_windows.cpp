@@ -58,14 +58,15 @@ std::string alphabet_of(std::string_view text) {
   return result;
 }
 
-std::string read_nietzsche(const std::filesystem::path& path) {
+std::string read_nietzsche(const std::filesystem::path& path, const Reading& reading) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
-  return lower_case(read_text(folder ? path / "nietzsche.txt" : path));
+  return lower_case(read_text(folder ? path / "nietzsche.txt" : path, reading));
 }
 
-std::string read_wikitext2_characters(const std::filesystem::path& folder, std::string_view part) {
-  return lower_case(alphanumeric(read_text(folder / (std::string(part) + ".txt"))));
+std::string read_wikitext2_characters(const std::filesystem::path& folder, std::string_view part,
+                                      const Reading& reading) {
+  return lower_case(alphanumeric(read_text(folder / (std::string(part) + ".txt"), reading)));
 }
 
 CharacterWindows::CharacterWindows(std::vector<int32_t> ids, int64_t steps, int64_t stride)
@@ -91,7 +92,7 @@ std::vector<Tensor> CharacterWindows::batch(std::span<const int64_t> windows) co
   for (size_t row = 0; row < batch; ++row) {
     const std::span<const int32_t> ids = window(windows[row]);
     for (size_t t = 0; t < ids.size(); ++t) token[t * batch + row] = ids[t];
-    target[row] = ids_[size_t(windows[row] * stride_ + steps_)];
+    target[row] = this->target(windows[row]);
   }
   return {tokens, targets};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/data/characters.h"
+#include "models/data/texts.h"
 #include "runtime/tensor.h"
 
 namespace graphc::core {
@@ -25,9 +26,10 @@ std::string alphabet_of(std::string_view text);
 
 /// nietzsche.txt in the folder, or the file itself, in lower case. Throws ErrorKind::input when it
 /// cannot be read.
-std::string read_nietzsche(const std::filesystem::path& path);
+std::string read_nietzsche(const std::filesystem::path& path, const Reading& reading = {});
 /// The file of a part (train, valid or test) of WikiText-2, alphanumeric and in lower case.
-std::string read_wikitext2_characters(const std::filesystem::path& folder, std::string_view part);
+std::string read_wikitext2_characters(const std::filesystem::path& folder, std::string_view part,
+                                      const Reading& reading = {});
 
 /// Windows of `steps` ids that begin every `stride` ids, as long as an id follows.
 class CharacterWindows {
@@ -40,6 +42,8 @@ class CharacterWindows {
   std::vector<Tensor> batch(std::span<const int64_t> windows) const;
   /// The ids of one.
   std::span<const int32_t> window(int64_t index) const;
+  /// The id behind it.
+  int32_t target(int64_t index) const { return ids_[size_t(index * stride_ + steps_)]; }
 
  private:
   std::vector<int32_t> ids_;

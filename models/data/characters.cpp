@@ -7,8 +7,6 @@
 
 #include "ir/error.h"
 #include "ir/utf8.h"
-#include "runtime/files/files.h"
-#include "runtime/files/foreign.h"
 
 namespace graphc::core {
 namespace {
@@ -38,36 +36,6 @@ void for_each_character(std::string_view text, Use&& use) {
     use(point);
     text.remove_prefix(std::max<size_t>(length, 1));
   }
-}
-
-bool is_text(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto [point, length] = decode_utf8(bytes);
-    if (length == 0 || point == 0) return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
-}
-
-bool is_hidden(const std::filesystem::path& path) {
-  return path.filename().string().starts_with('.');
-}
-
-std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  auto entry = std::filesystem::recursive_directory_iterator(folder, error);
-  for (; !error && entry != std::filesystem::recursive_directory_iterator();
-       entry.increment(error)) {
-    if (is_hidden(entry->path())) {
-      entry.disable_recursion_pending();
-    } else if (entry->is_regular_file(error)) {
-      files.push_back(entry->path());
-    }
-  }
-  if (error) throw input_error({}, "cannot read '{}': {}", folder.string(), error.message());
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 }  // namespace
@@ -107,6 +75,18 @@ std::vector<int32_t> Characters::ids(std::string_view text) const {
   return result;
 }
 
+Unknown Characters::unknown(std::string_view text) const {
+  Unknown result;
+  for_each_character(text, [&](char32_t point) {
+    ++result.all;
+    if (ids_.contains(point)) return;
+    std::string character;
+    append(character, point);
+    ++result.counts[character];
+  });
+  return result;
+}
+
 std::string Characters::text(int32_t id) const {
   std::string result;
   append(result, id >= 0 && id < size() - 1 ? known_[size_t(id)] : kReplacement);
@@ -117,29 +97,6 @@ std::string Characters::to_text() const {
   std::string result;
   for (char32_t point : known_) append(result, point);
   return result;
-}
-
-std::string read_text(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) {
-    const std::string text = read_file(path, kMostOfText);
-    refuse_foreign(text, path, Wanted::text);
-    if (text.empty()) throw input_error({}, "'{}' is empty: wanted text", path.string());
-    return text;
-  }
-  std::string text;
-  for (const std::filesystem::path& file : files_in(path)) {
-    const std::string content = read_file(file, kMostOfText);
-    if (!is_text(content)) continue;
-    if (content.size() > kMostOfText - text.size()) {
-      throw input_error({}, "'{}' has more than {} bytes of text: wanted at most that",
-                        path.string(), kMostOfText);
-    }
-    text += content;
-  }
-  if (text.empty())
-    throw input_error({}, "'{}' has no text files: wanted a file or folder of text", path.string());
-  return text;
 }
 
 }  // namespace graphc::core

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as characters: a vocabulary of the frequent ones, and any folder of text as one stream.
+// Text as characters: a vocabulary of the frequent ones.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "models/data/unknown.h"
 
 namespace graphc::core {
 
@@ -24,6 +25,8 @@ class Characters {
   /// Ids there are, that of the others included.
   int32_t size() const { return int32_t(known_.size()) + 1; }
   std::vector<int32_t> ids(std::string_view text) const;
+  /// What of the text is none of them.
+  Unknown unknown(std::string_view text) const;
   /// UTF-8; U+FFFD, the replacement character, for the id of the others.
   std::string text(int32_t id) const;
   /// The known characters in the order of their ids, UTF-8.
@@ -34,10 +37,5 @@ class Characters {
   std::vector<char32_t> known_;
   std::map<char32_t, int32_t> ids_;
 };
-
-/// A text file, or every text file of a folder and the folders in it, one after another in the
-/// order of their paths. In folders what is hidden (its name begins with a dot) or no UTF-8 text is
-/// left out. Throws ErrorKind::input when nothing is left.
-std::string read_text(const std::filesystem::path& path);
 
 }  // namespace graphc::core

@@ -13,22 +13,24 @@ constexpr std::array<std::string_view, 3> kTableParts{"train", "valid", "test"};
 
 }  // namespace
 
-TableWindows::TableWindows(Table table, int64_t steps, int64_t horizon)
-    : table_(std::move(table)), steps_(steps), horizon_(horizon) {
+TableWindows::TableWindows(Tensor features, Tensor targets, int64_t steps, int64_t horizon)
+    : features_(std::move(features)),
+      targets_(std::move(targets)),
+      steps_(steps),
+      horizon_(horizon) {
   if (steps < 1 || horizon < 1) {
     throw Error(ErrorKind::usage, {},
                 fmt::format("windows of {} steps, {} ahead: wanted at least 1", steps, horizon));
   }
-  const int64_t rows = table_.rows(), before = steps + horizon - 1;
-  const int64_t ends[] = {before, rows * 8 / 10, rows * 9 / 10, rows};
-  for (size_t i = 0; i < borders_.size(); ++i) borders_[i] = ends[i] - before;
+  const int64_t borders[] = {0, rows_of_train(rows()), rows() * 9 / 10, rows()};
   for (size_t i = 0; i < kTableParts.size(); ++i) {
-    if (borders_[i] < borders_[i + 1]) continue;
-    throw input_error(
-        {},
-        "a table of {} rows has no window of {} rows with a target {} ahead for split "
-        "'{}': wanted more rows, or less of steps or horizon",
-        rows, steps, horizon, kTableParts[i]);
+    // The first target row is in the part, and the last one.
+    parts_[i] = {std::max<int64_t>(0, borders[i] - steps), borders[i + 1] - steps - horizon + 1};
+    if (parts_[i].first < parts_[i].second) continue;
+    throw input_error({},
+                      "a table of {} rows has no window of {} rows with {} behind it for split "
+                      "'{}': wanted more rows, or less of steps or horizon",
+                      rows(), steps, horizon, kTableParts[i]);
   }
 }
 
@@ -38,48 +40,72 @@ std::pair<int64_t, int64_t> TableWindows::part(std::string_view name) const {
     throw Error(ErrorKind::usage, {},
                 fmt::format("there is no split '{}': wanted train, valid or test", name));
   }
-  const auto index = size_t(found - kTableParts.begin());
-  return {borders_[index], borders_[index + 1]};
+  return parts_[size_t(found - kTableParts.begin())];
+}
+
+float TableWindows::target(int64_t window, int64_t ahead, int64_t index) const {
+  const int64_t row = window + steps_ + ahead;
+  return targets_.data<float>()[size_t(row * targets_.shape()[1] + index)];
 }
 
 std::vector<Tensor> TableWindows::batch(std::span<const int64_t> windows) const {
-  const size_t width = table_.columns.size() - 1, count = windows.size();
-  Tensor x(Type{DType::f32, {steps_, int64_t(count), int64_t(width)}});
-  Tensor y(Type{DType::f32, {int64_t(count), 1}});
-  const std::span<float> xs = x.mutable_data<float>(), ys = y.mutable_data<float>();
-  for (size_t row = 0; row < count; ++row) {
-    for (size_t t = 0; t < size_t(steps_); ++t) {
-      for (size_t i = 0; i < width; ++i)
-        xs[(t * count + row) * width + i] = table_.columns[i][size_t(windows[row]) + t];
+  const int64_t width = features_.shape()[1], count = int64_t(windows.size()),
+                targets = targets_.shape()[1];
+  Tensor x(Type{DType::f32, {steps_, count, width}});
+  Tensor y(Type{DType::f32, {horizon_, count, targets}});
+  const auto copy = [&](const Tensor& from, int64_t extent, int64_t first, Tensor& to) {
+    const std::span<const float> numbers = from.data<float>();
+    float* next = to.mutable_data<float>().data();
+    for (int64_t row = first; row < first + extent; ++row) {
+      for (const int64_t window : windows) {
+        const int64_t each = from.shape()[1];
+        next = std::copy_n(numbers.begin() + (window + row) * each, each, next);
+      }
     }
-    ys[row] = target()[size_t(target_row(windows[row]))];
-  }
+  };
+  copy(features_, steps_, 0, x);
+  copy(targets_, horizon_, steps_, y);
   return {x, y};
 }
 
 TableWindows::Spread TableWindows::spread() const {
-  const auto rows = size_t(target_row(part("train").second - 1)) + 1;
   Spread spread;
-  for (const std::vector<float>& column : table_.columns) {
-    double sum = 0, squares = 0;
-    for (size_t row = 0; row < rows; ++row) sum += double(column[row]);
-    const double mean = sum / double(rows);
-    for (size_t row = 0; row < rows; ++row) squares += std::pow(double(column[row]) - mean, 2);
-    const auto deviation = float(std::sqrt(squares / double(rows)));
-    spread.mean.push_back(float(mean));
-    spread.deviation.push_back(deviation > 0 ? deviation : 1);
+  for (const Tensor* each : {&features_, &targets_}) {
+    const std::span<const float> numbers = each->data<float>();
+    const auto width = size_t(each->shape()[1]);
+    const auto end = size_t(rows_of_train(rows())) * width;
+    for (size_t column = 0; column < width; ++column) {
+      double sum = 0, squares = 0, count = 0;
+      for (size_t i = column; i < end; i += width) {
+        if (std::isnan(numbers[i])) continue;
+        sum += double(numbers[i]);
+        ++count;
+      }
+      const double mean = count > 0 ? sum / count : 0;
+      for (size_t i = column; i < end; i += width) {
+        if (!std::isnan(numbers[i])) squares += std::pow(double(numbers[i]) - mean, 2);
+      }
+      const auto deviation = float(count > 0 ? std::sqrt(squares / count) : 0);
+      spread.mean.push_back(float(mean));
+      spread.deviation.push_back(deviation > 0 ? deviation : 1);
+    }
   }
   return spread;
 }
 
-double TableWindows::naive_rmse(std::string_view name) const {
+double TableWindows::naive_rmse(std::string_view name, int64_t index) const {
   const auto [begin, end] = part(name);
-  double squares = 0;
+  double squares = 0, count = 0;
   for (int64_t window = begin; window < end; ++window) {
-    const double now = target()[size_t(window + steps_ - 1)];
-    squares += std::pow(double(target()[size_t(target_row(window))]) - now, 2);
+    const double now = target(window, -1, index);
+    for (int64_t ahead = 0; ahead < horizon_; ++ahead) {
+      const double difference = double(target(window, ahead, index)) - now;
+      if (std::isnan(difference)) continue;
+      squares += difference * difference;
+      ++count;
+    }
   }
-  return std::sqrt(squares / double(end - begin));
+  return std::sqrt(squares / count);
 }
 
 }  // namespace graphc::core

@@ -8,27 +8,25 @@
 #include <utility>
 
 #include "ir/utf8.h"
-#include "runtime/files/files.h"
-#include "runtime/files/foreign.h"
+#include "runtime/files/text_encoding.h"
 
 namespace graphc::core {
 namespace {
 
 /// The file's text and the words in it, of which there is at least one.
 struct WordFile {
-  WordFile(const std::filesystem::path& file, BlankLines blank, const std::string& wanted)
-      : path(file.string()), text(read(path, wanted)), words(split_words(text, blank)) {
-    refuse_foreign(text, path, Wanted::text);
-    if (const size_t zero = text.find('\0'); zero != text.npos)
-      throw input_error({}, "'{}' is no text: byte {} is 0", path, zero);
+  WordFile(const std::filesystem::path& file, BlankLines blank, const Reading& reading,
+           const std::string& wanted)
+      : path(file.string()), text(read(path, reading, wanted)), words(split_words(text, blank)) {
     if (words.empty()) {
       throw input_error({}, "'{}' holds no words: wanted text, a sentence a line", path);
     }
   }
 
-  static std::string read(const std::string& path, const std::string& wanted) {
+  static std::string read(const std::string& path, const Reading& reading,
+                          const std::string& wanted) {
     try {
-      return read_file(path, kMostOfText);
+      return read_text_file(path, reading.encoding);
     } catch (Error& error) {
       error.note(wanted);
       throw;
@@ -42,19 +40,24 @@ struct WordFile {
 
 /// Reads the files `before` + train, valid, test + `after` of a folder.
 TextCorpus read_corpus(const std::filesystem::path& folder, const std::string& before,
-                       const std::string& after, BlankLines blank) {
+                       const std::string& after, BlankLines blank, const CorpusReading& how) {
   const auto name = [&](const char* split) { return before + split + after; };
   const std::string wanted =
       fmt::format("wanted a folder with {}, {} and {}", name("train"), name("valid"), name("test"));
   TextCorpus corpus;
   const auto ids = [&](const WordFile& file) {
+    if (how.vocabulary != nullptr) {
+      const Unknown unknown = corpus.vocabulary.unknown(file.words);
+      if (!unknown.counts.empty())
+        how.reading.say(fmt::format("'{}': {}", file.path, unknown.to_text("words")));
+    }
     return corpus.vocabulary.ids(file.words, file.path, file.text);
   };
-  const WordFile train(folder / name("train"), blank, wanted);
-  corpus.vocabulary = Vocabulary(train.words);
+  const WordFile train(folder / name("train"), blank, how.reading, wanted);
+  corpus.vocabulary = how.vocabulary != nullptr ? *how.vocabulary : Vocabulary(train.words);
   corpus.train = ids(train);
-  const WordFile valid(folder / name("valid"), blank, wanted),
-      test(folder / name("test"), blank, wanted);
+  const WordFile valid(folder / name("valid"), blank, how.reading, wanted),
+      test(folder / name("test"), blank, how.reading, wanted);
   corpus.valid = ids(valid);
   corpus.test = ids(test);
   return corpus;
@@ -161,6 +164,15 @@ std::vector<int32_t> Vocabulary::ids(std::span<const std::string_view> words, st
   return result;
 }
 
+Unknown Vocabulary::unknown(std::span<const std::string_view> words) const {
+  Unknown result{.counts = {}, .all = int64_t(words.size())};
+  for (std::string_view word : words) {
+    if (ids_.contains(word)) continue;
+    ++result.counts[std::string(word)];
+  }
+  return result;
+}
+
 std::filesystem::path corpus_folder(const std::optional<std::filesystem::path>& given,
                                     std::string_view name) {
   if (given) return *given;
@@ -174,15 +186,16 @@ std::filesystem::path corpus_folder(const std::optional<std::filesystem::path>& 
   return std::filesystem::path(data) / name;
 }
 
-TextCorpus read_ptb(const std::filesystem::path& folder) {
-  return read_corpus(folder, "ptb.", ".txt", BlankLines::kept);
+TextCorpus read_ptb(const std::filesystem::path& folder, const CorpusReading& how) {
+  return read_corpus(folder, "ptb.", ".txt", BlankLines::kept, how);
 }
 
-TextCorpus read_wikitext2(const std::filesystem::path& folder, BlankLines blank) {
+TextCorpus read_wikitext2(const std::filesystem::path& folder, BlankLines blank,
+                          const CorpusReading& how) {
   std::error_code ignored;
   if (std::filesystem::exists(folder / "wiki.train.tokens", ignored))
-    return read_corpus(folder, "wiki.", ".tokens", blank);
-  return read_corpus(folder, "", ".txt", blank);
+    return read_corpus(folder, "wiki.", ".tokens", blank, how);
+  return read_corpus(folder, "", ".txt", blank, how);
 }
 
 Windows::Windows(std::span<const int32_t> stream, int64_t batch, int64_t steps)

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "ir/literal.h"
+#include "models/data/texts.h"
+#include "models/data/unknown.h"
 
 namespace graphc::core {
 
@@ -50,6 +52,8 @@ class Vocabulary {
   /// lines are counted in `text`, which the words are of.
   std::vector<int32_t> ids(std::span<const std::string_view> words, std::string_view file,
                            std::string_view text) const;
+  /// Which of `words` it has not.
+  Unknown unknown(std::span<const std::string_view> words) const;
 
  private:
   std::vector<std::string> words_;
@@ -59,7 +63,15 @@ class Vocabulary {
   std::map<std::string, int32_t, std::less<>> ids_;
 };
 
-/// Three token streams over the vocabulary of the first.
+/// How a corpus is read.
+struct CorpusReading {
+  Reading reading = {};
+  /// The vocabulary of a checkpoint, to number the words by; that of the part `train` where there
+  /// is none. What it lacks is said by a remark.
+  const Vocabulary* vocabulary = nullptr;
+};
+
+/// Three token streams over one vocabulary.
 struct TextCorpus {
   Vocabulary vocabulary;
   std::vector<int32_t> train, valid, test;
@@ -72,12 +84,13 @@ std::filesystem::path corpus_folder(const std::optional<std::filesystem::path>& 
                                     std::string_view name);
 
 /// Reads ptb.train.txt, ptb.valid.txt and ptb.test.txt in `folder`. Throws ErrorKind::input for a
-/// file that is missing, or that holds no words.
-TextCorpus read_ptb(const std::filesystem::path& folder);
+/// file that is missing, that holds no words, or that is no text in the encoding.
+TextCorpus read_ptb(const std::filesystem::path& folder, const CorpusReading& how = {});
 
 /// Reads train.txt, valid.txt and test.txt in `folder`, or wiki.train.tokens and so on where it has
 /// those, as WikiText-2 is distributed (Merity et al. 2016). Throws as read_ptb() does.
-TextCorpus read_wikitext2(const std::filesystem::path& folder, BlankLines blank);
+TextCorpus read_wikitext2(const std::filesystem::path& folder, BlankLines blank,
+                          const CorpusReading& how = {});
 
 /// Tokens and targets of one window, i32[T,B]; a target is the token that follows in its row.
 struct Window {

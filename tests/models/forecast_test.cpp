@@ -82,6 +82,55 @@ TEST(ForecastCpu, LearnsWhatTheLastRowDoesNotSay) {
   EXPECT_NEAR(one.session("predict", Data(rows, {6, 1, 1})).scalar(), 500, 20);
 }
 
+/// Two targets, four rows ahead, from numbers with gaps, a date and a category: what is forecast is
+/// in the table's units, and a gap among the targets counts nothing.
+TEST(ForecastCpu, SeveralTargetsAndRowsFromWhatTablesHave) {
+  const TemporaryFolder folder;
+  std::string text = "time,kind,wave,late\n";
+  for (int row = 0; row < 480; ++row) {
+    const double turn = 2 * M_PI * row / 24;
+    const bool high = row / 40 % 2 == 1;
+    text += fmt::format("2024-01-{:02} {:02}:00,{},{},{:.4f}\n", 1 + row / 24, row % 24,
+                        high ? "high" : "low",
+                        row % 13 == 5 ? "" : fmt::format("{:.4f}", 500 + 80 * std::sin(turn)),
+                        (high ? 3 : 1) * std::cos(turn));
+  }
+  const auto data = folder.add("t.csv", text);
+  for (const char* missing : {"mean", "previous", "mask"}) {
+    for (const char* embedding : {"0", "3"}) {
+      SCOPED_TRACE(fmt::format("{} {}", missing, embedding));
+      Notes notes;
+      const auto program =
+          make_program("forecast", {"target=wave,late", "columns=wave,late,time:date,kind:category",
+                                    "steps=6", "horizon=4", fmt::format("missing={}", missing),
+                                    fmt::format("embedding={}", embedding), "hidden=16", "batch=16",
+                                    "learning-rate=0.02", "categories=4"});
+      Session session(program->model(),
+                      {.target = "cpu", .seed = 3, .announce = [](const auto&) {}});
+      std::map<std::string, double> metrics;
+      std::vector<TrainLine> lines;
+      TrainOptions options{.data = data, .epochs = 6, .lines = true};
+      options.report = [&](const TrainEvent& event) {
+        for (const Metric& metric : event.metrics) metrics[metric.name] = metric.value;
+        if (event.event == "end") lines = event.lines;
+      };
+      options.save = [&](const TrainPosition&, const Notes& now) { notes = now; };
+      program->train(session, options);
+      EXPECT_LT(metrics["test_rmse_wave"], 0.5 * metrics["test_naive_rmse_wave"]);
+      EXPECT_LT(metrics["test_rmse_late"], 0.6 * metrics["test_naive_rmse_late"]);
+      // With the notes of the checkpoint an evaluation is the same.
+      const auto found =
+          program->evaluate(session, {.data = data, .split = "test", .notes = notes});
+      EXPECT_EQ(found[1], (Metric{"rmse_wave", metrics["test_rmse_wave"]}));
+      // Of 48 rows of the test those that a window forecasts last.
+      ASSERT_EQ(lines.size(), 2u);
+      EXPECT_EQ(lines[0].values.size(), 45u);
+      EXPECT_EQ(lines[1].values.size(), 45u);
+      EXPECT_TRUE(std::isnan(lines[0].values[12]));  // row 447 = 34 * 13 + 5 is a gap
+    }
+  }
+}
+
 TEST(ForecastCpu, GoesOnInTheMiddleOfAnEpochWithTheSameBits) {
   const TemporaryFolder folder;
   const std::filesystem::path data = folder.path() / "waves.csv";
@@ -146,7 +195,7 @@ TEST(Forecast, ErrorsSayWhatIsWanted) {
   write_file_atomically(folder.path() / "t.csv", waves(20));
   Forecaster one(folder.path() / "t.csv", {"horizon=11"});
   EXPECT_THAT(error_of(ErrorKind::input, [&] { one.train(1); }),
-              HasSubstr("a table of 20 rows has no window of 6 rows with a target 11 ahead"));
+              HasSubstr("a table of 20 rows has no window of 6 rows with 11 behind it"));
   one.options.data = folder.path();
   EXPECT_THAT(error_of(ErrorKind::input, [&] { one.train(1); }), HasSubstr("cannot read"));
   one.options.data.reset();

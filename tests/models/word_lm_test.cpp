@@ -77,8 +77,8 @@ TEST(WordLm, NeverDrawsTheWordForAllOthers) {
   WordModel trained("reference", {"hidden=4", "steps=4", "batch=2", "vocabulary=3", "keep=1"}, text,
                     1);
   EXPECT_EQ(trained.notes.at("vocabulary"), "<eos> often <unk>");
-  // A prompt may have them.
-  const std::string drawn = trained.draw("rare7", 100, 1);
+  // A prompt may have them, beside words that are known.
+  const std::string drawn = trained.draw("often rare7", 100, 1);
   EXPECT_THAT(drawn, Not(HasSubstr("<unk>")));
   EXPECT_EQ(split_words(drawn).size(), 100u);
 }

@@ -62,9 +62,9 @@ TEST_F(Eval, SaysWhatItWants) {
                 .code,
             0);
   for (const auto& [arguments, code, says] :
-       {std::tuple{"c --data text", 2, "char-lm has no split 'test': there are train, valid"},
+       {std::tuple{"c --data text", 2,
+                   "char-lm has no split 'test': there are train, valid, and all"},
         std::tuple{"c --split valid", 2, "no text to train on: --data wants"},
-        std::tuple{"c --data other --split valid", 3, "another vocabulary than the checkpoint"},
         std::tuple{"c --data nowhere --split valid", 3, "nowhere"},
         std::tuple{"layer", 2, "this model has nothing to be evaluated on"},
         std::tuple{"text", 3, "is not a valid safetensors file"},

@@ -153,7 +153,8 @@ TEST(ExportCpu, WritesWhatWasTrainedAsAFileToRun) {
       "graphc run m.graphc --input x=100",
       folder);
   ASSERT_EQ(ran.code, 0) << ran.err;
-  EXPECT_THAT(ran.out, ContainsRegex("^%forecast: f32\\[1,1\\] = \\[\\[-?[0-9.]+\\]\\]\n$"));
+  EXPECT_THAT(ran.out,
+              ContainsRegex("^%forecast: f32\\[1,1,1\\] = \\[\\[\\[-?[0-9.]+\\]\\]\\]\n$"));
   // Of windows that end with 300 the next number is 100, of the others 300.
   const float windows[] = {100, 300, 300, 100, 100, 300, 300, 100};
   folder.add("x.npy", npy_bytes(Literal(std::span<const float>(windows), Shape{4, 2, 1})));

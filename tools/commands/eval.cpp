@@ -6,6 +6,7 @@
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
+#include "tools/commands/reading_options.h"
 
 namespace graphc::core::commands {
 namespace {
@@ -63,8 +64,10 @@ void add_eval(CLI::App& app, Action& action) {
   auto options = std::make_shared<EvalCommand>();
   add_checkpoint_options(*verb, options->checkpoint);
   verb->add_option("--data", options->data,
-                   "the corpus it was trained on, as `graphc train` has it");
-  verb->add_option("--split", options->evaluate.split, "the part: train, valid or test")
+                   "the corpus it was trained on, as `graphc train` has it, or another one");
+  add_reading_options(*verb, options->evaluate.reading);
+  verb->add_option("--split", options->evaluate.split,
+                   "the part: train, valid or test; of a text also all of it: all")
       ->capture_default_str();
   verb->add_flag("--json", options->json, "as JSON, with model, step and split");
   verb->add_option("--target", options->session.target, "what to compile for");

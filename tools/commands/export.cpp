@@ -5,6 +5,7 @@
 
 #include "frontend/model_file.h"
 #include "ir/spelling.h"
+#include "models/data/table_features.h"
 #include "models/parameters.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
@@ -61,7 +62,11 @@ int export_model(const ExportCommand& options) {
   const Extents extents = extents_of(options, *program, graph);
   Session session(program->model(), {.target = "reference", .seed = checkpoint.seed});
   restore(checkpoint, *program, session, /*model_only=*/true);
-  save(session, {graph}, extents, options.file);
+  Notes notes;
+  // How a table becomes the input; a vocabulary is of no use to `graphc run`.
+  if (const auto table = checkpoint.notes.find(kTableNote); table != checkpoint.notes.end())
+    notes.insert(*table);
+  save(session, {graph}, extents, options.file, notes);
   return 0;
 }
 

@@ -2,7 +2,11 @@
 // graphc generate: text drawn from a trained model, on stdout as it is drawn.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <utility>
 
+#include "ir/utf8.h"
+#include "models/checkpoint.h"
+#include "runtime/streams.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
@@ -34,9 +38,19 @@ int generate(GenerateCommand& options) {
     std::fflush(stdout);
     return stopped_by() == 0;
   };
+  options.generate.remark = [](const std::string& line) { write_message(printable_message(line)); };
   stop_on_signals();
-  write_stdout(options.generate.prompt);
+  // A prompt that is refused is not repeated: nothing goes on from it.
+  bool began = false;
+  const auto begin = [&] {
+    if (!std::exchange(began, true)) write_stdout(options.generate.prompt);
+  };
+  options.generate.write = [&, write = options.generate.write](std::string_view text) {
+    begin();
+    return write(text);
+  };
   program->generate(session, options.generate);
+  begin();
   write_stdout("\n");
   return stopped_by() == 0 ? 0 : 128 + stopped_by();
 }

@@ -2,11 +2,17 @@
 #include "tools/commands/given.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <optional>
 
 #include "frontend/data.h"
+#include "frontend/table.h"
 #include "ir/numeral.h"
 #include "ir/spelling.h"
+#include "models/data/table_features.h"
 #include "runtime/files/files.h"
 #include "runtime/files/npy.h"
 #include "tools/commands/commands.h"
@@ -37,6 +43,70 @@ Literal read_number(const std::string& name, const std::string& text, const Type
   return Literal::filled(type, number);
 }
 
+bool is_table(const std::filesystem::path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".csv" || ending == ".tsv" || ending == ".txt";
+}
+
+/// Windows of the table's last rows, [steps, batch, width].
+Literal windows_value(const std::string& path, const std::string& name, const Type& type,
+                      const Tensor& features) {
+  const int64_t rows = features.shape()[0], width = features.shape()[1];
+  const Shape& shape = type.shape;
+  if (shape.rank() != 3 || shape[2] != width) {
+    throw input_error({}, "{}: '{}' is {}: the model's note on tables makes {} features of a row",
+                      path, name, to_string(type), width);
+  }
+  const int64_t steps = shape[0], batch = shape[1];
+  if (rows < steps + batch - 1) {
+    throw input_error({}, "{}: {} rows: wanted at least {}, for {} of {} rows", path, rows,
+                      steps + batch - 1, batch == 1 ? "a window" : "windows", steps);
+  }
+  Literal value(Type{DType::f32, shape});
+  float* to = value.mutable_data<float>().data();
+  for (int64_t step = 0; step < steps; ++step) {
+    for (int64_t row = 0; row < batch; ++row) {
+      const int64_t from = rows - steps - batch + 1 + row + step;
+      to = std::copy_n(features.data<float>().begin() + from * width, width, to);
+    }
+  }
+  return value.converted(type.dtype);
+}
+
+/// The extents that are not 1.
+std::vector<int64_t> long_extents(const Shape& shape) {
+  std::vector<int64_t> extents(shape.begin(), shape.end());
+  std::erase(extents, 1);
+  return extents;
+}
+
+Literal read_table_value(const std::string& name, const std::string& path, const Type& type,
+                         const TableInput& how) {
+  std::optional<TableFeatures> features;
+  if (!how.note.empty()) features = TableFeatures::from_note(how.note);
+  std::vector<std::string> columns;
+  if (features) columns = features->options().columns;
+  const Missing missing = features ? features->options().missing : Missing::refuse;
+  const Table table = read_table(path, columns, table_options(how.reading, missing));
+  for (const std::string& remark : table.remarks) how.reading.say(remark);
+  if (features) return windows_value(path, name, type, (*features)(table));
+  for (const TableColumn& column : table.columns) {
+    if (column.kind == ColumnKind::number) continue;
+    throw input_error({}, "{}: column '{}' is no column of numbers: wanted numbers alone", path,
+                      column.name);
+  }
+  const Tensor numbers = table.f32();
+  if (long_extents(numbers.shape()) != long_extents(type.shape) ||
+      !Data::fits(DType::f32, type.dtype, true)) {
+    throw input_error({}, "{}: '{}' is {}: found {}", path, name, to_string(type),
+                      to_string(numbers.type()));
+  }
+  Literal value(Type{DType::f32, type.shape});
+  std::ranges::copy(numbers.data<float>(), value.mutable_data<float>().begin());
+  return value.converted(type.dtype);
+}
+
 }  // namespace
 
 Given assignments(const std::vector<std::string>& texts, std::string_view option) {
@@ -49,9 +119,11 @@ Given assignments(const std::vector<std::string>& texts, std::string_view option
   return result;
 }
 
-Literal read_value(const std::string& name, const std::string& text, const Type& type) {
+Literal read_value(const std::string& name, const std::string& text, const Type& type,
+                   const TableInput& table) {
   if (text.starts_with("@")) {
     const std::string path = text.substr(1);
+    if (is_table(path)) return read_table_value(name, path, type, table);
     const Literal value = path == "-" ? parse_npy(read_stdin(), "<stdin>") : read_npy(path);
     if (value.shape() == type.shape && Data::fits(value.dtype(), type.dtype, true)) {
       try {

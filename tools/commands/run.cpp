@@ -7,11 +7,13 @@
 #include "frontend/remarks.h"
 #include "ir/utf8.h"
 #include "ir/verify.h"
+#include "models/data/table_features.h"
 #include "runtime/files/npy.h"
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/given.h"
+#include "tools/commands/reading_options.h"
 
 namespace graphc::core::commands {
 namespace {
@@ -21,13 +23,15 @@ struct RunCommand {
   CompileOptions compile;
   GivenOptions given;
   std::vector<std::string> inputs, outputs;
+  Reading reading;
   bool quiet = false;
 };
 
 constexpr std::string_view kInput = "input", kState = "state";
 
 std::vector<Tensor> read_arguments(const std::vector<Argument>& wanted, Given& given,
-                                   std::string_view what, const ModelFile& model) {
+                                   std::string_view what, const ModelFile& model,
+                                   const Reading& reading) {
   std::vector<Tensor> tensors;
   for (const Argument& argument : wanted) {
     const auto found = given.find(argument.name);
@@ -40,8 +44,11 @@ std::vector<Tensor> read_arguments(const std::vector<Argument>& wanted, Given& g
       throw usage_error("{} '{}' of {} is not given: --input {}=@file.npy", what, argument.name,
                         to_string(argument.type), argument.name);
     }
-    tensors.push_back(Tensor(
-        read_value(argument.name, found->second, argument.type).converted(argument.type.dtype)));
+    const auto note = model.notes.find(kTableNote);
+    TableInput table{.reading = reading, .note = {}};
+    if (what == kInput && note != model.notes.end()) table.note = note->second;
+    tensors.push_back(Tensor(read_value(argument.name, found->second, argument.type, table)
+                                 .converted(argument.type.dtype)));
     given.erase(found);
   }
   return tensors;
@@ -73,8 +80,10 @@ int run(RunCommand& options) {
 
   Given given = assignments(options.inputs, "--input"),
         wanted = assignments(options.outputs, "--output");
-  const std::vector<Tensor> inputs = read_arguments(signature.inputs, given, kInput, model);
-  std::vector<Tensor> states = read_arguments(signature.states, given, kState, model);
+  const std::vector<Tensor> inputs =
+      read_arguments(signature.inputs, given, kInput, model, options.reading);
+  std::vector<Tensor> states =
+      read_arguments(signature.states, given, kState, model, options.reading);
   if (!given.empty())
     throw usage_error("--input: the graph has no input or state '{}'", given.begin()->first);
   model.check(*graph, inputs);
@@ -111,13 +120,16 @@ void add_run(CLI::App& app, Action& action) {
                    "a .graph, .graphc, .pb, .pbtxt or .json file, or - for stdin")
       ->required();
   verb->add_option("--graph", options->graph, "which graph of the file");
-  verb->add_option("--input", options->inputs,
-                   "an input or state: x=@x.npy, or x=0.5 for every element")
+  verb->add_option(
+          "--input", options->inputs,
+          "an input or state: x=@x.npy, x=@rows.csv (a table; of a forecast its last rows), "
+          "or x=0.5 for every element")
       ->allow_extra_args(false);
   verb->add_option("--output", options->outputs,
                    "a state's new value, or a result: y=y.npy, y=- for stdout; without any, all "
                    "results are printed")
       ->allow_extra_args(false);
+  add_reading_options(*verb, options->reading);
   verb->add_option("--target", options->target, "what to compile for");
   verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
       ->capture_default_str();

@@ -13,8 +13,10 @@
 #include "tools/commands/compile_options.h"
 #include "tools/commands/log.h"
 #include "tools/commands/progress.h"
+#include "tools/commands/reading_options.h"
 #include "tools/commands/signals.h"
 #include "tools/commands/timeline.h"
+#include "tools/commands/train_plot.h"
 #include "tools/commands/validators.h"
 
 namespace graphc::core::commands {
@@ -24,7 +26,8 @@ namespace {
 constexpr int64_t kKeptCheckpoints = 2;
 
 struct TrainCommand {
-  std::string model, data, init, log, checkpoint, tensorboard, trace, check_nan = "loss";
+  std::string model, data, init, log, checkpoint, tensorboard, trace, check_nan = "loss", plot,
+                                                                      missing;
   std::vector<std::string> parameters;
   SessionOptions session;
   TrainOptions train;
@@ -196,6 +199,7 @@ int train(TrainCommand& options) {
   check_companions(options);
   set_check_nan(options);
   check_is_model(options.model);
+  if (!options.missing.empty()) options.parameters.push_back("missing=" + options.missing);
   std::string model;
   const auto program = make_program(options.model, options.parameters, &model);
   if (options.train.patience > 0 && !program->validates())
@@ -215,6 +219,8 @@ int train(TrainCommand& options) {
   Log log(options.log, options.resume);
   TensorBoard board(options.tensorboard);
   TrainProgress progress;
+  TrainPlot picture(options.plot);
+  options.train.lines = !options.plot.empty();
   Timeline timeline(options.session.trace.get());
   timeline.watch(options.train.save);
   write_message(fmt::format("{}: {} parameters, target {}", options.model,
@@ -227,6 +233,7 @@ int train(TrainCommand& options) {
     add_figures(board, event);
     timeline.write(event);
     progress.show(event);
+    picture.take(event);
   };
   options.train.stop = [] { return stopped_by() != 0; };
   stop_on_signals();
@@ -234,6 +241,26 @@ int train(TrainCommand& options) {
   if (stopped_by() == 0) return 0;
   write_message(fmt::format("stopped by signal {}", stopped_by()));
   return 128 + stopped_by();
+}
+
+/// The options that write down what happens.
+void add_records(CLI::App& verb, const std::shared_ptr<TrainCommand>& options) {
+  verb.add_option("--log", options->log,
+                  "write events as JSON lines, after those of before with --resume; - is stdout");
+  verb.add_option("--tensorboard", options->tensorboard,
+                  "a folder to write the figures of events to as TensorBoard reads them");
+  verb.add_option("--plot", options->plot,
+                  "an SVG file to draw the figures of epochs to, and of forecast what was forecast "
+                  "of the test rows")
+      ->option_text("FILE");
+  verb.add_option("--trace", options->trace,
+                  "a file to write what happens when to, for ui.perfetto.dev: compilation, steps, "
+                  "and what each thread does in the first of them; begun anew, with --resume too")
+      ->option_text("FILE");
+  verb.add_option("--trace-runs", options->session.traced_runs,
+                  "of each compiled graph, so many runs with every kernel of every thread")
+      ->check(whole_number(0))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -247,6 +274,10 @@ void add_train(CLI::App& app, Action& action) {
       "--data", options->data,
       "the corpus: for char-lm and word-lm a file or folder; for forecast a table, CSV or .npy; "
       "for the others a folder, else $GRAPHC_DATA/ptb or wikitext-2");
+  add_reading_options(*verb, options->train.reading);
+  verb->add_option("--missing", options->missing,
+                   "for forecast: what becomes of missing cells: refuse, mean, previous, drop or "
+                   "mask; the same as the parameter missing");
   verb->add_option("--epochs", options->epochs,
                    "passes over the data; the model's recipe if absent")
       ->check(whole_number(0));
@@ -272,18 +303,7 @@ void add_train(CLI::App& app, Action& action) {
                    "draw so many characters, or words, after every epoch")
       ->check(whole_number(1));
   verb->add_option("--sample-prompt", options->train.sample_prompt, "the text they go on from");
-  verb->add_option("--log", options->log,
-                   "write events as JSON lines, after those of before with --resume; - is stdout");
-  verb->add_option("--tensorboard", options->tensorboard,
-                   "a folder to write the figures of events to as TensorBoard reads them");
-  verb->add_option("--trace", options->trace,
-                   "a file to write what happens when to, for ui.perfetto.dev: compilation, steps, "
-                   "and what each thread does in the first of them; begun anew, with --resume too")
-      ->option_text("FILE");
-  verb->add_option("--trace-runs", options->session.traced_runs,
-                   "of each compiled graph, so many runs with every kernel of every thread")
-      ->check(whole_number(0))
-      ->capture_default_str();
+  add_records(*verb, options);
   verb->add_option("--check-nan", options->check_nan,
                    "loss: stop when the loss is not finite; op: when a result or a state is not, "
                    "and name the op where it began (slower)")

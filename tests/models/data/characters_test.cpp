@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as characters: numbering, UTF-8 and what is none, folders of text.
+// Text as characters: numbering, UTF-8 and what is none.
 #include "models/data/characters.h"
 
 #include <gmock/gmock.h>
 
 #include "ir/error.h"
 #include "tests/testing/expect_error.h"
-#include "tests/testing/temporary_folder.h"
 
 namespace graphc::core {
 namespace {
 
 using graphc::core::testing::error_of;
-using graphc::core::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -54,26 +52,14 @@ TEST(Characters, WhatIsNoUtf8IsOneOfTheOthersByteByByte) {
               HasSubstr("without characters"));
 }
 
-TEST(ReadText, ReadsAFileOrTheTextsOfAFolderInOrder) {
-  const TemporaryFolder folder;
-  folder.add("b.txt", "two ");
-  folder.add("a/z.txt", "one ");
-  folder.add("c.bin", std::string_view("x\0y", 3));
-  folder.add("d.bin", "\xFF\xFE");
-  folder.add(".hidden", "no ");
-  folder.add(".git/config", "no ");
-  EXPECT_EQ(read_text(folder.path()), "one two ");
-  EXPECT_EQ(read_text(folder.path() / "b.txt"), "two ");
-}
-
-TEST(ReadText, NothingToReadIsAnErrorThatNamesThePath) {
-  const TemporaryFolder folder;
-  const auto message = [](const std::filesystem::path& path) {
-    return error_of(ErrorKind::input, [&] { read_text(path); });
-  };
-  EXPECT_THAT(message(folder.path()), HasSubstr("has no text files"));
-  EXPECT_THAT(message(folder.add("empty", "")), HasSubstr("is empty"));
-  EXPECT_THAT(message(folder.path() / "none"), HasSubstr("No such file"));
+TEST(Characters, SayWhatOfATextTheyLack) {
+  const Characters characters("ab", 10);
+  const Unknown unknown = characters.unknown("aébé→");
+  EXPECT_EQ(unknown.all, 5);
+  EXPECT_EQ(unknown.total(), 3);
+  EXPECT_EQ(unknown.to_text("characters"),
+            "3 of 5 characters are not in the model's vocabulary ('é' 2, '→' 1)");
+  EXPECT_TRUE(characters.unknown("ab").counts.empty());
 }
 
 }  // namespace

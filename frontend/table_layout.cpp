@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontend/table_layout.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <optional>
+
+#include "frontend/table_cells.h"
+#include "ir/error.h"
+#include "ir/utf8.h"
+
+namespace graphc::core {
+namespace {
+
+enum class CellKind { missing, number, date, text };
+
+CellKind cell_kind_of(const std::string& cell, char decimal) {
+  if (is_missing(cell)) return CellKind::missing;
+  // INF is a name where it stands in the first line, and refused where it does not.
+  if (const auto number = number_in(cell, decimal); number && std::isfinite(*number))
+    return CellKind::number;
+  return is_date(cell) ? CellKind::date : CellKind::text;
+}
+
+bool is_digits(std::string_view cell) {
+  return !cell.empty() &&
+         std::ranges::all_of(cell, [](unsigned char c) { return std::isdigit(c); });
+}
+
+/// Digits, in groups or not, with a sign or not.
+bool is_whole(const std::string& cell) {
+  return cell.find_first_of(".,eE") == cell.npos && cell_kind_of(cell, '.') == CellKind::number;
+}
+
+class LayoutFinder {
+ public:
+  LayoutFinder(const std::string& file, const std::vector<TableRecord>& records, char delimiter,
+               const TableOptions& options)
+      : file_(file), records_(records), delimiter_(delimiter), options_(options) {}
+
+  TableLayout find() {
+    find_decimal();
+    result_.has_names = options_.names ? *options_.names : first_line_is_names();
+    if (!result_.has_names && !options_.names) warn_of_split_numbers();
+    return std::move(result_);
+  }
+
+ private:
+  /// Of all records but the first, which may be names.
+  void find_decimal() {
+    if (options_.decimal != 0) {
+      result_.decimal = options_.decimal;
+      result_.decimal_is_known = true;
+      return;
+    }
+    std::optional<std::string> found[5];
+    for (size_t i = records_.size() > 1 ? 1 : 0; i < records_.size(); ++i) {
+      for (const std::string& cell : records_[i].first) {
+        const DecimalSign sign = decimal_sign_of(cell);
+        if (auto& first = found[size_t(sign)]; sign != DecimalSign::none && !first) {
+          first = fmt::format("'{}' in line {}", printable(cell, 40), records_[i].second);
+        }
+      }
+    }
+    const auto& point = found[size_t(DecimalSign::point)];
+    const auto& comma = found[size_t(DecimalSign::comma)];
+    const auto& either_comma = found[size_t(DecimalSign::either_comma)];
+    const auto& either_point = found[size_t(DecimalSign::either_point)];
+    if (point && comma) {
+      throw input_error({},
+                        "{}: numbers with a decimal point and with a decimal comma: {} and {}: "
+                        "wanted one of them, or --decimal=. or --decimal=, to decide",
+                        file_, *point, *comma);
+    }
+    if (!point && !comma && either_comma) {
+      throw input_error({},
+                        "{}: {} may have a decimal comma or thousands apart: wanted --decimal=, or "
+                        "--decimal=.",
+                        file_, *either_comma);
+    }
+    result_.decimal_is_known = point || comma;
+    if (comma) {
+      result_.decimal = ',';
+      result_.remarks.push_back(
+          fmt::format("{}: numbers have decimal commas, as {} shows", file_, *comma));
+    } else if (!point && either_point && (delimiter_ == ';' || has_wholes_beside_points())) {
+      result_.remarks.push_back(
+          fmt::format("{}: {} is read as a decimal point; if it parts thousands, say --decimal=,",
+                      file_, *either_point));
+    }
+  }
+
+  /// Whether a column has numbers below 1000 without a point beside those with one: fractions would
+  /// be written in all of them, thousands not.
+  bool has_wholes_beside_points() const {
+    for (size_t column = 0; column < records_[0].first.size(); ++column) {
+      bool wholes = false, points = false;
+      for (size_t i = 1; i < records_.size(); ++i) {
+        if (column >= records_[i].first.size()) continue;
+        const std::string& cell = records_[i].first[column];
+        points |= decimal_sign_of(cell) == DecimalSign::either_point;
+        wholes |= is_digits(cell) && cell.size() <= 3;
+      }
+      if (wholes && points) return true;
+    }
+    return false;
+  }
+
+  bool first_line_is_names() {
+    const DelimitedText::Cells& first = records_[0].first;
+    size_t numbers = 0, dates = 0, texts = 0;
+    for (const std::string& cell : first) {
+      const CellKind kind = cell_kind_of(cell, result_.decimal);
+      numbers += kind == CellKind::number;
+      dates += kind == CellKind::date;
+      texts += kind == CellKind::text;
+    }
+    if (numbers + dates == 0 && texts > 0) return true;
+    if (numbers + dates + texts == 0) {
+      throw undecided(
+          fmt::format("'{}' may be a name or a missing value", printable(first[0], 40)));
+    }
+    if (is_numbered_header()) return remark_names();
+    const bool differs = first_differs_from_column();
+    if (differs) return remark_names();
+    if (texts == 0) return false;
+    throw undecided("it has numbers and texts, and so have the lines behind it");
+  }
+
+  /// `,0,1,2` as pandas writes a frame whose columns have no names.
+  bool is_numbered_header() const {
+    const DelimitedText::Cells& first = records_[0].first;
+    if (first.size() < 2 || !first[0].empty() || records_.size() < 2) return false;
+    for (size_t i = 1; i < first.size(); ++i) {
+      if (first[i] != std::to_string(i - 1)) return false;
+    }
+    return !records_[1].first[0].empty();
+  }
+
+  /// Whether a text stands above numbers or dates, or a date or a number above the other one.
+  bool first_differs_from_column() const {
+    const DelimitedText::Cells& first = records_[0].first;
+    for (size_t column = 0; column < first.size(); ++column) {
+      const CellKind above = cell_kind_of(first[column], result_.decimal);
+      if (above == CellKind::missing) continue;
+      for (size_t i = 1; i < records_.size(); ++i) {
+        if (column >= records_[i].first.size()) continue;
+        const CellKind below = cell_kind_of(records_[i].first[column], result_.decimal);
+        if (below == CellKind::missing) continue;
+        if (above != below && below != CellKind::text) return true;
+        break;
+      }
+    }
+    return false;
+  }
+
+  bool remark_names() {
+    const DelimitedText::Cells& first = records_[0].first;
+    const auto odd = std::ranges::find_if(first, [&](const std::string& cell) {
+      const CellKind kind = cell_kind_of(cell, result_.decimal);
+      return kind == CellKind::number || kind == CellKind::date;
+    });
+    result_.remarks.push_back(fmt::format(
+        "{}: the first line is read as names, '{}' too; --names=no says that it is a row", file_,
+        printable(*odd, 40)));
+    return true;
+  }
+
+  Error undecided(const std::string& why) const {
+    return input_error({},
+                       "{}:{}: the first line may be names or a row: {}: wanted --names=yes or "
+                       "--names=no",
+                       file_, records_[0].second, why);
+  }
+
+  /// `1,5` is one number to some, and two to CSV.
+  void warn_of_split_numbers() {
+    if (delimiter_ != ',' || options_.decimal != 0) return;
+    const bool may_be_split = std::ranges::all_of(records_, [](const TableRecord& record) {
+      const DelimitedText::Cells& cells = record.first;
+      for (size_t i = 0; i + 1 < cells.size(); i += 2) {
+        if (!is_whole(cells[i]) || !is_digits(cells[i + 1])) return false;
+      }
+      return cells.size() % 2 == 0;
+    });
+    if (!may_be_split) return;
+    for (const auto& [cells, line] : records_) {
+      // No whole number begins with 0 but 0.
+      for (size_t i = 1; i < cells.size(); i += 2) {
+        if (cells[i].size() < 2 || cells[i][0] != '0') continue;
+        throw input_error({},
+                          "{}:{}: '{},{}' looks like a number with a decimal comma, not like two "
+                          "columns: wanted --decimal=, or --decimal=.",
+                          file_, line, printable(cells[i - 1], 40), printable(cells[i], 40));
+      }
+    }
+    if (records_[0].first.size() > 2) return;
+    result_.remarks.push_back(
+        fmt::format("{}: two columns of whole numbers without names; if they are one of decimal "
+                    "commas, say --decimal=,",
+                    file_));
+  }
+
+  const std::string& file_;
+  const std::vector<TableRecord>& records_;
+  char delimiter_;
+  const TableOptions& options_;
+  TableLayout result_;
+};
+
+}  // namespace
+
+TableLayout layout_of(const std::string& file, const std::vector<TableRecord>& records,
+                      char delimiter, const TableOptions& options) {
+  return LayoutFinder(file, records, delimiter, options).find();
+}
+
+}  // namespace graphc::core
