@@ -139,8 +139,8 @@ Type Inputs::type_of(const std::string& name, size_t place, DType dtype,
 Value Inputs::operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
                          Where where, const DeclaredIn& expression) {
   if (pending_ && expression_.empty()) throw *pending_;
-  if (name.empty()) throw input_error(where, "an input of graph '{}' has an empty name",
-                                      trace_.root().name());
+  if (name.empty())
+    throw input_error(where, "an input of graph '{}' has an empty name", trace_.root().name());
   if (const auto known = declared_.find(name); known != declared_.end()) {
     throw input_error(where, "graph '{}' has an input '{}' already: use its value, or another name",
                       trace_.root().name(), name)

@@ -8,8 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <source_location>
 #include <set>
+#include <source_location>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of parameters with an optimizer each, as PyTorch's param_groups, updated together.
 //
-//   minimize(loss, {{body.params(), Sgd{.rate = 0.01}}, {head.params(), Adam{}}}, {.clip_norm = 5});
+//   minimize(loss, {{body.params(), Sgd{.rate = 0.01}}, {head.params(), Adam{}}}, {.clip_norm =
+//   5});
 #pragma once
 
 #include <functional>
@@ -29,8 +30,9 @@ struct ParamGroup {
 
 /// What is done to the gradients of all groups before an optimizer sees its own.
 struct GroupOptions {
-  std::optional<double> clip_norm = {};   ///< the limit of the global norm over all groups
-  std::optional<double> clip_value = {};  ///< before that each element into [-clip_value, clip_value]
+  std::optional<double> clip_norm = {};  ///< the limit of the global norm over all groups
+  std::optional<double> clip_value =
+      {};  ///< before that each element into [-clip_value, clip_value]
 };
 
 /// Assigns the parameters of each group one step of its optimizer; returns the gradients, group by

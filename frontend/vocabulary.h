@@ -31,8 +31,8 @@
 #include "frontend/shared_graph.h"
 #include "frontend/state.h"
 #include "frontend/summary.h"
-#include "frontend/tensorboard.h"
 #include "frontend/table.h"
+#include "frontend/tensorboard.h"
 #include "ir/text.h"
 #include "runtime/files/safetensors.h"
 

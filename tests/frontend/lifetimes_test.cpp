@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What outlives what it came from: it keeps what it needs, or is refused. The preset `dev` runs this
-// under the address sanitizer, which sees a use of freed memory.
+// What outlives what it came from: it keeps what it needs, or is refused. The preset `dev` runs
+// this under the address sanitizer, which sees a use of freed memory.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -176,7 +176,10 @@ std::vector<std::function<void(Value)>> uses() {
       [](Value v) { exponential_decay(v, 1, 10, 0.5); },
       [](Value v) { State h(v); },
       [](Value v) { State(filled({2}, 0)) = v; },
-      [](Value v) { State h(filled({2}, 0)); h += v; },
+      [](Value v) {
+        State h(filled({2}, 0));
+        h += v;
+      },
       [](Value v) { scan(v, [](Value x) { return x; }); },
       [](Value v) { scan({v, v}, [](Value x, Value) { return x; }); },
       [](Value v) { scan(Steps(2), [&] { return v; }); },

@@ -25,9 +25,8 @@ TEST(InputsOfOneExpression, StandInTheOrderInWhichTheyAreWritten) {
     return weighted(in("a", f32, {}), in("b", f32, {}), in("c", f32, {}), in("d", f32, {}));
   });
   m.graph("lines", [](Inputs& in) {
-    return weighted(in("a", f32, {}),  //
-                    in("b", f32, {}) * in("c", f32, {}),
-                    in("d", f32, {}),  //
+    return weighted(in("a", f32, {}),                                       //
+                    in("b", f32, {}) * in("c", f32, {}), in("d", f32, {}),  //
                     in("e", f32, {}));
   });
   m.graph("list", [](Inputs& in) {
@@ -51,7 +50,8 @@ TEST(InputsOfOneExpression, StandInTheOrderInWhichTheyAreWritten) {
   EXPECT_EQ(s("lines", 1.f, 2.f, 3.f, 4.f, 5.f).scalar(), 1645);
   EXPECT_THAT(m.trace("minus", Extents{}).inputs, ElementsAre("x", "y"));
   const GraphPtr graph = m.trace("call", Extents{}).graph;
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(graph->inputs()[size_t(i)].name(), std::string(1, char('a' + i)));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(graph->inputs()[size_t(i)].name(), std::string(1, char('a' + i)));
 }
 
 TEST(InputsOfOneExpression, OfOtherTypesAreNotMistakenForOneAnother) {
@@ -67,9 +67,9 @@ TEST(InputsOfOneExpression, OfOtherTypesAreNotMistakenForOneAnother) {
   EXPECT_THAT(s("g", Data(table, {3, 2}), rows, Data(offset, {2, 2})).to_vector(),
               ElementsAre(15, 26, 31, 42));
   // What does not fit is an error all the same, of the input that it is.
-  EXPECT_THAT(error_of(ErrorKind::input,
-                       [&] { s("g", Data(table, {3, 2}), Data(offset, {2, 2}), rows); }),
-              HasSubstr("input 'rows' is i32[n]: found f32[2,2]"));
+  EXPECT_THAT(
+      error_of(ErrorKind::input, [&] { s("g", Data(table, {3, 2}), Data(offset, {2, 2}), rows); }),
+      HasSubstr("input 'rows' is i32[n]: found f32[2,2]"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { s("g", Data(table, {3, 2}), rows); }),
               HasSubstr("input 'offset' is missing: found 2 inputs"));
   EXPECT_THAT(error_of(ErrorKind::input,
@@ -114,9 +114,9 @@ TEST(CallsByName, SayWhatIsMissingUnknownOrThereTwice) {
   const auto errors = [&] {
     EXPECT_THAT(error_of(ErrorKind::input, [&] { s("g", {{"x", x}, {"a", 1}}); }),
                 HasSubstr("input 'b' is missing: found a, x"));
-    EXPECT_THAT(error_of(ErrorKind::input,
-                         [&] { s("g", {{"x", x}, {"a", 1}, {"b", 1}, {"bias", 1}}); }),
-                HasSubstr("graph 'g' has no input 'bias'"));
+    EXPECT_THAT(
+        error_of(ErrorKind::input, [&] { s("g", {{"x", x}, {"a", 1}, {"b", 1}, {"bias", 1}}); }),
+        HasSubstr("graph 'g' has no input 'bias'"));
     EXPECT_THAT(error_of(ErrorKind::input, [&] { s("g", {{"x", x}, {"a", 1}, {"a", 2}}); }),
                 HasSubstr("input 'a' is given twice"));
     EXPECT_THAT(error_of(ErrorKind::input, [&] { s("g", {{"x", 1}, {"a", 1}, {"b", 1}}); }),

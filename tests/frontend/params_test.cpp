@@ -42,8 +42,8 @@ struct Parts {
 TEST(Params, AreChosenByNameByPartAndByPredicate) {
   const Parts parts;
   const Params all = parts.model.params();
-  EXPECT_THAT(names_of(all), ElementsAre("encoder.w", "encoder.b", "encoder2.w", "encoder2.b",
-                                         "scale"));
+  EXPECT_THAT(names_of(all),
+              ElementsAre("encoder.w", "encoder.b", "encoder2.w", "encoder2.b", "scale"));
   EXPECT_THAT(names_of(all.without("encoder")), ElementsAre("encoder2.w", "encoder2.b", "scale"));
   EXPECT_THAT(names_of(all.without({"scale", "encoder.b"})),
               ElementsAre("encoder.w", "encoder2.w", "encoder2.b"));
@@ -119,8 +119,7 @@ TEST(Params, InAGraphFreezeWhatIsLeftOut) {
 }
 
 TEST(Params, ThatAreNoneOrTwiceAreRefused) {
-  EXPECT_THAT(error_of(ErrorKind::input,
-                       [] { trained([](const Params&) { return Params(); }); }),
+  EXPECT_THAT(error_of(ErrorKind::input, [] { trained([](const Params&) { return Params(); }); }),
               HasSubstr("minimize: no parameters are given"));
   EXPECT_THAT(error_of(ErrorKind::input,
                        [] { trained([](const Params& all) { return all + all.only("b"); }); }),
@@ -189,12 +188,10 @@ TEST(ParamGroups, HaveOneNorm) {
 TEST(ParamGroups, ShareNoParameterAndAreNotEmpty) {
   Model m("m");
   const Param a = m.param("a", {1}, zeros()), b = m.param("b", {1}, zeros());
-  m.graph("twice", Mode::training, [&](Inputs&) {
-    return minimize(sum(a * b), {{{a, b}, Sgd{}}, {{b}, Adam{}}});
-  });
-  m.graph("none", Mode::training, [&](Inputs&) {
-    return minimize(sum(a * b), {{{a, b}, Sgd{}}, {Params(), Adam{}}});
-  });
+  m.graph("twice", Mode::training,
+          [&](Inputs&) { return minimize(sum(a * b), {{{a, b}, Sgd{}}, {{b}, Adam{}}}); });
+  m.graph("none", Mode::training,
+          [&](Inputs&) { return minimize(sum(a * b), {{{a, b}, Sgd{}}, {Params(), Adam{}}}); });
   EXPECT_THAT(error_of(ErrorKind::input, [&] { m.trace("twice", Extents{}); }),
               HasSubstr("minimize: parameter 'b' is given twice"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { m.trace("none", Extents{}); }),

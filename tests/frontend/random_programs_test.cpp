@@ -46,17 +46,39 @@ class Program {
       const Number some = kept[size_t(pick(int(kept.size())))];
       const double number = 0.25 * (1 + pick(8));
       switch (pick(13)) {
-        case 0: world.assign(a, some * 0.5 + world.read(b)); break;
-        case 1: world.assign(a, number); break;
-        case 2: world.add(a, some); break;
-        case 3: world.multiply(a, number); break;
-        case 4: world.copy(a, b); break;
-        case 5: world.swap(a, b); break;
-        case 6: kept.push_back(world.copied(a)); break;
-        case 7: kept.push_back(world.exchanged(a, some - number)); break;
-        case 8: world.rotate(1 + pick(kStates - 1)); break;
-        case 9: world.through_handle(a, some); break;
-        case 10: kept.push_back(world.read_param(pick(kParams)) * number + world.read(b)); break;
+        case 0:
+          world.assign(a, some * 0.5 + world.read(b));
+          break;
+        case 1:
+          world.assign(a, number);
+          break;
+        case 2:
+          world.add(a, some);
+          break;
+        case 3:
+          world.multiply(a, number);
+          break;
+        case 4:
+          world.copy(a, b);
+          break;
+        case 5:
+          world.swap(a, b);
+          break;
+        case 6:
+          kept.push_back(world.copied(a));
+          break;
+        case 7:
+          kept.push_back(world.exchanged(a, some - number));
+          break;
+        case 8:
+          world.rotate(1 + pick(kStates - 1));
+          break;
+        case 9:
+          world.through_handle(a, some);
+          break;
+        case 10:
+          kept.push_back(world.read_param(pick(kParams)) * number + world.read(b));
+          break;
         case 11:
           if (depth == 0) world.assign_param(pick(kParams), some);
           break;
@@ -99,9 +121,7 @@ struct TracedWorld {
     const State copy = states[size_t(i)];
     return copy;
   }
-  Value exchanged(int i, Value value) {
-    return std::exchange(states[size_t(i)], Operand(value));
-  }
+  Value exchanged(int i, Value value) { return std::exchange(states[size_t(i)], Operand(value)); }
   void rotate(int by) { std::rotate(states.begin(), states.begin() + by, states.end()); }
   void through_handle(int i, Value value) {
     State handle = states[size_t(i)].handle();
@@ -155,8 +175,7 @@ void expect_same(uint64_t seed, const char* target) {
         m.state("kept." + std::to_string(i), {f32, {1}}, constant(plain.states[size_t(i)])));
   }
   for (int i = 0; i < Program::kParams; ++i) {
-    params.push_back(
-        m.param("w." + std::to_string(i), {1}, constant(plain.params[size_t(i)])));
+    params.push_back(m.param("w." + std::to_string(i), {1}, constant(plain.params[size_t(i)])));
   }
   m.graph("g", [&](Inputs& in) {
     TracedWorld world{.states = {}, .params = params, .x = in("x", f32, {3, 1})};

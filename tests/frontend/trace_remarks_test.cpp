@@ -53,9 +53,8 @@ TEST(Remarks, OnLoopsThatCarryNothing) {
 TEST(Remarks, OnTrainingThatKeepsNothing) {
   Model m("m");
   const Param w = m.param("w", {2}, constant(1));
-  m.graph("forgot", Mode::training, [&](Inputs& in) {
-    return sum(dropout(in("x", f32, {2}) * w, {.rate = 0.5}));
-  });
+  m.graph("forgot", Mode::training,
+          [&](Inputs& in) { return sum(dropout(in("x", f32, {2}) * w, {.rate = 0.5})); });
   m.graph("train", Mode::training, [&](Inputs& in) {
     const Value loss = sum(in("x", f32, {2}) * w);
     minimize(loss, {w}, Sgd{});
@@ -75,8 +74,8 @@ TEST(Remarks, OnGradientsOfWhatTheLossDoesNotDependOn) {
   m.graph("train", Mode::training, [&](Inputs& in) {
     const Value x = in("x", f32, {2});
     const Value steps = scan(x, [&](Value t) { return t * e; });  // by way of a loop's body
-    const Value loss = sum(x * a) + sum(stop_gradient(x * b)) + sum(steps) +
-                       sum(cast(cast(x * c, i32), f32));
+    const Value loss =
+        sum(x * a) + sum(stop_gradient(x * b)) + sum(steps) + sum(cast(cast(x * c, i32), f32));
     minimize(loss, m.params(), Adam{});
     return loss;
   });
@@ -124,13 +123,11 @@ TEST(Remarks, OnStatesOfAListThatIsErased) {
 TEST(Remarks, AreAnnouncedOnceWithTheirLine) {
   Model m("m");
   const int line = __LINE__ + 2;
-  m.graph("g", [](Inputs& in) {
-    return scan(in("x", f32, {"steps"}), [](Value t) { return t + 1; });
-  });
+  m.graph("g",
+          [](Inputs& in) { return scan(in("x", f32, {"steps"}), [](Value t) { return t + 1; }); });
   std::vector<std::string> told;
-  Session s(m, {.target = "reference", .announce = [&](const std::string& text) {
-                  told.push_back(text);
-                }});
+  Session s(m, {.target = "reference",
+                .announce = [&](const std::string& text) { told.push_back(text); }});
   s("g", std::vector<float>{1, 2});
   s("g", std::vector<float>{1, 2, 3});
   ASSERT_EQ(told.size(), 2u);
