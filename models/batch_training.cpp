@@ -117,8 +117,9 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     training.end_epoch({{"train_loss", loss}}, validation,
                        [&] { return task.sample ? task.sample(epoch) : std::string(); });
   }
-  const bool tests = ended_epoch && training.is_done();
-  training.end(tests ? task.test : nullptr, options.lines ? task.lines : nullptr);
+  const bool draws = task.lines && options.lines;
+  training.end(ended_epoch && training.is_done() ? task.test : nullptr,
+               draws ? task.lines : nullptr);
 }
 
 std::vector<Metric> mean_results(Session& session, const std::string& graph, const Batches& batches,

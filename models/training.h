@@ -80,7 +80,7 @@ class Training {
   void end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
                  const std::function<std::string()>& sample = {});
   /// After the last epoch; `test`, if there is one, gives figures of a test ("test_perplexity"), of
-  /// the best model where the options restore that, and `lines` what it forecasts.
+  /// the best model where the options restore that, and `lines` what to draw of it.
   void end(const std::function<std::vector<Metric>()>& test = {},
            const std::function<std::vector<TrainLine>()>& lines = {});
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "ir/utf8.h"
-#include "models/checkpoint.h"
 #include "runtime/streams.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
