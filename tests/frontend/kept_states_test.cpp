@@ -272,7 +272,8 @@ TEST(KeptStates, AStateIsTransientInEveryGraphOrInNone) {
     return loss;
   });
   EXPECT_THAT(error_of(ErrorKind::input, [&] { m.trace("train", Extents{}); }),
-              HasSubstr("state 'w.momentum' is transient: declared as a buffer before"));
+              HasSubstr("'w.momentum' has the name of state 'w.momentum' of model 'm': it needs "
+                        "another"));
 }
 
 TEST(KeptStates, AStrictFileWithoutABufferSaysHowOneIsNotKept) {
