@@ -23,6 +23,30 @@ Value filled(const Shape& shape, Numeral number, DType dtype, Where where) {
   return splat(Trace::require("filled", where).graph(), number, {dtype, shape});
 }
 
+Value literal(const Data& numbers, Where where) {
+  constexpr int64_t kMost = 4096;
+  Graph& graph = Trace::require("literal", where).graph();
+  const Literal all = numbers.tensor().literal();
+  if (all.dtype() == DType::boolean || all.elements() > kMost) {
+    throw input_error(where, "literal: wanted at most {} numbers, found {}", kMost,
+                      to_string(all.type()));
+  }
+  Attribute list;
+  if (is_floating(all.dtype())) {
+    list = all.to_vector<double>();
+  } else {
+    list = all.to_vector<int64_t>();
+  }
+  const Shape& shape = all.shape();
+  return graph
+      .add(ops::constant, {},
+           {{"dtype", all.dtype()},
+            {"shape", std::vector<int64_t>(shape.begin(), shape.end())},
+            {"value", std::move(list)}},
+           {}, where)
+      .result();
+}
+
 Value iota(const Shape& shape, int axis, DType dtype, Where where) {
   const WhereScope scope(where);
   return iota(Trace::require("iota", where).graph(), shape, axis, dtype);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "frontend/data.h"
 #include "frontend/params.h"
 
 namespace graphc::core {
@@ -15,6 +16,10 @@ namespace graphc::core {
 /// A value in which every element is `number`, which the type must have: floats round it.
 Value filled(const Shape& shape, Numeral number, DType dtype = DType::f32,
              Where where = Where::here());
+/// Numbers as part of the program: `literal(std::vector<float>{1, 1, 5})`, class weights or a small
+/// table. At most 4096: more, or what changes, is an input or a state. Throws ErrorKind::input for
+/// more, and for truth values.
+Value literal(const Data& numbers, Where where = Where::here());
 /// 0, 1, 2, ... along `axis`. A type of integers must have the last of them: 300 steps are not
 /// counted in u8.
 Value iota(const Shape& shape, int axis = 0, DType dtype = DType::i32, Where where = Where::here());

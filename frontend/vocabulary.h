@@ -201,6 +201,7 @@ using core::is_nan;
 using core::layer_norm;
 using core::less;
 using core::less_equal;
+using core::literal;
 using core::log;
 using core::log1p;
 using core::log_softmax;

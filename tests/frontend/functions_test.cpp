@@ -18,6 +18,27 @@ using graphc::core::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+TEST(Literals, ArePartOfTheProgram) {
+  Model m("m");
+  m.graph("g", [](Inputs& in) {
+    const Value labels = in("labels", DType::i32, {3});
+    return Values{gather(literal(std::vector<float>{1, 0.1f, 5}), labels),
+                  literal(std::vector<int64_t>{(int64_t{1} << 53) + 1, -2}),
+                  literal(Data(std::vector<double>{1, 2, 3, 4}, {2, 2})), literal(7)};
+  });
+  m.graph("large", [](Inputs&) { return literal(std::vector<float>(5000)); });
+  m.graph("truth", [](Inputs&) { return literal(std::vector<bool>{true}); });
+  Session s(m, {.target = "reference"});
+  const Outputs found = s("g", std::vector<int>{2, 0, 1});
+  EXPECT_THAT(found[0].to_vector(), ElementsAre(5, 1, 0.1f));
+  EXPECT_THAT(found[1].to_vector<int64_t>(), ElementsAre((int64_t{1} << 53) + 1, -2));
+  EXPECT_EQ(found[2].type(), (Type{DType::f64, {2, 2}}));
+  EXPECT_EQ(found[3].type(), (Type{DType::i32, {}}));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { s("large"); }),
+              HasSubstr("wanted at most 4096 numbers, found f32[5000]"));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { s("truth"); }), HasSubstr("found bool[1]"));
+}
+
 SessionOptions reference(uint64_t seed = 0) {
   return {.target = "reference", .seed = seed, .announce = [](const std::string&) {}};
 }
