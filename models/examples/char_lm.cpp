@@ -16,7 +16,7 @@ constexpr int64_t kSteps = 32, kBatch = 16, kHidden = 64;
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::ifstream file(argv[1]);
   const std::string text{std::istreambuf_iterator<char>(file), {}}, path = argv[2];
   Model m("char-lm");
@@ -54,4 +54,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < std::stoi(argv[3]); ++i) loss = step();
   session.save(path, Saving::everything);
   fmt::print("step {}  loss {:.9g}\n", session.state("done").element(0), loss);
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

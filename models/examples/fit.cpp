@@ -32,7 +32,7 @@ std::vector<Data> days(std::span<const int64_t> begins) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Model m("hours");
   const Lstm lstm(m, "lstm", 1, 16);
   const Linear out(m, "out", 16, 1);
@@ -77,4 +77,7 @@ int main(int argc, char** argv) {
                 .after_epoch = [&](const FitEpoch& epoch) { plateau.observe(*epoch.validation); }});
   fmt::print("{} epochs, {} steps; the best validation is {:.6f}\n", report.epochs, report.steps,
              report.best);
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

@@ -42,7 +42,7 @@ std::pair<Literal, Literal> windows(const std::vector<float>& values,
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::vector<float> values = column(argv[1], argv[2]);
   const int64_t learnt = int64_t(values.size()) * 4 / 5;
   double mean_of = 0, square = 0;
@@ -87,4 +87,7 @@ int main(int argc, char** argv) {
   fmt::print("{} values, {} of them for the test\n", values.size(), y.elements());
   fmt::print("error {:.0f} % of that of saying the last value again\n",
              100 * std::sqrt(error / as_before));
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

@@ -31,7 +31,7 @@ Batch batch(Numbers& numbers) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Model m("lengths");
   const Embedding embedding(m, "digits", 10, 16);
   const Bidirectional<Gru> gru(m, "gru", 16, kHidden);
@@ -63,4 +63,7 @@ int main(int argc, char** argv) {
   for (; steps < 5000 && right < 0.97; ++steps) right = 0.98 * right + 0.02 * step();
   fmt::print("{}\n", right < 0.97 ? "not learnt" : "learnt: 97 % of the rows are right");
   fmt::print("compiled for {} sizes\n", compilations);
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

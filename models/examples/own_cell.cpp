@@ -41,7 +41,7 @@ struct SLstm {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Model m("parity");
   const SLstm cell(m, 1);
   const Linear out(m, "out", kHidden, 2);
@@ -68,4 +68,7 @@ int main(int argc, char** argv) {
   double right = 0;
   for (; steps < 3000 && right < 0.99; ++steps) right = step()["right"].item<float>();
   fmt::print("{}\n", right < 0.99 ? "not learnt" : "learnt: 99 % of 24 steps are right");
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

@@ -8,7 +8,7 @@
 
 using namespace graphc;
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Model m("tagger");
   const Embedding encoder(m, "words", 7, 5);
   const Stacked<Bidirectional<Lstm>> lstm(m, "lstm", 2, 5, 4);
@@ -39,4 +39,7 @@ int main(int argc, char** argv) {
     largest = std::max(largest, std::abs(found.element(i) - wanted.element(i)));
   fmt::print("{} arrays read\n", report.loaded.size());
   fmt::print("{}\n", largest < 1e-5 ? "PyTorch's numbers" : "other numbers");
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

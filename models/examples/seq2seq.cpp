@@ -38,7 +38,7 @@ struct Reverser {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   Model m("reverser");
   const Reverser reverser(m);
   const auto start = [] { return State(filled({kBatch, kHidden}, 0)); };
@@ -92,4 +92,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < wanted.size(); ++i) right += found.data<int32_t>()[i] == wanted[i] ? 1 : 0;
   fmt::print("{} of 100 digits are right\n",
              100 * right / int64_t(wanted.size()) >= 97 ? "97 or more" : "fewer than 97");
+} catch (const Error& error) {
+  fmt::print(stderr, "{}\n", error.what());
+  return error.exit_code();
 }

@@ -18,7 +18,7 @@ using graphc::core::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-SessionOptions reference() { return {.target = "reference"}; }
+SessionOptions evaluator_alone() { return {.target = "reference"}; }
 
 TEST(FromPytorch, ATeacherFollowsItsStudent) {
   Model m("distill");
@@ -40,7 +40,7 @@ TEST(FromPytorch, ATeacherFollowsItsStudent) {
     assign(teacher.params(), student.params());
     return Results();
   });
-  Session s(m, reference());
+  Session s(m, evaluator_alone());
   const Literal first = s.state("teacher.w"), learnt = s.state("student.w");
   s("train", Data(std::vector<float>(16, 0.5f), {2, 8}));
   EXPECT_EQ(s.state("teacher.w"), first);
@@ -55,7 +55,8 @@ TEST(FromPytorch, ATeacherFollowsItsStudent) {
 
 TEST(FromPytorch, StatisticsAreStatesThatTrainingAssigns) {
   Model m("norm");
-  State mean_x = m.state("norm.mean", {f32, {2}}), var_x = m.state("norm.var", {f32, {2}}, constant(1));
+  State mean_x = m.state("norm.mean", {f32, {2}}),
+        var_x = m.state("norm.var", {f32, {2}}, constant(1));
   const auto norm = [&](Value x, bool training) {
     if (training) {
       mean_x = 0.9 * mean_x + 0.1 * mean(x, 0);
@@ -67,7 +68,7 @@ TEST(FromPytorch, StatisticsAreStatesThatTrainingAssigns) {
   m.graph("train", Mode::training,
           [&](Inputs& in) { return norm(in("x", f32, {"batch", 2}), true); });
   m.graph("predict", [&](Inputs& in) { return norm(in("x", f32, {"batch", 2}), false); });
-  Session s(m, reference());
+  Session s(m, evaluator_alone());
   EXPECT_NEAR(s("train", Data(std::vector<float>{1, 2, 3, 6}, {2, 2})).to_vector()[0], -1, 1e-4);
   EXPECT_NEAR(s.state("norm.mean").element(1), 0.4, 1e-6);
   EXPECT_NEAR(s.state("norm.var").element(1), 0.9 + 0.4, 1e-6);
@@ -82,25 +83,26 @@ TEST(FromPytorch, ClassWeightsAreALiteral) {
     const Value each = gather(literal(std::vector<float>{1, 2, 5}), y);
     return sum(each * cross_entropy(x, y)) / sum(each);
   });
-  Session s(m, reference());
+  Session s(m, evaluator_alone());
   // Logits of zeros: every row loses log 3, whatever it weighs; one that is sure loses nothing.
   const std::vector<float> x{0, 0, 0, 0, 0, 100};
-  EXPECT_NEAR(s("loss", Data(x, {2, 3}), std::vector<int>{1, 2}).scalar(),
-              2. / 7 * std::log(3.), 1e-6);
+  EXPECT_NEAR(s("loss", Data(x, {2, 3}), std::vector<int>{1, 2}).scalar(), 2. / 7 * std::log(3.),
+              1e-6);
 }
 
 /// A layer without bias says what one with biases of zero says, and has no parameter for it.
 template <typename Layer>
 void expect_without_bias(const std::vector<std::string>& names) {
   Model with("with"), without("without");
-  const Layer a(with, "layer", 3, 4, {.biases = zeros()}), b(without, "layer", 3, 4, {.bias = false});
+  const Layer a(with, "layer", 3, 4, {.biases = zeros()}),
+      b(without, "layer", 3, 4, {.bias = false});
   for (Model* m : {&with, &without}) {
     m->graph("g", [&, m](Inputs& in) {
       const Value x = in("x", f32, {5, 2, 3});
       return m == &with ? a(x) : b(x);
     });
   }
-  Session s(with, reference()), t(without, reference());
+  Session s(with, evaluator_alone()), t(without, evaluator_alone());
   std::vector<std::string> found;
   for (const Param& param : without.params()) {
     found.push_back(param.name());
@@ -137,7 +139,7 @@ TEST(FromPytorch, LayersWithoutBiasHaveNoArraysOfBiases) {
   names.add(lstm, "lstm");
   names.add(gru, "gru");
   names.add(out, "out");
-  Session s(m, reference());
+  Session s(m, evaluator_alone());
   names.save(s, path);
   std::vector<std::string> arrays;
   for (const auto& [name, array] : read_safetensors(path).arrays) arrays.push_back(name);
@@ -156,7 +158,7 @@ TEST(FromPytorch, TiedWeightsAreReadFromEitherNameAndWrittenToBoth) {
   const Embedding words(m, "words", 3, 2);
   PytorchState names;
   names.add_tied(words.table, {"encoder.weight", "decoder.weight"});
-  Session s(m, reference());
+  Session s(m, evaluator_alone());
   const Literal ours = s.state("words");
   names.save(s, path);
   Safetensors content = read_safetensors(path);
@@ -175,12 +177,13 @@ TEST(FromPytorch, TiedWeightsAreReadFromEitherNameAndWrittenToBoth) {
   }
   loaded({{"encoder.weight", ours}, {"decoder.weight", ours}});
   EXPECT_EQ(s.state("words"), ours);
-  EXPECT_THAT(error_of(ErrorKind::input,
-                       [&] {
-                         loaded({{"encoder.weight", ours}, {"decoder.weight", Literal(ours.type())}});
-                       }),
-              HasSubstr("arrays 'encoder.weight' and 'decoder.weight' are one parameter"));
-  EXPECT_THAT(error_of(ErrorKind::input, [&] { loaded({{"other", ours}}); }), HasSubstr("m.safetensors"));
+  EXPECT_THAT(
+      error_of(
+          ErrorKind::input,
+          [&] { loaded({{"encoder.weight", ours}, {"decoder.weight", Literal(ours.type())}}); }),
+      HasSubstr("arrays 'encoder.weight' and 'decoder.weight' are one parameter"));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { loaded({{"other", ours}}); }),
+              HasSubstr("m.safetensors"));
 }
 
 }  // namespace

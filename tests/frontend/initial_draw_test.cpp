@@ -15,6 +15,7 @@
 #include "frontend/graphc.h"
 #include "frontend/initializers.h"
 #include "ir/build.h"
+#include "models/random_inputs.h"
 #include "tests/testing/expect_error.h"
 
 namespace graphc::core {

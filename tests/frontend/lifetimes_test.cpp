@@ -19,7 +19,7 @@ using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-SessionOptions reference() {
+SessionOptions untold_reference() {
   return {.target = "reference", .announce = [](const std::string&) {}};
 }
 
@@ -38,7 +38,7 @@ TEST(Lifetimes, OfOutputsAreTheirOwn) {
     m.graph("p", [&](Inputs& in) {
       return Results{{"next", linear(in("x", f32, {"b", 4}))}, {"sum", sum(Value(linear.w))}};
     });
-    Session s(m, reference());
+    Session s(m, untold_reference());
     kept = s("p", Data(std::vector<float>(8, 1), {2, 4}));
     first = s("p", Data(std::vector<float>(8, 2), {2, 4}))["next"];
     for (int64_t b = 3; b < 22; ++b) s("p", Data(std::vector<float>(size_t(b) * 4, 1), {b, 4}));
@@ -74,7 +74,7 @@ TEST(Lifetimes, OfASessionEndWithItsModelsForCalls) {
   auto model = std::make_unique<Model>("m");
   model->param("w", {2}, constant(1));
   model->graph("p", [](Inputs& in) { return in("x", f32, {2}) + 1; });
-  Session s(*model, reference());
+  Session s(*model, untold_reference());
   const Outputs kept = s("p", std::vector<float>{1, 2});
   model.reset();
   const auto gone = [](const std::function<void()>& call) {
@@ -205,7 +205,7 @@ TEST(Lifetimes, OfValuesEndWithTheirTrace) {
     return x;
   });
   m.graph("result", [&](Inputs&) { return leaked; });
-  Session s(m, reference());
+  Session s(m, untold_reference());
   const std::vector<float> x{1, 2};
   s("a", x);
   size_t place = 0;
@@ -233,7 +233,7 @@ TEST(Lifetimes, OfValuesThatNeverBeganAreRefused) {
   });
   m.graph("plus", [&](Inputs& in) { return in("x", f32, {2}) + Value(); });
   m.graph("result", [&](Inputs&) { return Value(); });
-  Session s(m, reference());
+  Session s(m, untold_reference());
   const std::vector<float> x{1, 2};
   size_t place = 0;
   for (const auto& each : uses()) {

@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-SessionOptions quiet() {
+SessionOptions quiet_reference_session() {
   return {.target = "reference", .announce = [](const std::string&) {}};
 }
 
@@ -50,12 +50,12 @@ TEST(ModelFile, RunsWhereTheProgramThatWroteItIsNot) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "m.graphc").string();
   Network network;
-  Session session(network.model, quiet());
+  Session session(network.model, quiet_reference_session());
   const Data x(kX, {3, 1, 2}), y(kY, {1, 1});
   session("train", x, y);
   save(session, {"predict", "train"}, {{"steps", 3}, {"batch", 1}}, path);
 
-  LoadedModel loaded(path, quiet());
+  LoadedModel loaded(path, quiet_reference_session());
   EXPECT_EQ(loaded.model().name(), "network");
   EXPECT_EQ(loaded.model().parameter_count(), network.model.parameter_count());
   const Outputs wanted = session("predict", x), found = loaded("predict", x);
@@ -73,7 +73,7 @@ TEST(ModelFile, HasNoMoreStatesThanItsGraphs) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "m.graphc").string();
   Network network;
-  Session session(network.model, quiet());
+  Session session(network.model, quiet_reference_session());
   session("train", Data(kX, {3, 1, 2}), Data(kY, {1, 1}));
   save(session, {"predict"}, {{"steps", 3}, {"batch", 1}}, path);
   const ModelFile file = read_model_file(path);
@@ -96,11 +96,11 @@ TEST(ModelFile, KeepsWhatItsSessionKnewOfLengths) {
     Value x = in("x", f32, {"steps", "batch", 2});
     return cast(in.length("steps"), f32) * sum(x);
   });
-  Session session(model, quiet());
+  Session session(model, quiet_reference_session());
   const Data x(kX, {3, 1, 2}), n(std::vector<int32_t>{2}, {1});
   save(session, {"rows", "extent"}, {{"steps", 3}, {"batch", 1}}, path);
 
-  LoadedModel loaded(path, quiet());
+  LoadedModel loaded(path, quiet_reference_session());
   EXPECT_EQ(Tensor(loaded("rows", x, n)).copy(), Tensor(session("rows", x, n)).copy());
   EXPECT_EQ(loaded("extent", x).scalar(), session("extent", x).scalar());
   for (const int32_t wrong : {4, -1}) {
@@ -120,7 +120,7 @@ TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "m.graphc").string();
   Network network;
-  Session session(network.model, quiet());
+  Session session(network.model, quiet_reference_session());
   save(session, {"predict"}, {{"steps", 3}, {"batch", 1}}, path);
   const std::string whole = read_file(path);
   const auto refusal = [&](const std::string& bytes) {

@@ -113,7 +113,7 @@ TEST(FileCache, AFileOfAnotherUserIsNotUsed) {
   EXPECT_EQ(cache.find(kKey), kContent);
 }
 
-mode_t mode_of(const filesystem::path& path) {
+mode_t permissions_of(const filesystem::path& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
@@ -129,14 +129,16 @@ TEST(FileCache, IsOfItsOwnerAloneUnderEveryUmask) {
     const TemporaryFolder folder;
     const FileCache cache(folder.path() / "cache");
     for (const bool replaces : {false, true}) {
-      if (replaces) ASSERT_EQ(chmod(cache.path_of(kKey).c_str(), 0644), 0);
+      if (replaces) {
+        ASSERT_EQ(chmod(cache.path_of(kKey).c_str(), 0644), 0);
+      }
       const mode_t before = umask(mask);
       const std::string reason = cache.keep(kKey, kContent);
       umask(before);
       ASSERT_EQ(reason, "");
-      EXPECT_EQ(mode_of(cache.path_of(kKey)), 0600u) << fmt::format("umask {:o}", mask);
-      EXPECT_EQ(mode_of(cache.path_of(kKey).parent_path()), 0700u);
-      EXPECT_EQ(mode_of(cache.folder()), 0700u);
+      EXPECT_EQ(permissions_of(cache.path_of(kKey)), 0600u) << fmt::format("umask {:o}", mask);
+      EXPECT_EQ(permissions_of(cache.path_of(kKey).parent_path()), 0700u);
+      EXPECT_EQ(permissions_of(cache.folder()), 0700u);
       EXPECT_EQ(cache.find(kKey), kContent);
     }
   }
@@ -161,7 +163,9 @@ TEST(FileCache, WhatOthersMayWriteIsNotUsed) {
                     : fmt::format("the folder '{}' is not this user's alone: its mode is {:o}: "
                                   "others may write to it",
                                   path.string(), mode));
-      if (part > 0) ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+      if (part > 0) {
+        ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+      }
     }
   }
 }
@@ -176,7 +180,9 @@ TEST(FileCache, AFolderOfAnotherUserIsNotUsed) {
     EXPECT_EQ(given, geteuid() == 0);
     EXPECT_EQ(cache.find(kKey).has_value(), !given);
     EXPECT_THAT(cache.keep(kKey, kContent), HasSubstr(given ? "it belongs to user 12345" : ""));
-    if (given) ASSERT_EQ(chown(parts_of(cache)[part].c_str(), 0, gid_t(-1)), 0);
+    if (given) {
+      ASSERT_EQ(chown(parts_of(cache)[part].c_str(), 0, gid_t(-1)), 0);
+    }
     EXPECT_EQ(cache.find(kKey), kContent);
   }
 }
