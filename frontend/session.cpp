@@ -34,15 +34,6 @@ class Profiling {
   bool& profiling_;
 };
 
-/// The value as the state's type has it; what it cannot hold is an error that names the state.
-Literal converted_state(const StateCell& cell, const Literal& value) {
-  try {
-    return value.converted(cell.type.dtype);
-  } catch (const Error& error) {
-    throw input_error({}, "state '{}' is {}: {}", cell.name, to_string(cell.type), error.message());
-  }
-}
-
 }  // namespace
 
 /// A graph compiled for inputs of certain types.
@@ -71,35 +62,6 @@ struct Session::Compiled {
     return true;
   }
 };
-
-const Tensor& Outputs::operator[](ResultKey key) const& {
-  const int64_t count = int64_t(tensors_.size());
-  if (!key.name) {
-    const int64_t place = key.place < 0 ? key.place + count : key.place;
-    if (place >= 0 && place < count) return tensors_[size_t(place)];
-    throw input_error(key.where, "there is no result {}: the graph has {}, counted from 0",
-                      key.place, count);
-  }
-  for (size_t i = 0; i < names_->size(); ++i) {
-    if ((*names_)[i] == *key.name) return tensors_[i];
-  }
-  throw input_error(key.where, "no result is called '{}'{}", *key.name,
-                    names_->empty() ? ": the graph names none" : did_you_mean(*key.name, *names_));
-}
-
-Outputs::operator Tensor() const {
-  if (tensors_.size() == 1) return tensors_[0];
-  throw input_error({}, "one result is wanted: the graph has {}", tensors_.size());
-}
-
-double Outputs::scalar(Where where) const {
-  if (tensors_.size() == 1 && tensors_[0].elements() == 1)
-    return tensors_[0].literal().reshaped({}).element(0);
-  std::vector<std::string> found;
-  for (const Tensor& tensor : tensors_) found.push_back(to_string(tensor.type()));
-  throw input_error(where, "scalar() is for one result of one element: found {}",
-                    found.empty() ? "no result" : fmt::format("{}", fmt::join(found, ", ")));
-}
 
 Session::Session(Model& model, SessionOptions options)
     : model_(model),
@@ -333,127 +295,6 @@ void Session::announce(const Compiled& before, const Compiled& now) const {
   }
   if (changes.empty()) changes = "inputs of other types";
   options_.announce(fmt::format("compiled again: {}: {}", now.graph, changes));
-}
-
-DrawsBeside::Draws Session::plain_draws(const Graph& graph) const {
-  const UsualArithmetic mode;
-  DrawsBeside::Draws draws;
-  if (threads_of(options_.compile) == 1) return draws;
-  for (const Value state : graph.states()) {
-    if (states_.contains(state.name()) || awaited_.contains(state.name())) continue;
-    const StateCell& cell = *model_.state_cell(state.name());
-    const GraphPtr initial = initial_graph(cell.initializer, cell.type, cell.where).graph;
-    if (auto draw = PlainDraw::of(*initial, key_of(cell)))
-      draws.emplace_back(cell.name, std::move(*draw));
-  }
-  return draws;
-}
-
-StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
-  const auto known = states_.find(name);
-  if (known != states_.end()) return known->second;
-  const StateCell& cell = declared(name);
-  const Type type = stored_type(cell.type, options_.compile.precision);
-  const auto awaited = awaited_.find(name);
-  if (awaited == awaited_.end()) {
-    expect_not_missed(cell);
-  } else {
-    try {
-      check_type(cell, awaited->second.value);
-    } catch (const Error& error) {
-      throw input_error(cell.where, "{}: {}", awaited->second.path, error.message());
-    }
-  }
-  // What throws here leaves no state behind that nobody has drawn.
-  std::optional<Literal> value = beside != nullptr ? beside->take(name) : std::nullopt;
-  if (!value) value = awaited == awaited_.end() ? draw(cell) : awaited->second.value;
-  Tensor initial(std::move(*value).converted(type.dtype));
-  value.reset();
-  initial.make_unique();
-  if (awaited != awaited_.end()) awaited_.erase(awaited);
-  return states_.try_emplace(std::string(name), std::move(initial)).first->second;
-}
-
-void Session::put(const StateCell& cell, const Literal& value) {
-  const auto known = states_.find(cell.name);
-  if (known != states_.end()) {
-    write(known->second, value);
-  } else {
-    Tensor initial(value.converted(stored_type(cell.type, options_.compile.precision).dtype));
-    initial.make_unique();
-    states_.try_emplace(cell.name, std::move(initial));
-  }
-  awaited_.erase(cell.name);
-}
-
-void Session::write(StoredState& state, const Literal& value) {
-  const Literal converted = value.converted(state.type().dtype);
-  std::ranges::copy(converted.bytes(), state.change().address());
-}
-
-void Session::check_type(const StateCell& cell, const Literal& value) const {
-  const Type wide = stored_type(cell.type, options_.compile.precision);
-  if (value.type() == cell.type || value.type() == wide) return;
-  throw input_error({}, "state '{}' is {}: found {}", cell.name, to_string(cell.type),
-                    to_string(value.type()));
-}
-
-Literal Session::state(std::string_view name) {
-  const OneThread::Inside here = inside();
-  return stored(name).home().copy();
-}
-
-void Session::set_state(std::string_view name, const Data& value) {
-  const OneThread::Inside here = inside();
-  const StateCell& cell = declared(name);
-  const Literal given = value.tensor().literal();
-  const bool fits = value.fits(cell.type.dtype) && given.shape() == cell.type.shape;
-  const Literal wanted = fits ? converted_state(cell, given) : given;
-  check_type(cell, wanted);
-  put(cell, wanted);
-}
-
-int64_t Session::key_of(const StateCell& cell) const {
-  return initial_key(options_.seed, cell.name);
-}
-
-Literal Session::draw(const StateCell& cell) const {
-  // What takes no longer nobody wonders about.
-  constexpr double unnoticed = 1;
-  const double begun = steady_seconds();
-  Literal value = drawn(cell);
-  const double seconds = steady_seconds() - begun;
-  if (seconds > unnoticed) {
-    options_.announce(fmt::format("{}: the first value of {} took {:.1f} s to draw", cell.name,
-                                  to_string(cell.type), seconds));
-  }
-  return value;
-}
-
-Literal Session::drawn(const StateCell& cell) const {
-  const UsualArithmetic mode;
-  const InitialGraph initial = initial_graph(cell.initializer, cell.type, cell.where);
-  const GraphPtr& graph = initial.graph;
-  const int threads = threads_of(options_.compile);
-  if (const auto plain = PlainDraw::of(*graph, key_of(cell))) return plain->value(threads);
-  // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
-  constexpr int64_t kFew = 4096;
-  const bool few = cell.type.shape.elements() <= kFew;
-  if (few || options_.compile.precision == "f64" || !initial.draws.empty() || !is_exact(graph))
-    return initial.value(key_of(cell), threads);
-  // The same bits as the evaluator's, at the target's speed.
-  CompileReport unused;
-  const std::unique_ptr<Executable> executable = made(graph, unused);
-  const Tensor inputs[] = {Tensor(Literal::of(key_of(cell)))};
-  Tensor outputs[] = {Tensor(cell.type)};
-  executable->run(inputs, outputs);
-  return outputs[0].literal();
-}
-
-void Session::reset(std::string_view name) {
-  const OneThread::Inside here = inside();
-  const StateCell& cell = declared(name);
-  put(cell, draw(cell));
 }
 
 }  // namespace graphc::core

@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#include <cfenv>
+
 namespace graphc::core {
 namespace {
 
@@ -15,9 +17,17 @@ constexpr uint32_t kFlushing = kUsual | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_O
 
 }  // namespace
 
-ArithmeticMode::ArithmeticMode(uint32_t mode) : before_(_mm_getcsr()) { _mm_setcsr(mode); }
+// Long doubles round as the x87 unit is told, which has a register of its own.
+ArithmeticMode::ArithmeticMode(uint32_t mode)
+    : before_(_mm_getcsr()), rounding_before_(std::fegetround()) {
+  std::fesetround(FE_TONEAREST);
+  _mm_setcsr(mode);
+}
 
-ArithmeticMode::~ArithmeticMode() { _mm_setcsr(before_); }
+ArithmeticMode::~ArithmeticMode() {
+  std::fesetround(rounding_before_);
+  _mm_setcsr(before_);
+}
 
 DenormalsFlushed::DenormalsFlushed() : ArithmeticMode(kFlushing) {}
 

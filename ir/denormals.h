@@ -20,6 +20,7 @@ class ArithmeticMode {
 
  private:
   const uint32_t before_;
+  const int rounding_before_;  ///< of long doubles too, which MXCSR does not say
 };
 
 /// While one exists, floating-point instructions of its thread take denormal operands for zeros of

@@ -15,6 +15,7 @@ namespace graphc::core {
 namespace {
 
 __extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 Bits;
 
 const std::vector<DType> kIntegerTypes = {DType::i32, DType::i64, DType::u32, DType::u8};
 
@@ -32,7 +33,8 @@ Wide wrapped(DType dtype, Wide x) {
   if (dtype == DType::boolean) return x != 0;
   const auto [least, most] = limits_of(dtype);
   const Wide count = most - least + 1;
-  const Wide rest = ((x - least) % count + count) % count;
+  // Modulo 2^128, which the count divides: the number may be next to either end.
+  const Wide rest = Wide((Bits(x) - Bits(least)) % Bits(count));
   return rest + least;
 }
 
@@ -259,7 +261,8 @@ class IntegerProgram {
     });
     state += a.value;
     state *= first;
-    return {state, each(a, [&](Wide u) { return (u + n) * n; })};
+    // Modulo 2^128, of which the type keeps the last bits: the product may be 2^127.
+    return {state, each(a, [&](Wide u) { return Wide(Bits(u + n) * Bits(n)); })};
   }
 
   Known unary(const Known& a) {

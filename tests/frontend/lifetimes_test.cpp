@@ -109,8 +109,10 @@ TEST(Lifetimes, OfParametersOutliveTheirModel) {
               HasSubstr("where no graph is being traced"));
 }
 
-/// What users may do with a value, each by itself.
-std::vector<std::function<void(Value)>> uses() {
+using Uses = std::vector<std::function<void(Value)>>;
+
+/// What users may do with a value, each by itself: operators, views and parts.
+Uses uses_of_operators() {
   return {
       [](Value v) { v + 1; },
       [](Value v) { 1 - v; },
@@ -137,6 +139,12 @@ std::vector<std::function<void(Value)>> uses() {
       [](Value v) { split<2>(v); },
       [](Value v) { stack({v, v}); },
       [](Value v) { unstack(v); },
+  };
+}
+
+/// Sums and what is made of them, draws, derivatives, states and loops.
+Uses uses_of_functions() {
+  return {
       [](Value v) { sum(v); },
       [](Value v) { mean(v, 0); },
       [](Value v) { max(v, {0}, true); },
@@ -194,6 +202,12 @@ std::vector<std::function<void(Value)>> uses() {
   };
 }
 
+Uses all_uses() {
+  Uses all = uses_of_operators();
+  for (auto& use : uses_of_functions()) all.push_back(use);
+  return all;
+}
+
 TEST(Lifetimes, OfValuesEndWithTheirTrace) {
   Model m("m");
   Value leaked;
@@ -209,7 +223,7 @@ TEST(Lifetimes, OfValuesEndWithTheirTrace) {
   const std::vector<float> x{1, 2};
   s("a", x);
   size_t place = 0;
-  auto all = uses();
+  auto all = all_uses();
   // An absent value of lengths is a loop without, which is why it is none of the others.
   all.push_back([](Value v) { scan(filled({2}, 0), [](Value t) { return t; }, {.lengths = v}); });
   for (const auto& each : all) {
@@ -236,7 +250,7 @@ TEST(Lifetimes, OfValuesThatNeverBeganAreRefused) {
   Session s(m, untold_reference());
   const std::vector<float> x{1, 2};
   size_t place = 0;
-  for (const auto& each : uses()) {
+  for (const auto& each : all_uses()) {
     use = each;
     EXPECT_THAT(error_of(ErrorKind::input, [&] { s("b", x); }), HasSubstr(kAbsent))
         << "use " << place++;

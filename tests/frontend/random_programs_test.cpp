@@ -34,6 +34,18 @@ class Program {
   }
 
  private:
+  /// The last of what a loop gives whose body is one program, whatever the step.
+  template <typename World>
+  typename World::Number loop(World& world, uint64_t inner, int depth) const {
+    using Number = typename World::Number;
+    return world.loop(1 + int(inner % 3), [&](Number step) {
+      std::mt19937_64 random(inner);
+      std::vector<Number> unused;
+      block(world, random, depth + 1, step, unused);
+      return world.read(int(inner % kStates));
+    });
+  }
+
   template <typename World>
   void block(World& world, std::mt19937_64& random, int depth, typename World::Number x,
              std::vector<typename World::Number>& results) const {
@@ -82,17 +94,8 @@ class Program {
         case 11:
           if (depth == 0) world.assign_param(pick(kParams), some);
           break;
-        default: {
-          if (depth == 2) break;
-          const uint64_t inner = random();
-          const Number last = world.loop(1 + pick(3), [&](Number step) {
-            std::mt19937_64 again(inner);  // the body is one program, whatever the step
-            std::vector<Number> unused;
-            block(world, again, depth + 1, step, unused);
-            return world.read(int(inner % kStates));
-          });
-          kept.push_back(last);
-        }
+        default:
+          if (depth < 2) kept.push_back(loop(world, random(), depth));
       }
     }
     if (depth == 0) results.insert(results.end(), kept.begin(), kept.end());

@@ -222,7 +222,7 @@ TEST(CharLstm, ErrorsSayWhatDoesNotFit) {
   EXPECT_THAT(error_of(ErrorKind::input, [&] { cats.draw("a", 1); }), HasSubstr("no vocabulary"));
   cats.notes = {{"vocabulary", "\n acehmnost"}};
   EXPECT_THAT(error_of(ErrorKind::input, [&] { cats.draw("xylophone", 1); }),
-              HasSubstr("has a character"));
+              HasSubstr("4 of 9 characters are not in the model's vocabulary"));
   EXPECT_THAT(error_of(ErrorKind::usage,
                        [&] { cats.program->evaluate(cats.session, {.data = cats.options.data}); }),
               HasSubstr("there is no split 'test': wanted train"));

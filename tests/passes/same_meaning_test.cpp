@@ -9,6 +9,7 @@
 
 #include "ir/build.h"
 #include "ir/evaluate.h"
+#include "ir/numeral.h"
 #include "ir/text.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
@@ -137,6 +138,8 @@ TEST(SameMeaning, CastsOfIotasOfEveryType) {
       for (const Shape& shape : {Shape{}, Shape{300}, Shape{3, 256}, Shape{257, 2}, Shape{0}}) {
         for (int axis = -1; axis < shape.rank(); ++axis) {
           if (from == DType::boolean) continue;
+          const int64_t last = (axis < 0 ? shape.elements() : shape[axis]) - 1;
+          if (is_integer(from) && shape.elements() > 0 && !holds(from, last)) continue;  // refused
           auto graph = std::make_unique<Graph>("iota");
           Attributes attributes{{"dtype", from},
                                 {"shape", std::vector<int64_t>(shape.begin(), shape.end())}};
@@ -198,7 +201,7 @@ bool alike(double a, double b) {
 }
 
 TEST(SameMeaning, FactorsAtTheEndsOfTheRange) {
-  const double factors[] = {1e-44, 1e-38, 1e-30, 1e-19, 0.1, -1, 1, 3, 1e19, 1e30, 1e38, 1e39, 0};
+  const double factors[] = {1e-44, 1e-38, 1e-30, 1e-19, 0.1, -1, 1, 3, 1e19, 1e30, 1e38, 3e38, 0};
   std::vector<float> numbers;
   for (float x : {1e-44f, 1e-38f, 1e-30f, 1e-10f, 1.f, 1e10f, 1e30f, 3e38f}) {
     numbers.push_back(x);

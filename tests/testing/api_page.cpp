@@ -230,8 +230,10 @@ std::string api_page() {
       "build/dev/bin/graphc_source_tree_tests --gtest_filter='ApiPage.*'`.\nThe operations by "
       "themselves, with shapes and derivatives, are in [ops.md](ops.md).\n";
   for (const char* path : {"frontend/graphc.h",
+                           "frontend/vocabulary.h",
                            "frontend/model.h",
                            "frontend/state.h",
+                           "frontend/params.h",
                            "ir/build.h",
                            "ir/indexing.h",
                            "frontend/functions.h",
@@ -240,8 +242,14 @@ std::string api_page() {
                            "frontend/initializers.h",
                            "frontend/lengths.h",
                            "frontend/optimizer.h",
+                           "frontend/param_groups.h",
                            "frontend/schedules.h",
+                           "frontend/fit.h",
+                           "frontend/checkpoints.h",
+                           "frontend/progress.h",
+                           "frontend/tensorboard.h",
                            "frontend/data.h",
+                           "frontend/table.h",
                            "frontend/session.h",
                            "frontend/round_up.h",
                            "frontend/buckets.h",
@@ -249,6 +257,7 @@ std::string api_page() {
                            "frontend/model_file.h",
                            "frontend/load_report.h",
                            "frontend/curve.h",
+                           "frontend/plot.h",
                            "frontend/summary.h",
                            "frontend/profile.h",
                            "frontend/pytorch.h",
@@ -257,6 +266,7 @@ std::string api_page() {
                            "ir/text.h",
                            "ir/literal.h",
                            "runtime/tensor.h",
+                           "runtime/files/trace_file.h",
                            "runtime/files/safetensors.h"}) {
     const auto [prose, code] = introduced(document_text(path));
     page += "\n## " + std::string(path) + "\n\n" + as_markdown(prose);
