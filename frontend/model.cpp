@@ -13,15 +13,23 @@ namespace {
 
 std::atomic<int64_t> next_model = 1;
 
+/// The error with the line where the state was declared first; that of a file has none.
+Error with_first(Error error, const StateCell& known) {
+  if (known.where) {
+    error.note(
+        fmt::format("'{}' was declared at {}:{}", known.name, known.where.file, known.where.line));
+  }
+  return error;
+}
+
 /// Throws when a state is declared once as transient and once not: files would have it or not, as
 /// the first graph that is traced wants it.
 void check_kept_alike(const StateCell& known, const StateCell& again) {
   if (known.transient == again.transient) return;
   const auto said = [](const StateCell& cell) { return cell.transient ? "transient" : "a buffer"; };
-  throw input_error(again.where, "state '{}' is {}: declared as {} before", again.name, said(again),
-                    said(known))
-      .note(fmt::format("'{}' was declared at {}:{}", known.name, known.where.file,
-                        known.where.line));
+  throw with_first(input_error(again.where, "state '{}' is {}: declared as {} before", again.name,
+                               said(again), said(known)),
+                   known);
 }
 
 }  // namespace
@@ -36,9 +44,8 @@ static std::string_view noun_for(const StateCell& cell) {
 
 void Model::expect_same(const StateCell& known, const StateCell& cell) {
   const auto refused = [&](const std::string& text) {
-    return input_error(cell.where, "{} '{}' {}", noun_for(cell), cell.name, text)
-        .note(fmt::format("'{}' was declared at {}:{}", cell.name, known.where.file,
-                          known.where.line));
+    return with_first(input_error(cell.where, "{} '{}' {}", noun_for(cell), cell.name, text),
+                      known);
   };
   if (known.parameter != cell.parameter || known.kept_by_optimizer != cell.kept_by_optimizer) {
     throw refused(fmt::format("has the name of {} '{}' of model '{}': it needs another",
@@ -169,8 +176,7 @@ const std::shared_ptr<StateCell>& Model::state_cell(std::string_view name) const
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& cell : cells_) names.push_back(cell->name);
-  throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names))
-      .note("states that a graph declares are there once it is traced: compiled, or called");
+  throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names));
 }
 
 /// The function of a graph; the caller has the lock.

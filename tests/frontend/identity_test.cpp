@@ -4,11 +4,13 @@
 
 #include "frontend/graphc.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/temporary_folder.h"
 
 namespace graphc::core {
 namespace {
 
 using graphc::core::testing::error_of;
+using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -112,6 +114,20 @@ TEST(Identity, OfAnOptimizersStatesIsNotAUsers) {
     EXPECT_THAT(error_of(ErrorKind::input, [&] { after.state(name, type); }),
                 HasSubstr("'" + name + "' has the name of an optimizer's state"));
   }
+}
+
+TEST(Identity, OfWhatAFileDeclaresHasNoLine) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "m.graphc").string();
+  Model m("m");
+  const Linear linear(m, "out", 2, 3);
+  m.graph("g", [&](Inputs& in) { return linear(in("x", f32, {1, 2})); });
+  Session s(m, {.target = "reference"});
+  save(s, {"g"}, {}, path);
+  LoadedModel loaded(path, {.target = "reference"});
+  EXPECT_THAT(
+      error_of(ErrorKind::input, [&] { loaded.session().model().param("out.w", {2, 3}, zeros()); }),
+      HasSubstr("parameter 'out.w' is declared already"));
 }
 
 TEST(Identity, WantsNames) {
