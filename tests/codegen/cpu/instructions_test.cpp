@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <regex>
 
 #include "codegen/cpu/disassemble.h"
@@ -125,8 +126,9 @@ bool beyond_v3(const std::string& text) {
   static const std::regex names(
       "v?aes.*|v?pclmul.*|v?gf2p8.*|vpdp.*|vpmadd52.*|vsha.*|vsm[34].*|.*tile.*|tdp.*|cmp.*xadd.*|"
       "vbcst.*|vcvtne.*|vf[n]?m(add|sub).* .*,.*,.*,.*|vpcmov.*|vpcom.*");
+  static const std::regex masks("%k[0-7]");
   return std::regex_match(text, names) || text.find("%zmm") != std::string::npos ||
-         std::regex_search(text, std::regex("%k[0-7]"));
+         std::regex_search(text, masks);
 }
 
 /// Sets with EVEX encodings that are no part of x86-64-v4.
@@ -138,6 +140,14 @@ bool beyond_v4(const std::string& text) {
   return std::regex_match(text, names);
 }
 
+/// beyond(text), which is asked once of each text: most instructions come again and again.
+bool once(bool (*beyond)(const std::string&), const std::string& text) {
+  static std::map<std::pair<bool (*)(const std::string&), std::string>, bool> known;
+  const auto [place, is_new] = known.try_emplace({beyond, text});
+  if (is_new) place->second = beyond(text);
+  return place->second;
+}
+
 /// The instructions that a CPU of the level lacks.
 std::vector<std::string> strangers(const std::vector<Instruction>& code, std::string_view level) {
   std::vector<std::string> found;
@@ -145,8 +155,9 @@ std::vector<std::string> strangers(const std::vector<Instruction>& code, std::st
     const Decoded decoded = decode(each.bytes);
     bool strange = false;
     if (level == "x86-64") strange = decoded.encoding != Encoding::legacy || decoded.sse3_or_later;
-    if (level == "x86-64-v3") strange = decoded.encoding == Encoding::evex || beyond_v3(each.text);
-    if (level == "x86-64-v4") strange = beyond_v4(each.text);
+    if (level == "x86-64-v3")
+      strange = decoded.encoding == Encoding::evex || once(beyond_v3, each.text);
+    if (level == "x86-64-v4") strange = once(beyond_v4, each.text);
     if (strange) found.push_back(each.text);
   }
   return found;

@@ -91,6 +91,10 @@ constexpr int64_t kProductWork = 7 * 6 * 5;
 using enum Hearing;
 class EveryError : public ::testing::Test {
  protected:
+  /// Of few multiprocessors: a loop that shares its rows out over more lets blocks wait, no more.
+  EveryError() { setenv("GRAPHC_MOCK_MULTIPROCESSORS", "3", 1); }
+  ~EveryError() override { unsetenv("GRAPHC_MOCK_MULTIPROCESSORS"); }
+
   /// Lets the calls fail of each function that the subject calls: with every code, if it was not
   /// seen to with an earlier subject, and with those of `everywhere` wherever it is called.
   /// `hearing` says of a fault, and of how many calls it is one, what is to be heard.
