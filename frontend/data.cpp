@@ -32,7 +32,7 @@ void Data::check_row(int64_t row, int64_t found, int64_t wanted) {
 }
 
 void Data::check_held_by_i64() const {
-  const std::span<const int64_t> elements = tensor_.literal().data<int64_t>();
+  const Elements<const int64_t> elements = tensor_.literal().data<int64_t>();
   const auto high = std::ranges::find_if(elements, [](int64_t x) { return x < 0; });
   if (high == elements.end()) return;
   throw input_error({}, "element {} is {}, which no type of the language holds: i64 goes to {}",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/functions.h"
 
-#include <unordered_set>
-
+#include "frontend/dependence.h"
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
@@ -175,22 +174,6 @@ Value dropout(Value x, DropoutShare share, Where where) {
 
 namespace {
 
-/// The nodes that the value depends on by operations that have derivatives. Of a loop and of other
-/// nodes with regions every result is taken to depend on every operand.
-std::unordered_set<const Node*> differentiable_from(Value value) {
-  std::unordered_set<const Node*> reached;
-  std::vector<const Node*> open{value.node};
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    if (!reached.insert(node).second || node->is(ops::stop_gradient)) continue;
-    for (Value operand : node->operands) {
-      if (is_floating(operand.dtype())) open.push_back(operand.node);
-    }
-  }
-  return reached;
-}
-
 void remark_on_zeros(Trace& trace, Value loss, const Values& leaves, Where where) {
   const std::unordered_set<const Node*> reached = differentiable_from(loss);
   std::vector<std::string> independent;
@@ -217,7 +200,10 @@ Values gradients(Value loss, const Leaves& leaves, Where where) {
     names.push_back("d." + value.name());
     values.push_back(value);
   }
-  if (!trace.in_loop()) remark_on_zeros(trace, loss, values, where);
+  if (!trace.in_loop()) {
+    expect_values_of_before(loss, where);
+    remark_on_zeros(trace, loss, values, where);
+  }
   const Node& node = apply(ops::grad, std::move(operands), {}, {}, where, std::move(names));
   Values results;
   for (int i = 0; i < node.results(); ++i) results.push_back(node.result(i));

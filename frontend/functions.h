@@ -143,7 +143,8 @@ class Leaves {
 
 /// d loss / d leaf for each leaf: `gradients(loss, {w, x})`, `gradients(loss, model.params())`. The
 /// loss is a scalar. Of a leaf that it does not depend on the derivative is 0; the trace remarks on
-/// those.
+/// those. Throws ErrorKind::input when the loss reads a value that the graph has given a
+/// parameter: the derivative would go on through the update.
 Values gradients(Value loss, const Leaves& leaves, Where where = Where::here());
 
 }  // namespace graphc::core

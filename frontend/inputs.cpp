@@ -27,6 +27,10 @@ bool is_written_before(const std::source_location& a, const std::source_location
   return std::pair(a.line(), a.column()) < std::pair(b.line(), b.column());
 }
 
+bool is_at_one_place(const std::source_location& a, const std::source_location& b) {
+  return a.line() == b.line() && a.column() == b.column();
+}
+
 /// In place of a type that the caller's input does not fit, until the expression has ended.
 Type placeholder(DType dtype, const std::vector<Dim>& dims) {
   std::vector<int64_t> extents;
@@ -70,6 +74,13 @@ size_t Inputs::place_of(const std::string& name, const DeclaredIn& expression, W
       throw input_error(where,
                         "inputs '{}' and '{}' are declared in one expression by two functions: C++ "
                         "leaves open which comes first: declare one in a statement before",
+                        other->name_, name);
+    }
+    if (is_at_one_place(other->place_, expression.place_)) {
+      throw input_error(where,
+                        "inputs '{}' and '{}' are declared in one expression at one place of the "
+                        "text, as what a macro is given is: which comes first is not to be seen: "
+                        "declare one in a statement before",
                         other->name_, name);
     }
     const auto after = std::ranges::find(order_, other->name_);

@@ -29,7 +29,10 @@ void declare_numbers(Model& model, const std::string& name, int64_t count, Where
 
 KeptNumbers::KeptNumbers(Session& session, std::string name, const std::vector<double>& initial,
                          Where where)
-    : session_(session), name_(std::move(name)), claimed_(session.claimed_names()) {
+    : session_(session),
+      session_lives_(session.alive()),
+      name_(std::move(name)),
+      claimed_(session.claimed_names()) {
   declare_numbers(session.model(), name_, int64_t(initial.size()), where);
   if (!claimed_->insert(name_).second) {
     throw input_error(where,
@@ -48,9 +51,15 @@ KeptNumbers::KeptNumbers(Session& session, std::string name, const std::vector<d
 
 KeptNumbers::~KeptNumbers() { claimed_->erase(name_); }
 
-std::vector<double> KeptNumbers::get() const { return session_.state(name_).to_vector<double>(); }
+Session& KeptNumbers::session() const {
+  if (!session_lives_.expired()) return session_;
+  throw input_error({}, "the session that keeps the numbers of '{}' is gone: it must live longer",
+                    name_);
+}
 
-void KeptNumbers::set(const std::vector<double>& numbers) { session_.set_state(name_, numbers); }
+std::vector<double> KeptNumbers::get() const { return session().state(name_).to_vector<double>(); }
+
+void KeptNumbers::set(const std::vector<double>& numbers) { session().set_state(name_, numbers); }
 
 bool is_best(double measured, double best, const Better& better) {
   if (!std::isfinite(measured)) return false;

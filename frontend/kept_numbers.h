@@ -27,10 +27,12 @@ class KeptNumbers {
 
   std::vector<double> get() const;
   void set(const std::vector<double>& numbers);
-  Session& session() const { return session_; }
+  /// Throws ErrorKind::input once the session is gone.
+  Session& session() const;
 
  private:
   Session& session_;
+  std::weak_ptr<const void> session_lives_;
   std::string name_;
   std::shared_ptr<std::set<std::string>> claimed_;
 };

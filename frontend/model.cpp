@@ -42,7 +42,19 @@ static std::string_view noun_for(const StateCell& cell) {
   return cell.parameter ? "parameter" : cell.kept_by_optimizer ? "an optimizer's state" : "state";
 }
 
-void Model::expect_same(const StateCell& known, const StateCell& cell) {
+bool Model::retyped(StateCell& known, const StateCell& cell) {
+  if (known.type == cell.type) return true;
+  const bool may_change = known.type.dtype == cell.type.dtype && !known.parameter;
+  if (sounding_ && may_change) {
+    types_before_.try_emplace(&known, known.type);
+  } else if (!may_change || !provisional_.contains(known.name)) {
+    return false;
+  }
+  known.type = cell.type;
+  return true;
+}
+
+void Model::expect_same(StateCell& known, const StateCell& cell) {
   const auto refused = [&](const std::string& text) {
     return with_first(input_error(cell.where, "{} '{}' {}", noun_for(cell), cell.name, text),
                       known);
@@ -51,7 +63,7 @@ void Model::expect_same(const StateCell& known, const StateCell& cell) {
     throw refused(fmt::format("has the name of {} '{}' of model '{}': it needs another",
                               noun_for(known), known.name, name_));
   }
-  if (known.type != cell.type) {
+  if (!retyped(known, cell)) {
     throw refused(fmt::format("is {}: declared as {} of {} before", to_string(cell.type),
                               noun_for(known), to_string(known.type)));
   }
@@ -77,8 +89,10 @@ std::shared_ptr<StateCell> Model::declare(StateCell cell) {
     throw input_error(cell.where, "a {} of model '{}' has an empty name", noun_for(cell), name_);
   if (const auto found = by_name_.find(cell.name); found != by_name_.end()) {
     expect_same(*found->second, cell);
+    if (!sounding_) provisional_.erase(cell.name);
     return found->second;
   }
+  if (sounding_) provisional_.insert(cell.name);
   cell.order = int(cells_.size());
   cell.model = id_;
   cell.model_name = name_;
@@ -106,9 +120,17 @@ static void expect_not_random(const std::string& name, Where where) {
   }
 }
 
+static void expect_initializer(const std::string& name, const Initializer& initializer,
+                               Where where) {
+  if (initializer) return;
+  throw input_error(where, "'{}' has no initializer: wanted zeros(), uniform(-0.1, 0.1) or another",
+                    name);
+}
+
 Param Model::param(const std::string& name, const Shape& shape, Initializer initializer,
                    Where where) {
   expect_not_random(name, where);
+  expect_initializer(name, initializer, where);
   return Param(declare({.name = name,
                         .type = {DType::f32, shape},
                         .initializer = std::move(initializer),
@@ -120,6 +142,7 @@ Param Model::param(const std::string& name, const Shape& shape, Initializer init
 State Model::state(const std::string& name, const Type& type, Initializer initializer,
                    StateOptions options, Where where) {
   expect_not_random(name, where);
+  expect_initializer(name, initializer, where);
   return State(declare({.name = name,
                         .type = type,
                         .initializer = std::move(initializer),
@@ -130,6 +153,12 @@ State Model::state(const std::string& name, const Type& type, Initializer initia
 
 void Model::graph(const std::string& name, Mode mode, GraphFunction function, Where where) {
   const std::lock_guard lock(mutex_);
+  if (const Trace* trace = Trace::current()) {
+    throw input_error(where,
+                      "graph '{}' is declared in the function of graph '{}': declare each where "
+                      "none is being traced; what both compute is a C++ function",
+                      name, trace->name());
+  }
   if (name.empty()) throw input_error(where, "a graph of model '{}' has an empty name", name_);
   if (!function) throw input_error(where, "graph '{}' has no function", name);
   for (const Function& known : functions_) {
@@ -145,6 +174,8 @@ Params Model::params() const {
   for (const auto& cell : cells_) {
     if (cell->parameter) params.push_back(Param(cell));
   }
+  const Trace* trace = Trace::current();
+  params.taken_ = Params::Taken{int(cells_.size()), trace == nullptr ? 0 : trace->id(), {}};
   return params;
 }
 
@@ -188,6 +219,16 @@ const Model::Function& Model::find(std::string_view graph) const {
                     fmt::join(graphs(), ", "));
 }
 
+Model::Sounding::Sounding(Model& model, bool sounding) : model_(model) {
+  model_.sounding_ = sounding;
+}
+
+Model::Sounding::~Sounding() {
+  model_.sounding_ = false;
+  for (const auto& [cell, type] : model_.types_before_) cell->type = type;
+  model_.types_before_.clear();
+}
+
 TracedGraph Model::trace(std::string_view graph, const std::vector<Type>& inputs) {
   return trace_for(graph, GivenTypes(inputs.begin(), inputs.end()));
 }
@@ -202,6 +243,7 @@ TracedGraph Model::trace(std::string_view graph, const TraceFor& wanted) {
   const Function& function = find(graph);
   std::vector<std::string> order;
   TracedGraph traced;
+  const Sounding sounding(*this, wanted.sounding);
   while (traced.graph == nullptr) traced = trace_once(function, wanted, order);
   traced_.insert(function.name);
   traced.seconds = steady_seconds() - start;

@@ -77,6 +77,8 @@ struct TraceFor {
   const GivenTypes* types = nullptr;
   const NamedTypes* named = nullptr;
   const Extents* extents = nullptr;
+  /// Only to see what the types are: states may have others in the trace that counts.
+  bool sounding = false;
 };
 
 class Inputs;
@@ -233,6 +235,11 @@ class Model {
   TracedGraph trace_for(std::string_view graph, const NamedTypes& inputs) {
     return trace(graph, TraceFor{.named = &inputs});
   }
+  /// The same for sizes that are not those of the graph that will run: a state that has an extent
+  /// of theirs keeps the type that it has, or gets it from the trace that comes next.
+  TracedGraph sound(std::string_view graph, const GivenTypes& inputs) {
+    return trace(graph, TraceFor{.types = &inputs, .sounding = true});
+  }
 
  private:
   friend class LoadedModel;  // which declares what a file has, random states among it
@@ -242,6 +249,16 @@ class Model {
     GraphFunction function;
     Where where;
   };
+  /// While one is there, traces are TraceFor::sounding; then the states have their types again.
+  class Sounding {
+   public:
+    Sounding(Model& model, bool sounding);
+    Sounding(const Sounding&) = delete;
+    ~Sounding();
+
+   private:
+    Model& model_;
+  };
   TracedGraph trace(std::string_view graph, const TraceFor& wanted);
   /// One attempt; what it learns of the order of the inputs goes to `order`, and without a graph
   /// when the function is to be traced again.
@@ -250,7 +267,9 @@ class Model {
   const Function& find(std::string_view graph) const;
   std::shared_ptr<StateCell> declare(StateCell cell);
   /// Throws ErrorKind::input unless `cell` may be the state declared before.
-  void expect_same(const StateCell& known, const StateCell& cell);
+  void expect_same(StateCell& known, const StateCell& cell);
+  /// Whether the state may be declared as another type, which it has from then on.
+  bool retyped(StateCell& known, const StateCell& cell);
   void add(const std::shared_ptr<StateCell>& cell);
 
   std::string name_;
@@ -262,6 +281,9 @@ class Model {
   std::vector<std::shared_ptr<StateCell>> cells_;
   std::map<std::string, std::shared_ptr<StateCell>, std::less<>> by_name_;
   std::map<std::string, int64_t> declared_in_;  ///< states that traces declare: the last of them
+  bool sounding_ = false;
+  std::map<StateCell*, Type> types_before_;  ///< of what a sounding trace has given another type
+  std::set<std::string> provisional_;        ///< states of which only sounding traces know
   std::vector<Function> functions_;
   std::set<std::string> traced_;
 };

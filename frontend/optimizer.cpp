@@ -148,7 +148,7 @@ void Sgd::update(const Params& params, const Values& gradients, Where where) con
   const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
     Param param = params[i];
-    param = param - rate * g[i];
+    param = Operand(param - rate * g[i], where);
   }
 }
 
@@ -160,7 +160,7 @@ void Momentum::update(const Params& params, const Values& gradients, Where where
     Param param = params[i];
     State v = own_slot(param, "momentum", "momentum", where);
     v = v * momentum + g[i];
-    param = param - rate * (nesterov ? g[i] + momentum * v : Value(v));
+    param = Operand(param - rate * (nesterov ? g[i] + momentum * v : Value(v)), where);
   }
 }
 
@@ -172,7 +172,7 @@ void Rmsprop::update(const Params& params, const Values& gradients, Where where)
     Param param = params[i];
     State s = own_slot(param, "square", "rmsprop", where);
     s = decay * s + (1 - decay) * square(g[i]);
-    param = param - rate * g[i] / (sqrt(s) + epsilon);
+    param = Operand(param - rate * g[i] / (sqrt(s) + epsilon), where);
   }
 }
 
@@ -184,7 +184,7 @@ void Adagrad::update(const Params& params, const Values& gradients, Where where)
     Param param = params[i];
     State s = own_slot(param, "square", "adagrad", where);
     s = s + square(g[i]);
-    param = param - rate * g[i] / (sqrt(s) + epsilon);
+    param = Operand(param - rate * g[i] / (sqrt(s) + epsilon), where);
   }
 }
 
@@ -204,7 +204,7 @@ void Adam::update(const Params& params, const Values& gradients, Where where) co
     v = beta2 * v + (1 - beta2) * square(g[i]);
     const Value change = (m / correction1) / (sqrt(v / correction2) + epsilon);
     const Value kept = weight_decay == 0 ? Value(param) : param - rate * (weight_decay * param);
-    param = kept - rate * change;
+    param = Operand(kept - rate * change, where);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "frontend/dependence.h"
 #include "frontend/functions.h"
 #include "frontend/params.h"
 
@@ -117,13 +118,15 @@ struct Accumulator {
 };
 
 /// Assigns the parameters one step down the gradient of the loss; returns the gradients.
-/// Throws ErrorKind::input in a graph that is not of Mode::training, without parameters, and when
-/// one is there twice.
+/// Throws ErrorKind::input in a graph that is not of Mode::training, without parameters, when one
+/// is there twice, and when the loss reads a value that the graph has given a parameter: a second
+/// step is a graph of its own.
 template <typename Optimizer>
 Values minimize(Value loss, const Params& params, const Optimizer& optimizer,
                 Where where = Where::here()) {
   expect_training("minimize", where);
   expect_distinct("minimize", params, where);
+  expect_none_declared_later(loss, params, where);
   const Values d = gradients(loss, params, where);
   optimizer.update(params, d, where);
   return d;

@@ -18,11 +18,11 @@
 namespace graphc::core {
 namespace {
 
-constexpr int64_t kPanel = 16;        // rows
-constexpr int64_t kBlock = 32;        // rows above that are subtracted at once
-constexpr int64_t kChunk = 256;       // columns of such a block, which stay in a cache
-constexpr int64_t kTile = 4;          // rows or columns side by side
-constexpr double kOfOneThread = 5e6;  // operations that are not worth another thread
+constexpr int64_t kPanel = 16;               // rows
+constexpr int64_t kBlock = 32;               // rows above that are subtracted at once
+constexpr int64_t kChunk = 256;              // columns of such a block, which stay in a cache
+constexpr int64_t kTile = 4;                 // rows or columns side by side
+constexpr double kProductOfOneThread = 5e6;  // operations that are not worth another thread
 
 using Pair = double __attribute__((vector_size(16)));
 
@@ -210,7 +210,7 @@ Literal orthonormal_matrix(int64_t key, const Shape& shape, double gain, int thr
   Literal matrix({DType::f32, shape});
   const std::span<float> numbers = matrix.mutable_data<float>();
   const double operations = 4. * double(few) * double(few) * double(many);
-  ThreadTeam team(int(std::clamp(operations / kOfOneThread, 1., double(threads))));
+  ThreadTeam team(int(std::clamp(operations / kProductOfOneThread, 1., double(threads))));
   team.run([&](int thread) {
     const UsualArithmetic mode;
     for (int64_t i = thread; i < few; i += team.size()) rows.draw(key, i);

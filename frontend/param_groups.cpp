@@ -12,6 +12,7 @@ Values minimize(Value loss, const std::vector<ParamGroup>& groups, GroupOptions 
     all = all + group.params;
   }
   expect_distinct("minimize", all, where);
+  expect_none_declared_later(loss, all, where);
   const Values computed = gradients(loss, all, where);
   Values used = computed;
   if (options.clip_value) used = clip_by_value(used, *options.clip_value, where);

@@ -4,13 +4,10 @@
 #include "ir/spelling.h"
 
 namespace graphc::core {
-namespace {
 
 bool is_part_of(std::string_view name, std::string_view whole) {
   return name.starts_with(whole) && (name.size() == whole.size() || name[whole.size()] == '.');
 }
-
-}  // namespace
 
 ParamSelection::ParamSelection(const Params& params, Where line) : where(line) {
   for (const Param& param : params) names.push_back(param.name());
@@ -33,6 +30,12 @@ std::vector<bool> Params::selected(const ParamSelection& selection) const {
   return chosen;
 }
 
+const Param& Params::operator[](ListPlace place) const {
+  if (place.place >= 0 && size_t(place.place) < params_.size()) return params_[size_t(place.place)];
+  throw input_error(place.where, "there is no parameter {}: the list has {}, counted from 0",
+                    place.place, params_.size());
+}
+
 Params Params::only(const ParamSelection& selection) const {
   const std::vector<bool> chosen = selected(selection);
   return where([&](const Param& param) { return chosen[size_t(&param - params_.data())]; });
@@ -40,11 +43,17 @@ Params Params::only(const ParamSelection& selection) const {
 
 Params Params::without(const ParamSelection& selection) const {
   const std::vector<bool> chosen = selected(selection);
-  return where([&](const Param& param) { return !chosen[size_t(&param - params_.data())]; });
+  Params rest = where([&](const Param& param) { return !chosen[size_t(&param - params_.data())]; });
+  rest.taken_ = taken_;
+  if (rest.taken_) {
+    for (const std::string& name : selection.names) rest.taken_->without.push_back(name);
+  }
+  return rest;
 }
 
 Params operator+(const Params& a, const Params& b) {
   Params both = a;
+  if (!both.taken_) both.taken_ = b.taken_;
   for (const Param& param : b) both.push_back(param);
   return both;
 }

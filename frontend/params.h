@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,16 @@
 namespace graphc::core {
 
 class Params;
+class Model;
+
+/// A place in a list.
+struct ListPlace {
+  template <Whole Integer>
+  ListPlace(Integer number, Where line = Where::here()) : place(int64_t(number)), where(line) {}
+
+  int64_t place = 0;
+  Where where;
+};
 
 /// Which parameters of a list: by name, by the name of what they are part of ("encoder" for
 /// "encoder.w" and "encoder.forward.u"), or the parameters themselves.
@@ -42,6 +53,7 @@ class Params {
   /// Makes this list the other one; no parameter is assigned.
   Params& operator=(Params other) noexcept {
     params_.swap(other.params_);
+    taken_.swap(other.taken_);
     return *this;
   }
 
@@ -49,7 +61,8 @@ class Params {
   auto end() const { return params_.cend(); }
   size_t size() const { return params_.size(); }
   bool empty() const { return params_.empty(); }
-  const Param& operator[](size_t place) const { return params_[place]; }
+  /// Throws ErrorKind::input, at the caller's line, where the list is shorter.
+  const Param& operator[](ListPlace place) const;
 
   /// The parameters selected, in the order of this list. Throws ErrorKind::input, at the caller's
   /// line, for a name that selects none.
@@ -70,11 +83,25 @@ class Params {
   /// Those of `a`, then those of `b`.
   friend Params operator+(const Params& a, const Params& b);
 
+  /// Of a list that Model::params() made: when, and what was left out of it since. Parameters that
+  /// are declared later are not in the list, whatever its user thinks.
+  struct Taken {
+    int declared = 0;   ///< states that the model had
+    int64_t trace = 0;  ///< the trace it was made in; 0: none
+    std::vector<std::string> without;
+  };
+  const std::optional<Taken>& taken() const { return taken_; }
+
  private:
+  friend class Model;
   std::vector<bool> selected(const ParamSelection& selection) const;
 
   std::vector<Param> params_;
+  std::optional<Taken> taken_;
 };
+
+/// Whether a parameter of this name is `whole`, or part of it: "encoder.w" of "encoder".
+bool is_part_of(std::string_view name, std::string_view whole);
 
 /// Gives each parameter of `to` the value of the one at its place in `from`, at this point of the
 /// graph being traced: a target network takes the weights of the one that learns. Throws

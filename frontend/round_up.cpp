@@ -27,7 +27,7 @@ RoundUp to_one_of(std::vector<int64_t> sizes) {
 
 RoundedCall round_call(Model& model, std::string_view graph, const GivenTypes& called,
                        const GivenTypes& traced_as, const RoundUps& rounds) {
-  const TracedGraph traced = model.trace_for(graph, traced_as);
+  const TracedGraph traced = model.sound(graph, traced_as);
   RoundedCall call{.called = called, .inputs = called, .results = {}, .rules = rules_of(traced)};
   for (Value result : traced.graph->results()) call.results.push_back(result.type());
   for (size_t i = 0; i < called.size(); ++i) {

@@ -76,10 +76,14 @@ Session::Session(Model& model, SessionOptions options)
 
 Session::~Session() = default;
 
-OneThread::Inside Session::inside() const {
+Model& Session::model() const {
   if (model_lives_.expired())
     throw input_error({}, "the model of this session is gone: it must live as long as the session");
-  return {thread_, fmt::format("the session of model '{}'", model_.name())};
+  return model_;
+}
+
+OneThread::Inside Session::inside() const {
+  return {thread_, fmt::format("the session of model '{}'", model().name())};
 }
 
 Outputs Session::run(std::string_view graph, const std::vector<Data>& inputs) {
@@ -200,7 +204,7 @@ const RoundedCall& Session::rounded(std::string_view graph, const GivenTypes& ca
   return calls.front();
 }
 
-const CompileReport& Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
+CompileReport Session::compile(std::string_view graph, const std::vector<Type>& inputs) {
   const OneThread::Inside here = inside();
   check_not_traced(graph);
   const GivenTypes types(inputs.begin(), inputs.end());

@@ -143,7 +143,7 @@ class Session {
   std::optional<double> enqueue_s() const { return enqueue_s_; }
 
   /// Compiles a graph for inputs of these types, unless it is; returns how.
-  const CompileReport& compile(std::string_view graph, const std::vector<Type>& inputs);
+  CompileReport compile(std::string_view graph, const std::vector<Type>& inputs);
 
   /// Whether the state has a value: it was loaded, set, or used by a graph.
   bool has_state(std::string_view name) const;
@@ -176,7 +176,10 @@ class Session {
 
   const Target& target() const { return *target_; }
   const SessionOptions& options() const { return options_; }
-  Model& model() const { return model_; }
+  /// Throws ErrorKind::input once the model is gone.
+  Model& model() const;
+  /// Lives as long as the session.
+  std::weak_ptr<const void> alive() const { return alive_; }
   /// The names under which objects of the frontend keep numbers in this session: KeptNumbers.
   const std::shared_ptr<std::set<std::string>>& claimed_names() const { return claimed_; }
 
@@ -218,6 +221,7 @@ class Session {
 
   Model& model_;
   std::weak_ptr<const void> model_lives_;
+  std::shared_ptr<const void> alive_ = std::make_shared<int>();
   SessionOptions options_;
   const Target* target_;
   std::shared_ptr<Arena> arena_;  ///< of all its graphs, which run one at a time

@@ -119,9 +119,15 @@ Runner::Runner(Runner&&) noexcept = default;
 Runner& Runner::operator=(Runner&&) noexcept = default;
 Runner::~Runner() = default;
 
+detail::RunnerParts& Runner::parts() const {
+  if (parts_ != nullptr) return *parts_;
+  throw input_error({}, "this runner was moved to another, which runs the graph in its place");
+}
+
 Outputs Runner::run(const std::vector<Data>& inputs) {
-  const OneThread::Inside here = parts_->inside();
-  const detail::SharedParts& common = *parts_->common;
+  detail::RunnerParts& mine = parts();
+  const OneThread::Inside here = mine.inside();
+  const detail::SharedParts& common = *mine.common;
   const auto becomes = [](const Data& input, const Type& wanted) {
     return input.type().shape == wanted.shape &&
            (input.type() == wanted || input.fits(wanted.dtype));
@@ -137,34 +143,33 @@ Outputs Runner::run(const std::vector<Data>& inputs) {
     throw input_error({}, "graph '{}' was compiled for {}: found {}", common.name,
                       text(common.inputs), text(types));
   }
-  const Signature& signature = parts_->executable->signature();
-  for (size_t i = 0; i < parts_->outputs.size(); ++i) {
-    if (!parts_->outputs[i].is_unique()) parts_->outputs[i] = Tensor(signature.outputs[i].type);
+  const Signature& signature = mine.executable->signature();
+  for (size_t i = 0; i < mine.outputs.size(); ++i) {
+    if (!mine.outputs[i].is_unique()) mine.outputs[i] = Tensor(signature.outputs[i].type);
   }
   std::vector<Tensor> tensors;
   for (const Data& input : inputs) tensors.push_back(input.tensor());
-  parts_->executable->run(arguments_of(signature, common.rules, tensors), parts_->states,
-                          parts_->outputs);
-  return Outputs(parts_->outputs, common.result_names);
+  mine.executable->run(arguments_of(signature, common.rules, tensors), mine.states, mine.outputs);
+  return Outputs(mine.outputs, common.result_names);
 }
 
 Outputs Runner::run_named(const NamedData& inputs) {
-  return run(in_order(inputs, parts_->common->input_names, parts_->common->name));
+  return run(in_order(inputs, parts().common->input_names, parts().common->name));
 }
 
 void Runner::reset() {
-  const OneThread::Inside here = parts_->inside();
-  for (const auto& [name, value] : parts_->common->written) set(parts_->state(name), value);
+  const OneThread::Inside here = parts().inside();
+  for (const auto& [name, value] : parts().common->written) set(parts().state(name), value);
 }
 
 Literal Runner::state(std::string_view name) const {
-  const OneThread::Inside here = parts_->inside();
-  return parts_->state(name).home().copy();
+  const OneThread::Inside here = parts().inside();
+  return parts().state(name).home().copy();
 }
 
 void Runner::set_state(std::string_view name, const Literal& value) {
-  const OneThread::Inside here = parts_->inside();
-  StoredState& state = parts_->state(name);
+  const OneThread::Inside here = parts().inside();
+  StoredState& state = parts().state(name);
   if (value.type() != state.type()) {
     throw input_error({}, "state '{}' is {}: found {}", name, to_string(state.type()),
                       to_string(value.type()));

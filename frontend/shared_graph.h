@@ -57,6 +57,8 @@ class Runner {
  private:
   friend class SharedGraph;
   explicit Runner(std::unique_ptr<detail::RunnerParts> parts);
+  /// Throws ErrorKind::input where another runner was made of this one.
+  detail::RunnerParts& parts() const;
 
   std::unique_ptr<detail::RunnerParts> parts_;
 };

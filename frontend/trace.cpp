@@ -106,7 +106,10 @@ Value Trace::read(const std::shared_ptr<StateCell>& cell, Where where) {
 
 Value Trace::read(size_t level, const std::shared_ptr<StateCell>& cell, Where where) {
   Scope& scope = scopes_[level];
-  if (const Scope::Seen* seen = scope.find(*cell)) return seen->current;
+  if (const Scope::Seen* seen = scope.find(*cell)) {
+    if (cell->parameter && seen->assigned) new_values_.emplace(seen->current.node, cell);
+    return seen->current;
+  }
   if (level > 0) {
     const Value outer = read(level - 1, cell, where);
     if (cell->parameter) return outer;
@@ -146,6 +149,7 @@ void Trace::assign(const std::shared_ptr<StateCell>& cell, Value value, Where wh
   Scope::Seen& seen = *scopes_.back().find(*cell);
   seen.current = here(value);
   seen.assigned = true;
+  seen.assigned_at = where;
   if (cell->of_model) return;
   for (auto& [known, assigned] : registers_) assigned |= known == cell;
 }
@@ -153,6 +157,11 @@ void Trace::assign(const std::shared_ptr<StateCell>& cell, Value value, Where wh
 Value Trace::leaf(const std::shared_ptr<StateCell>& cell) {
   read(0, cell, cell->where);
   return scopes_.front().find(*cell)->entry;
+}
+
+const Scope::Seen* Trace::assigned(const StateCell& cell) {
+  const Scope::Seen* seen = scopes_.front().find(cell);
+  return seen != nullptr && seen->assigned ? seen : nullptr;
 }
 
 std::vector<std::shared_ptr<StateCell>> Trace::states_of_model() const {

@@ -28,6 +28,7 @@ struct Scope {
     std::shared_ptr<StateCell> cell;
     Value outer, entry, current;
     bool assigned = false;
+    Where assigned_at;  ///< the last time
   };
 
   Graph* graph = nullptr;
@@ -88,6 +89,12 @@ class Trace {
   void assign(const std::shared_ptr<StateCell>& cell, Value value, Where where);
   /// The state's value before the graph has run: what a derivative is taken by.
   Value leaf(const std::shared_ptr<StateCell>& cell);
+  /// The state, if the graph outside of loops has given it a value by now; else null.
+  const Scope::Seen* assigned(const StateCell& cell);
+  /// The values of parameters that were read after the graph had assigned them.
+  const std::unordered_map<const Node*, std::shared_ptr<StateCell>>& new_values() const {
+    return new_values_;
+  }
   /// The states of the model that the graph uses, in the order of first use.
   std::vector<std::shared_ptr<StateCell>> states_of_model() const;
   /// Whether the graph gives a state of the model a value, the count of draws left out.
@@ -144,6 +151,7 @@ class Trace {
   std::unique_ptr<Graph> graph_;
   std::vector<std::unique_ptr<Graph>> bodies_;
   std::deque<Scope> scopes_;
+  std::unordered_map<const Node*, std::shared_ptr<StateCell>> new_values_;
   std::vector<InputBound> bounds_;
   std::vector<Remark> remarks_;
   /// The states that it has made, and whether they are assigned, or dropped.

@@ -182,7 +182,7 @@ Literal Literal::from_buffer(const Type& type, std::shared_ptr<std::byte> buffer
   return Literal(type, std::move(buffer));
 }
 
-std::span<std::byte> Literal::mutable_bytes() {
+std::span<std::byte> Literal::mutable_bytes() & {
   if (buffer_.use_count() != 1) {
     auto copy = allocate_buffer(type_.bytes());
     std::memcpy(copy.get(), buffer_.get(), size_t(type_.bytes()));

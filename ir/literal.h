@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/elements.h"
 #include "ir/stored.h"
 #include "ir/type.h"
 
@@ -57,20 +58,23 @@ class Literal {
   DType dtype() const { return type_.dtype; }
   int64_t elements() const { return type_.shape.elements(); }
 
-  std::span<const std::byte> bytes() const { return {buffer_.get(), size_t(type_.bytes())}; }
-  std::span<std::byte> mutable_bytes();
+  Elements<const std::byte> bytes() const {
+    return {buffer_, buffer_.get(), size_t(type_.bytes())};
+  }
+  std::span<std::byte> mutable_bytes() &;
   const std::shared_ptr<std::byte>& buffer() const { return buffer_; }
 
   /// The elements as `T`, which is Stored<dtype()>. Throws ErrorKind::input, at the caller's line,
   /// for another type: `converted(f64)` has the elements as doubles.
   template <typename T>
-  std::span<const T> data(Where where = Where::here()) const {
+  Elements<const T> data(Where where = Where::here()) const {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
-    return {reinterpret_cast<const T*>(buffer_.get()), size_t(elements())};
+    return {buffer_, reinterpret_cast<const T*>(buffer_.get()), size_t(elements())};
   }
-  /// As data(); copies the buffer first when it is shared, so that no other literal changes.
+  /// As data(), to be written; copies the buffer first when something shares it, so that nothing
+  /// else changes. It is valid as long as the literal, and as nobody copies that.
   template <typename T>
-  std::span<T> mutable_data(Where where = Where::here()) {
+  std::span<T> mutable_data(Where where = Where::here()) & {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {reinterpret_cast<T*>(mutable_bytes().data()), size_t(elements())};
   }

@@ -39,13 +39,13 @@ class Tensor {
   /// The elements as `T`, which is Stored<dtype()>. Throws ErrorKind::input, at the caller's line,
   /// for another type: `y.literal().converted(f64)` has the elements as doubles.
   template <typename T>
-  std::span<const T> data(Where where = Where::here()) const {
+  Elements<const T> data(Where where = Where::here()) const {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
-    return {reinterpret_cast<const T*>(address()), size_t(elements())};
+    return {buffer_, reinterpret_cast<const T*>(address()), size_t(elements())};
   }
-  /// As data(); calls make_unique() first.
+  /// As data(), to be written; calls make_unique() first. It is valid as long as the tensor.
   template <typename T>
-  std::span<T> mutable_data(Where where = Where::here()) {
+  std::span<T> mutable_data(Where where = Where::here()) & {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     make_unique();
     return {reinterpret_cast<T*>(address()), size_t(elements())};

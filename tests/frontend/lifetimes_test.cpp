@@ -69,6 +69,97 @@ TEST(Lifetimes, OfRunnersAreTheirOwn) {
   EXPECT_THAT((*kept)["next"].to_vector(), ElementsAre(4, 4, 4, 4, 4, 4));
 }
 
+/// What a range that was asked of a temporary holds, once other memory has been used.
+template <typename Range>
+double sum_of(const Range& range) {
+  const std::vector<std::vector<double>> others(64, std::vector<double>(range.size(), 7));
+  double sum = 0;
+  for (const auto element : range) sum += double(element);
+  return sum;
+}
+
+TEST(Lifetimes, OfElementsAreThoseOfTheirBuffer) {
+  TemporaryFolder folder;
+  const std::string file = (folder.path() / "x.safetensors").string();
+  Safetensors written;
+  written.arrays["x"] = Literal::filled({f32, {100}}, 1);
+  write_safetensors(file, written);
+  Model m("m");
+  m.param("w", {100}, constant(3));
+  m.graph("p", [](Inputs& in) { return Results{{"y", in("x", f32, {100}) * 2}}; });
+  Session s(m, untold_reference());
+  const std::vector<float> ones(100, 1), fifties(100, 50);
+  const Tensor y = s("p", ones);
+  EXPECT_EQ(sum_of(s.state("w").data<float>()), 300);
+  EXPECT_EQ(sum_of(y.literal().converted(f64).data<double>()), 200);
+  EXPECT_EQ(sum_of(y.copy().data<float>()), 200);
+  EXPECT_EQ(sum_of(read_safetensors(file).arrays.at("x").data<float>()), 100);
+  EXPECT_EQ(s.state("w").bytes().size(), 400u);
+  // Of results they are what the run gave, whatever the session runs then.
+  const auto of_name = s("p", ones)["y"].data<float>(), of_place = s("p", ones)[0].data<float>();
+  const auto of_tensor = Tensor(s("p", ones)).data<float>();
+  auto kept = std::optional(y.data<float>());
+  s("p", fifties);
+  for (const auto& elements : {of_name, of_place, of_tensor, *kept})
+    EXPECT_EQ(sum_of(elements), 200);
+  // Who writes an array that somebody reads writes a copy.
+  Literal array = Literal::filled({f32, {3}}, 1);
+  const auto before = array.data<float>();
+  array.mutable_data<float>()[1] = 5;
+  EXPECT_THAT(before, ElementsAre(1, 1, 1));
+  EXPECT_THAT(array.data<float>(), ElementsAre(1, 5, 1));
+  double first = 0;
+  for (const float w : s.state("w").data<float>()) first += w;
+  EXPECT_EQ(first, 300);
+}
+
+template <typename Array>
+concept WritesATemporary =
+    requires(Array array) { std::move(array).template mutable_data<float>(); };
+static_assert(!WritesATemporary<Literal> && !WritesATemporary<Tensor>);
+
+TEST(Lifetimes, OfRunnersEndWhenTheyAreMoved) {
+  Model m("m");
+  m.graph("p", [](Inputs& in) { return in("x", f32, {2}) * 2; });
+  Session s(m, {.target = "cpu", .compile = {.threads = 1}});
+  const SharedGraph shared(s, "p", {{f32, {2}}});
+  const std::vector<float> x{1, 2};
+  Runner first = shared.runner();
+  Runner second = std::move(first);
+  const std::function<void()> uses[] = {[&] { first(x); }, [&] { first({{"x", x}}); },
+                                        [&] { first.reset(); }, [&] { first.state("h"); },
+                                        [&] { first.set_state("h", Literal::of(1.0f)); }};
+  for (const auto& use : uses)
+    EXPECT_THAT(error_of(ErrorKind::input, use), HasSubstr("was moved to another"));
+  EXPECT_THAT(second(x).to_vector(), ElementsAre(2, 4));
+}
+
+TEST(Lifetimes, OfWhatKeepsNumbersEndWithItsSession) {
+  Model m("m");
+  auto s = std::make_unique<Session>(m, untold_reference());
+  Plateau plateau(*s, 0.1);
+  EarlyStopping stopping(*s, {});
+  s.reset();
+  const std::function<void()> uses[] = {[&] { plateau.rate(); }, [&] { plateau.observe(1); },
+                                        [&] { stopping.observe(1); }};
+  for (const auto& use : uses)
+    EXPECT_THAT(error_of(ErrorKind::input, use), HasSubstr("the session that keeps"));
+  auto other = std::make_unique<Model>("o");
+  Session of_other(*other, untold_reference());
+  other.reset();
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { Plateau late(of_other, 0.1); }),
+              HasSubstr("the model of this session is gone"));
+}
+
+TEST(Lifetimes, OfReportsAreTheirOwn) {
+  Model m("m");
+  m.graph("p", [](Inputs& in) { return in("x", f32, {"n"}) * 2; });
+  Session s(m, {.target = "cpu", .kept = 1, .announce = [](const std::string&) {}});
+  const CompileReport& report = s.compile("p", {{f32, {3}}});
+  s.compile("p", {{f32, {4}}});
+  EXPECT_GT(report.total_s(), 0);
+}
+
 TEST(Lifetimes, OfASessionEndWithItsModelsForCalls) {
   TemporaryFolder folder;
   auto model = std::make_unique<Model>("m");

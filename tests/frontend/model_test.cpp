@@ -144,6 +144,36 @@ TEST(Model, ANumberAssignedFillsTheState) {
   EXPECT_EQ(session.state("s"), Literal::filled(f32_type({3}), 7));
 }
 
+TEST(Model, AGraphIsNotDeclaredWhileOneIsTraced) {
+  Model m("m");
+  std::optional<Model> other;
+  m.graph("g", [&](Inputs& in) {
+    m.graph("late", [](Inputs& late) { return late("x", f32, {2}); });
+    return in("x", f32, {2});
+  });
+  m.graph("of another", [&](Inputs& in) {
+    other.emplace("o").graph("late", [](Inputs& late) { return late("x", f32, {2}); });
+    return in("x", f32, {2});
+  });
+  for (const char* graph : {"g", "of another"}) {
+    EXPECT_THAT(
+        error_of(ErrorKind::input, [&] { m.trace(graph, {{f32, {2}}}); }),
+        HasSubstr(fmt::format("graph 'late' is declared in the function of graph '{}'", graph)));
+  }
+  EXPECT_THAT(m.graphs(), ElementsAre("g", "of another"));
+}
+
+TEST(Model, AStateWithoutAnInitializerIsRefusedWhereItIsDeclared) {
+  Model m("m");
+  const std::function<void()> declarations[] = {
+      [&] { m.param("w", {2}, {}); }, [&] { m.param("w", {2}, nullptr); },
+      [&] { m.state("s", {f32, {2}}, {}); }, [&] { Linear(m, "l", 2, 2, {.weights = {}}); }};
+  for (const auto& declare : declarations)
+    EXPECT_THAT(error_of(ErrorKind::input, declare),
+                HasSubstr("has no initializer: wanted zeros()"));
+  EXPECT_TRUE(m.states().empty());
+}
+
 TEST(Model, ResultsHaveNames) {
   Model m("m");
   m.graph("f", [](Inputs& in) {

@@ -96,6 +96,25 @@ Model& affine(Model& m) {
   return m;
 }
 
+#define GRAPHC_TEST_WRITTEN_BY_A_MACRO(expression) expression
+
+TEST(InputsOfOneExpression, OfAMacroAreRefused) {
+  Model m("m");
+  m.graph("macro", [](Inputs& in) {
+    GRAPHC_TEST_WRITTEN_BY_A_MACRO(return in("x", f32, {}) - in("y", f32, {}));
+  });
+  m.graph("statements", [](Inputs& in) {
+    GRAPHC_TEST_WRITTEN_BY_A_MACRO(const Value x = in("x", f32, {});
+                                   const Value y = in("y", f32, {}); return x - y);
+  });
+  Session s(m, {.target = "reference"});
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { s("macro", 5.0f, 3.0f); }),
+              HasSubstr("are declared in one expression at one place of the text"));
+  EXPECT_EQ(s("statements", 5.0f, 3.0f).scalar(), 2);
+}
+
+#undef GRAPHC_TEST_WRITTEN_BY_A_MACRO
+
 TEST(CallsByName, HaveNoOrder) {
   Model m("m");
   Session s(affine(m), {.target = "reference"});

@@ -118,6 +118,15 @@ TEST(Params, InAGraphFreezeWhatIsLeftOut) {
               ElementsAre(12, 1, 2, 2.5));
 }
 
+TEST(Params, OfAListAreCountedFromNothingToItsEnd) {
+  Model m("m");
+  const Linear linear(m, "l", 2, 3);
+  const Params all = m.params();
+  EXPECT_EQ(all[1].name(), "l.b");
+  for (const int place : {2, -1})
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { all[place]; }), HasSubstr("the list has 2"));
+}
+
 TEST(Params, ThatAreNoneOrTwiceAreRefused) {
   EXPECT_THAT(error_of(ErrorKind::input, [] { trained([](const Params&) { return Params(); }); }),
               HasSubstr("minimize: no parameters are given"));

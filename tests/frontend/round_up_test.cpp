@@ -128,6 +128,33 @@ TEST(RoundUpTest, ErrorsAreOfWhatWasCalled) {
   EXPECT_EQ(y.shape(), Shape({5, 2, 4}));
 }
 
+TEST(RoundUpTest, AStateOfARoundedExtentIsThatOfTheCompiledGraph) {
+  Model m("m");
+  m.graph("f", [&](Inputs& in) {
+    const Value x = in("x", f32, {"b", 1});
+    State h = in.state("h", Shape{in.extent("b"), 1}, zeros(), {.transient = true});
+    h = h + x;
+    return Value(h);
+  });
+  const auto rows = [](int64_t count) {
+    return Data(std::vector<float>(size_t(count), 1), {count, 1});
+  };
+  for (const std::vector<int64_t>& calls : {std::vector<int64_t>{3, 4, 2, 3}, {4, 3, 1, 4}}) {
+    Session session(m, {.target = "reference", .round_up = {{"b", to_multiple_of(4)}}});
+    double wanted = 0;
+    for (const int64_t count : calls) {
+      const Tensor y = session("f", rows(count));
+      EXPECT_EQ(y.shape(), Shape({count, 1}));
+      EXPECT_EQ(y.data<float>()[0], ++wanted);
+    }
+    EXPECT_EQ(session.state("h").shape(), Shape({4, 1}));
+    // Of five rows it would be another state.
+    EXPECT_EQ(error_of(ErrorKind::input, [&] { session("f", rows(5)); }),
+              "state 'h' is f32[8,1]: declared as state of f32[4,1] before");
+    EXPECT_EQ(double(Tensor(session("f", rows(2))).data<float>()[0]), wanted + 1);
+  }
+}
+
 TEST(RoundUpTest, ALengthIsWhatTheCallerBrings) {
   Model m("m");
   m.graph("f", [&](Inputs& in) {

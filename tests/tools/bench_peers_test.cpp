@@ -49,12 +49,13 @@ exit 0
 Ran bench_in(const TemporaryFolder& folder, const std::string& bin, const std::string& place,
              const std::string& arguments, const std::string& doing = "") {
   if (!place.empty()) folder.add(place, kFake);
-  return run_bash(fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n"
-                              "mkdir -p '{0}'\n{1}[ -e '{0}/graphc-bench' ] || ln '{2}' '{0}' "
-                              "2> link || cp '{2}' '{0}'\nDOING='{3}' '{0}/graphc-bench' {4}",
-                              bin, place.empty() ? "" : fmt::format("chmod +x '{}'\n", place),
-                              GRAPHC_BENCH, doing, arguments),
-                  folder);
+  return run_bash(
+      fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n"
+                  "mkdir -p '{0}'\n{1}[ -e '{0}/graphc-bench' ] || ln '{2}' '{0}' "
+                  "2> link || cp '{2}' '{0}'\nDOING='{3}' '{0}/graphc-bench' {4}",
+                  bin, place.empty() ? "" : fmt::format("chmod +x '{}'\n", place), GRAPHC_BENCH,
+                  doing, arguments),
+      folder);
 }
 
 constexpr const char* kInstalled = "share/graphc/tools/peers";
@@ -149,7 +150,8 @@ TEST(BenchPeers, TheRealOneSaysWhatItHas) {
   const TemporaryFolder folder;
   const auto bench = [&](const std::string& arguments) {
     return run_bash(
-        "export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0 XDG_CACHE_HOME=none\n"
+        "export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS "
+        "XDG_CACHE_HOME=none\n"
         "'" GRAPHC_BENCH "' --threads=1 " +
             arguments,
         folder);

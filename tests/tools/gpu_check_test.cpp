@@ -23,7 +23,8 @@ using Json = nlohmann::json;
 std::string programs() { return std::filesystem::path(GRAPHC_TOOL).parent_path().string(); }
 
 /// Leaks are looked for elsewhere: a hundred processes would do so at their end.
-constexpr const char* kNoLeaks = "export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n";
+constexpr const char* kNoLeaks =
+    "export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n";
 
 /// gpu-check of the source tree, with results in results/.
 std::string gpu_check(const std::string& arguments, const std::string& with = programs()) {

@@ -27,19 +27,21 @@ using Json = nlohmann::json;
 Ran peers(const TemporaryFolder& folder, const std::string& arguments,
           const std::string& before = "") {
   const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
-  return run_bash(fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n{}\n"
-                              "'{}' --programs='{}' {}",
-                              before, source_path("tools/peers"), bin, arguments),
-                  folder);
+  return run_bash(
+      fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n{}\n"
+                  "'{}' --programs='{}' {}",
+                  before, source_path("tools/peers"), bin, arguments),
+      folder);
 }
 
 /// Python with the modules of tools/twins.
 Ran python(const TemporaryFolder& folder, const std::string& script) {
   folder.add("script.py", script);
-  return run_bash(fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n"
-                              "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='{}' python3 script.py",
-                              source_path("tools/twins")),
-                  folder);
+  return run_bash(
+      fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n"
+                  "PYTHONDONTWRITEBYTECODE=1 PYTHONPATH='{}' python3 script.py",
+                  source_path("tools/twins")),
+      folder);
 }
 
 TEST(Peers, HelpAndListSayWhatThereIs) {

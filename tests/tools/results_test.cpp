@@ -18,10 +18,11 @@ using ::testing::HasSubstr;
 
 Ran results(const TemporaryFolder& folder, const std::string& arguments) {
   const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
-  return run_bash(fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n"
-                              "'{}' --programs='{}' {}",
-                              source_path("tools/results"), bin, arguments),
-                  folder);
+  return run_bash(
+      fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n"
+                  "'{}' --programs='{}' {}",
+                  source_path("tools/results"), bin, arguments),
+      folder);
 }
 
 /// Python with the modules of tools/results_parts; `documents` is a copy of docs/results.

@@ -237,7 +237,7 @@ TEST(Roofline, WhatCannotBeWrittenIsFiveAndLeavesNothing) {
 TEST(RooflineCpu, DrawsWhatGraphcBenchWrites) {
   const TemporaryFolder folder;
   const Ran ran = run_bash(
-      fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0\n"
+      fmt::format("export ASAN_OPTIONS=detect_leaks=0:malloc_context_size=0:$ASAN_OPTIONS\n"
                   "'{0}' lstm-layer hidden=16 steps=3 batch=4 --threads=1 --profile --json=a.json "
                   "> a.txt\n'{0}' --bandwidth --threads=1 --json=b.json > b.txt\n"
                   "'{1}' a.json --bandwidth=b.json",
