@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loss depends on, and whether its gradients are those that a training step is meant to take.
+// What a loss depends on, and whether its gradients are those that a training step is meant to
+// take.
 #pragma once
 
 #include <unordered_set>

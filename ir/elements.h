@@ -37,6 +37,11 @@ class Elements {
   T& front() const { return first_[0]; }
   T& back() const { return first_[count_ - 1]; }
 
+  /// `count` of them from `place` on, which must be there, as std::span has it; they keep the
+  /// buffer as well.
+  Elements subspan(size_t place, size_t count) const { return {buffer_, first_ + place, count}; }
+  Elements first(size_t count) const { return subspan(0, count); }
+
  private:
   std::shared_ptr<const void> buffer_;
   T* first_;
