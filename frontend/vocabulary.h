@@ -42,6 +42,7 @@ namespace graphc {
 
 using core::Condition;
 using core::DType;
+using core::Elements;
 using core::Literal;
 using core::Numeral;
 using core::Operand;
