@@ -264,6 +264,7 @@ std::string api_page() {
                            "frontend/files.h",
                            "ir/error.h",
                            "ir/text.h",
+                           "ir/elements.h",
                            "ir/literal.h",
                            "runtime/tensor.h",
                            "runtime/files/trace_file.h",
