@@ -37,11 +37,8 @@ class KeptCounter {
   int64_t value() const { return int64_t(numbers_.get()[0]); }
   operator int64_t() const { return value(); }
   KeptCounter& operator++() { return *this = value() + 1; }
-  /// At most 2^53.
-  KeptCounter& operator=(int64_t value) {
-    numbers_.set({double(value)});
-    return *this;
-  }
+  /// From -2^53 to 2^53. Throws ErrorKind::input for another.
+  KeptCounter& operator=(int64_t value);
 
  private:
   KeptNumbers numbers_;
@@ -49,7 +46,7 @@ class KeptCounter {
 
 struct EarlyStoppingOptions {
   int64_t patience = 10;  ///< measurements in a row without a better one: then it ends
-  double threshold = 0;   ///< the share of the best by which a measurement must beat it
+  double threshold = 0;   ///< the share of the best by which to beat it: from 0, below 1
   bool largest = false;   ///< the largest measurement is the best, as of an accuracy
   std::string name = "early_stopping";  ///< of the state that its numbers are
 };
@@ -58,11 +55,13 @@ struct EarlyStoppingOptions {
 /// long.
 class EarlyStopping {
  public:
-  /// Throws ErrorKind::input, at `where`, for a patience below 1 and for a name that is taken.
+  /// Throws ErrorKind::input, at `where`, for numbers out of their bounds and for a name that is
+  /// taken.
   explicit EarlyStopping(Session& session, const EarlyStoppingOptions& options = {},
                          Where where = Where::here());
 
-  /// Takes a measurement in; whether it is the best so far.
+  /// Takes a measurement in; whether it is the best so far. Throws ErrorKind::input where it goes
+  /// on from one with another `largest`.
   bool observe(double measured);
   /// Whether there is no use in going on.
   bool stops() const { return waited() >= options_.patience; }
@@ -73,7 +72,7 @@ class EarlyStopping {
 
  private:
   EarlyStoppingOptions options_;
-  KeptNumbers numbers_;  ///< the best, and how many measurements since
+  KeptNumbers numbers_;  ///< the best, how many measurements since, and `largest`
 };
 
 /// Everything a session has in one file, written anew as training goes on.
@@ -83,9 +82,10 @@ class LastCheckpoint {
       : session_(session), path_(std::move(path)) {}
 
   /// Goes on from the file; false where there is none. To be called when what keeps numbers in the
-  /// session is there: counters, schedules, early stopping. Throws ErrorKind::input for a file
-  /// without everything, for one that lacks a state that the model or these objects have, and as
-  /// Session::load() does.
+  /// session is there: counters, schedules, early stopping. It loads as Loading::exact says. Throws
+  /// ErrorKind::input for a file without everything, for one that lacks a state that the model or
+  /// these objects have, and as Session::load() does; for other states of an optimizer when the
+  /// graph is compiled.
   bool resume();
   /// Writes it, whole or not at all. Throws ErrorKind::resource when it cannot be written.
   void save() { session_.save(path_.string(), Saving::everything); }
@@ -97,7 +97,7 @@ class LastCheckpoint {
 };
 
 struct BestCheckpointOptions {
-  double threshold = 0;  ///< the share of the best by which a measurement must beat it
+  double threshold = 0;  ///< the share of the best by which to beat it: from 0, below 1
   bool largest = false;  ///< the largest measurement is the best, as of an accuracy
   std::string name = "best_checkpoint";  ///< of the state that the best one is
 };
@@ -105,12 +105,14 @@ struct BestCheckpointOptions {
 /// The model as it was at the best measurement, in a file: parameters and buffers.
 class BestCheckpoint {
  public:
-  /// Throws ErrorKind::input, at `where`, for a name that is taken.
+  /// Throws ErrorKind::input, at `where`, for a threshold out of its bounds and for a name that is
+  /// taken.
   BestCheckpoint(Session& session, std::filesystem::path path,
                  const BestCheckpointOptions& options = {}, Where where = Where::here());
 
   /// Takes a measurement in; where it is the best so far, writes the file, and returns true. Throws
-  /// ErrorKind::resource when it cannot be written.
+  /// ErrorKind::resource when it cannot be written, ErrorKind::input where it goes on from one with
+  /// another `largest`.
   bool observe(double measured);
   /// Gives the session the parameters and buffers of the file, if there was a best one; whether
   /// there was.

@@ -6,6 +6,7 @@
 #include "frontend/buckets.h"
 #include "frontend/checkpoints.h"
 #include "frontend/curve.h"
+#include "frontend/fit_options.h"
 #include "frontend/progress.h"
 #include "frontend/tensorboard.h"
 #include "runtime/files/files.h"
@@ -13,24 +14,18 @@
 namespace graphc::core {
 namespace {
 
-double loss_of(const Outputs& outputs) {
-  return outputs.size() == 1 ? outputs.scalar() : outputs["loss"].scalar();
-}
-
-void check_options(const FitOptions& options, Where where) {
-  const auto refuse = [&](const char* what) { throw input_error(where, "fit: {}", what); };
-  if (!options.inputs) refuse(".inputs is wanted: the inputs of the graph for some samples");
-  if (options.samples < 1 && !options.order)
-    refuse(".samples, how many there are, or .order, the batches of an epoch, is wanted");
-  if (options.batch < 1) refuse(".batch is at least 1");
-  if (options.epochs < 0 || options.patience < 0 || options.checkpoint_every < 0)
-    refuse(".epochs, .patience and .checkpoint_every are at least 0");
-  if (options.patience > 0 && !options.validate) refuse(".patience wants .validate");
-  if (!options.best.empty() && !options.validate) refuse(".best wants .validate");
-  if (options.checkpoint_every > 0 && options.checkpoint.empty())
-    refuse(".checkpoint_every wants .checkpoint");
-  if (!options.best.empty() && options.best == options.checkpoint)
-    refuse(".best and .checkpoint are one file");
+/// What the graph says of a batch.
+double loss_of(const Outputs& outputs, std::string_view graph, Where where) {
+  try {
+    const Tensor& loss = outputs.size() == 1 ? outputs[ResultKey(0, where)]
+                                             : outputs[ResultKey(std::string_view("loss"), where)];
+    if (loss.elements() == 1) return loss.literal().reshaped({}).element(0);
+    throw input_error(where, "the loss of a batch is one number: graph '{}' gives {}", graph,
+                      to_string(loss.type()));
+  } catch (Error& error) {
+    throw error.note(fmt::format(
+        "the loss is the only result of graph '{}', or that of the name 'loss'", graph));
+  }
 }
 
 /// Leaves so many rows of a curve, and its names: what was written after the last checkpoint is
@@ -51,7 +46,9 @@ class Fit {
   Fit(Session& session, const FitOptions& options, Where where)
       : session_(session),
         options_(options),
+        where_(where),
         numbers_(session, options.name, {0, 0, 0, 0, 0}, where),
+        settings_(session, options.name + ".settings", FitSettings().numbers(), where),
         stopping_(session,
                   {.patience = std::max<int64_t>(options.patience, 1),
                    .threshold = options.threshold,
@@ -81,20 +78,27 @@ class Fit {
   void set(const At& at) {
     numbers_.set({double(at.epoch), double(at.done), double(at.step), at.total, at.weight});
   }
+  FitSettings settings() const { return FitSettings::of(settings_.get()); }
   bool gave_up() const { return options_.patience > 0 && stopping_.stops(); }
   SampleBatches order(int64_t epoch) const;
   void begin();
+  /// Throws where it cannot go on from where the session is.
+  void expect_goes_on_here(bool resumed);
   /// False when it is to end.
   bool epoch();
   bool step(const std::vector<int64_t>& samples, int64_t steps);
+  /// All of it, or nothing where anything throws.
   void end_epoch();
+  void observe_epoch();
   void save() {
     if (!options_.checkpoint.empty()) last_.save();
   }
 
   Session& session_;
   const FitOptions& options_;
+  Where where_;
   KeptNumbers numbers_;
+  KeptNumbers settings_;  ///< FitSettings
   EarlyStopping stopping_;
   BestCheckpoint best_;
   LastCheckpoint last_;
@@ -109,9 +113,41 @@ SampleBatches Fit::order(int64_t epoch) const {
   return in_batches(shuffled(options_.samples, session_.options().seed, epoch), options_.batch);
 }
 
+void Fit::expect_goes_on_here(bool resumed) {
+  const FitSettings before = settings();
+  FitSettings now = before;
+  now.known = true;
+  now.batch = options_.batch;
+  now.samples = options_.samples;
+  now.seed = session_.options().seed;
+  now.largest = options_.largest;
+  expect_goes_on(before, now, options_, at().done, where_);
+  expect_same_best("fit", options_.name, stopping_.best(), before.largest, now.largest, where_);
+  const bool trains = at().epoch < options_.epochs && !gave_up();
+  if (trains && before.restored && !resumed) {
+    throw input_error(where_,
+                      "fit: the session has the best model of the training '{}' again, and more "
+                      "epochs go on from the last one",
+                      options_.name)
+        .note(
+            "with .checkpoint they go on from that file; under another .name a new training begins "
+            "with the best model");
+  }
+  std::error_code unknown;
+  if (!options_.best.empty() && !std::isnan(best_.best()) &&
+      !std::filesystem::exists(options_.best, unknown)) {
+    throw input_error(where_,
+                      "fit: .best is '{}', which is not there: the training '{}' has written its "
+                      "best model, of the validation {}, to a file",
+                      options_.best.string(), options_.name, best_.best());
+  }
+  settings_.set(now.numbers());
+}
+
 void Fit::begin() {
   if (options_.progress) progress_.emplace();
   const bool resumed = !options_.checkpoint.empty() && last_.resume();
+  expect_goes_on_here(resumed);
   const At from = at();
   if (resumed && progress_)
     progress_->message(fmt::format("{}: goes on after epoch {}, step {}", last_.path().string(),
@@ -126,7 +162,8 @@ void Fit::begin() {
 }
 
 bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
-  const double loss = loss_of(session_.run(options_.graph, options_.inputs(samples)));
+  const double loss =
+      loss_of(session_.run(options_.graph, options_.inputs(samples)), options_.graph, where_);
   At now = at();
   ++now.done;
   ++now.step;
@@ -158,7 +195,18 @@ bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
 
 bool Fit::epoch() {
   const SampleBatches batches = order(at().epoch);
-  if (batches.empty()) throw input_error({}, "fit: epoch {} has no batches", at().epoch + 1);
+  const At from = at();
+  check_batches(batches, options_, from.epoch, where_);
+  FitSettings now = settings();
+  if (from.done > 0 && now.batches != checksum(batches)) {
+    throw input_error(
+        where_,
+        "fit: epoch {} has other batches than when {} of them were done: .order is to "
+        "depend on the epoch alone",
+        from.epoch + 1, from.done);
+  }
+  now.batches = checksum(batches);
+  settings_.set(now.numbers());
   for (size_t i = size_t(at().done); i < batches.size(); ++i) {
     if (!step(batches[i], int64_t(batches.size()))) return false;
   }
@@ -167,12 +215,25 @@ bool Fit::epoch() {
 }
 
 void Fit::end_epoch() {
-  At now = at();
+  const CountedStates before(session_);
+  try {
+    observe_epoch();
+  } catch (...) {
+    before.put_back();
+    throw;
+  }
+  save();
+}
+
+void Fit::observe_epoch() {
+  const At now = at();
+  FitSettings settings = this->settings();
+  settings.is_best = false;
   FitEpoch done{.epoch = now.epoch, .step = now.step, .loss = now.total / now.weight};
   if (options_.validate) {
     done.validation = options_.validate();
     done.best = stopping_.observe(*done.validation);
-    if (!options_.best.empty()) best_.observe(*done.validation);
+    if (!options_.best.empty()) settings.is_best = best_.observe(*done.validation);
   }
   if (options_.after_epoch) options_.after_epoch(done);
   Figures figures{{"loss", done.loss}};
@@ -185,8 +246,8 @@ void Fit::end_epoch() {
   board_->add(now.step, figures);
   report_.loss = done.loss;
   report_.validation = done.validation.value_or(kNoMeasurement);
+  settings_.set(settings.numbers());
   set({.epoch = now.epoch + 1, .step = now.step});
-  save();
 }
 
 FitReport Fit::run() {
@@ -198,7 +259,11 @@ FitReport Fit::run() {
   report_.steps = at().step;
   report_.best = options_.validate ? stopping_.best() : kNoMeasurement;
   report_.gave_up = gave_up();
-  if (!report_.stopped && !options_.best.empty()) best_.restore();
+  if (!report_.stopped && !options_.best.empty() && best_.restore()) {
+    FitSettings now = settings();
+    now.restored = !now.is_best;
+    settings_.set(now.numbers());
+  }
   if (progress_ && report_.gave_up)
     progress_->message(
         fmt::format("{} validations were no better than the best before", stopping_.waited()));
@@ -209,14 +274,22 @@ FitReport Fit::run() {
 
 FitReport fit(Session& session, const FitOptions& options, Where where) {
   check_options(options, where);
-  return Fit(session, options, where).run();
+  try {
+    return Fit(session, options, where).run();
+  } catch (Error& error) {
+    // What a session says of a run has no line.
+    if (error.kind() == ErrorKind::input || error.kind() == ErrorKind::check) error.at(where);
+    throw;
+  }
 }
 
 double mean_loss(Session& session, const std::string& graph, const SampleBatches& batches,
                  const InputsOf& inputs, Where where) {
   double total = 0, samples = 0;
   for (const std::vector<int64_t>& batch : batches) {
-    total += loss_of(session.run(graph, inputs(batch))) * double(batch.size());
+    if (batch.empty())
+      throw input_error(where, "mean_loss: batch {} has no samples", &batch - batches.data());
+    total += loss_of(session.run(graph, inputs(batch)), graph, where) * double(batch.size());
     samples += double(batch.size());
   }
   if (samples == 0) throw input_error(where, "mean_loss: there are no samples");

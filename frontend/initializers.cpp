@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "frontend/functions.h"
+#include "frontend/intervals.h"
 #include "frontend/orthonormal.h"
 #include "ir/evaluate.h"
 #include "passes/pipeline.h"
@@ -65,14 +66,16 @@ Initializer constant(Numeral value) {
   return [value](Value key, const Type& type) { return splat(*key.node->graph, value, type); };
 }
 
-Initializer uniform(double limit) {
+Initializer uniform(double limit, Where where) {
+  expect_in("uniform", "limit", limit, kFromZero, where);
   return [limit](Value key, const Type& type) {
     expect_f32("uniform", type);
     return uniform(key, type.shape) * (2 * limit) - limit;
   };
 }
 
-Initializer normal(double deviation) {
+Initializer normal(double deviation, Where where) {
+  expect_in("normal", "deviation", deviation, kFromZero, where);
   return [deviation](Value key, const Type& type) {
     expect_f32("normal", type);
     return normal(key, type.shape) * deviation;
@@ -83,11 +86,13 @@ Initializer glorot_uniform() {
   return [](Value key, const Type& type) {
     if (type.shape.rank() != 2)
       throw input_error({}, "glorot_uniform: the state is a matrix: found {}", to_string(type));
-    return uniform(std::sqrt(6.0 / double(type.shape[0] + type.shape[1])))(key, type);
+    const int64_t both = std::max<int64_t>(type.shape[0] + type.shape[1], 1);
+    return uniform(std::sqrt(6.0 / double(both)), {})(key, type);
   };
 }
 
-Initializer orthogonal(double gain) {
+Initializer orthogonal(double gain, Where where) {
+  expect_in("orthogonal", "gain", gain, kFinite, where);
   return [gain](Value key, const Type& type) {
     expect_f32("orthogonal", type);
     if (type.shape.rank() != 2)

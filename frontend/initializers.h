@@ -14,17 +14,19 @@ namespace graphc::core {
 Initializer zeros();
 /// The number, with all 64 bits of an integer; the type of the state must have it.
 Initializer constant(Numeral value);
-/// Uniform in [-limit, limit).
-Initializer uniform(double limit);
+/// Uniform in [-limit, limit). Throws ErrorKind::input, as the next ones do, for a number that is
+/// not finite or below 0.
+Initializer uniform(double limit, Where where = Where::here());
 /// Normal with mean 0.
-Initializer normal(double deviation);
+Initializer normal(double deviation, Where where = Where::here());
 /// Uniform with limit sqrt(6 / (in + out)) over a matrix [in, out] as it is stored, packed gates
 /// and all.
 Initializer glorot_uniform();
 /// A matrix, times `gain`, whose rows or columns, whichever are fewer, are orthonormal and equally
 /// likely in every direction (Saxe et al. 2014). No graph computes it: it throws ErrorKind::input
-/// where it is called for anything but the first value of a state.
-Initializer orthogonal(double gain = 1);
+/// where it is called for anything but the first value of a state, and for a gain that is not
+/// finite.
+Initializer orthogonal(double gain = 1, Where where = Where::here());
 /// Parts of equal width along the last axis, each from its own initialiser and key: a bias whose
 /// forget gate starts at 1 is `parts({zeros(), constant(1), zeros(), zeros()})`.
 Initializer parts(std::vector<Initializer> initializers);

@@ -61,6 +61,15 @@ std::vector<double> KeptNumbers::get() const { return session().state(name_).to_
 
 void KeptNumbers::set(const std::vector<double>& numbers) { session().set_state(name_, numbers); }
 
+void expect_same_best(std::string_view who, std::string_view name, double best, bool largest_before,
+                      bool largest, Where where) {
+  if (std::isnan(best) || largest_before == largest) return;
+  throw input_error(where,
+                    "{}: .largest is {}, and '{}' goes on from a training with {}, whose best is "
+                    "{}: another .name begins anew",
+                    who, largest, name, largest_before, best);
+}
+
 bool is_best(double measured, double best, const Better& better) {
   if (!std::isfinite(measured)) return false;
   if (std::isnan(best)) return true;

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "frontend/session.h"
 
@@ -45,6 +46,11 @@ struct Better {
   bool largest = false;  ///< the largest is the best, as of an accuracy; else the smallest
   double threshold = 0;  ///< the share of the best by which it must be beaten
 };
+
+/// Throws ErrorKind::input where a best measurement was taken as the largest and is to be gone on
+/// from as the smallest, or the other way; `who` keeps it as `name`.
+void expect_same_best(std::string_view who, std::string_view name, double best, bool largest_before,
+                      bool largest, Where where = {});
 
 /// Whether a measurement is the best so far; `best` is not a number before there is one. What is
 /// not finite is no best.

@@ -8,9 +8,21 @@
 
 namespace graphc::core {
 
-/// Whether a file must have every parameter and buffer and nothing that no graph declares, or may
-/// have some of them.
-enum class Loading { strict, partial };
+/// What a file must have.
+enum class Loading {
+  /// Every parameter and buffer, and nothing that no graph declares. What a training keeps beside
+  /// the model (transient states, an optimizer's slots among them) is taken where the file has it
+  /// and the same optimizer wants it, and begins anew elsewhere; the session announces, when the
+  /// graph is compiled, where a file of everything and the graph differ in that.
+  strict,
+  /// Some of them.
+  partial,
+  /// Everything that this training goes on from and nothing else: what strict asks for, every
+  /// transient state, and of each graph that the writer of the file had traced just the states that
+  /// the graph has here, kept by the same optimizers. A graph that is traced later is compared
+  /// before it runs. LastCheckpoint::resume() and fit() load so.
+  exact,
+};
 
 /// Names, as they stand in the file.
 struct LoadReport {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontend/initializers.h"
+#include "frontend/intervals.h"
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
@@ -58,6 +59,15 @@ State own_counter(const std::string& name, const char* owner, const Params& para
   return state;
 }
 
+/// Throws for numbers that no optimizer works with.
+template <typename Optimizer>
+void expect_options(const char* name, const Optimizer& optimizer, Where where) {
+  expect_in(name, "rate", optimizer.rate, kFromZero, where);
+  expect_in(name, "weight_decay", optimizer.weight_decay, kFromZero, where);
+  if (optimizer.clip_norm) expect_in(name, "clip_norm", *optimizer.clip_norm, kAboveZero, where);
+  if (optimizer.clip_value) expect_in(name, "clip_value", *optimizer.clip_value, kAboveZero, where);
+}
+
 /// The gradients as an optimizer uses them: clipped, and with the decay of the weights in them.
 template <typename Optimizer>
 Values prepared(const Optimizer& optimizer, const Params& params, Values gradients, Where where,
@@ -108,6 +118,7 @@ Value global_norm(const Values& gradients, Where where) {
 }
 
 Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm, Where where) {
+  expect_in("clip_by_global_norm", "limit", limit, kAboveZero, where);
   const WhereScope scope(where);
   if (!norm) norm = global_norm(gradients, where);
   // Not limit / norm bounded by 1: at norm 0 that is a quotient by zero.
@@ -118,6 +129,7 @@ Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm, W
 }
 
 Values clip_by_norm(const Values& gradients, Operand limit, Where where) {
+  expect_in("clip_by_norm", "limit", limit, kAboveZero, where);
   Values clipped;
   for (Value gradient : gradients)
     clipped.push_back(clip_by_global_norm({gradient}, limit, {}, where)[0]);
@@ -125,6 +137,7 @@ Values clip_by_norm(const Values& gradients, Operand limit, Where where) {
 }
 
 Values clip_by_value(const Values& gradients, double limit, Where where) {
+  expect_in("clip_by_value", "limit", limit, kAboveZero, where);
   Values clipped;
   for (Value gradient : gradients) clipped.push_back(clip(gradient, -limit, limit, where));
   return clipped;
@@ -144,6 +157,7 @@ State slot(const Param& param, const std::string& name, const Initializer& initi
 
 void Sgd::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("sgd", params, gradients, where);
+  expect_options("sgd", *this, where);
   const WhereScope scope(where);
   const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
@@ -154,6 +168,8 @@ void Sgd::update(const Params& params, const Values& gradients, Where where) con
 
 void Momentum::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("momentum", params, gradients, where);
+  expect_options("momentum", *this, where);
+  expect_in("momentum", "momentum", momentum, kFromZeroBelowOne, where);
   const WhereScope scope(where);
   const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
@@ -166,6 +182,9 @@ void Momentum::update(const Params& params, const Values& gradients, Where where
 
 void Rmsprop::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("rmsprop", params, gradients, where);
+  expect_options("rmsprop", *this, where);
+  expect_in("rmsprop", "decay", decay, kFromZeroBelowOne, where);
+  expect_in("rmsprop", "epsilon", epsilon, kFromZero, where);
   const WhereScope scope(where);
   const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
@@ -178,6 +197,8 @@ void Rmsprop::update(const Params& params, const Values& gradients, Where where)
 
 void Adagrad::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("adagrad", params, gradients, where);
+  expect_options("adagrad", *this, where);
+  expect_in("adagrad", "epsilon", epsilon, kFromZero, where);
   const WhereScope scope(where);
   const Values g = prepared(*this, params, gradients, where);
   for (size_t i = 0; i < params.size(); ++i) {
@@ -190,6 +211,10 @@ void Adagrad::update(const Params& params, const Values& gradients, Where where)
 
 void Adam::update(const Params& params, const Values& gradients, Where where) const {
   expect_as_many("adam", params, gradients, where);
+  expect_options("adam", *this, where);
+  expect_in("adam", "beta1", beta1, kFromZeroBelowOne, where);
+  expect_in("adam", "beta2", beta2, kFromZeroBelowOne, where);
+  expect_in("adam", "epsilon", epsilon, kFromZero, where);
   const WhereScope scope(where);
   const Values g = prepared(*this, params, gradients, where, false);
   State step = own_counter(name + ".step", "adam", params, where);

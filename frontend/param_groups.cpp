@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/param_groups.h"
 
+#include "frontend/intervals.h"
+
 namespace graphc::core {
 
 Values minimize(Value loss, const std::vector<ParamGroup>& groups, GroupOptions options,
                 Where where) {
   expect_training("minimize", where);
+  if (options.clip_norm) expect_in("minimize", "clip_norm", *options.clip_norm, kAboveZero, where);
+  if (options.clip_value)
+    expect_in("minimize", "clip_value", *options.clip_value, kAboveZero, where);
   Params all;
   for (const ParamGroup& group : groups) {
     expect_distinct("minimize", group.params, where);

@@ -201,7 +201,7 @@ LoadReport PytorchState::load(Session& session, const std::string& path, Loading
   for (const auto& [name, array] : content.arrays) {
     if (!known.contains(name)) report.extra.push_back(name);
   }
-  if (loading == Loading::strict) refuse_differences(report, path, "the layers added");
+  if (loading != Loading::partial) refuse_differences(report, path, "the layers added");
   for (const auto& [name, value] : read)
     session.set_state(name, value.converted(session.state(name).dtype()));
   return report;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "frontend/intervals.h"
+
 namespace graphc::core {
 namespace {
 
@@ -13,28 +15,45 @@ Value as_number(Value step, Where where) { return cast(step, DType::f32, where);
 /// factor^exponent.
 Value power(double factor, Value exponent) { return exp(exponent * std::log(factor)); }
 
+void expect_decay(const char* who, const Operand& rate, double every, double factor, Where where) {
+  expect_in(who, "rate", rate, kFromZero, where);
+  expect_in(who, "every", every, kAboveZero, where);
+  expect_in(who, "factor", factor, kAboveZero, where);
+}
+
+/// The options, or an error.
+const PlateauOptions& checked(const PlateauOptions& options, double rate, Where where) {
+  expect_in("Plateau", "rate", rate, kAboveZero, where);
+  expect_in("Plateau", "factor", options.factor, kAboveZeroBelowOne, where);
+  expect_in("Plateau", "patience", options.patience, kFromZero, where);
+  expect_in("Plateau", "cooldown", options.cooldown, kFromZero, where);
+  expect_in("Plateau", "threshold", options.threshold, kFromZeroBelowOne, where);
+  expect_in("Plateau", "lowest", options.lowest, kFromZero, where);
+  if (options.lowest > rate) {
+    throw input_error(where, "Plateau: .lowest is at most the rate to begin with, {}: found {}",
+                      rate, options.lowest);
+  }
+  return options;
+}
+
 }  // namespace
 
 Value step_decay(Value step, Operand rate, double every, double factor, Where where) {
-  if (!(every > 0 && factor > 0)) {
-    throw input_error(where, "step_decay: every and factor are above 0: found {} and {}", every,
-                      factor);
-  }
+  expect_decay("step_decay", rate, every, factor, where);
   const WhereScope scope(where);
   return rate * power(factor, floor(as_number(step, where) / every));
 }
 
 Value exponential_decay(Value step, Operand rate, double every, double factor, Where where) {
-  if (!(every > 0 && factor > 0)) {
-    throw input_error(where, "exponential_decay: every and factor are above 0: found {} and {}",
-                      every, factor);
-  }
+  expect_decay("exponential_decay", rate, every, factor, where);
   const WhereScope scope(where);
   return rate * power(factor, as_number(step, where) / every);
 }
 
 Value cosine_decay(Value step, Operand rate, double steps, double lowest, Where where) {
-  if (!(steps > 0)) throw input_error(where, "cosine_decay: steps is above 0: found {}", steps);
+  expect_in("cosine_decay", "rate", rate, kFromZero, where);
+  expect_in("cosine_decay", "steps", steps, kAboveZero, where);
+  expect_in("cosine_decay", "lowest", lowest, kFromZero, where);
   const WhereScope scope(where);
   const Value done = minimum(as_number(step, where) / steps, 1);
   const Value share = 0.5 * (1 + cos(done * std::numbers::pi));
@@ -42,24 +61,16 @@ Value cosine_decay(Value step, Operand rate, double steps, double lowest, Where 
 }
 
 Plateau::Plateau(Session& session, double rate, const PlateauOptions& options, Where where)
-    : options_(options), numbers_(session, options.name, {rate, kNoMeasurement, 0, 0}, where) {
-  if (!(options.factor > 0 && options.factor < 1))
-    throw input_error(where, "Plateau: factor is above 0 and below 1: found {}", options.factor);
-  if (options.patience < 0 || options.cooldown < 0) {
-    throw input_error(where, "Plateau: patience and cooldown are no less than 0: found {} and {}",
-                      options.patience, options.cooldown);
-  }
-  if (!(options.threshold >= 0 && options.lowest >= 0)) {
-    throw input_error(where, "Plateau: threshold and lowest are no less than 0: found {} and {}",
-                      options.threshold, options.lowest);
-  }
-}
+    : options_(checked(options, rate, where)),
+      numbers_(session, options.name, {rate, kNoMeasurement, 0, 0, double(options.largest)},
+               where) {}
 
 double Plateau::rate() const { return numbers_.get()[0]; }
 
 double Plateau::observe(double measured) {
   const std::vector<double> before = numbers_.get();
   double rate = before[0], best = before[1], waited = before[2], cooling = before[3];
+  expect_same_best("Plateau", options_.name, best, before[4] != 0, options_.largest);
   if (is_best(measured, best, {.largest = options_.largest, .threshold = options_.threshold})) {
     best = measured;
     waited = 0;
@@ -75,7 +86,7 @@ double Plateau::observe(double measured) {
     cooling = options_.cooldown;
     waited = 0;
   }
-  numbers_.set({rate, best, waited, cooling});
+  numbers_.set({rate, best, waited, cooling, double(options_.largest)});
   return rate;
 }
 

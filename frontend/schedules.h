@@ -23,9 +23,9 @@ Value cosine_decay(Value step, Operand rate, double steps, double lowest = 0,
 struct PlateauOptions {
   double factor = 0.1;      ///< what the rate is multiplied by: above 0, below 1
   int patience = 10;        ///< measurements in a row that bring nothing and change nothing
-  double threshold = 1e-4;  ///< the share of the best by which a measurement must beat it
+  double threshold = 1e-4;  ///< the share of the best by which to beat it: from 0, below 1
   int cooldown = 0;         ///< measurements after a change that do not count as bringing nothing
-  double lowest = 0;        ///< the rate goes no lower
+  double lowest = 0;        ///< the rate goes no lower; at most the rate it begins with
   bool largest = false;     ///< the largest measurement is the best, as of an accuracy
   std::string name = "plateau";  ///< of the state that its numbers are
 };
@@ -45,13 +45,14 @@ class Plateau {
           Where where = Where::here());
 
   /// Takes a measurement in; returns the rate from now on. One that is not finite is no best.
+  /// Throws ErrorKind::input where it goes on from one with another `largest`.
   double observe(double measured);
   double rate() const;
 
  private:
   PlateauOptions options_;
-  KeptNumbers numbers_;  ///< the rate, the best measurement, and the measurements since the best
-                         ///< and to the end of the cooldown
+  KeptNumbers numbers_;  ///< the rate, the best measurement, the measurements since the best and
+                         ///< to the end of the cooldown, and whether the largest is the best
 };
 
 }  // namespace graphc::core

@@ -258,6 +258,11 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   }
   now.result_names = std::make_shared<std::vector<std::string>>(std::move(traced.result_names));
   now.report.lap(&CompileReport::trace_s);
+  std::vector<std::string> used;
+  for (const Value state : traced.graph->states()) used.push_back(state.name());
+  const Values results = traced.graph->results();
+  expect_same_training(now.graph, used, kept.empty(),
+                       results.empty() ? Where() : results[0].node->where);
   if (options_.check_finite) now.traced = traced.graph;
   DrawsBeside draws(plain_draws(*traced.graph));
   now.executable = made(traced.graph, now.report);
@@ -282,6 +287,18 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   kept.push_front(std::move(now));
   if (int(kept.size()) > std::max(1, options_.kept)) kept.pop_back();
   return kept.front();
+}
+
+std::multimap<std::string, std::vector<std::string>> Session::used_states() const {
+  std::multimap<std::string, std::vector<std::string>> used;
+  for (const auto& [graph, kept] : graphs_) {
+    for (const Compiled& compiled : kept) {
+      std::vector<std::string>& names = used.emplace(graph, 0)->second;
+      for (const Argument& state : compiled.executable->signature().states)
+        names.push_back(state.name);
+    }
+  }
+  return used;
 }
 
 void Session::announce_loops(const CompileReport& report) const {

@@ -171,7 +171,9 @@ class Session {
   /// matter what has been traced before. A parameter or buffer that is declared later, and that a
   /// strictly loaded file lacks although its writer had traced the graph, is ErrorKind::input when
   /// it is first used. A partial loading keeps every array that is no state so far, whoever wrote
-  /// it.
+  /// it. An exact one goes on from a training (Loading says what each of them asks for): where a
+  /// graph differs from what the file says of it, its compilation throws ErrorKind::input, or the
+  /// loading does where it is compiled already.
   LoadReport load(const std::string& path, Loading loading = Loading::strict);
 
   const Target& target() const { return *target_; }
@@ -212,6 +214,20 @@ class Session {
   void put(const StateCell& cell, const Literal& value);
   /// Throws where a file that was loaded strictly should have had the state.
   void expect_not_missed(const StateCell& cell) const;
+  /// Throws, or announces when a graph is compiled first, where it keeps other states than the
+  /// training that the session goes on from: at the line of a state that the file lacks, or at
+  /// `where`.
+  void expect_same_training(const std::string& graph, const std::vector<std::string>& used,
+                            bool first, Where where) const;
+  /// Throws unless the file has all that Loading::exact asks for, as far as it is known now.
+  void expect_everything(const TrainingFile& file) const;
+  /// The graphs that are compiled, with the states that each uses.
+  std::multimap<std::string, std::vector<std::string>> used_states() const;
+  /// What a file has under a name: the state's value, or kept until a graph declares the state. Of
+  /// another optimizer it is left alone.
+  void take(AwaitedState found, const std::string& name);
+  /// Whether no graph can come to want what was loaded for it.
+  bool is_forsaken(const AwaitedState& awaited) const;
   /// The initial value of a state: the evaluator's bits, whoever computes them.
   Literal draw(const StateCell& cell) const;
   Literal drawn(const StateCell& cell) const;
@@ -228,8 +244,9 @@ class Session {
   StateStore states_;
   /// What was loaded for states that are not declared yet.
   std::map<std::string, AwaitedState, std::less<>> awaited_;
-  std::optional<StrictFile> strictly_;   ///< the file that was last loaded strictly
-  std::set<std::string> loaded_graphs_;  ///< traced by the writers of what was loaded
+  std::optional<StrictFile> strictly_;        ///< the file that was last loaded strictly
+  std::optional<TrainingFile> trained_from_;  ///< the file of everything that was last loaded
+  std::set<std::string> loaded_graphs_;       ///< traced by the writers of what was loaded
   std::shared_ptr<std::set<std::string>> claimed_ = std::make_shared<std::set<std::string>>();
   mutable OneThread thread_;
   std::optional<double> enqueue_s_;

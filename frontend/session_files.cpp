@@ -14,7 +14,7 @@ namespace {
 
 // Keys of the metadata, and what the first of them says.
 constexpr const char *kSaved = "saved", *kTraced = "traced_graphs",
-                     *kByGraphs = "declared_by_graphs";
+                     *kByGraphs = "declared_by_graphs", *kKeptBy = "kept_by";
 constexpr const char *kEverything = "everything", *kOfModel = "model";
 constexpr std::array<std::string_view, 4> kKinds{"unknown", "parameter", "buffer", "transient"};
 
@@ -77,8 +77,18 @@ bool SavedStates::should_have(const StateCell& cell) const {
   return !cell.transient && (cell.graph.empty() || !by_session || traced.contains(cell.graph));
 }
 
+KindInFile SavedStates::kind_of(const std::string& name) const {
+  const auto found = by_graphs.find(name);
+  return found == by_graphs.end() ? KindInFile::unknown : found->second;
+}
+
+KeptBy SavedStates::keeper_of(const std::string& name) const {
+  const auto found = kept_by.find(name);
+  return found == kept_by.end() ? KeptBy() : found->second;
+}
+
 void SavedStates::write(std::map<std::string, std::string>& metadata) const {
-  std::string states, graphs;
+  std::string states, graphs, keepers;
   const auto line = [](const std::string& name) {
     if (name.find('\n') == name.npos) return name + "\n";
     throw input_error({}, "a name in a file has no newline: found '{}'", printable(name));
@@ -86,9 +96,12 @@ void SavedStates::write(std::map<std::string, std::string>& metadata) const {
   for (const auto& [name, kind] : by_graphs)
     states += fmt::format("{} {}", kKinds[size_t(kind)], line(name));
   for (const std::string& name : traced) graphs += line(name);
+  for (const auto& [name, keeper] : kept_by)
+    keepers += line(name) + line(keeper.graph) + line(keeper.owner);
   metadata.emplace(kSaved, everything ? kEverything : kOfModel);
   if (!graphs.empty()) metadata.emplace(kTraced, graphs);
   if (!states.empty()) metadata.emplace(kByGraphs, states);
+  if (!keepers.empty()) metadata.emplace(kKeptBy, keepers);
 }
 
 SavedStates SavedStates::read(const std::map<std::string, std::string>& metadata,
@@ -113,6 +126,15 @@ SavedStates SavedStates::read(const std::map<std::string, std::string>& metadata
     }
     states.by_graphs.emplace(line.substr(space + 1), KindInFile(kind - kKinds.begin()));
   }
+  const std::vector<std::string> keepers = lines(kKeptBy);
+  if (keepers.size() % 3 != 0) {
+    throw input_error({},
+                      "{}: its metadata say in {} lines who keeps states: wanted three of each, a "
+                      "state, a graph and an optimizer",
+                      path, keepers.size());
+  }
+  for (size_t i = 0; i < keepers.size(); i += 3)
+    states.kept_by.emplace(keepers[i], KeptBy{keepers[i + 1], keepers[i + 2]});
   return states;
 }
 
@@ -127,13 +149,16 @@ void Session::save(const std::string& path, Saving saving) {
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
     if (cell->transient && !everything) continue;
     content.arrays.emplace(cell->name, state(cell->name));
-    if (!cell->graph.empty()) says.by_graphs.emplace(cell->name, kind_in_file(*cell));
+    if (cell->graph.empty()) continue;
+    says.by_graphs.emplace(cell->name, kind_in_file(*cell));
+    if (cell->transient) says.kept_by.emplace(cell->name, KeptBy{cell->graph, cell->owner});
   }
   for (const auto& [name, awaited] : awaited_) {
     const bool of_model =
         awaited.kind == KindInFile::parameter || awaited.kind == KindInFile::buffer;
-    if (!of_model && !everything) continue;
+    if (!of_model && (!everything || is_forsaken(awaited))) continue;
     content.arrays.emplace(name, awaited.value);
+    if (!awaited.kept_by.graph.empty()) says.kept_by.emplace(name, awaited.kept_by);
     if (awaited.kind != KindInFile::unknown) says.by_graphs.emplace(name, awaited.kind);
   }
   says.write(content.metadata);
@@ -154,12 +179,29 @@ void refuse_differences(const LoadReport& report, const std::string& path, std::
   throw error;
 }
 
+bool Session::is_forsaken(const AwaitedState& awaited) const {
+  return model_.traced_graphs().contains(awaited.kept_by.graph);
+}
+
+void Session::take(AwaitedState found, const std::string& name) {
+  const auto cells = model_.states();
+  const auto cell = std::ranges::find(cells, name, &StateCell::name);
+  if (cell == cells.end()) {
+    awaited_.insert_or_assign(name, std::move(found));
+  } else if (found.is_of_same_optimizer(**cell)) {
+    put(**cell, found.value);
+  }
+}
+
 LoadReport Session::load(const std::string& path, Loading loading) {
   const OneThread::Inside here = inside();
   Safetensors content = read_safetensors(path);
   SavedStates says = SavedStates::read(content.metadata, path);
   const LoadReport report = compared(model_, content, says);
-  if (loading == Loading::strict) {
+  TrainingFile training{.path = path, .says = says, .exact = loading == Loading::exact};
+  for (const auto& [name, value] : content.arrays) training.names.insert(name);
+  if (training.exact) expect_everything(training);
+  if (loading != Loading::partial) {
     try {
       refuse_differences(report, path, fmt::format("model '{}'", model_.name()));
     } catch (Error& error) {
@@ -181,18 +223,15 @@ LoadReport Session::load(const std::string& path, Loading loading) {
       throw input_error({}, "{}: {}", path, error.message());
     }
   }
-  for (const std::string& name : report.loaded)
-    put(*model_.state_cell(name), content.arrays.at(name));
-  for (const auto* names : {&report.extra, &report.awaited}) {
-    for (const std::string& name : *names) {
-      const auto kind = says.by_graphs.find(name);
-      awaited_.insert_or_assign(
-          name, AwaitedState{std::move(content.arrays.at(name)), path,
-                             kind == says.by_graphs.end() ? KindInFile::unknown : kind->second});
-    }
+  for (const auto* names : {&report.loaded, &report.extra, &report.awaited}) {
+    for (const std::string& name : *names)
+      take({std::move(content.arrays.at(name)), path, says.kind_of(name), says.keeper_of(name)},
+           name);
   }
   loaded_graphs_.insert(says.traced.begin(), says.traced.end());
-  if (loading == Loading::strict) strictly_ = StrictFile{path, std::move(says)};
+  if (loading == Loading::partial) trained_from_.reset();
+  if (loading != Loading::partial && says.everything) trained_from_ = std::move(training);
+  if (loading != Loading::partial) strictly_ = StrictFile{path, std::move(says)};
   return report;
 }
 

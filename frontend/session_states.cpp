@@ -42,7 +42,12 @@ StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
   if (known != states_.end()) return known->second;
   const StateCell& cell = declared(name);
   const Type type = stored_type(cell.type, options_.compile.precision);
-  const auto awaited = awaited_.find(name);
+  auto awaited = awaited_.find(name);
+  // What another optimizer has counted is no beginning for this one.
+  if (awaited != awaited_.end() && !awaited->second.is_of_same_optimizer(cell)) {
+    awaited_.erase(awaited);
+    awaited = awaited_.end();
+  }
   if (awaited == awaited_.end()) {
     expect_not_missed(cell);
   } else {
