@@ -50,7 +50,8 @@ struct FitOptions {
   InputsOf inputs;
   /// The batches of an epoch, from 0, where they are not `samples` shuffled by the session's seed
   /// and the epoch. It is to depend on the epoch alone: then a training that is resumed has the
-  /// order it would have had.
+  /// order it would have had. A sample may be in it several times or not at all; its number is at
+  /// least 0 and, where `samples` are given, below them.
   std::function<SampleBatches(int64_t epoch)> order;
   /// The graph that does a step. Its result `loss`, or its only one, is the mean over a batch.
   std::string graph = "train";
@@ -60,7 +61,7 @@ struct FitOptions {
   /// How good the model is on other data; mean_loss() of a graph that computes the loss, say.
   std::function<double()> validate;
   bool largest = false;  ///< the largest validation is the best, as of an accuracy
-  double threshold = 0;  ///< the share of the best by which a better one must beat it
+  double threshold = 0;  ///< the share of the best by which to beat it: from 0, below 1
   int64_t patience = 0;  ///< end after so many epochs without a better validation; 0: never
 
   // --- files; an empty path writes none ---
@@ -70,7 +71,7 @@ struct FitOptions {
   std::filesystem::path checkpoint;
   int64_t checkpoint_every = 0;
   /// The model of the best validation. The session has that one again when the training has come to
-  /// its end.
+  /// its end: more epochs in this session then want a `checkpoint`, which has the last one.
   std::filesystem::path best;
   std::filesystem::path curve;        ///< a CSV file: epoch, loss and validation of each epoch
   std::filesystem::path tensorboard;  ///< a folder: loss of each step, figures of each epoch
@@ -78,7 +79,8 @@ struct FitOptions {
   // --- what happens beside ---
 
   /// Of the states in which it keeps where it is. A session in which all epochs of one training are
-  /// done goes on to another one under another name.
+  /// done goes on to another one under another name, with the parameters and with all that
+  /// optimizers keep as they are.
   std::string name = "fit";
 
   bool progress = true;  ///< show it on stderr
@@ -105,12 +107,19 @@ struct FitReport {
 /// `order`, `inputs` and `validate` depend on nothing but their arguments, the session and what
 /// keeps its numbers in the session (Plateau, KeptCounter; made before fit() is called).
 ///
-/// Throws ErrorKind::input, at `where`, for options that do not fit together; ErrorKind::check when
-/// a loss is not finite; what the session and the files throw.
+/// Between two calls `epochs`, `patience`, `threshold` and `checkpoint_every` may change; `batch`,
+/// `samples` and `order` too, but not within an epoch. What throws at the end of an epoch
+/// (`validate`, `after_epoch`, the curve) leaves all states but parameters and those of optimizers
+/// as they were before the validation, so that the next call does it again as a whole.
+///
+/// Throws ErrorKind::input, at `where`, for options that do not fit together, or not to the
+/// training that it goes on with, and for a graph that gives no loss; ErrorKind::check when a loss
+/// is not finite; what the session and the files throw.
 FitReport fit(Session& session, const FitOptions& options, Where where = Where::here());
 
 /// The mean over the samples of all batches of what a graph gives for a batch: its result `loss`,
-/// or its only one. Throws ErrorKind::input, at `where`, for no samples at all.
+/// or its only one. Throws ErrorKind::input, at `where`, for no samples at all, a batch without any
+/// and a graph that gives no loss.
 double mean_loss(Session& session, const std::string& graph, const SampleBatches& batches,
                  const InputsOf& inputs, Where where = Where::here());
 

@@ -2,6 +2,7 @@
 #include "frontend/functions.h"
 
 #include "frontend/dependence.h"
+#include "frontend/intervals.h"
 #include "frontend/trace.h"
 #include "ir/mutant.h"
 
@@ -92,6 +93,7 @@ Value log_softmax(Value x, int axis, Where where) {
 }
 
 Value layer_norm(Value x, double epsilon, Where where) {
+  expect_in("layer_norm", "epsilon", epsilon, kFromZero, where);
   return apply1(ops::layer_norm, {x}, {{"epsilon", epsilon}}, where);
 }
 

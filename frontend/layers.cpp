@@ -2,6 +2,7 @@
 #include "frontend/layers.h"
 
 #include "frontend/functions.h"
+#include "frontend/intervals.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {
@@ -34,7 +35,8 @@ Params listed(std::vector<Param> all, const std::vector<std::optional<Param>>& b
 }
 
 /// The biases of the gates i, f, g, o.
-Initializer gate_biases(double forget) {
+Initializer gate_biases(double forget, Where where) {
+  expect_in("Lstm", "forget_bias", forget, kFinite, where);
   if (mutated(Mutant::forget_bias_dropped)) forget = 0;
   return parts({zeros(), constant(forget), zeros(), zeros()});
 }
@@ -81,13 +83,13 @@ Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
            const Initializer& weights, double forget_bias, Where where)
     : w(model.param(name + ".w", {in, 4 * hidden}, weights, where)),
       u(model.param(name + ".u", {hidden, 4 * hidden}, weights, where)),
-      b(model.param(name + ".b", {4 * hidden}, gate_biases(forget_bias), where)) {}
+      b(model.param(name + ".b", {4 * hidden}, gate_biases(forget_bias, where), where)) {}
 
 Lstm::Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
            Where where)
     : w(model.param(name + ".w", {in, 4 * hidden}, options.weights, where)),
       u(model.param(name + ".u", {hidden, 4 * hidden}, options.weights, where)),
-      b(bias_of(model, name + ".b", 4 * hidden, gate_biases(1), options, where)) {}
+      b(bias_of(model, name + ".b", 4 * hidden, gate_biases(1, where), options, where)) {}
 
 void Lstm::step(Value x, State& h, State& c, Where where) const {
   const WhereScope scope(where);

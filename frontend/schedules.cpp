@@ -30,7 +30,7 @@ const PlateauOptions& checked(const PlateauOptions& options, double rate, Where 
   expect_in("Plateau", "threshold", options.threshold, kFromZeroBelowOne, where);
   expect_in("Plateau", "lowest", options.lowest, kFromZero, where);
   if (options.lowest > rate) {
-    throw input_error(where, "Plateau: .lowest is at most the rate to begin with, {}: found {}",
+    throw input_error(where, "Plateau: lowest is at most the rate to begin with, {}: found {}",
                       rate, options.lowest);
   }
   return options;

@@ -69,6 +69,12 @@ Session::Session(Model& model, SessionOptions options)
       options_(std::move(options)),
       target_(&graphc::core::target(options_.target, options_.compile)),
       arena_(options_.compile.arena ? options_.compile.arena : std::make_shared<Arena>()) {
+  if (options_.kept < 1)
+    throw input_error({}, "SessionOptions: kept is at least 1: found {}", options_.kept);
+  if (options_.traced_runs < 0) {
+    throw input_error({}, "SessionOptions: traced_runs is at least 0: found {}",
+                      options_.traced_runs);
+  }
   if (!options_.announce) {
     options_.announce = [](const std::string& line) { write_message(line); };
   }

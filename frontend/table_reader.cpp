@@ -341,6 +341,8 @@ Table read_table(const std::filesystem::path& path, const std::vector<std::strin
     throw Error(ErrorKind::usage, {},
                 fmt::format("numbers have a decimal . or ,: found '{}'", options.decimal));
   }
+  if (options.piece < 1)
+    throw Error(ErrorKind::usage, {}, "a table is read in pieces of at least 1 byte: found 0");
   if (path.extension() == ".npy") return table_of(read_npy(path), file, columns, options);
   TableReader reader(file, columns, options);
   DelimitedText text(

@@ -233,11 +233,10 @@ TEST(Schedules, PlateauCoolsDownGoesNoLowerAndTakesTheLargestAsPyTorch) {
               ElementsAre(1, 1, 1, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25));
   EXPECT_THAT(rates({.factor = 0.5, .patience = 0, .lowest = 0.2}, {1, 1, 1, 1, 1, 1, 1, 1}),
               ElementsAre(1, 0.5, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2));
-  // A rate that began below the lowest stays as it is.
+  // PyTorch raises a rate that begins below the lowest.
   Empty empty;
-  Plateau low(empty.session, 0.1, {.patience = 0, .lowest = 0.2});
-  low.observe(1);
-  EXPECT_EQ(low.observe(1), 0.1);
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { Plateau(empty.session, 0.1, {.lowest = 0.2}); }),
+              HasSubstr("lowest is at most the rate to begin with, 0.1: found 0.2"));
 }
 
 TEST(Schedules, PlateauRefusesWhatIsNoFactorAndNoPatience) {
@@ -245,11 +244,11 @@ TEST(Schedules, PlateauRefusesWhatIsNoFactorAndNoPatience) {
     Empty empty;
     return error_of(ErrorKind::input, [&] { Plateau(empty.session, 1, options); });
   };
-  EXPECT_THAT(refused({.factor = 1}), HasSubstr("factor is above 0 and below 1: found 1"));
-  EXPECT_THAT(refused({.cooldown = -1}), HasSubstr("no less than 0: found 10 and -1"));
-  EXPECT_THAT(refused({.patience = -2}), HasSubstr("no less than 0: found -2 and 0"));
-  EXPECT_THAT(refused({.threshold = std::nan("")}), HasSubstr("no less than 0: found nan and 0"));
-  EXPECT_THAT(refused({.lowest = -0.5}), HasSubstr("found 0.0001 and -0.5"));
+  EXPECT_THAT(refused({.factor = 1}), HasSubstr("factor is in (0, 1): found 1"));
+  EXPECT_THAT(refused({.cooldown = -1}), HasSubstr("cooldown is in [0, inf): found -1"));
+  EXPECT_THAT(refused({.patience = -2}), HasSubstr("patience is in [0, inf): found -2"));
+  EXPECT_THAT(refused({.threshold = std::nan("")}), HasSubstr("threshold is in [0, 1): found nan"));
+  EXPECT_THAT(refused({.lowest = -0.5}), HasSubstr("lowest is in [0, inf): found -0.5"));
 }
 
 }  // namespace
