@@ -104,7 +104,7 @@ TEST(Checkpoints, TwoOfOneNameAndAnotherStatesNameAreRefused) {
               HasSubstr("model 'm' has a state 'taken', f64[4]: what keeps its numbers in a "
                         "session needs another .name"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { KeptCounter(session, "plateau"); }),
-              HasSubstr("model 'm' has a state 'plateau', f64[4]: what keeps its numbers"));
+              HasSubstr("model 'm' has a state 'plateau', f64[5]: what keeps its numbers"));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { EarlyStopping(session, {.patience = 0}); }),
               HasSubstr("patience is at least 1: found 0"));
   // What is gone has left its name; another session has numbers of its own.

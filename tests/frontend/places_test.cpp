@@ -119,5 +119,140 @@ TEST(Places, AValueIsUsedWhereItIsOrTheErrorSaysWhatToDo) {
   }
 }
 
+/// A call of the frontend that cannot be right.
+struct Wrong {
+  const char* what;
+  std::function<void(Model& m, Value x)> make;  ///< in a training graph; x is f32[3, 2]
+};
+
+const std::vector<Wrong>& wrong_calls() {
+  static const auto sized = [](Model& m, int64_t in) { return Linear(m, "linear", in, 2); };
+  static const std::vector<Wrong> all{
+      {"Linear", [](Model& m, Value x) { sized(m, 5)(x); }},
+      {"Linear's initialiser", [](Model& m, Value) { Linear(m, "l", 2, 2, uniform(-1)); }},
+      {"Embedding", [](Model& m, Value x) { Embedding(m, "e", 4, 4)(x); }},
+      {"LayerNorm", [](Model& m, Value x) { LayerNorm(m, "n", 7)(x); }},
+      {"Dropout", [](Model&, Value x) { Dropout({.rate = 2})(x); }},
+      {"Lstm", [](Model& m, Value x) { Lstm(m, "r", 2, 2)(x); }},
+      {"Lstm's width", [](Model& m, Value x) { Lstm(m, "r", 5, 2)(stack({x, x})); }},
+      {"Lstm's lengths",
+       [](Model& m, Value x) { Lstm(m, "r", 2, 2)(stack({x, x}), {.lengths = x}); }},
+      {"Gru", [](Model& m, Value x) { Gru(m, "r", 5, 2)(stack({x, x})); }},
+      {"Rnn", [](Model& m, Value x) { Rnn(m, "r", 5, 2)(stack({x, x})); }},
+      {"Bidirectional",
+       [](Model& m, Value x) { Bidirectional<Lstm>(m, "b", 5, 2)(stack({x, x})); }},
+      {"Stacked", [](Model& m, Value x) { Stacked<Gru>(m, "s", 2, 5, 2)(stack({x, x})); }},
+      {"scan", [](Model&, Value x) { scan(sum(x), [](Value row) { return row; }); }},
+      {"einsum", [](Model&, Value x) { einsum("ij,jk", {x, x}); }},
+      {"cross_entropy", [](Model&, Value x) { cross_entropy(x, x); }},
+      {"cross_entropy with labels to ignore",
+       [](Model&, Value x) { cross_entropy(x, x, {.ignore = -1}); }},
+      {"cross_entropy_with_probabilities",
+       [](Model&, Value x) { cross_entropy_with_probabilities(x, sum(x)); }},
+      {"sigmoid_cross_entropy", [](Model&, Value x) { sigmoid_cross_entropy(x, iota({3, 2})); }},
+      {"mse", [](Model&, Value x) { mse(x, sum(x, {0}, true)); }},
+      {"one_hot", [](Model&, Value x) { one_hot(x, 4); }},
+      {"softmax", [](Model&, Value x) { softmax(x, 4); }},
+      {"layer_norm", [](Model&, Value x) { layer_norm(x, -1); }},
+      {"mask_steps", [](Model&, Value x) { mask_steps(x, x); }},
+      {"mean_over_steps", [](Model&, Value x) { mean_over_steps(x, x); }},
+      {"valid_steps", [](Model&, Value x) { valid_steps(x, 3); }},
+      {"step_decay", [](Model&, Value x) { step_decay(x, iota({5}), 1, 0.5); }},
+      {"exponential_decay", [](Model&, Value x) { exponential_decay(x, iota({5}), 1, 0.5); }},
+      {"cosine_decay", [](Model&, Value x) { cosine_decay(x, iota({5}), 1); }},
+      {"global_norm", [](Model&, Value) { global_norm({}); }},
+      {"clip_by_global_norm", [](Model&, Value x) { clip_by_global_norm({x}, x, x); }},
+      {"clip_by_norm", [](Model&, Value x) { clip_by_norm({x}, iota({5})); }},
+      {"gradients", [](Model& m, Value x) { gradients(x, m.params()); }},
+      {"minimize", [](Model& m, Value x) { minimize(x, m.params(), Sgd{}); }},
+      {"minimize without parameters", [](Model&, Value x) { minimize(sum(x), {}, Sgd{}); }},
+      {"minimize groups",
+       [](Model& m, Value x) { minimize(sum(x), {{m.params(), Sgd{}}, {m.params(), Adam{}}}); }},
+      {"a rate",
+       [](Model& m, Value x) {
+         const Param w = m.param("w", {2});
+         minimize(sum(x * w), {w}, Momentum{.rate = iota({5})});
+       }},
+      {"gradients of another shape",
+       [](Model& m, Value x) { Rmsprop{}.update({m.param("w", {2})}, {x}); }},
+      {"Adagrad", [](Model& m, Value x) { Adagrad{}.update({m.param("w", {2})}, {x}); }},
+      {"Adam", [](Model& m, Value x) { Adam{}.update({m.param("w", {2})}, {x}); }},
+      {"Accumulator", [](Model& m, Value x) { Accumulator{}.add({m.param("w", {2})}, {x}); }},
+      {"assign", [](Model& m, Value) { assign({m.param("w", {2})}, {m.param("v", {3})}); }},
+      {"only", [](Model& m, Value) { static_cast<void>(m.params().only("none")); }},
+      {"a state",
+       [](Model&, Value x) {
+         State h(x);
+         h = sum(x);
+       }},
+      {"a state twice", [](Model& m, Value) {
+         m.state("s", {f32, {2}});
+         m.state("s", {f32, {3}});
+       }}};
+  return all;
+}
+
+TEST(Places, AnErrorIsAtTheLineOfTheUserAndNeverAtOneOfOurs) {
+  for (const Wrong& wrong : wrong_calls()) {
+    Model model("wrong");
+    model.graph("g", Mode::training, [&](Inputs& in) {
+      const Value x = in("x", f32, {3, 2});
+      wrong.make(model, x);
+      return x;
+    });
+    try {
+      model.trace("g", Extents{});
+      ADD_FAILURE() << wrong.what << ": wanted an error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input) << wrong.what << ": " << error.what();
+      EXPECT_THAT(error.where().file == nullptr ? "" : error.where().file,
+                  HasSubstr("places_test.cpp"))
+          << wrong.what << ": " << error.what();
+    }
+  }
+}
+
+TEST(Places, SoIsOneOfFitAndOfMeanLoss) {
+  Model model("losses");
+  model.graph("rows", [](Inputs& in) { return in("x", f32, {"n"}) * 2; });
+  model.graph("two", [](Inputs& in) {
+    const Value x = in("x", f32, {"n"});
+    return Results{{"a", x}, {"b", x}};
+  });
+  model.graph("none", [](Inputs& in) {
+    in("x", f32, {"n"});
+    return Results();
+  });
+  Session session(model, {.target = "reference", .announce = [](const std::string&) {}});
+  const InputsOf inputs = [](std::span<const int64_t> samples) {
+    return std::vector<Data>{Data(std::vector<float>(samples.size(), 1))};
+  };
+  const InputsOf too_many = [](std::span<const int64_t>) {
+    return std::vector<Data>{Data(1), Data(2)};
+  };
+  FitOptions options{.samples = 6, .inputs = inputs, .progress = false};
+  const auto place = [&](const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input) << error.what();
+      EXPECT_THAT(error.where().file == nullptr ? "" : error.where().file,
+                  HasSubstr("places_test.cpp"))
+          << error.what();
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  for (const char* graph : {"rows", "two", "none", "unknown"}) {
+    options.graph = graph;
+    EXPECT_THAT(place([&] { fit(session, options); }), HasSubstr(graph));
+    if (graph != std::string("unknown"))
+      EXPECT_THAT(place([&] { mean_loss(session, graph, {{0, 1}}, inputs); }), HasSubstr(graph));
+  }
+  options.graph = "rows";
+  options.inputs = too_many;
+  EXPECT_THAT(place([&] { fit(session, options); }), HasSubstr("rows"));
+}
+
 }  // namespace
 }  // namespace graphc::core
