@@ -214,11 +214,10 @@ class Session {
   void put(const StateCell& cell, const Literal& value);
   /// Throws where a file that was loaded strictly should have had the state.
   void expect_not_missed(const StateCell& cell) const;
-  /// Throws, or announces when a graph is compiled first, where it keeps other states than the
-  /// training that the session goes on from: at the line of a state that the file lacks, or at
-  /// `where`.
-  void expect_same_training(const std::string& graph, const std::vector<std::string>& used,
-                            bool first, Where where) const;
+  /// Throws, or announces where the file was not loaded exactly, that a graph keeps other states
+  /// than the training that wrote the file: at the line of a state that the file lacks, or `where`.
+  void compare(const TrainingFile& file, const std::string& graph,
+               const std::vector<std::string>& used, Where where) const;
   /// Throws unless the file has all that Loading::exact asks for, as far as it is known now.
   void expect_everything(const TrainingFile& file) const;
   /// The graphs that are compiled, with the states that each uses.

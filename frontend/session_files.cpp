@@ -223,6 +223,9 @@ LoadReport Session::load(const std::string& path, Loading loading) {
       throw input_error({}, "{}: {}", path, error.message());
     }
   }
+  if (loading != Loading::partial && says.everything) {
+    for (const auto& [graph, used] : used_states()) compare(training, graph, used, {});
+  }
   for (const auto* names : {&report.loaded, &report.extra, &report.awaited}) {
     for (const std::string& name : *names)
       take({std::move(content.arrays.at(name)), path, says.kind_of(name), says.keeper_of(name)},

@@ -86,23 +86,22 @@ Error refused_differences(const TrainingFile& file, const std::string& graph,
       "place of going on from the file, and another file for what is saved");
 }
 
-void Session::expect_same_training(const std::string& graph, const std::vector<std::string>& used,
-                                   bool first, Where where) const {
-  if (!trained_from_) return;
+void Session::compare(const TrainingFile& file, const std::string& graph,
+                      const std::vector<std::string>& used, Where where) const {
   const auto cells = model_.states();
-  const TrainingDifferences found = differences(*trained_from_, graph, used, cells);
+  const TrainingDifferences found = differences(file, graph, used, cells);
   if (found.empty()) return;
-  if (!trained_from_->exact) {
-    if (first)
-      options_.announce(fmt::format(
-          "{}: graph '{}' keeps other states than when the file was written; they begin anew: {}",
-          trained_from_->path, graph, found.line()));
+  if (!file.exact) {
+    options_.announce(fmt::format(
+        "{}: graph '{}' keeps other states than when the file was written; they begin anew: {}",
+        file.path, graph, found.line()));
     return;
   }
   for (const std::shared_ptr<StateCell>& cell : cells) {
-    if (std::ranges::find(found.missing, cell->name) != found.missing.end()) where = cell->where;
+    const auto missing = std::ranges::find(found.missing, cell->name);
+    if (missing != found.missing.end()) where = cell->where;
   }
-  throw refused_differences(*trained_from_, graph, found, where);
+  throw refused_differences(file, graph, found, where);
 }
 
 void Session::expect_everything(const TrainingFile& file) const {
@@ -126,10 +125,6 @@ void Session::expect_everything(const TrainingFile& file) const {
                         file.path, cell->name)
           .note("Loading::partial takes what is there and begins the rest anew");
     }
-  }
-  for (const auto& [graph, used] : used_states()) {
-    const TrainingDifferences found = differences(file, graph, used, cells);
-    if (!found.empty()) throw refused_differences(file, graph, found, {});
   }
 }
 

@@ -137,7 +137,9 @@ TEST(OtherOptimizers, OtherLoadingsTakeWhatIsThereAndNothingElse) {
         first.step();
         first.session.save(file.string(), Saving::everything);
         const std::string what = fmt::format("{} -> {}, {}", before, now, int(loading));
-        Trained second(now), fresh(now);
+        Trained second(now), fresh(now), compiled(now);
+        compiled.session.compile("train", {{DType::f32, {2}}});
+        compiled.session.load(file.string(), loading);
         second.session.load(file.string(), loading);
         second.session.compile("train", {{DType::f32, {2}}});
         fresh.session.compile("train", {{DType::f32, {2}}});
@@ -152,6 +154,10 @@ TEST(OtherOptimizers, OtherLoadingsTakeWhatIsThereAndNothingElse) {
               << what << ": " << cell->name;
         }
         const bool said = !second.lines.empty();
+        EXPECT_EQ(compiled.lines.empty(), !said) << what;
+        compiled.lines.clear();
+        compiled.step();
+        EXPECT_TRUE(compiled.lines.empty()) << what;
         EXPECT_EQ(said, loading == Loading::strict && kept_by(before) != kept_by(now)) << what;
         second.session.save(again.string(), Saving::everything);
         fresh.session.save(file.string(), Saving::everything);
