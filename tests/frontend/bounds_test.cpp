@@ -42,7 +42,7 @@ struct Small {
   }
   void fit_with(const std::function<void(FitOptions&)>& change) {
     model.graph("train", Mode::training,
-                [&](Inputs& in) { return sum(in("x", f32, {"n"}) * w[0]); });
+                [&](Inputs& in) { return sum(in("x", f32, {"n"}) * at(w, 0)); });
     FitOptions options{.epochs = 1, .samples = 2};
     options.inputs = [](std::span<const int64_t> samples) {
       return std::vector<Data>{Data(std::vector<float>(samples.size(), 1))};

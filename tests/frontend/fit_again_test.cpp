@@ -67,7 +67,7 @@ struct Training {
 
   Value error(Inputs& in, bool drop) const {
     const Value x = in("x", f32, {"n"}) / 10;
-    const Value y = w[0] * (drop ? dropout(x, {.keep = 0.8}) : x) + w[1];
+    const Value y = at(w, 0) * (drop ? dropout(x, {.keep = 0.8}) : x) + at(w, 1);
     return mse(y, sin(x * 3));
   }
 
@@ -137,7 +137,7 @@ TEST(FitAgain, WhatIsMeasuredTheOtherWayIsNotGoneOnFrom) {
   const std::string file = (folder.path() / "all").string();
   const auto with = [&](bool largest, bool load) {
     Model m("m");
-    m.param("w", {1});
+    m.param("w", {1}, constant(1));
     Session session(m, {.target = "reference"});
     EarlyStopping stopping(session, {.largest = largest});
     BestCheckpoint best(session, folder.path() / "best", {.largest = largest});

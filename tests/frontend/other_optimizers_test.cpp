@@ -215,8 +215,8 @@ TEST(OtherOptimizers, TransientStatesOfTheModelAreNotMissedInSilence) {
   const TemporaryFolder folder;
   const std::string file = (folder.path() / "all.safetensors").string();
   Model before("m"), now("m");
-  before.param("w", {2});
-  now.param("w", {2});
+  before.param("w", {2}, zeros());
+  now.param("w", {2}, zeros());
   now.state("carried", {f32, {2}}, zeros(), {.transient = true});
   Session first(before, {.target = "reference"}), second(now, {.target = "reference"});
   first.save(file, Saving::everything);

@@ -170,15 +170,20 @@ const std::vector<Wrong>& wrong_calls() {
        [](Model& m, Value x) { minimize(sum(x), {{m.params(), Sgd{}}, {m.params(), Adam{}}}); }},
       {"a rate",
        [](Model& m, Value x) {
-         const Param w = m.param("w", {2});
+         const Param w = m.param("w", {2}, constant(1));
          minimize(sum(x * w), {w}, Momentum{.rate = iota({5})});
        }},
       {"gradients of another shape",
-       [](Model& m, Value x) { Rmsprop{}.update({m.param("w", {2})}, {x}); }},
-      {"Adagrad", [](Model& m, Value x) { Adagrad{}.update({m.param("w", {2})}, {x}); }},
-      {"Adam", [](Model& m, Value x) { Adam{}.update({m.param("w", {2})}, {x}); }},
-      {"Accumulator", [](Model& m, Value x) { Accumulator{}.add({m.param("w", {2})}, {x}); }},
-      {"assign", [](Model& m, Value) { assign({m.param("w", {2})}, {m.param("v", {3})}); }},
+       [](Model& m, Value x) { Rmsprop{}.update({m.param("w", {2}, constant(1))}, {x}); }},
+      {"Adagrad",
+       [](Model& m, Value x) { Adagrad{}.update({m.param("w", {2}, constant(1))}, {x}); }},
+      {"Adam", [](Model& m, Value x) { Adam{}.update({m.param("w", {2}, constant(1))}, {x}); }},
+      {"Accumulator",
+       [](Model& m, Value x) { Accumulator{}.add({m.param("w", {2}, constant(1))}, {x}); }},
+      {"assign",
+       [](Model& m, Value) {
+         assign({m.param("w", {2}, constant(1))}, {m.param("v", {3}, constant(1))});
+       }},
       {"only", [](Model& m, Value) { static_cast<void>(m.params().only("none")); }},
       {"a state",
        [](Model&, Value x) {
