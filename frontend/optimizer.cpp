@@ -15,9 +15,16 @@ namespace {
 void expect_as_many(const char* name, const Params& params, const Values& gradients, Where where) {
   expect_training(name, where);
   expect_distinct(name, params, where);
-  if (params.size() == gradients.size()) return;
-  throw input_error(where, "{}: {} parameters and {} gradients", name, params.size(),
-                    gradients.size());
+  if (params.size() != gradients.size()) {
+    throw input_error(where, "{}: {} parameters and {} gradients", name, params.size(),
+                      gradients.size());
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (params[i].shape() == gradients[i].shape()) continue;
+    throw input_error(where, "{}: parameter '{}' is {}: found a gradient {}", name,
+                      params[i].name(), to_string(params[i].type()),
+                      to_string(gradients[i].type()));
+  }
 }
 
 State counter(const std::string& name, Where where) {

@@ -3,6 +3,7 @@
 
 #include "frontend/trace.h"
 #include "ir/mutant.h"
+#include "ir/where_scope.h"
 
 namespace graphc::core {
 
@@ -51,14 +52,16 @@ State::operator Value() const {
 }
 
 State& State::operator=(Operand value) {
+  // Inside a layer or an optimizer, the line of who called it.
+  const Where where = in_scope(value.where());
   if (is_copy()) {
     throw input_error(
-        value.where(),
+        where,
         "this is a copy of state '{}', which is its value and cannot be assigned: take "
         "the state as State&, or another handle to it by handle()",
         cell_->name);
   }
-  Trace& trace = Trace::require("a state", value.where());
+  Trace& trace = Trace::require("a state", where);
   given_to_.clear();
   if (!copied_) copied_ = std::make_shared<Copied>();
   if (const auto moved = moved_away_.lock(); moved && !mutated(Mutant::moved_from_not_noticed)) {
@@ -66,9 +69,9 @@ State& State::operator=(Operand value) {
     moved_away_.reset();
   }
   if (value.is_number()) {
-    trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), value.where());
+    trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), where);
   } else {
-    trace.assign(cell_, value.value(), value.where());
+    trace.assign(cell_, value.value(), where);
   }
   return *this;
 }

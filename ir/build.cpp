@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/where_scope.h"
+
 namespace graphc::core {
 namespace {
 
@@ -44,6 +46,8 @@ Attributes shape_attribute(const Shape& shape) {
 
 WhereScope::WhereScope(Where where) : previous_(current_where) { current_where = where; }
 WhereScope::~WhereScope() { current_where = previous_; }
+
+Where in_scope(Where where) { return current_where ? current_where : where; }
 
 const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attributes,
                   std::vector<GraphPtr> regions, Where where, std::vector<std::string> names) {

@@ -23,14 +23,15 @@ using ::testing::HasSubstr;
 const std::vector<std::string> kTrainings{"none", "sgd",    "momentum", "rmsprop", "adagrad",
                                           "adam", "frozen", "named",    "groups",  "accumulator"};
 
-/// A model that is trained in one of those ways; `lines` is what its session announces.
+/// A model that is trained in one of those ways; `lines` is what its session
+/// announces of other states.
 struct Trained {
   Model model{"trained"};
   Param a = model.param("a", {2}, constant(1)), b = model.param("b", {2}, constant(2));
   std::vector<std::string> lines;
   Session session{model,
                   {.target = "reference", .seed = 5, .announce = [this](const std::string& line) {
-                     lines.push_back(line);
+                     if (line.find("keeps other states") != line.npos) lines.push_back(line);
                    }}};
 
   explicit Trained(const std::string& how) {
@@ -183,7 +184,7 @@ TEST(OtherOptimizers, TheErrorNamesWhatIsMissingWhatIsTooMuchAndWhoseItIs) {
     return refusal([&] { Trained(now).train(file, 2); });
   };
   EXPECT_THAT(between("sgd", "adam"),
-              HasSubstr("missing in the file (5): a.mean, a.square, adam.step, b.mean, b.square"));
+              HasSubstr("missing in the file (5): adam.step, a.mean, a.square, b.mean, b.square"));
   EXPECT_THAT(
       between("adam", "sgd"),
       HasSubstr("and kept by no graph here (5): a.mean, a.square, adam.step, b.mean, b.square"));

@@ -161,7 +161,7 @@ const std::vector<Wrong>& wrong_calls() {
       {"exponential_decay", [](Model&, Value x) { exponential_decay(x, iota({5}), 1, 0.5); }},
       {"cosine_decay", [](Model&, Value x) { cosine_decay(x, iota({5}), 1); }},
       {"global_norm", [](Model&, Value) { global_norm({}); }},
-      {"clip_by_global_norm", [](Model&, Value x) { clip_by_global_norm({x}, x, x); }},
+      {"clip_by_global_norm", [](Model&, Value x) { clip_by_global_norm({x}, iota({5})); }},
       {"clip_by_norm", [](Model&, Value x) { clip_by_norm({x}, iota({5})); }},
       {"gradients", [](Model& m, Value x) { gradients(x, m.params()); }},
       {"minimize", [](Model& m, Value x) { minimize(x, m.params(), Sgd{}); }},
@@ -180,6 +180,21 @@ const std::vector<Wrong>& wrong_calls() {
       {"Adam", [](Model& m, Value x) { Adam{}.update({m.param("w", {2}, constant(1))}, {x}); }},
       {"Accumulator",
        [](Model& m, Value x) { Accumulator{}.add({m.param("w", {2}, constant(1))}, {x}); }},
+      {"Lstm::step's state",
+       [](Model& m, Value x) {
+         State h(filled({3, 2}, 0)), c(filled({1, 2}, 0));
+         Lstm(m, "r", 2, 2).step(x, h, c);
+       }},
+      {"Gru::step's state",
+       [](Model& m, Value x) {
+         State h(filled({1, 2}, 0));
+         Gru(m, "r", 2, 2).step(x, h);
+       }},
+      {"Rnn::step's state",
+       [](Model& m, Value x) {
+         State h(filled({1, 2}, 0));
+         Rnn(m, "r", 2, 2).step(x, h);
+       }},
       {"assign",
        [](Model& m, Value) {
          assign({m.param("w", {2}, constant(1))}, {m.param("v", {3}, constant(1))});
@@ -256,7 +271,7 @@ TEST(Places, SoIsOneOfFitAndOfMeanLoss) {
   }
   options.graph = "rows";
   options.inputs = too_many;
-  EXPECT_THAT(place([&] { fit(session, options); }), HasSubstr("rows"));
+  EXPECT_THAT(place([&] { fit(session, options); }), HasSubstr("input 'x'"));
 }
 
 }  // namespace
