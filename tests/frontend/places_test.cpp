@@ -2,7 +2,8 @@
 // Where a value is made and where it is used: in the function of a graph, in the body of a loop, in
 // that of a loop inside it, in the body of a loop beside it, after all of them. Every pair, in
 // every way that the frontend has of using a value, is a graph or an error at the user's line that
-// says what to do; never an internal error.
+// says what to do; never an internal error. And calls that cannot be right, of every function:
+// their errors are at the user's line, never at one of ours.
 #include <gmock/gmock.h>
 
 #include <array>
