@@ -72,6 +72,18 @@ char delimiter_of(const std::vector<std::string>& records, bool decimal_commas) 
   return count(most) > 0 ? most : decimal_commas ? ';' : ',';
 }
 
+/// The character that a first line `sep=;` names, as Excel has it, or 0.
+char said_delimiter(std::string_view& text) {
+  std::string_view line = text.substr(0, text.find_first_of("\r\n"));
+  const size_t length = line.size();
+  if (line.size() == 7 && line.starts_with('"') && line.ends_with('"')) line = line.substr(1, 5);
+  if (line.size() != 5 || !(line.starts_with("sep=") || line.starts_with("SEP="))) return 0;
+  text.remove_prefix(length);
+  if (text.starts_with("\r\n")) text.remove_prefix(1);
+  if (!text.empty()) text.remove_prefix(1);
+  return line[4];
+}
+
 }  // namespace
 
 void DelimitedText::add(std::string_view piece) {
@@ -84,6 +96,15 @@ void DelimitedText::add(std::string_view piece) {
 }
 
 void DelimitedText::begin() {
+  std::string_view text = head_;
+  if (const char said = said_delimiter(text); said != 0) {
+    const std::string rest(text);
+    delimiter_ = said;
+    line_ = first_ = 2;
+    head_.clear();
+    for (const char byte : rest) take_any(byte);
+    return;
+  }
   const std::vector<std::string> records = bare_records(head_, head_.size() < kDelimitedHead);
   delimiter_ = delimiter_of(records, decimal_commas_);
   spaces_too_ = delimiter_ == ',' && parts_all(' ', records);

@@ -14,7 +14,8 @@ namespace graphc::core {
 /// return, or both; a cell in quotes may have newlines, delimiters, and quotes
 /// written twice. The delimiter is the first one of tab, semicolon, |, comma and space (any number
 /// of them) that each of the first records has as often, outside of quotes; where there is none,
-/// the one of the first four that the first record has most of.
+/// the one of the first four that the first record has most of. A first line `sep=;`, as Excel
+/// reads and writes it, names the delimiter and is no record.
 class DelimitedText {
  public:
   /// A record longer than this is no record of numbers.

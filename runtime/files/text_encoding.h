@@ -10,8 +10,11 @@
 #include <string_view>
 
 #include "ir/error.h"
+#include "runtime/files/option_words.h"
 
 namespace graphc::core {
+
+class Utf8Count;
 
 /// Why bytes are no UTF-8 text.
 struct TextFault {
@@ -27,8 +30,12 @@ struct TextFault {
 /// UTF-8 without a byte 0. A byte order mark of UTF-8 is allowed.
 std::optional<TextFault> text_fault(std::string_view bytes);
 
-/// The error of ErrorKind::input for a file with that fault; it names --encoding where that helps.
-Error text_error(const std::string& file, const TextFault& fault);
+/// How a user says that a text is in this encoding: --encoding=NAME, or .encoding = "NAME" in C++.
+std::string encoding_option(std::string_view name, OptionWords words);
+
+/// The error of ErrorKind::input for a file with that fault; it names the option where that helps.
+Error text_error(const std::string& file, const TextFault& fault,
+                 OptionWords words = OptionWords::command_line);
 
 /// Makes UTF-8 without a byte order mark of text that comes in pieces.
 class TextDecoder {
@@ -36,11 +43,14 @@ class TextDecoder {
   /// `encoding` is a name that iconv knows, in any case: utf-8, windows-1252, latin-1, utf-16le ...
   /// An empty one is utf-8. `file` is how errors call the text. Throws ErrorKind::usage for a name
   /// that nobody knows.
-  TextDecoder(std::string file, std::string_view encoding);
+  TextDecoder(std::string file, std::string_view encoding,
+              OptionWords words = OptionWords::command_line);
 
   /// UTF-8 of the piece, and of what was left of the one before. Throws ErrorKind::input, naming
   /// file, byte and reason, for bytes that are none of the encoding, and for a byte order mark of
-  /// another encoding.
+  /// another encoding, and for a text that shows itself to be in another: UTF-8 with characters
+  /// beyond ASCII (at the latest by end()), ASCII where the encoding has other bytes for it, UTF-16
+  /// of the other byte order.
   std::string add(std::string_view piece);
   /// The rest; throws ErrorKind::input where the text ends within a character.
   std::string end();
@@ -48,7 +58,10 @@ class TextDecoder {
  private:
   struct Converter;
 
-  std::string begin(std::string_view bytes);
+  /// Takes a byte order mark away; refuses what is plainly in another encoding.
+  void begin(std::string_view& bytes);
+  void refuse_other_encodings(std::string_view head) const;
+  void refuse_utf8() const;
   std::string decoded(std::string_view bytes, bool last);
   std::string converted(std::string_view bytes, bool last);
   std::string checked(std::string_view bytes, bool last);
@@ -57,8 +70,12 @@ class TextDecoder {
   std::string file_, encoding_;
   std::shared_ptr<Converter> converter_;  ///< none: the text is UTF-8
   std::string rest_;                      ///< bytes that were not decoded yet
+  OptionWords words_;
   bool began_ = false;
-  uint64_t offset_ = 0;  ///< of the first byte of rest_, in the file
+  uint64_t offset_ = 0;                 ///< of the first byte of rest_, in the file
+  int64_t characters_ = 0;              ///< beyond ASCII, decoded as UTF-8
+  int64_t lines_ = 0;                   ///< ends of lines, decoded as UTF-8
+  std::shared_ptr<Utf8Count> as_utf8_;  ///< what a text to be converted is as UTF-8
 };
 
 /// The text of a file, which has one: UTF-8 without a byte order mark. Throws ErrorKind::input for

@@ -172,8 +172,31 @@ TEST(TextEncoding, FaultsHaveTheirNames) {
               HasSubstr("no byte order mark: wanted --encoding=utf-16le or utf-16be"));
   EXPECT_THAT(error_of(ErrorKind::input, [] { decode("\xff\xff\xff", "shift_jis", 9); }),
               HasSubstr("'f' is no text in shift_jis: byte 0 is 0xff"));
-  EXPECT_THAT(error_of(ErrorKind::input, [] { decode("a\0\0\0"s, "utf-16le", 9); }),
+  EXPECT_THAT(error_of(ErrorKind::input, [] { decode("\xe4\0\0\0"s, "latin-1", 9); }),
+              HasSubstr("is text in UTF-32"));
+  EXPECT_THAT(error_of(ErrorKind::input, [] { decode("ab\0"s, "latin-1", 9); }),
               HasSubstr("it has characters 0"));
+  // What came before was UTF-8, of which the last piece shows nothing.
+  for (const size_t piece : {size_t{1}, size_t{4097}, size_t{1} << 20}) {
+    const std::string good = "na\u00efve\n" + std::string(5000, 'a');
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { decode(good + "\xe2\x82", "", piece); }),
+                HasSubstr("'f' is UTF-8 that ends within a character (byte 5007)"));
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { decode(good + "\nb\xe9s", "", piece); }),
+                HasSubstr("'f' is UTF-8 with a damaged place: byte 5009, in line 3, is 0xe9"));
+  }
+  const auto in_program = [](const std::string& bytes, const char* encoding) {
+    return error_of(ErrorKind::input, [&] {
+      TextDecoder decoder("f", encoding, OptionWords::program);
+      decoder.add(bytes);
+      decoder.end();
+    });
+  };
+  EXPECT_THAT(in_program("caf\xe9 noir", ""), HasSubstr(".encoding = \"latin-1\" converts it"));
+  EXPECT_THAT(in_program("caf\u00e9 noir", "latin-1"), HasSubstr("as .encoding says"));
+  EXPECT_THAT(in_program("\xff\xfe"
+                         "a",
+                         ""),
+              HasSubstr(".encoding = \"utf-16le\" converts"));
   EXPECT_THAT(error_of(ErrorKind::input, [] { decode("a\0b"s, "utf-16le", 9); }),
               HasSubstr("the beginning of a character that does not end"));
 }
