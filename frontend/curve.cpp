@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/curve.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -20,6 +21,13 @@ Curve::Curve(std::filesystem::path path, std::vector<std::string> columns, Watch
   for (const std::string& column : columns_) {
     if (column.find_first_of(",\"\n\r") == column.npos) continue;
     throw input_error({}, "a column's name has no comma, quote or newline: found '{}'", column);
+  }
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (std::find(columns_.begin(), columns_.begin() + long(i), columns_[i]) ==
+        columns_.begin() + long(i))
+      continue;
+    throw input_error({}, "two columns of a curve are called '{}': wanted names that differ",
+                      columns_[i]);
   }
   if (path_.empty()) return;
   const std::string header = fmt::format("{}\n", fmt::join(columns_, ","));

@@ -20,8 +20,9 @@ class Curve {
 
   /// Begins a file with the columns' names, or goes on with one that has these columns; a last
   /// row without an end, of a process that was killed, is removed. An empty path writes none.
-  /// Throws ErrorKind::input for a file of other columns and for no columns or a name with a comma,
-  /// a quote or a newline, ErrorKind::resource when the file cannot be written.
+  /// Throws ErrorKind::input for a file of other columns and for no columns, a name that comes
+  /// twice or one with a comma, a quote or a newline, ErrorKind::resource when the file cannot be
+  /// written.
   Curve(std::filesystem::path path, std::vector<std::string> columns, Watch watch = {});
 
   /// A row: a number for each column, NaN where there is none. It is in the file when this returns.

@@ -2,17 +2,35 @@
 // Plots as SVG files, which browsers show: lines over a common axis, panels below each other.
 #pragma once
 
+#include <concepts>
 #include <filesystem>
+#include <ranges>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace graphc::core {
 
+/// Numbers of a line: a vector of doubles, made of whatever range of numbers a program has, as the
+/// floats of Tensor::to_vector().
+class PlotNumbers : public std::vector<double> {
+ public:
+  using std::vector<double>::vector;
+  PlotNumbers(std::vector<double> numbers) : std::vector<double>(std::move(numbers)) {}
+  template <std::ranges::input_range Numbers>
+    requires(std::is_arithmetic_v<std::remove_cvref_t<std::ranges::range_reference_t<Numbers>>> &&
+             !std::derived_from<std::remove_cvref_t<Numbers>, std::vector<double>>)
+  PlotNumbers(const Numbers& numbers) {
+    for (const auto number : numbers) push_back(double(number));
+  }
+};
+
 /// A line through points (x, y); it has a gap where y is NaN. Without x the places 0, 1, 2, ...
 struct PlotLine {
   std::string name;
-  std::vector<double> y;
-  std::vector<double> x = {};
+  PlotNumbers y;
+  PlotNumbers x = {};
 };
 
 /// Lines over a common axis.

@@ -53,7 +53,16 @@ std::string_view name_of(Missing missing) { return kMissingWords[size_t(missing)
 
 const TableColumn& Table::operator[](std::string_view name) const {
   const auto found = std::ranges::find(columns, name, &TableColumn::name);
-  if (found != columns.end()) return *found;
+  if (found != columns.end()) {
+    if (std::find_if(found + 1, columns.end(), [&](const TableColumn& column) {
+          return column.name == name;
+        }) == columns.end())
+      return *found;
+    throw input_error({},
+                      "{}: two columns are called '{}': wanted names that differ, or a place "
+                      "in `columns`",
+                      file, name);
+  }
   std::vector<std::string> names;
   for (const TableColumn& column : columns) names.push_back(column.name);
   const std::string near = did_you_mean(name, names);
@@ -71,6 +80,14 @@ std::vector<const TableColumn*> Table::chosen(const std::vector<std::string>& na
 
 Tensor Table::f32(const std::vector<std::string>& names) const {
   const std::vector<const TableColumn*> wanted = chosen(names);
+  for (const TableColumn* column : wanted) {
+    if (!names.empty() || column->kind == ColumnKind::number) continue;
+    throw input_error({},
+                      "{}: column '{}' is one of {}: wanted numbers alone, or the names of the "
+                      "columns, f32({{\"{}\"}})",
+                      file, column->name, column->kind == ColumnKind::date ? "dates" : "categories",
+                      column->name);
+  }
   Tensor result(Type{DType::f32, {rows(), int64_t(wanted.size())}});
   const std::span<float> to = result.mutable_data<float>();
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -129,7 +146,7 @@ void TableRows::fill(TableColumn& column) const {
     throw input_error({}, "{}: column '{}' has no value to fill it with", file_, column.name);
   if (missing_ == Missing::mean && column.kind != ColumnKind::number) {
     throw input_error({},
-                      "{}: column '{}': a {} has no mean: wanted missing previous, drop or mask",
+                      "{}: column '{}': a {} has no mean: wanted Missing::previous, drop or mask",
                       file_, column.name, column.kind == ColumnKind::date ? "date" : "category");
   }
   double filling = *first;

@@ -190,10 +190,12 @@ std::optional<double> read_parts(const DateParts& parts, DateOrder order) {
     return parts.between == '.' ? std::nullopt
                                 : seconds_of(parts.a, parts.b, parts.c, parts.seconds);
   }
-  if (parts.between == '.') order = DateOrder::day_first;
-  if (parts.between == '-' || order == DateOrder::unknown) return std::nullopt;
-  return order == DateOrder::day_first ? seconds_of(parts.c, parts.b, parts.a, parts.seconds)
-                                       : seconds_of(parts.c, parts.a, parts.b, parts.seconds);
+  const bool is_shown = order == DateOrder::unknown || order == DateOrder::month_first;
+  if (parts.between == '.' && is_shown) order = DateOrder::day_first;
+  if (order == DateOrder::unknown) return std::nullopt;
+  const bool day = order == DateOrder::day_first || order == DateOrder::declared_day_first;
+  return day ? seconds_of(parts.c, parts.b, parts.a, parts.seconds)
+             : seconds_of(parts.c, parts.a, parts.b, parts.seconds);
 }
 
 }  // namespace
@@ -240,7 +242,7 @@ std::optional<double> date_in(std::string_view cell, DateOrder order) {
 
 DateOrder date_order_of(std::string_view cell) {
   const auto parts = parts_of(cell);
-  if (!parts || parts->year_first || parts->between != '/') return DateOrder::unknown;
+  if (!parts || parts->year_first || parts->between == '.') return DateOrder::unknown;
   const bool day = read_parts(*parts, DateOrder::day_first).has_value();
   const bool month = read_parts(*parts, DateOrder::month_first).has_value();
   if (day == month) return DateOrder::unknown;

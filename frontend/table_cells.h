@@ -9,8 +9,8 @@
 
 namespace graphc::core {
 
-/// Whether the cell says that there is no value: it is empty, or one of NA, N/A, #N/A, NaN, null,
-/// None, <NA> in any case, or ?.
+/// Whether the cell says that there is no value: it is empty, or one of NA, N/A, #N/A, <NA>, NaN,
+/// -NaN, null, None in any case, or ?.
 bool is_missing(std::string_view cell);
 
 /// The number that a cell is: digits with a sign, `decimal` (. or ,) before the fraction, and an
@@ -28,21 +28,28 @@ enum class DecimalSign : uint8_t {
 };
 DecimalSign decimal_sign_of(std::string_view cell);
 
-/// In which order a date between strokes has its parts. Dates between points are day first, dates
-/// that begin with a year of four digits are year first.
-enum class DateOrder : uint8_t { unknown, day_first, month_first };
+/// In which order a date has its parts. Dates that begin with a year of four digits are year first
+/// in every order. A column's cells show the order of dates between strokes or hyphens, and those
+/// between points are day first; what the user declares holds for all.
+enum class DateOrder : uint8_t {
+  unknown,
+  day_first,
+  month_first,
+  declared_day_first,
+  declared_month_first
+};
 
 /// Seconds from 1970-01-01 00:00 to a date, and the time behind it if there is one, by the clock
 /// that wrote it: 2024-01-31, 2024-01-31T13:00, 2024/01/31 13:00:00.5, 31.01.2024 13:00,
-/// 31/01/2024. An offset (Z, +01:00) is checked and left out of account. Nothing for a cell that is
-/// no date, and where the order decides and is unknown.
+/// 31/01/2024, 31-01-2024. An offset (Z, +01:00) is checked and left out of account. Nothing for a
+/// cell that is no date, and where the order decides and is unknown.
 std::optional<double> date_in(std::string_view cell, DateOrder order);
 
-/// What a date between strokes shows of its order: unknown where both readings are dates, or where
-/// it is none.
+/// What a date between strokes or hyphens shows of its order: unknown where both readings are
+/// dates, or where it is none.
 DateOrder date_order_of(std::string_view cell);
 
-/// Whether it is a date in one order at least.
+/// Whether it is a date in one order at least, of those that a cell shows.
 bool is_date(std::string_view cell);
 
 }  // namespace graphc::core

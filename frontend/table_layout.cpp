@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "frontend/table_cells.h"
+#include "frontend/table_words.h"
 #include "ir/error.h"
 #include "ir/utf8.h"
 
@@ -33,11 +34,23 @@ bool is_whole(const std::string& cell) {
   return cell.find_first_of(".,eE") == cell.npos && cell_kind_of(cell, '.') == CellKind::number;
 }
 
+/// Whether each two cells are whole numbers, the second without a sign.
+bool may_be_halves(const DelimitedText::Cells& cells) {
+  for (size_t i = 0; i + 1 < cells.size(); i += 2) {
+    if (!is_whole(cells[i]) || !is_digits(cells[i + 1])) return false;
+  }
+  return cells.size() % 2 == 0;
+}
+
 class LayoutFinder {
  public:
   LayoutFinder(const std::string& file, const std::vector<TableRecord>& records, char delimiter,
                const TableOptions& options)
-      : file_(file), records_(records), delimiter_(delimiter), options_(options) {}
+      : file_(file),
+        records_(records),
+        delimiter_(delimiter),
+        options_(options),
+        words_(options.words) {}
 
   TableLayout find() {
     find_decimal();
@@ -66,45 +79,22 @@ class LayoutFinder {
     const auto& point = found[size_t(DecimalSign::point)];
     const auto& comma = found[size_t(DecimalSign::comma)];
     const auto& either_comma = found[size_t(DecimalSign::either_comma)];
-    const auto& either_point = found[size_t(DecimalSign::either_point)];
     if (point && comma) {
       throw input_error({},
                         "{}: numbers with a decimal point and with a decimal comma: {} and {}: "
-                        "wanted one of them, or --decimal=. or --decimal=, to decide",
-                        file_, *point, *comma);
+                        "wanted one of them, or {} to decide",
+                        file_, *point, *comma, words_.either_decimal());
     }
     if (!point && !comma && either_comma) {
-      throw input_error({},
-                        "{}: {} may have a decimal comma or thousands apart: wanted --decimal=, or "
-                        "--decimal=.",
-                        file_, *either_comma);
+      throw input_error({}, "{}: {} may have a decimal comma or thousands apart: wanted {}", file_,
+                        *either_comma, words_.either_decimal());
     }
     result_.decimal_is_known = point || comma;
     if (comma) {
       result_.decimal = ',';
       result_.remarks.push_back(
           fmt::format("{}: numbers have decimal commas, as {} shows", file_, *comma));
-    } else if (!point && either_point && (delimiter_ == ';' || has_wholes_beside_points())) {
-      result_.remarks.push_back(
-          fmt::format("{}: {} is read as a decimal point; if it parts thousands, say --decimal=,",
-                      file_, *either_point));
     }
-  }
-
-  /// Whether a column has numbers below 1000 without a point beside those with one: fractions would
-  /// be written in all of them, thousands not.
-  bool has_wholes_beside_points() const {
-    for (size_t column = 0; column < records_[0].first.size(); ++column) {
-      bool wholes = false, points = false;
-      for (size_t i = 1; i < records_.size(); ++i) {
-        if (column >= records_[i].first.size()) continue;
-        const std::string& cell = records_[i].first[column];
-        points |= decimal_sign_of(cell) == DecimalSign::either_point;
-        wholes |= is_digits(cell) && cell.size() <= 3;
-      }
-      if (wholes && points) return true;
-    }
-    return false;
   }
 
   bool first_line_is_names() {
@@ -161,51 +151,36 @@ class LayoutFinder {
       const CellKind kind = cell_kind_of(cell, result_.decimal);
       return kind == CellKind::number || kind == CellKind::date;
     });
-    result_.remarks.push_back(fmt::format(
-        "{}: the first line is read as names, '{}' too; --names=no says that it is a row", file_,
-        printable(*odd, 40)));
+    result_.remarks.push_back(
+        fmt::format("{}: the first line is read as names, '{}' too; {} says that it is a row",
+                    file_, printable(*odd, 40), words_.names(false)));
     return true;
   }
 
   Error undecided(const std::string& why) const {
-    return input_error({},
-                       "{}:{}: the first line may be names or a row: {}: wanted --names=yes or "
-                       "--names=no",
-                       file_, records_[0].second, why);
+    return input_error({}, "{}:{}: the first line may be names or a row: {}: wanted {} or {}",
+                       file_, records_[0].second, why, words_.names(true), words_.names(false));
   }
 
   /// `1,5` is one number to some, and two to CSV.
   void warn_of_split_numbers() {
     if (delimiter_ != ',' || options_.decimal != 0) return;
-    const bool may_be_split = std::ranges::all_of(records_, [](const TableRecord& record) {
-      const DelimitedText::Cells& cells = record.first;
-      for (size_t i = 0; i + 1 < cells.size(); i += 2) {
-        if (!is_whole(cells[i]) || !is_digits(cells[i + 1])) return false;
-      }
-      return cells.size() % 2 == 0;
-    });
-    if (!may_be_split) return;
-    for (const auto& [cells, line] : records_) {
-      // No whole number begins with 0 but 0.
-      for (size_t i = 1; i < cells.size(); i += 2) {
-        if (cells[i].size() < 2 || cells[i][0] != '0') continue;
-        throw input_error({},
-                          "{}:{}: '{},{}' looks like a number with a decimal comma, not like two "
-                          "columns: wanted --decimal=, or --decimal=.",
-                          file_, line, printable(cells[i - 1], 40), printable(cells[i], 40));
-      }
-    }
+    result_.may_be_split = std::ranges::all_of(
+        records_, [](const TableRecord& record) { return may_be_halves(record.first); });
+    if (!result_.may_be_split) return;
+    for (const TableRecord& record : records_) check_not_split(file_, record, options_);
     if (records_[0].first.size() > 2) return;
     result_.remarks.push_back(
         fmt::format("{}: two columns of whole numbers without names; if they are one of decimal "
-                    "commas, say --decimal=,",
-                    file_));
+                    "commas, say {}",
+                    file_, words_.decimal(',')));
   }
 
   const std::string& file_;
   const std::vector<TableRecord>& records_;
   char delimiter_;
   const TableOptions& options_;
+  TableWords words_;
   TableLayout result_;
 };
 
@@ -214,6 +189,20 @@ class LayoutFinder {
 TableLayout layout_of(const std::string& file, const std::vector<TableRecord>& records,
                       char delimiter, const TableOptions& options) {
   return LayoutFinder(file, records, delimiter, options).find();
+}
+
+void check_not_split(const std::string& file, const TableRecord& row, const TableOptions& options) {
+  const auto& [cells, line] = row;
+  if (!may_be_halves(cells)) return;
+  // No whole number begins with 0 but 0.
+  for (size_t i = 1; i < cells.size(); i += 2) {
+    if (cells[i].size() < 2 || cells[i][0] != '0') continue;
+    throw input_error({},
+                      "{}:{}: '{},{}' looks like a number with a decimal comma, not like two "
+                      "columns: wanted {}",
+                      file, line, printable(cells[i - 1], 40), printable(cells[i], 40),
+                      TableWords(options.words).either_decimal());
+  }
 }
 
 }  // namespace graphc::core

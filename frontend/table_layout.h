@@ -21,6 +21,8 @@ struct TableLayout {
   char decimal = '.';
   /// Whether a cell showed it or the options say it: a point is only taken for granted otherwise.
   bool decimal_is_known = false;
+  /// Whether each two cells may be the halves of a number with a decimal comma.
+  bool may_be_split = false;
   std::vector<std::string> remarks;  ///< what was taken for granted
 };
 
@@ -28,5 +30,8 @@ struct TableLayout {
 /// Throws ErrorKind::input, naming the file and the option that decides, where they leave it open.
 TableLayout layout_of(const std::string& file, const std::vector<TableRecord>& records,
                       char delimiter, const TableOptions& options);
+
+/// Throws ErrorKind::input where a row of a table that may be split so shows it: 1,05.
+void check_not_split(const std::string& file, const TableRecord& row, const TableOptions& options);
 
 }  // namespace graphc::core

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads tables: from records of cells to columns of values.
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "frontend/table_cells.h"
+#include "frontend/table_columns.h"
 #include "frontend/table_layout.h"
 #include "frontend/table_rows.h"
+#include "frontend/table_words.h"
 #include "ir/error.h"
-#include "ir/spelling.h"
 #include "ir/utf8.h"
 #include "runtime/files/files.h"
 #include "runtime/files/foreign.h"
@@ -28,60 +26,15 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 /// So many records are seen before the layout is decided, of so many bytes at most.
 constexpr size_t kFirstRecords = 1000, kFirstBytes = size_t{1} << 22;
 
-/// The place of the column that is called so: by its name, else by its number.
-size_t place_of(const std::string& wanted, const std::vector<std::string>& names,
-                const std::string& file) {
-  const auto found = std::ranges::find(names, wanted);
-  if (found != names.end()) {
-    if (std::find(found + 1, names.end(), wanted) == names.end())
-      return size_t(found - names.begin());
-    throw input_error({}, "{}: two columns are called '{}': wanted one by its number, from 1", file,
-                      wanted);
-  }
-  size_t number = 0;
-  const char* const end = wanted.data() + wanted.size();
-  if (std::from_chars(wanted.data(), end, number).ptr == end && number >= 1 &&
-      number <= names.size())
-    return number - 1;
-  const std::string near = did_you_mean(wanted, names);
-  throw input_error({}, "{}: there is no column '{}'{}", file, wanted,
-                    near.empty() ? fmt::format(": it has {}", fmt::join(names, ", ")) : near);
-}
-
-/// A column that is read: where it is, and how its cells are.
-struct WantedColumn {
-  std::string name;
-  std::optional<ColumnKind> kind;  ///< nothing: as the first rows show
-  DateOrder order = DateOrder::unknown;
-  size_t place = 0;
-  std::vector<std::string> categories{};
-  std::unordered_map<std::string, size_t> ids{};  ///< of the categories
-};
-
-/// "time:date": the kind behind the last colon, unless a column has the whole as its name.
-WantedColumn wanted_column(const std::string& text, const std::vector<std::string>& names) {
-  WantedColumn wanted{.name = text, .kind = ColumnKind::number};
-  const size_t colon = text.rfind(':');
-  if (colon == text.npos || std::ranges::find(names, text) != names.end()) return wanted;
-  const std::string kind = text.substr(colon + 1);
-  if (kind == "category") {
-    wanted.kind = ColumnKind::category;
-  } else if (kind == "date" || kind == "date-dmy" || kind == "date-mdy") {
-    wanted.kind = ColumnKind::date;
-    if (kind == "date-dmy") wanted.order = DateOrder::day_first;
-    if (kind == "date-mdy") wanted.order = DateOrder::month_first;
-  } else if (kind != "number") {
-    return wanted;
-  }
-  wanted.name = text.substr(0, colon);
-  return wanted;
-}
-
 /// Takes the columns that are wanted out of records of cells.
 class TableReader {
  public:
   TableReader(std::string file, const std::vector<std::string>& wanted, const TableOptions& options)
-      : file_(std::move(file)), wanted_(wanted), options_(options), rows_(file_, options.missing) {}
+      : file_(std::move(file)),
+        wanted_(wanted),
+        options_(options),
+        words_(options.words),
+        rows_(file_, options.missing) {}
 
   void take(const Cells& cells, int64_t line, char delimiter, bool spaces_too) {
     if (decided_) return take_row(cells, line);
@@ -102,6 +55,7 @@ class TableReader {
       column.kind = *columns_[i].kind;
       column.categories = std::move(columns_[i].categories);
     }
+    remark_points();
     return rows_.end(std::move(layout_.remarks));
   }
 
@@ -117,9 +71,12 @@ class TableReader {
     if (filled.empty()) throw input_error({}, "{}: it is empty: wanted a table of numbers", file_);
     layout_ = layout_of(file_, filled, delimiter_, options_);
     width_ = filled[0].first.size();
-    Cells names = filled[0].first;
-    for (size_t i = 0; i < width_ && !layout_.has_names; ++i) names[i] = std::to_string(i + 1);
-    choose_columns(names, filled);
+    ColumnNames names{.names = filled[0].first, .are_numbers = !layout_.has_names};
+    for (size_t i = 0; i < width_ && names.are_numbers; ++i) names.names[i] = std::to_string(i + 1);
+    columns_ = wanted_columns(wanted_, names, file_);
+    if (layout_.has_names) filled.erase(filled.begin());
+    for (WantedColumn& each : columns_) look_at(each, filled, layout_.decimal, file_);
+    rows_.begin(columns_.size());
     bool first = layout_.has_names;
     for (const auto& [cells, line] : records) {
       // The line of names.
@@ -128,47 +85,6 @@ class TableReader {
       } else {
         take_row(cells, line);
       }
-    }
-  }
-
-  void choose_columns(const Cells& names, const std::vector<TableRecord>& records) {
-    for (const std::string& text : wanted_) {
-      columns_.push_back(wanted_column(text, names));
-      columns_.back().place = place_of(columns_.back().name, names, file_);
-    }
-    for (size_t i = 0; wanted_.empty() && i < names.size(); ++i)
-      columns_.push_back({.name = names[i], .kind = std::nullopt, .place = i});
-    for (WantedColumn& each : columns_) look_at(each, records);
-    rows_.begin(columns_.size());
-  }
-
-  /// Finds the kind of a column and the order of its dates, where they are not given.
-  void look_at(WantedColumn& column, const std::vector<TableRecord>& records) {
-    bool numbers = true, dates = true, some = false, strokes = false;
-    DateOrder order = DateOrder::unknown;
-    for (size_t i = layout_.has_names ? 1 : 0; i < records.size(); ++i) {
-      const Cells& cells = records[i].first;
-      if (column.place >= cells.size() || is_missing(cells[column.place])) continue;
-      const std::string& cell = cells[column.place];
-      some = true;
-      numbers &= number_in(cell, layout_.decimal).has_value();
-      dates &= is_date(cell);
-      strokes |= cell.find('/') != cell.npos && !date_in(cell, DateOrder::unknown);
-      const DateOrder shown = date_order_of(cell);
-      if (shown != DateOrder::unknown) order = shown;
-    }
-    if (!column.kind) {
-      column.kind = numbers         ? ColumnKind::number
-                    : some && dates ? ColumnKind::date
-                                    : ColumnKind::category;
-    }
-    if (column.kind != ColumnKind::date || column.order != DateOrder::unknown) return;
-    column.order = order;
-    if (order == DateOrder::unknown && strokes && dates) {
-      throw input_error({},
-                        "{}: column '{}': its dates may have the day first or the month: wanted "
-                        "'{}:date-dmy' or '{}:date-mdy'",
-                        file_, column.name, column.name, column.name);
     }
   }
 
@@ -186,6 +102,7 @@ class TableReader {
       throw input_error({}, "{}:{}: {} cells: wanted {}, as in the first line{}", file_, line,
                         cells.size(), width_, comma_hint(cells));
     }
+    if (layout_.may_be_split) check_not_split(file_, {cells, line}, options_);
     take_cells(cells, line);
   }
 
@@ -198,8 +115,8 @@ class TableReader {
         return !cell.empty() && cell.find_first_not_of("0123456789") == cell.npos;
       };
       if (!whole(cells[i - 1]) || !whole(cells[i])) continue;
-      return fmt::format("; if '{},{}' is a number with a decimal comma, say --decimal=,",
-                         cells[i - 1], cells[i]);
+      return fmt::format("; if '{},{}' is a number with a decimal comma, say {}", cells[i - 1],
+                         cells[i], words_.decimal(','));
     }
     return "";
   }
@@ -214,14 +131,16 @@ class TableReader {
     const bool category = column.kind == ColumnKind::category;
     if (category ? cell.empty() : is_missing(cell)) {
       if (options_.missing != Missing::refuse) return kNone;
-      throw fault(column, line,
-                  fmt::format("{}: wanted {}, or --missing=mean, previous, drop or mask",
-                              cell.empty() ? "is empty" : fmt::format("has {}", cell),
-                              category                          ? "a category"
-                              : column.kind == ColumnKind::date ? "a date"
-                                                                : "a number"));
+      throw fault(
+          column, line,
+          fmt::format("{}: wanted {}{}", cell.empty() ? "is empty" : fmt::format("has {}", cell),
+                      category                          ? "a category"
+                      : column.kind == ColumnKind::date ? "a date"
+                                                        : "a number",
+                      words_.missing(*column.kind)));
     }
     if (category) {
+      check_category(cell, column, line);
       const auto [found, is_new] = column.ids.emplace(cell, column.ids.size());
       if (is_new) column.categories.push_back(cell);
       return double(found->second);
@@ -230,48 +149,96 @@ class TableReader {
                                            : number_of(cell, column, line);
   }
 
-  double date_of(const std::string& cell, const WantedColumn& column, int64_t line) const {
-    if (const auto date = date_in(cell, column.order)) return *date;
+  /// A column of texts may be categories, unless a cell of it is something else.
+  void check_category(const std::string& cell, const WantedColumn& column, int64_t line) const {
+    if (column.is_declared || is_missing(cell)) return;
+    const bool number = number_in(cell, '.') || number_in(cell, ',');
+    if (!number && !is_date(cell)) return;
     throw fault(column, line,
-                fmt::format("has '{}': wanted a date such as 2024-01-31 13:00 or 31.01.2024{}",
-                            printable(cell, 40),
-                            is_date(cell) ? ", its parts in the order of the lines before" : ""));
+                fmt::format("has '{}', a {} among texts: wanted one kind{}", printable(cell, 40),
+                            number ? "number" : "date", naming(column)));
   }
 
-  double number_of(const std::string& cell, const WantedColumn& column, int64_t line) const {
-    if (!layout_.decimal_is_known && decimal_sign_of(cell) == DecimalSign::either_comma) {
-      throw fault(column, line,
-                  fmt::format("has '{}', which may have a decimal comma or thousands apart: wanted "
-                              "--decimal=, or --decimal=.",
-                              printable(cell, 40)));
+  /// How a column is read that has cells of another kind than most are.
+  std::string naming(const WantedColumn& column) const {
+    if (column.is_declared || !words_.is_program()) return "";
+    return fmt::format(", or the columns by name, '{}:category' among them", column.name);
+  }
+
+  double date_of(const std::string& cell, const WantedColumn& column, int64_t line) const {
+    if (const auto date = date_in(cell, column.order)) return *date;
+    std::string advice;
+    if (is_date(cell)) {
+      advice = fmt::format(
+          ", its parts in the order of the lines before, or '{}:date-dmy' or "
+          "'{}:date-mdy'",
+          column.name, column.name);
+    } else if (date_in(cell, DateOrder::declared_month_first)) {
+      advice = fmt::format("; the month first is '{}:date-mdy'", column.name);
     }
+    throw fault(column, line,
+                fmt::format("has '{}': wanted a date such as 2024-01-31 13:00 or 31.01.2024{}{}",
+                            printable(cell, 40), advice, naming(column)));
+  }
+
+  double number_of(const std::string& cell, WantedColumn& column, int64_t line) {
+    if (!layout_.decimal_is_known) watch_points(cell, column, line);
     const std::optional<double> number = number_in(cell, layout_.decimal);
     if (number && spaces_too_ && cell.find(' ') != cell.npos) {
       throw fault(
           column, line,
-          fmt::format("has '{}', thousands apart or two cells behind decimal commas: wanted "
-                      "--decimal=. or --decimal=,",
-                      printable(cell, 40)));
+          fmt::format("has '{}', thousands apart or two cells behind decimal commas: wanted {}",
+                      printable(cell, 40), words_.either_decimal()));
     }
     if (!number)
-      throw fault(
-          column, line,
-          fmt::format("has '{}': wanted a number{}", printable(cell, 40), advice_on(cell, column)));
+      throw fault(column, line,
+                  fmt::format("has '{}': wanted a number{}{}", printable(cell, 40),
+                              advice_on(cell, column), naming(column)));
     if (std::isfinite(float(*number))) return *number;
     throw fault(column, line,
                 fmt::format("has {}: wanted a finite number within f32", printable(cell, 40)));
+  }
+
+  /// Where no cell of the first rows showed what stands before a fraction, one may do later.
+  void watch_points(const std::string& cell, WantedColumn& column, int64_t line) {
+    const DecimalSign sign = decimal_sign_of(cell);
+    if (sign == DecimalSign::either_comma) {
+      throw fault(column, line,
+                  fmt::format("has '{}', which may have a decimal comma or thousands apart: wanted "
+                              "{}",
+                              printable(cell, 40), words_.either_decimal()));
+    }
+    points_are_known_ |= sign == DecimalSign::point;
+    column.has_wholes |= cell.size() <= 3 && cell.find_first_not_of("0123456789") == cell.npos;
+    if (sign != DecimalSign::either_point) return;
+    column.has_points = true;
+    if (open_point_.empty())
+      open_point_ = fmt::format("'{}' in line {}", printable(cell, 40), line);
+  }
+
+  /// 1.234 is read as a decimal point. A column with numbers below 1000 beside it that have none
+  /// may have thousands: fractions would be written in all of them.
+  void remark_points() {
+    if (layout_.decimal_is_known || points_are_known_ || open_point_.empty()) return;
+    const auto has_both = [](const WantedColumn& each) {
+      return each.has_wholes && each.has_points;
+    };
+    if (delimiter_ != ';' && std::ranges::none_of(columns_, has_both)) return;
+    layout_.remarks.push_back(
+        fmt::format("{}: {} is read as a decimal point; if it parts thousands, say {}", file_,
+                    open_point_, words_.decimal(',')));
   }
 
   /// What else the cell may be.
   std::string advice_on(const std::string& cell, const WantedColumn& column) const {
     const char other = layout_.decimal == '.' ? ',' : '.';
     if (number_in(cell, other))
-      return fmt::format(" with a decimal {}, or --decimal={}",
-                         layout_.decimal == '.' ? "point" : "comma", other);
+      return fmt::format(" with a decimal {}, or {}", layout_.decimal == '.' ? "point" : "comma",
+                         words_.decimal(other));
     if (is_date(cell)) return fmt::format("; a date is asked for by '{}:date'", column.name);
     if (rows_.read() == 0 && !layout_.has_names)
-      return "; or is it the line of names (--names=yes)?";
-    return rows_.read() == 0
+      return fmt::format("; or is it the line of names ({})?", words_.names(true));
+    return rows_.read() == 0 && column.is_declared
                ? fmt::format("; a category is asked for by '{}:category'", column.name)
                : "";
   }
@@ -283,12 +250,15 @@ class TableReader {
   std::string file_;
   std::vector<std::string> wanted_;
   const TableOptions& options_;
+  TableWords words_;
   std::vector<TableRecord> first_;  ///< before the layout is decided
   size_t bytes_ = 0;                ///< of them
   char delimiter_ = ',';
   bool spaces_too_ = false;  ///< whether spaces might be the delimiter
   bool decided_ = false;
   TableLayout layout_;
+  bool points_are_known_ = false;  ///< a cell that is read shows it
+  std::string open_point_;         ///< the first cell that may have thousands, and its line
   std::vector<WantedColumn> columns_;
   TableRows rows_;
   size_t width_ = 0;            ///< cells of a row
@@ -299,20 +269,18 @@ Table table_of(const Literal& array, const std::string& file,
                const std::vector<std::string>& wanted, const TableOptions& options) {
   const Shape& shape = array.shape();
   if (shape.rank() < 1 || shape.rank() > 2 || shape.elements() == 0) {
-    throw input_error({}, "{}: an array {}: wanted numbers [rows] or [rows, columns]", file,
-                      to_string(array.type()));
+    throw input_error({}, "{}: an array {}{}: wanted numbers [rows] or [rows, columns]", file,
+                      to_string(array.type()), shape.elements() == 0 ? ", which is empty" : "");
   }
   const int64_t rows = shape[0], width = shape.rank() == 1 ? 1 : shape[1];
-  Cells names;
-  for (int64_t i = 1; i <= width; ++i) names.push_back(std::to_string(i));
-  std::vector<WantedColumn> columns;
-  for (const std::string& text : wanted.empty() ? names : wanted) {
-    columns.push_back(wanted_column(text, names));
-    WantedColumn& column = columns.back();
-    if (column.kind != ColumnKind::number)
-      throw input_error({}, "{}: column '{}': an array has numbers only", file, text);
-    column.place = place_of(column.name, names, file);
+  ColumnNames names{.names = {}, .are_numbers = true};
+  for (int64_t i = 1; i <= width; ++i) names.names.push_back(std::to_string(i));
+  const std::vector<WantedColumn> columns = wanted_columns(wanted, names, file);
+  for (const WantedColumn& column : columns) {
+    if (column.kind.value_or(ColumnKind::number) == ColumnKind::number) continue;
+    throw input_error({}, "{}: column '{}': an array has numbers only", file, column.name);
   }
+  const TableWords words(options.words);
   TableRows result(file, options.missing);
   result.begin(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) result.column(i).name = columns[i].name;
@@ -322,14 +290,28 @@ Table table_of(const Literal& array, const std::string& file,
       const double number = array.element(row * width + int64_t(column.place));
       const bool missing = std::isnan(number) && options.missing != Missing::refuse;
       if (!missing && !std::isfinite(float(number))) {
-        throw input_error({}, "{}: row {} of column {} is {}: wanted a finite number within f32",
-                          file, row + 1, column.place + 1, number);
+        throw input_error({}, "{}: row {} of column {} is {}: wanted a finite number within f32{}",
+                          file, row + 1, column.place + 1, number,
+                          std::isnan(number) ? words.missing(ColumnKind::number) : "");
       }
       values.push_back(number);
     }
     result.add(std::move(values));
   }
   return result.end({});
+}
+
+/// Holds back what DOS ends a text with (Ctrl-Z, as often as it likes): behind the last byte it is
+/// nothing.
+void add_without_end_marks(DelimitedText& text, std::string_view piece, size_t& marks) {
+  constexpr char kMark = '\x1a';
+  const size_t last = piece.find_last_not_of(kMark);
+  if (last != piece.npos) {
+    text.add(std::string(std::exchange(marks, 0), kMark));
+    text.add(piece.substr(0, last + 1));
+    piece.remove_prefix(last + 1);
+  }
+  marks += piece.size();
 }
 
 }  // namespace
@@ -351,13 +333,15 @@ Table read_table(const std::filesystem::path& path, const std::vector<std::strin
         reader.take(cells, line, text.delimiter(), text.has_spaces_as_often());
       },
       options.decimal == ',');
-  TextDecoder decoder(file, options.encoding);
+  TextDecoder decoder(file, options.encoding, options.words);
+  size_t marks = 0;
+  const auto add = [&](std::string_view piece) { add_without_end_marks(text, piece, marks); };
   bool first = true;
   read_pieces(path, options.piece, [&](std::string_view bytes) {
     if (std::exchange(first, false)) refuse_foreign(bytes, path, Wanted::table);
-    text.add(decoder.add(bytes));
+    add(decoder.add(bytes));
   });
-  text.add(decoder.end());
+  add(decoder.end());
   text.end();
   return reader.end();
 }

@@ -45,6 +45,8 @@ TEST(Curve, RefusesOtherColumnsAndRows) {
               HasSubstr("curve.csv: has other columns than epoch,loss: found 'step,loss'"));
   EXPECT_EQ(error_of(ErrorKind::input, [&] { Curve("", {"a", "b"}).add({1}); }),
             "a row has a number for each of a,b: found 1");
+  EXPECT_EQ(error_of(ErrorKind::input, [&] { Curve("", {"epoch", "a", "a"}); }),
+            "two columns of a curve are called 'a': wanted names that differ");
   EXPECT_EQ(error_of(ErrorKind::input, [&] { Curve("", {"a,b"}); }),
             "a column's name has no comma, quote or newline: found 'a,b'");
   EXPECT_THAT(error_of(ErrorKind::resource, [&] { Curve(folder.path() / "no" / "c.csv", {"a"}); }),

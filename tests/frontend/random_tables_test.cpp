@@ -174,7 +174,7 @@ TEST(RandomTables, AreReadAsWhatTheyMeanOrRefusedWithAReason) {
       ASSERT_EQ(error.kind(), ErrorKind::input);
       ASSERT_THAT(error.message(), ::testing::HasSubstr("t.csv"));
       std::string reason = "other: " + error.message();
-      for (const char* each : {"--decimal", "may be names or a row", "as in the first line",
+      for (const char* each : {".decimal", "may be names or a row", "as in the first line",
                                "wanted a number", "there is no column", "after a closing quote"}) {
         if (error.message().find(each) != std::string::npos) reason = each;
       }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: every form of delimited text however it is cut into pieces, arrays, and what is wrong
-// with a file said with its line.
+// Tables of delimited text and arrays, and what is wrong with a file said with its line.
 #include "frontend/table.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 
 #include "frontend/graphc.h"
-#include "runtime/files/delimited.h"
 #include "runtime/files/files.h"
 #include "runtime/files/npy.h"
 #include "tests/testing/expect_error.h"
@@ -22,65 +21,7 @@ using graphc::core::testing::error_of;
 using graphc::core::testing::TemporaryFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-using Records = std::vector<std::pair<int64_t, DelimitedText::Cells>>;
-
-Records records_of(std::string_view text, size_t piece) {
-  Records records;
-  DelimitedText delimited("f", [&](const DelimitedText::Cells& cells, int64_t line) {
-    records.emplace_back(line, cells);
-  });
-  for (size_t at = 0; at < text.size(); at += piece) delimited.add(text.substr(at, piece));
-  delimited.end();
-  return records;
-}
-
-TEST(Delimited, HasTheRecordsWhateverThePieces) {
-  const std::string text = "\"a,b\",c\r\n 1 , \"2\"\r\n\"x\"\"y\n,z\",\"\"\n\n3,4,\n\"5\" ,6";
-  const Records wanted{{1, {"a,b", "c"}}, {2, {"1", "\"2\""}}, {3, {"x\"y\n,z", ""}},
-                       {5, {""}},         {6, {"3", "4", ""}}, {7, {"5", "6"}}};
-  for (const size_t piece : {size_t{1}, size_t{2}, size_t{3}, size_t{7}, text.size()})
-    EXPECT_EQ(records_of(text, piece), wanted) << piece;
-}
-
-TEST(Delimited, FindsTheDelimiterThatEveryRecordHas) {
-  EXPECT_EQ(records_of("a\tb,c\td\n1\t2,5\t3\n", 100),
-            (Records{{1, {"a", "b,c", "d"}}, {2, {"1", "2,5", "3"}}}));
-  EXPECT_EQ(records_of("\"a,,,\";b\n", 2), (Records{{1, {"a,,,", "b"}}}));
-  EXPECT_EQ(records_of("1,5;2,5;3,5\n1,5;2;3\n", 4),
-            (Records{{1, {"1,5", "2,5", "3,5"}}, {2, {"1,5", "2", "3"}}}));
-  EXPECT_EQ(records_of("a|b\n1|2\n", 4), (Records{{1, {"a", "b"}}, {2, {"1", "2"}}}));
-  EXPECT_EQ(records_of(" 1.5  2 \n3 4\n", 4), (Records{{1, {"1.5", "2"}}, {2, {"3", "4"}}}));
-  EXPECT_EQ(records_of("a\n1;2\n", 4), (Records{{1, {"a"}}, {2, {"1;2"}}}));
-  EXPECT_EQ(records_of("", 1), Records{});
-}
-
-TEST(Delimited, LinesEndInEveryWay) {
-  const Records wanted{{1, {"a", "b"}}, {2, {"1", "2"}}, {3, {"3", "4"}}};
-  for (const std::string end : {"\n", "\r\n", "\r"}) {
-    for (const size_t piece : {size_t{1}, size_t{3}, size_t{100}}) {
-      EXPECT_EQ(records_of("a,b" + end + "1,2" + end + "3,4", piece), wanted) << piece;
-      EXPECT_EQ(records_of("a,b" + end + "1,2" + end + "3,4" + end, piece), wanted) << piece;
-    }
-  }
-}
-
-TEST(Delimited, ErrorsHaveTheLine) {
-  const auto message = [](std::string_view text) {
-    return error_of(ErrorKind::input, [&] { records_of(text, 3); });
-  };
-  EXPECT_EQ(message("a,b\n1,\"2\n\n"), "f:2: a quote that is not closed");
-  EXPECT_EQ(message("\"a"), "f:1: a quote that is not closed");
-  EXPECT_EQ(message("a;b\n\n\"1\"2;3\n"),
-            "f:3: '2' after a closing quote: wanted ';' or the end of the line");
-  EXPECT_EQ(message(std::string("a\n1\n2\0", 7)),
-            "f:3: a byte 0: wanted a table as text, or a .npy file");
-  const std::string long_line(DelimitedText::kMostOfRecord + 1, '7');
-  EXPECT_THAT(error_of(ErrorKind::input, [&] { records_of(long_line, 1 << 12); }),
-              HasSubstr("f:1: a record of more than 1048576 bytes: wanted a table of numbers"));
-  EXPECT_THAT(error_of(ErrorKind::input, [&] { records_of("1\n\"" + long_line, 1 << 12); }),
-              HasSubstr("f:2: a record of more than 1048576 bytes, in a quote that is not closed"));
-}
+using ::testing::IsEmpty;
 
 Literal doubles(const std::vector<double>& values, const Shape& shape) {
   return Literal(std::span<const double>(values), shape);
@@ -117,11 +58,11 @@ class Tables : public ::testing::Test {
 
 TEST_F(Tables, HaveTheColumnsThatAreWantedByNameOrNumber) {
   const std::string text = "day,cold,warm\n2020-01-01,-1.5,2e3\n2020-01-02,+7,.25\n";
-  const Table table = read(text, {"warm", "cold", "3"});
-  EXPECT_EQ(table.columns[2].name, "3");
+  const Table table = read(text, {"warm", "2"});
+  EXPECT_EQ(table.columns[1].name, "2");
   EXPECT_THAT(table["warm"].values, ElementsAre(2000, 0.25));
-  EXPECT_THAT(table["cold"].values, ElementsAre(-1.5, 7));
-  EXPECT_THAT(table.f32({"cold", "warm"}).to_vector(), ElementsAre(-1.5, 2000, 7, 0.25));
+  EXPECT_THAT(table["2"].values, ElementsAre(-1.5, 7));
+  EXPECT_THAT(table.f32({"2", "warm"}).to_vector(), ElementsAre(-1.5, 2000, 7, 0.25));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { table["worm"]; }),
               HasSubstr("no column 'worm' was read; did you mean 'warm'?"));
   EXPECT_EQ(values("1;2\n3;4\n\n\n", {"2"}), (Columns{{2, 4}}));
@@ -165,18 +106,28 @@ TEST_F(Tables, HaveDecimalCommasAndThousandsOrAskForThem) {
   // Between commas they are two cells: said with a name, and without one.
   EXPECT_EQ(message("load\n1,5\n1,7\n", {"load"}),
             ":2: 2 cells: wanted 1, as in the first line; if '1,5' is a number with a decimal "
-            "comma, say --decimal=,");
+            "comma, say .decimal = ','");
   EXPECT_EQ(values("load\n1,5\n1,75\n", {"load"}, {.decimal = ','}), (Columns{{1.5, 1.75}}));
   EXPECT_THAT(read("1,5\n1,7\n", {"1"}).remarks,
               ElementsAre(HasSubstr("if they are one of decimal commas")));
   EXPECT_THAT(message("1,05\n1,7\n", {"1"}), HasSubstr(":1: '1,05' looks like a number with a "));
+  std::string split;
+  for (int row = 0; row < 1200; ++row) split += "1,5,2,7\n";
+  EXPECT_THAT(message(split + "1,05,2,7\n", {"1"}), HasSubstr(":1201: '1,05' looks like a number"));
+  // A point that may part thousands is said, wherever it stands.
+  const auto thousands = HasSubstr("is read as a decimal point; if it parts thousands, say .deci");
+  EXPECT_THAT(read("a;b\n1.234;2\n", {"a"}).remarks, ElementsAre(thousands));
+  EXPECT_THAT(read("a\n7\n1.234\n", {"a"}).remarks, ElementsAre(thousands));
+  EXPECT_THAT(read("a\n7\n1.234\n1.5\n", {"a"}).remarks, IsEmpty());
+  EXPECT_THAT(read("a,b\n7,1.234\n8,2.345\n", {"a", "b"}).remarks, IsEmpty());
   // After the rows that decide.
   std::string late = "a;b\n";
   for (int row = 0; row < 1200; ++row) late += "1;2\n";
+  EXPECT_THAT(read(late + "1.234;2\n", {"a"}).remarks, ElementsAre(thousands));
   EXPECT_THAT(message(late + "1,234;2\n", {"a"}),
               HasSubstr(":1202: column 'a' has '1,234', which"));
   EXPECT_THAT(message(late + "1,5;2\n", {"a"}),
-              HasSubstr("has '1,5': wanted a number with a decimal point, or --decimal=,"));
+              HasSubstr("has '1,5': wanted a number with a decimal point, or .decimal = ','"));
 }
 
 TEST_F(Tables, HaveDatesAndCategories) {
@@ -195,6 +146,20 @@ TEST_F(Tables, HaveDatesAndCategories) {
       message("d\n01/02/2024\n", {"d:date"}),
       HasSubstr("may have the day first or the month: wanted 'd:date-dmy' or 'd:date-mdy'"));
   EXPECT_EQ(values("d\n01/02/2024\n", {"d:date-mdy"}), (Columns{{1704153600}}));
+  for (const char between : {'.', '-', '/'}) {
+    // 2 January and 1 February.
+    const std::string open = fmt::format("d\n01{0}02{0}2024\n", between);
+    EXPECT_EQ(values(open, {"d:date-mdy"}), (Columns{{1704153600}})) << between;
+    EXPECT_EQ(values(open, {"d:date-dmy"}), (Columns{{1706745600}})) << between;
+    // A year in front leaves nothing open.
+    if (between == '.') continue;
+    EXPECT_EQ(values(fmt::format("d\n2024{0}02{0}01\n", between), {"d:date-mdy"}),
+              (Columns{{1706745600}}));
+  }
+  EXPECT_EQ(values("d\n31-01-2024\n01-02-2024\n", {"d:date"}), (Columns{{1706659200, 1706745600}}));
+  EXPECT_THAT(message("d\n01-02-2024\n", {"d:date"}), HasSubstr("'d:date-dmy' or 'd:date-mdy'"));
+  EXPECT_THAT(message("d\n01.31.2024\n", {"d:date"}), HasSubstr("the month first is 'd:date-mdy'"));
+  EXPECT_THAT(message("d\n01.31.2024\n", {"d:date-dmy"}), HasSubstr("wanted a date such as"));
   EXPECT_EQ(
       message("d\n2024-02-30\n", {"d:date"}),
       ":2: column 'd' has '2024-02-30': wanted a date such as 2024-01-31 13:00 or 31.01.2024");
@@ -205,9 +170,11 @@ TEST_F(Tables, HaveDatesAndCategories) {
 TEST_F(Tables, MissingCellsAreRefusedOrBecomeWhatIsAskedFor) {
   const std::string text = "x,s\n1,a\nNA,b\n,\nn/a,a\n5,?\n";
   EXPECT_EQ(message(text, {"x"}),
-            ":3: column 'x' has NA: wanted a number, or --missing=mean, previous, drop or mask");
+            ":3: column 'x' has NA: wanted a number, or .missing = Missing::mean, previous, drop "
+            "or mask");
   EXPECT_EQ(message("x,y\n1,2\n,3\n", {"x"}),
-            ":3: column 'x' is empty: wanted a number, or --missing=mean, previous, drop or mask");
+            ":3: column 'x' is empty: wanted a number, or .missing = Missing::mean, previous, drop "
+            "or mask");
   EXPECT_EQ(values(text, {"x"}, {.missing = Missing::mean}), (Columns{{1, 3, 3, 3, 5}}));
   EXPECT_EQ(values(text, {"x"}, {.missing = Missing::previous}), (Columns{{1, 1, 1, 1, 5}}));
   EXPECT_EQ(values("x\nnull\n2\n", {"x"}, {.names = true, .missing = Missing::previous}),
@@ -225,6 +192,82 @@ TEST_F(Tables, MissingCellsAreRefusedOrBecomeWhatIsAskedFor) {
               HasSubstr("it has no row without a missing cell"));
   EXPECT_THAT(error_of(ErrorKind::usage, [] { missing_of("zero"); }),
               HasSubstr("missing is one of refuse, mean, previous, drop, mask: found 'zero'"));
+}
+
+TEST_F(Tables, WithoutColumnsAllCellsOfOneAreOfOneKind) {
+  // A wrong cell among numbers, units, a number among texts: none makes a category, or codes.
+  EXPECT_EQ(message("v,w\n1,2\n3,1.O\n5,6\n", {}),
+            ":3: column 'w' has '1.O': wanted a number, or the columns by name, 'w:category' among "
+            "them");
+  EXPECT_THAT(message("x,y\nkW,m\n1,2\n", {}),
+              HasSubstr(":2: column 'x' has 'kW': wanted a number"));
+  EXPECT_THAT(message("s\na\nb\n7\n", {}),
+              HasSubstr(":4: column 's' has '7', a number among texts: wanted one kind, or"));
+  EXPECT_THAT(message("s\na\nb\n2024-01-01\n", {}), HasSubstr("has '2024-01-01', a date among"));
+  EXPECT_THAT(message("d\n2024-01-01\n2024-01-02\nsoon\n", {}),
+              HasSubstr(":4: column 'd' has 'soon': wanted a date"));
+  EXPECT_EQ(values("s\na\nb\n7\n", {"s:category"}), (Columns{{0, 1, 2}}));
+  // Codes are given to who names the column.
+  const Table table = read("v,s\n1,a\n3,b\n", {});
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { (void)table.f32(); }),
+              HasSubstr("column 's' is one of categories: wanted numbers alone, or the names of "
+                        "the columns, f32({\"s\"})"));
+  EXPECT_THAT(table.f32({"v", "s"}).to_vector(), ElementsAre(1, 0, 3, 1));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { (void)read("d\n2024-01-01\n", {}).f32(); }),
+              HasSubstr("column 'd' is one of dates"));
+}
+
+TEST_F(Tables, WithTwoColumnsOfOneNameAreAmbiguous) {
+  const Table table = read("a,a\n1,2\n3,4\n", {});
+  for (const auto& use : {std::function<void()>([&] { (void)table["a"]; }),
+                          std::function<void()>([&] { (void)table.f32({"a"}); })}) {
+    EXPECT_THAT(error_of(ErrorKind::input, use), HasSubstr("two columns are called 'a'"));
+  }
+  EXPECT_THAT(table.f32().to_vector(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(Tables, TakeWhatExcelAndDosAdd) {
+  for (const char* end : {"\n", "\r\n", "\r"}) {
+    const std::string said = std::string("sep=;") + end;
+    EXPECT_EQ(values(said + "a,b;c" + end + "1,5;2" + end, {"a,b"}), (Columns{{1.5}}));
+    EXPECT_EQ(message(said + "a;b" + end + "1;x" + end, {"b"}),
+              ":3: column 'b' has 'x': wanted a "
+              "number; a category is asked for by 'b:category'");
+    EXPECT_EQ(values("\"sep=|\"" + std::string(end) + "a|b" + end + "1|2" + end, {"b"}),
+              (Columns{{2}}));
+  }
+  EXPECT_EQ(values("a,b\n1,2\n3,4\n\x1a", {}), (Columns{{1, 3}, {2, 4}}));
+  EXPECT_EQ(values("a,b\n1,2\n3,4\x1a\x1a\x1a", {}), (Columns{{1, 3}, {2, 4}}));
+  EXPECT_THAT(message("a,b\n1,2\x1a\n3,4\n", {}), HasSubstr(":2: column 'b' has '2\\"));
+}
+
+TEST_F(Tables, MessagesNameTheOptionsInTheWordsOfWhoAsks) {
+  const std::pair<OptionWords, const char*> words[] = {
+      {OptionWords::program, ", or .missing = Missing::"},
+      {OptionWords::command_line, ", or --missing="},
+      {OptionWords::trained_command, ""}};
+  for (const auto& [each, option] : words) {
+    const TableOptions options{.words = each};
+    const std::string others = *option == 0 ? "" : std::string(option) + "previous, drop or mask";
+    EXPECT_EQ(message("d,s\n,\n2024-01-01,b\n", {"d:date"}, options),
+              ":2: column 'd' is empty: wanted a date" + others);
+    EXPECT_EQ(message("d,s\n2024-01-01,\n", {"s:category"}, options),
+              ":2: column 's' is empty: wanted a category" + others);
+    const std::string mean =
+        *option == 0 ? "" : std::string(option) + "mean, previous, drop or mask";
+    EXPECT_EQ(message("d,s\n,1\n3,4\n", {"d"}, options),
+              ":2: column 'd' is empty: wanted a number" + mean);
+    for (const char* text : {"a;b\n1,234;2\n", "north,1\nsouth,2\n", "1,05\n1,7\n", "caf\xe9\n1\n",
+                             "a\n1,5\n", "a;b\n1,5;2.5\n",
+                             "\xff\xfe"
+                             "a"}) {
+      const std::string found = error_of(ErrorKind::input, [&] { read(text, {"1"}, options); });
+      EXPECT_EQ(found.find("--") == found.npos, each == OptionWords::program) << found;
+    }
+  }
+  EXPECT_THAT(error_of(ErrorKind::usage,
+                       [&] { read_table(folder_.add("t.csv", "1\n"), {}, {.piece = 0}); }),
+              HasSubstr("pieces of 0 bytes: wanted 1 at least"));
 }
 
 TEST_F(Tables, TinyNumbersAreZeroAndHugeOnesAreRefused) {
@@ -257,6 +300,15 @@ TEST_F(Tables, ErrorsHaveFileLineAndColumn) {
   EXPECT_EQ(message("price,cost\n1,2\n", {"prise"}),
             ": there is no column 'prise'; did you mean 'price'?");
   EXPECT_EQ(message("price,cost\n1,2\n", {"3"}), ": there is no column '3': it has price, cost");
+  // Among names that are numbers none is a place.
+  EXPECT_THAT(message(",0,1\n0,5.5,6\n1,7.5,8\n", {"2"}),
+              HasSubstr("no column '2': it has , 0, 1; its names are numbers"));
+  EXPECT_THAT(message("load,2024\n1.5,3\n", {"1"}), HasSubstr("there is no column '1'"));
+  EXPECT_THAT(message("0,0\na,b\n1,2\n", {"0"}, {.names = true}), HasSubstr("names that differ"));
+  EXPECT_EQ(message("price,cost\n1,2\n", {"price", "1"}),
+            ": 'price' and '1' are the same column: wanted it once");
+  EXPECT_EQ(message("price,cost\n1,2\n", {"cost", "cost:category"}),
+            ": 'cost' and 'cost:category' are the same column: wanted it once");
   EXPECT_EQ(message("x,x\n1,2\n", {"x"}),
             ": two columns are called 'x': wanted one by its number, from 1");
   EXPECT_EQ(message("", {"x"}), ": it is empty: wanted a table of numbers");
@@ -289,8 +341,10 @@ TEST_F(Tables, AreReadFromArraysToo) {
   EXPECT_THAT(error_of(ErrorKind::input, [&] { read_table(path, {"price"}); }),
               HasSubstr("there is no column 'price': it has 1, 2"));
   write_npy(path, doubles({1, std::nan(""), 3}, {3}));
-  EXPECT_THAT(error_of(ErrorKind::input, [&] { read_table(path, {"1"}); }),
-              HasSubstr("row 2 of column 1 is nan: wanted a finite number"));
+  EXPECT_THAT(
+      error_of(ErrorKind::input, [&] { read_table(path, {"1"}); }),
+      HasSubstr("row 2 of column 1 is nan: wanted a finite number within f32, or .missing = "
+                "Missing::mean, previous, drop or mask"));
   EXPECT_THAT(read_table(path, {"1"}, {.missing = Missing::mean})["1"].values,
               ElementsAre(1, 2, 3));
   write_npy(path, doubles({1, 1e300}, {2}));
@@ -299,6 +353,9 @@ TEST_F(Tables, AreReadFromArraysToo) {
   write_npy(path, Literal::of(3.0f));
   EXPECT_THAT(error_of(ErrorKind::input, [&] { read_table(path, {"1"}); }),
               HasSubstr("an array f32[]: wanted numbers [rows] or [rows, columns]"));
+  write_npy(path, doubles({}, {0, 2}));
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { read_table(path); }),
+              HasSubstr("an array f64[0,2], which is empty: wanted numbers"));
 }
 
 }  // namespace
@@ -322,6 +379,12 @@ TEST(TablesOfUsers, AreReadAndDrawnByPublicNames) {
   EXPECT_EQ(time.values[1] - time.values[0], 86400);
   plot(folder.path() / "t.svg", {PlotPanel{"t", "row", {PlotLine{"load", table["load"].values}}}});
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "t.svg"));
+  // As docs/tables.md has it: floats of a tensor, and spans.
+  const auto truth = load.to_vector(), forecast = truth;
+  plot(folder.path() / "f.svg", {{"test", "hour", {{"load", truth}, {"forecast", forecast}}}});
+  plot(folder.path() / "s.svg", {{"test", "hour", {{"load", std::span<const float>(truth)}}}});
+  plot(folder.path() / "i.svg", {{"test", "hour", {{"load", {1, 2, 4}}}}});
+  EXPECT_EQ((PlotLine{"load", truth}.y), (std::vector<double>{1.5, 1.5}));
 }
 
 }  // namespace
