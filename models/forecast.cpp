@@ -182,6 +182,24 @@ class Forecast : public Program {
     return tables;
   }
 
+  /// The columns that are read: those of the features, and the targets that are none of them.
+  std::vector<std::string> columns() const {
+    std::vector<std::string> columns = features_.options().columns;
+    for (const std::string& target : targets_) {
+      const std::string name = name_and_kind(target).first;
+      const auto found = std::ranges::find_if(
+          columns, [&](const std::string& each) { return name_and_kind(each).first == name; });
+      if (found == columns.end()) {
+        columns.push_back(target);
+      } else if (name_and_kind(*found).second != ColumnKind::number) {
+        throw Error(ErrorKind::usage, {},
+                    fmt::format("forecast: target={} and columns={}: only numbers are forecast",
+                                target, *found));
+      }
+    }
+    return columns;
+  }
+
   /// The windows of a table, and what rows are to be read with later. Notes that there are decide
   /// what a category's number is and what fills a gap.
   ReadTable read(const std::optional<std::filesystem::path>& data, const Reading& reading,
@@ -190,12 +208,11 @@ class Forecast : public Program {
       throw Error(ErrorKind::usage, {},
                   "forecast: there is no table: --data wants a CSV or .npy file");
     }
-    std::vector<std::string> columns = features_.options().columns;
-    for (const std::string& target : targets_) {
-      if (std::ranges::find(columns, target) == columns.end()) columns.push_back(target);
-    }
-    const Missing missing = features_.options().missing;
-    const Table table = read_table(*data, columns, table_options(reading, missing));
+    // What a checkpoint was trained with decides about missing cells, not an option.
+    const OptionWords words =
+        notes.contains(kTableNote) ? OptionWords::trained_command : OptionWords::command_line;
+    const Table table =
+        read_table(*data, columns(), table_options(reading, features_.options().missing, words));
     for (const std::string& remark : table.remarks) reading.say(remark);
     TableFeatures features = features_;
     const auto note = notes.find(kTableNote);
@@ -204,6 +221,7 @@ class Forecast : public Program {
     } else {
       features = TableFeatures::from_note(note->second);
     }
+    for (const std::string& remark : features.remarks(table)) reading.say(remark);
     std::vector<std::string> targets;
     for (const std::string& target : targets_) targets.push_back(name_and_kind(target).first);
     return {TableWindows(features(table), table.f32(targets), steps_, horizon_),
@@ -260,34 +278,38 @@ class Forecast : public Program {
   }
 
   /// The loss; for each target the root mean square error in the table's units, and that of the
-  /// naive forecast.
+  /// naive forecast over the same windows and rows.
   std::vector<Metric> figures(Session& session, const TableWindows& windows,
                               std::string_view part) const {
     const auto [begin, end] = windows.part(part);
     const Literal deviation = session.state(deviation_.name());
-    std::vector<double> squares(targets_.size()), counts(targets_.size());
+    double loss = 0, known = 0;
+    std::vector<double> squares(targets_.size()), naive(targets_.size()), counts(targets_.size());
     each_forecast(session, windows, begin, end, [&](int64_t window, const float* forecast) {
-      for (int64_t ahead = 0; ahead < horizon_; ++ahead) {
-        for (int64_t i = 0; i < outputs(); ++i) {
+      for (int64_t i = 0; i < outputs(); ++i) {
+        const double now = windows.naive(window, i);
+        const double spread = deviation.element(features_.plain() + i);
+        for (int64_t ahead = 0; ahead < horizon_; ++ahead) {
           const double wanted = windows.target(window, ahead, i);
           if (std::isnan(wanted)) continue;
-          squares[size_t(i)] += std::pow(double(forecast[ahead * outputs() + i]) - wanted, 2);
+          const double error = double(forecast[ahead * outputs() + i]) - wanted;
+          loss += std::pow(error / spread, 2);
+          ++known;
+          // Both errors are of the same cells: before the first value there is no naive forecast.
+          if (std::isnan(now)) continue;
+          squares[size_t(i)] += error * error;
+          naive[size_t(i)] += std::pow(now - wanted, 2);
           ++counts[size_t(i)];
         }
       }
     });
-    double loss = 0, count = 0;
-    for (size_t i = 0; i < targets_.size(); ++i) {
-      loss += squares[i] / std::pow(deviation.element(features_.plain() + int64_t(i)), 2);
-      count += counts[i];
-    }
-    if (count == 0)
+    if (known == 0)
       throw input_error({}, "split '{}' has no row whose target is known", std::string(part));
-    std::vector<Metric> metrics{{"loss", loss / count}};
+    std::vector<Metric> metrics{{"loss", loss / known}};
     for (size_t i = 0; i < targets_.size(); ++i) {
       const std::string suffix = targets_.size() == 1 ? "" : "_" + targets_[i];
       metrics.push_back({"rmse" + suffix, std::sqrt(squares[i] / counts[i])});
-      metrics.push_back({"naive_rmse" + suffix, windows.naive_rmse(part, int64_t(i))});
+      metrics.push_back({"naive_rmse" + suffix, std::sqrt(naive[i] / counts[i])});
     }
     return metrics;
   }

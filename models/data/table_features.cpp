@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "ir/error.h"
+#include "models/data/unknown.h"
 
 namespace graphc::core {
 namespace {
@@ -27,13 +28,14 @@ std::pair<std::string, ColumnKind> name_and_kind(const std::string& column) {
   return {kind == "number" ? column.substr(0, colon) : column, ColumnKind::number};
 }
 
-TableOptions table_options(const Reading& reading, Missing missing) {
+TableOptions table_options(const Reading& reading, Missing missing, OptionWords words) {
   // What is to be filled is known when the rows to train on are.
   const bool kept = missing != Missing::refuse && missing != Missing::drop;
   return {.encoding = reading.encoding,
           .decimal = reading.decimal,
           .names = reading.names,
-          .missing = kept ? Missing::mask : missing};
+          .missing = kept ? Missing::mask : missing,
+          .words = words};
 }
 
 TableFeatures::TableFeatures(FeatureOptions options) : options_(std::move(options)) {
@@ -98,6 +100,8 @@ void TableFeatures::fit(const Table& table, int64_t rows) {
         order.emplace_back(std::count(column.values.begin(), end, double(i)), i);
       std::ranges::stable_sort(order, std::greater(), &std::pair<int64_t, size_t>::first);
       std::vector<std::string>& kept = categories_[column.name];
+      fitted_[column.name] =
+          std::ranges::count_if(order, [](const auto& each) { return each.first > 0; });
       for (const auto& [count, i] : order) {
         if (count > 0 && int64_t(kept.size()) + 1 < options_.categories)
           kept.push_back(column.categories[i]);
@@ -185,6 +189,34 @@ void TableFeatures::add_category(const TableColumn& column, std::span<float> to,
     const double value = column.values[row];
     to[row * size_t(width()) + at] = std::isnan(value) ? others : ids[size_t(value)];
   }
+}
+
+std::vector<std::string> TableFeatures::remarks(const Table& table) const {
+  std::vector<std::string> lines;
+  for (const std::string& text : options_.columns) {
+    const auto [name, kind] = name_and_kind(text);
+    const auto found = categories_.find(name);
+    if (kind != ColumnKind::category || found == categories_.end()) continue;
+    const TableColumn& column = table[name];
+    Unknown unknown;
+    for (const double value : column.values) {
+      if (std::isnan(value)) continue;
+      ++unknown.all;
+      const std::string& category = column.categories[size_t(value)];
+      if (std::ranges::find(found->second, category) == found->second.end())
+        ++unknown.counts[category];
+    }
+    if (unknown.counts.empty()) continue;
+    const auto fitted = fitted_.find(name);
+    const bool limited = fitted != fitted_.end() && fitted->second > int64_t(found->second.size());
+    lines.push_back(
+        fmt::format("{}: column '{}': {}: they count as one category{}", table.file, name,
+                    unknown.to_text("cells"),
+                    limited ? fmt::format("; categories={} has all {} of the rows to train on",
+                                          fitted->second + 1, fitted->second)
+                            : ""));
+  }
+  return lines;
 }
 
 }  // namespace graphc::core

@@ -48,6 +48,9 @@ class TableFeatures {
   void fit(const Table& table, int64_t rows);
   /// f32[rows, width]. Throws ErrorKind::input where it needs means or categories, and has none.
   Tensor operator()(const Table& table) const;
+  /// A line for each column of categories with cells that become the one which stands for all
+  /// others: how many they are, and which.
+  std::vector<std::string> remarks(const Table& table) const;
 
  private:
   void add_date(const TableColumn& column, std::span<float> to, size_t at) const;
@@ -59,13 +62,16 @@ class TableFeatures {
   std::vector<bool> is_number_;
   std::map<std::string, double> means_;
   std::map<std::string, std::vector<std::string>> categories_;
+  /// How many categories the rows of fit() have; not in the note.
+  std::map<std::string, int64_t> fitted_;
 };
 
 /// The note of a checkpoint that has TableFeatures::note().
 inline constexpr const char* kTableNote = "table";
 
-/// Options of read_table() for a user's way of reading.
-TableOptions table_options(const Reading& reading, Missing missing);
+/// Options of read_table() for a user's way of reading; `words` are those of messages.
+TableOptions table_options(const Reading& reading, Missing missing,
+                           OptionWords words = OptionWords::command_line);
 
 /// The kind that the name of a column asks for, and the name without it.
 std::pair<std::string, ColumnKind> name_and_kind(const std::string& column);

@@ -32,6 +32,12 @@ TableWindows::TableWindows(Tensor features, Tensor targets, int64_t steps, int64
                       "'{}': wanted more rows, or less of steps or horizon",
                       rows(), steps, horizon, kTableParts[i]);
   }
+  const std::span<const float> all = targets_.data<float>();
+  last_known_.assign(all.begin(), all.end());
+  const auto width = size_t(targets_.shape()[1]);
+  for (size_t i = width; i < last_known_.size(); ++i) {
+    if (std::isnan(last_known_[i])) last_known_[i] = last_known_[i - width];
+  }
 }
 
 std::pair<int64_t, int64_t> TableWindows::part(std::string_view name) const {
@@ -46,6 +52,11 @@ std::pair<int64_t, int64_t> TableWindows::part(std::string_view name) const {
 float TableWindows::target(int64_t window, int64_t ahead, int64_t index) const {
   const int64_t row = window + steps_ + ahead;
   return targets_.data<float>()[size_t(row * targets_.shape()[1] + index)];
+}
+
+float TableWindows::naive(int64_t window, int64_t index) const {
+  const int64_t row = window + steps_ - 1;
+  return last_known_[size_t(row * targets_.shape()[1] + index)];
 }
 
 std::vector<Tensor> TableWindows::batch(std::span<const int64_t> windows) const {
@@ -91,21 +102,6 @@ TableWindows::Spread TableWindows::spread() const {
     }
   }
   return spread;
-}
-
-double TableWindows::naive_rmse(std::string_view name, int64_t index) const {
-  const auto [begin, end] = part(name);
-  double squares = 0, count = 0;
-  for (int64_t window = begin; window < end; ++window) {
-    const double now = target(window, -1, index);
-    for (int64_t ahead = 0; ahead < horizon_; ++ahead) {
-      const double difference = double(target(window, ahead, index)) - now;
-      if (std::isnan(difference)) continue;
-      squares += difference * difference;
-      ++count;
-    }
-  }
-  return std::sqrt(squares / count);
 }
 
 }  // namespace graphc::core

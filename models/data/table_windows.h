@@ -31,6 +31,9 @@ class TableWindows {
   std::vector<Tensor> batch(std::span<const int64_t> windows) const;
   /// The target `index` of the row `ahead` (from 0) behind a window.
   float target(int64_t window, int64_t ahead, int64_t index) const;
+  /// What the naive forecast says, that nothing changes: the target of the window's last row, or of
+  /// the last row before it that has one. NaN where none has.
+  float naive(int64_t window, int64_t index) const;
 
   struct Spread {
     std::vector<float> mean, deviation;  ///< a column each
@@ -38,14 +41,12 @@ class TableWindows {
   /// Mean and standard deviation of each feature, and then of each target, over the rows of train
   /// where it is known, summed in f64; a deviation of 0 is 1.
   Spread spread() const;
-  /// The root of the mean square of what a target differs by from that of the window's last row,
-  /// over a part: the error of the naive forecast, that nothing changes. NaN where none is known.
-  double naive_rmse(std::string_view part, int64_t index) const;
 
  private:
   int64_t rows() const { return features_.shape()[0]; }
 
   Tensor features_, targets_;
+  std::vector<float> last_known_;  ///< of each target, up to each row
   int64_t steps_, horizon_;
   std::array<std::pair<int64_t, int64_t>, 3> parts_{};  ///< windows: begin and end
 };

@@ -128,6 +128,37 @@ TEST_F(OwnData, TablesAreReadAsTheyAreMeantOrRefusedWithTheReason) {
   refuses(kForecast + "t.csv.gz target=load", "is a gzip file: unpack it first (gunzip)");
 }
 
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST_F(OwnData, GapsAreSaidInTheWordsOfTheVerb) {
+  std::string rows = "load,site\n";
+  for (int i = 0; i < 80; ++i) rows += fmt::format("{},{}\n", i % 7, i % 3 == 0 ? "a" : "b");
+  folder_.add("t.csv", rows);
+  folder_.add("gap.csv", rows + ",a\n");
+  folder_.add("site.csv", rows + "1,\n");
+  const std::string train =
+      "graphc train forecast target=load columns=load,site:category steps=4 hidden=4 batch=8 "
+      "--quiet --epochs 1 --target=reference --data ";
+  ASSERT_EQ(bash(train + "t.csv --checkpoint c && graphc export c m.graphc").code, 0);
+  refuses(train + "gap.csv", "wanted a number, or --missing=mean, previous, drop or mask");
+  refuses(train + "site.csv", "wanted a category, or --missing=previous, drop or mask");
+  for (const std::string& verb : {"graphc eval c --target=reference --data gap.csv"s,
+                                  "graphc run m.graphc --target=reference --input x=@gap.csv"s}) {
+    const Ran ran = bash(verb);
+    EXPECT_EQ(ran.code, 3);
+    EXPECT_THAT(ran.err, HasSubstr("column 'load' is empty: wanted a number"));
+    EXPECT_THAT(ran.err, Not(HasSubstr("--missing")));
+  }
+  // Targets that are other columns, or none of numbers.
+  refuses("graphc train forecast target=load,1 --data t.csv", "are the same column");
+  EXPECT_THAT(bash("graphc train forecast target=site columns=site:category --data t.csv").err,
+              HasSubstr("only numbers are forecast"));
+}
+
 TEST_F(OwnData, AForecastGoesFromTableToTableAndToAPicture) {
   std::string rows = "time;site;load\n";
   for (int i = 0; i < 200; ++i) {
@@ -154,6 +185,17 @@ TEST_F(OwnData, AForecastGoesFromTableToTableAndToAPicture) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("%forecast: f32[5,1,1] = "));
   EXPECT_EQ(bash(run + "load.csv").out, ran.out);
+  EXPECT_THAT(ran.err, Not(HasSubstr("vocabulary")));
+  // Categories that the model has not learnt, in whatever verb reads them.
+  std::string strange = replaced(rows, "north", "east");
+  folder_.add("strange.csv", strange);
+  for (const std::string& verb :
+       {"graphc eval c --target=reference --data strange.csv"s, run + "strange.csv"}) {
+    ran = bash(verb);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("column 'site': 90 of 200 cells are not in the model's "
+                                   "vocabulary ('east' 90): they count as one category"));
+  }
   folder_.add("short.csv", rows.substr(0, rows.find('\n', 60) + 1));
   refuses(run + "short.csv --names=yes", "rows: wanted at least 6, for a window of 6 rows");
 }

@@ -87,8 +87,12 @@ Literal read_table_value(const std::string& name, const std::string& path, const
   std::vector<std::string> columns;
   if (features) columns = features->options().columns;
   const Missing missing = features ? features->options().missing : Missing::refuse;
-  const Table table = read_table(path, columns, table_options(how.reading, missing));
+  const Table table =
+      read_table(path, columns, table_options(how.reading, missing, OptionWords::trained_command));
   for (const std::string& remark : table.remarks) how.reading.say(remark);
+  if (features) {
+    for (const std::string& remark : features->remarks(table)) how.reading.say(remark);
+  }
   if (features) return windows_value(path, name, type, (*features)(table));
   for (const TableColumn& column : table.columns) {
     if (column.kind == ColumnKind::number) continue;

@@ -61,6 +61,32 @@ TEST(TableFeaturesTest, NumberCategoriesByHowOftenTrainHasThem) {
   EXPECT_THAT(one.of("s,x\nb,1\nc,2\na,3\nz,4\n"), ElementsAre(1, 1, 2, 0, 3, 2, 4, 2));
 }
 
+TEST(TableFeaturesTest, SayWhichCategoriesCountAsOne) {
+  const std::string text = "s,x\na,1\nb,2\nb,3\nc,4\nc,5\nc,6\nd,7\n,8\n";
+  const Fitted one(text,
+                   {.columns = {"s:category", "x"}, .missing = Missing::mask, .categories = 3}, 6);
+  const auto remarks = [&](const std::string& rows) {
+    const Table table = one.read(rows);
+    const TableFeatures noted = TableFeatures::from_note(one.features.note());
+    EXPECT_EQ(noted.remarks(table).size(), one.features.remarks(table).size());
+    return one.features.remarks(table);
+  };
+  // a is one too many, d only behind the rows of train; a missing one has a remark of its own.
+  EXPECT_THAT(
+      remarks(text),
+      ElementsAre(HasSubstr(
+          "t.csv: column 's': 2 of 7 cells are not in the model's vocabulary ('a' 1, 'd' 1): "
+          "they count as one category; categories=4 has all 3 of the rows to train on")));
+  EXPECT_THAT(remarks("s,x\nb,1\nc,2\n"), ::testing::IsEmpty());
+  // Every one is unknown.
+  const Fitted all(text, {.columns = {"s:category"}, .missing = Missing::mask}, 8);
+  EXPECT_THAT(
+      TableFeatures::from_note(all.features.note()).remarks(all.read("s\nz\ny\nz\n")),
+      ElementsAre(HasSubstr("3 of 3 cells are not in the model's vocabulary ('z' 2, 'y' 1): "
+                            "they count as one category")));
+  EXPECT_THAT(all.features.remarks(all.read(text)), ::testing::IsEmpty());
+}
+
 TEST(TableFeaturesTest, TurnDatesIntoHourWeekdayAndSeason) {
   // Noon of Monday, 1 January 2024; and six hours later.
   const std::string text = "t\n2024-01-01 12:00\n2024-01-01 18:00\n";

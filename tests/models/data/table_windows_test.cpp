@@ -69,10 +69,18 @@ TEST(TableWindowsTest, SpreadIsOfTheKnownRowsOfTrainAlone) {
   EXPECT_THAT(deviation, ElementsAre(2, 1, 2));
 }
 
-TEST(TableWindowsTest, TheNaiveForecastIsTheWindowsLastRow) {
-  // Test targets are 18² and 19², one and two rows behind 17².
-  EXPECT_DOUBLE_EQ(windows_of(20, 3, 2).naive_rmse("test", 0),
-                   std::sqrt((35.0 * 35 + 72.0 * 72) / 2));
+TEST(TableWindowsTest, TheNaiveForecastIsTheLastKnownTarget) {
+  const float none = std::nanf("");
+  std::vector<std::vector<float>> features, targets;
+  for (const float target : {none, none, 3.0f, 4.0f, none, none, 7.0f, 8.0f, 9.0f, 10.0f}) {
+    features.push_back({0});
+    targets.push_back({target, 1});
+  }
+  const TableWindows windows(matrix(features), matrix(targets), 1, 1);
+  std::vector<float> found;
+  for (int64_t window = 0; window < 8; ++window) found.push_back(windows.naive(window, 0));
+  EXPECT_THAT(found, ElementsAre(::testing::IsNan(), ::testing::IsNan(), 3, 4, 4, 4, 7, 8));
+  EXPECT_EQ(windows.naive(0, 1), 1);
 }
 
 }  // namespace
