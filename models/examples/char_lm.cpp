@@ -2,11 +2,12 @@
 // A character model, stopped and resumed: `example-char-lm TEXT STATE STEPS` goes on from STATE, if
 // there is such a file, trains so many steps and writes it. A run in two parts ends with the same
 // loss, to the last bit, as one in one go: STATE has the optimizer's slots and its count of steps.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include "models/examples/example.h"
+#include "example.h"
 
 using namespace graphc;
 
@@ -17,8 +18,14 @@ constexpr int64_t kSteps = 32, kBatch = 16, kHidden = 64;
 }  // namespace
 
 int main(int argc, char** argv) try {
+  if (argc < 4) return usage("example-char-lm TEXT STATE STEPS");
   std::ifstream file(argv[1]);
   const std::string text{std::istreambuf_iterator<char>(file), {}}, path = argv[2];
+  if (int64_t(text.size()) <= kSteps + 1) {
+    fmt::print(stderr, "'{}': {} characters were read: wanted more than {}\n", argv[1], text.size(),
+               kSteps + 1);
+    return 3;
+  }
   Model m("char-lm");
   const Embedding letters(m, "letters", 128, kHidden);
   const Lstm lstm(m, "lstm", kHidden, kHidden);
@@ -51,7 +58,7 @@ int main(int argc, char** argv) try {
   };
   if (timed(argc, argv, [&] { step(); })) return 0;
   double loss = 0;
-  for (int i = 0; i < std::stoi(argv[3]); ++i) loss = step();
+  for (int i = 0; i < std::atoi(argv[3]); ++i) loss = step();
   session.save(path, Saving::everything);
   fmt::print("step {}  loss {:.9g}\n", session.state("done").element(0), loss);
 } catch (const Error& error) {

@@ -32,6 +32,12 @@ inline Literal floats(const std::vector<float>& values, const Shape& shape) {
   return Literal(std::span<const float>(values), shape);
 }
 
+/// Says how the program is called; the exit code of a wrong command line.
+inline int usage(std::string_view call) {
+  fmt::print(stderr, "usage: {}\n", call);
+  return 2;
+}
+
 /// With `--time` as the last argument: prints the median time of a step, and the program is done.
 /// With `--once`: after one step.
 inline bool timed(int argc, char** argv, const std::function<void()>& step) {

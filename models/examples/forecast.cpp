@@ -2,32 +2,14 @@
 // Forecasting from CSV: reads a column of a table, learns to say the next value from the 48 before
 // it, and is tried on the last fifth, which it has not seen. `example-forecast FILE COLUMN`
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
-#include "models/examples/example.h"
+#include "example.h"
 
 using namespace graphc;
 
 namespace {
 
 constexpr int64_t kWindow = 48, kBatch = 32, kHidden = 32;
-
-/// The numbers of a column, whose name is in the first line.
-std::vector<float> column(const std::string& path, const std::string& name) {
-  std::ifstream file(path);
-  std::string line, cell;
-  std::getline(file, line);
-  size_t wanted = 0;
-  for (std::istringstream names(line); std::getline(names, cell, ',') && cell != name;) ++wanted;
-  std::vector<float> values;
-  while (std::getline(file, line)) {
-    std::istringstream cells(line);
-    for (size_t i = 0; i <= wanted; ++i) std::getline(cells, cell, ',');
-    values.push_back(std::stof(cell));
-  }
-  return values;
-}
 
 /// The windows that begin at `starts`, [window, n, 1], and the values behind them, [n, 1].
 std::pair<Literal, Literal> windows(const std::vector<float>& values,
@@ -43,13 +25,21 @@ std::pair<Literal, Literal> windows(const std::vector<float>& values,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::vector<float> values = column(argv[1], argv[2]);
+  if (argc < 3) return usage("example-forecast FILE COLUMN");
+  const Table table = read_table(argv[1], {argv[2]});
+  for (const std::string& remark : table.remarks) fmt::print(stderr, "{}\n", remark);
+  std::vector<float> values = table.f32().to_vector();
   const int64_t learnt = int64_t(values.size()) * 4 / 5;
+  if (learnt <= kWindow) {
+    fmt::print(stderr, "{}: {} rows: wanted more than {}\n", argv[1], values.size(),
+               kWindow * 5 / 4);
+    return 3;
+  }
   double mean_of = 0, square = 0;
   for (int64_t i = 0; i < learnt; ++i) mean_of += values[size_t(i)] / double(learnt);
   for (int64_t i = 0; i < learnt; ++i) square += std::pow(values[size_t(i)] - mean_of, 2);
   const double deviation = std::sqrt(square / double(learnt));
-  for (float& value : values) value = float((value - mean_of) / deviation);
+  for (float& value : values) value = float((value - mean_of) / (deviation > 0 ? deviation : 1));
 
   Model m("forecast");
   const Lstm lstm(m, "lstm", 1, kHidden);

@@ -2,7 +2,7 @@
 // Variable lengths: does the first digit of a row come again at its end? Rows have 2 to 40 digits,
 // and every batch another longest one. The layer takes the lengths; the session compiles for five
 // sizes rather than for each.
-#include "models/examples/example.h"
+#include "example.h"
 
 using namespace graphc;
 

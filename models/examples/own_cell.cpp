@@ -2,7 +2,7 @@
 // A cell of one's own: the sLSTM (gates that are exponential, kept in range by a running maximum)
 // learns whether the number of ones so far is even. There is no kernel for it anywhere; written as
 // equations it becomes one.
-#include "models/examples/example.h"
+#include "example.h"
 
 using namespace graphc;
 

@@ -3,12 +3,13 @@
 // compares with what the module said. `example-pytorch-weights STATE RUN`; RUN has tokens and y.
 #include <cmath>
 
-#include "models/examples/example.h"
+#include "example.h"
 #include "runtime/files/safetensors.h"
 
 using namespace graphc;
 
 int main(int argc, char** argv) try {
+  if (argc < 3) return usage("example-pytorch-weights STATE RUN");
   Model m("tagger");
   const Embedding encoder(m, "words", 7, 5);
   const Stacked<Bidirectional<Lstm>> lstm(m, "lstm", 2, 5, 4);
@@ -31,6 +32,10 @@ int main(int argc, char** argv) try {
   const LoadReport report = names.load(session, argv[1]);
 
   const Safetensors run = read_safetensors(argv[2]);
+  if (!run.arrays.contains("tokens") || !run.arrays.contains("y")) {
+    fmt::print(stderr, "{}: wanted arrays tokens and y\n", argv[2]);
+    return 3;
+  }
   const Literal tokens = run.arrays.at("tokens"), wanted = run.arrays.at("y");
   if (timed(argc, argv, [&] { session("tag", tokens); })) return 0;
   const Literal found = Tensor(session("tag", tokens)).literal();

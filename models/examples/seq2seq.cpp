@@ -2,7 +2,7 @@
 // Sequence to sequence with attention: a string of digits is read and said backwards. The decoder
 // looks at all that was read in every step, and when it is asked to speak it hears its own words:
 // the loop carries the digit said last.
-#include "models/examples/example.h"
+#include "example.h"
 
 using namespace graphc;
 

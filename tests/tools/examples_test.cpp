@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/testing/source_tree.h"
@@ -55,6 +56,34 @@ Loops loops_of(const std::string& example) {
       folder);
   EXPECT_THAT(lines_with(ran.out, "failed"), IsEmpty()) << ran.err;
   return {lines_with(ran.out, " recurrent "), lines_with(ran.err, "not one recurrent kernel")};
+}
+
+TEST(ExamplesCpu, WrongUseIsSaidWithTheDocumentedExitCode) {
+  const TemporaryFolder folder;
+  folder.add("load.csv", "hour,load\n0,1\n1,2\n");
+  folder.add("ragged.csv", "hour,load\n0,1\n1\n");
+  folder.add("text.csv", "hour,load\n0,1\n1,high\n");
+  folder.add("empty.txt", "");
+  folder.add("line.txt", "one line\n");
+  const std::tuple<const char*, int, const char*> cases[] = {
+      {"forecast", 2, "usage: example-forecast FILE COLUMN"},
+      {"forecast load.csv", 2, "usage: "},
+      {"forecast none.csv load", 3, "none.csv"},
+      {"forecast load.csv zz", 3, "there is no column 'zz'"},
+      {"forecast ragged.csv load", 3, "ragged.csv:3: 1 cells: wanted 2"},
+      {"forecast text.csv load", 3, "text.csv:3: column 'load' has 'high'"},
+      {"forecast load.csv load", 3, "2 rows: wanted more than 60"},
+      {"char-lm", 2, "usage: "},
+      {"char-lm empty.txt s 1", 3, "'empty.txt': 0 characters were read"},
+      {"char-lm none.txt s 1", 3, "'none.txt': 0 characters were read"},
+      {"char-lm line.txt s 1", 3, "'line.txt': 9 characters were read: wanted more than 33"},
+      {"pytorch-weights", 2, "usage: "},
+      {"pytorch-weights none none", 3, "none"}};
+  for (const auto& [call, code, says] : cases) {
+    const Ran ran = run_bash(std::string("example-") + call, folder);
+    EXPECT_EQ(ran.code, code) << call << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(says)) << call;
+  }
 }
 
 TEST(ExamplesCpu, ACellOfOnesOwnIsAKernelForwardAndOneBackward) {
