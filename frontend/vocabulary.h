@@ -268,6 +268,7 @@ using core::Missing;
 using core::parse_graph;
 using core::plot;
 using core::PlotLine;
+using core::PlotNumbers;
 using core::PlotPanel;
 using core::print;
 using core::PytorchState;
