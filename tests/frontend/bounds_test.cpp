@@ -232,7 +232,9 @@ TEST(Bounds, AnAbsurdNumberIsAnErrorThatNamesItAtTheUsersLine) {
       const std::string what = fmt::format("{} {} = {}", given.owner, given.option, number);
       const std::optional<std::string> found = refusal(given, number, what);
       EXPECT_EQ(found.has_value(), !given.may_be(number)) << what << ": " << found.value_or("");
-      if (found) EXPECT_THAT(*found, HasSubstr(given.option)) << what;
+      if (found) {
+        EXPECT_THAT(*found, HasSubstr(given.option)) << what;
+      }
       testing::count("bad inputs", found ? 1 : 0);
     }
   }

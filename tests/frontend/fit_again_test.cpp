@@ -20,7 +20,7 @@ using graphc::core::testing::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSamples = 10;
+constexpr int64_t kFewSamples = 10;
 
 /// A model with a counter that validation counts up, and what its training keeps beside.
 struct Training {
@@ -45,7 +45,7 @@ struct Training {
       return error(in, false);
     });
     options.epochs = 4;
-    options.samples = kSamples;
+    options.samples = kFewSamples;
     options.batch = 4;
     options.progress = false;
     options.inputs = [this](std::span<const int64_t> samples) {
@@ -179,7 +179,9 @@ TEST(FitAgain, MoreEpochsGoOnFromTheLastOneAndNeverFromTheBest) {
     parts.options.epochs = 3;
     parts.run();
     // Nothing is left to be done: that is no reason for an error.
-    if (!checkpoint) EXPECT_EQ(parts.run().epochs, 3);
+    if (!checkpoint) {
+      EXPECT_EQ(parts.run().epochs, 3);
+    }
     parts.options.epochs = 6;
     if (checkpoint) {
       EXPECT_EQ(parts.run().loss, wanted.loss);
@@ -307,7 +309,7 @@ TEST(FitAgain, TwoOutputsAreNotOneFileHoweverItIsSpelled) {
 
 TEST(FitAgain, AnOrderHasSamplesThatAreThere) {
   const TemporaryFolder folder;
-  const auto with = [&](const SampleBatches& batches, int64_t samples = kSamples) {
+  const auto with = [&](const SampleBatches& batches, int64_t samples = kFewSamples) {
     Training training(folder.path());
     training.options.samples = samples;
     training.options.order = [&](int64_t) { return batches; };

@@ -121,7 +121,9 @@ TEST(OtherOptimizers, GoingOnIsRefusedWhereTheStatesAreOthers) {
                                  HasSubstr("Loading::partial")))
             << what;
       }
-      if (!same) EXPECT_THAT(errors[0], HasSubstr("other_optimizers_test.cpp")) << what;
+      if (!same) {
+        EXPECT_THAT(errors[0], HasSubstr("other_optimizers_test.cpp")) << what;
+      }
     }
   }
 }

@@ -280,8 +280,9 @@ TEST(Places, SoIsOneOfFitAndOfMeanLoss) {
   for (const char* graph : {"rows", "two", "none", "unknown"}) {
     options.graph = graph;
     EXPECT_THAT(place([&] { fit(session, options); }), HasSubstr(graph));
-    if (graph != std::string("unknown"))
+    if (graph != std::string("unknown")) {
       EXPECT_THAT(place([&] { mean_loss(session, graph, {{0, 1}}, inputs); }), HasSubstr(graph));
+    }
   }
   options.graph = "rows";
   options.inputs = too_many;
