@@ -148,7 +148,7 @@ TEST(RandomTables, AreReadAsWhatTheyMeanOrRefusedWithAReason) {
   const TemporaryFolder folder;
   std::map<std::string, int> refusals;
   int read = 0, tables = 0, remarked = 0;
-  for (unsigned seed = 0; seed < 4000; ++seed) {
+  for (unsigned seed = 0; seed < 2500; ++seed) {
     const Written table = Writer(seed).write();
     if (is_beyond_knowledge(table)) continue;
     ++tables;

@@ -267,7 +267,7 @@ TEST_F(Tables, MessagesNameTheOptionsInTheWordsOfWhoAsks) {
   }
   EXPECT_THAT(error_of(ErrorKind::usage,
                        [&] { read_table(folder_.add("t.csv", "1\n"), {}, {.piece = 0}); }),
-              HasSubstr("pieces of 0 bytes: wanted 1 at least"));
+              HasSubstr("pieces of at least 1 byte: found 0"));
 }
 
 TEST_F(Tables, TinyNumbersAreZeroAndHugeOnesAreRefused) {
