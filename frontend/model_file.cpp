@@ -16,6 +16,7 @@ namespace graphc::core {
 namespace {
 
 constexpr const char* kForm = "graphc model 1";
+constexpr const char* kChecksum = "checksum";
 const std::string kNoteBegins = "note.";
 
 /// Lines without the newline at their ends; no line for nothing.
@@ -214,6 +215,7 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
                       {"bounds", bounds}};
   if (!transient.empty()) content.metadata.emplace("transient", transient);
   for (const auto& [name, text] : notes) content.metadata.emplace(kNoteBegins + name, text);
+  content.metadata.emplace(kChecksum, checksum(content));
   write_safetensors(path, content);
 }
 
@@ -228,6 +230,10 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
   }
   if (form->second != kForm)
     throw input_error({}, "{}: a model file is '{}': found '{}'", file, kForm, form->second);
+  // Files of before have none.
+  const auto sum = content.metadata.find(kChecksum);
+  if (sum != content.metadata.end() && sum->second != checksum(content, kChecksum))
+    throw input_error({}, "{}: it is damaged: its checksum is not that of what it holds", file);
   ModelFile model{.module = parse(entry(content, "graphs", file), file),
                   .states = {},
                   .parameters = split(entry(content, "parameters", file), "\n"),

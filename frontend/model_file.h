@@ -6,8 +6,8 @@
 // metadata in front of them hold the graphs as text: "graphs", a module of ir/text.h; "parameters",
 // their names; "transient", those of states that are so; "results", for each graph that names its
 // results a line "graph: name, name"; "bounds", for each input that is lengths a line "graph: input
-// most". Extents that a graph was given as lengths of its dims are constants in it. Under
-// "note.NAME" are texts of the writer's.
+// most"; "checksum", of all else, which files of before have not. Extents that a graph was given as
+// lengths of its dims are constants in it. Under "note.NAME" are texts of the writer's.
 #pragma once
 
 #include <map>

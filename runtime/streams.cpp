@@ -76,4 +76,6 @@ void open_closed_streams() noexcept {
   }
 }
 
+void survive_file_limits() noexcept { std::signal(SIGXFSZ, SIG_IGN); }
+
 }  // namespace graphc::core

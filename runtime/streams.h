@@ -18,4 +18,8 @@ void write_message(std::string_view line) noexcept;
 /// stdin or writing to stdout fails then as if it were closed.
 void open_closed_streams() noexcept;
 
+/// Call early in a program: a write past the limit of a file's size (`ulimit -f`) fails with the
+/// system's reason from then on, and does not end the process by SIGXFSZ.
+void survive_file_limits() noexcept;
+
 }  // namespace graphc::core

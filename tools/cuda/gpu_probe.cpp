@@ -112,6 +112,7 @@ int run(std::span<const std::string_view> arguments) {
 
 int main(int argc, char** argv) {
   graphc::core::open_closed_streams();
+  graphc::core::survive_file_limits();
   try {
     const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
     return graphc::core::probe::run(arguments);
