@@ -87,7 +87,6 @@ Batches batches_of(std::vector<int64_t> order, int64_t batch,
 void train_on_batches(Session& session, const TrainOptions& options, const BatchTask& task) {
   Training training(options, task.epochs, task.notes, task.unit);
   ReadAhead<ReadBatch> reader(BatchReader(task, training.epochs(), training.position()));
-  bool ended_epoch = false;
   while (training.goes_on()) {
     const int64_t epoch = training.position().epoch;
     const ReadBatch* first = reader.front();
@@ -108,7 +107,6 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
     // An epoch cut short has no mean: it would compare with nothing.
     if (!training.epoch_is_done()) break;
     const double loss = training.position().total / double(size.elements);
-    ended_epoch = true;
     const std::vector<Metric> validation =
         task.validate ? training.evaluated(task.validate) : std::vector<Metric>{};
     for (const Metric& metric : validation) {
@@ -118,8 +116,7 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
                        [&] { return task.sample ? task.sample(epoch) : std::string(); });
   }
   const bool draws = task.lines && options.lines;
-  training.end(ended_epoch && training.is_done() ? task.test : nullptr,
-               draws ? task.lines : nullptr);
+  training.end(training.wants_test() ? task.test : nullptr, draws ? task.lines : nullptr);
 }
 
 std::vector<Metric> mean_results(Session& session, const std::string& graph, const Batches& batches,

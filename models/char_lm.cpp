@@ -50,6 +50,9 @@ class CharLm : public LanguageProgram {
                     [&](int32_t token) { return options.write(characters.text(token)); });
   }
 
+  DataKind reads() const override { return DataKind::text; }
+  std::string default_split() const override { return "valid"; }
+
  private:
   Results train_graph(Inputs& in) const override {
     Value loss = this->loss(in, "", sizes().keep);

@@ -6,6 +6,7 @@
 #include "models/batch_training.h"
 #include "models/char_lstm.h"
 #include "models/data/text_corpus.h"
+#include "models/data_notes.h"
 #include "models/likeliest.h"
 #include "models/random_inputs.h"
 
@@ -109,10 +110,20 @@ void CharLstmOfText::train(Session& session, const TrainOptions& options) const 
   const uint64_t seed = session.options().seed;
   const std::string text = text_of(options.data, "train", options.reading);
   const std::string alphabet = alphabet_of(text);
-  const Notes notes{{"vocabulary", alphabet}};
-  if (!options.notes.empty() && options.notes != notes)
-    throw input_error({}, "the text has other characters than the checkpoint's: wanted its text");
-  const CharacterWindows windows(characters_of(alphabet).ids(text), steps_, kStride);
+  for (const Notes* before : {&options.notes, &options.init}) {
+    const auto found = before->find("vocabulary");
+    if (found != before->end() && found->second != alphabet)
+      throw other_data_error("the text has other characters than the checkpoint's");
+  }
+  const std::vector<int32_t> ids = characters_of(alphabet).ids(text);
+  const auto count = int64_t(ids.size());
+  const Notes notes{{"vocabulary", alphabet},
+                    data_note({.name = "train",
+                               .elements = count,
+                               .unit = "characters",
+                               .values = {Literal(std::span<const int32_t>(ids), Shape{count})}})};
+  if (!options.notes.empty()) check_same_data(notes, options.notes, options.reading);
+  const CharacterWindows windows(ids, steps_, kStride);
   const auto inputs = [&](std::span<const int64_t> samples) { return windows.batch(samples); };
   train_on_batches(
       session, options,

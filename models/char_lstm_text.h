@@ -20,6 +20,8 @@ class CharLstmOfText : public Program {
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override;
   /// Looking characters up counts nothing.
   Work work() const override;
+  DataKind reads() const override { return DataKind::corpus; }
+  std::string default_split() const override { return has_splits() ? "test" : "train"; }
   void train(Session& session, const TrainOptions& options) const override;
   std::vector<Metric> evaluate(Session& session, const EvaluateOptions& options) const override;
   void generate(Session& session, const GenerateOptions& options) const override;

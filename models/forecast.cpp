@@ -9,6 +9,7 @@
 #include "models/batch_training.h"
 #include "models/data/table_features.h"
 #include "models/data/table_windows.h"
+#include "models/forecast_columns.h"
 #include "models/random_inputs.h"
 
 namespace graphc::core {
@@ -33,17 +34,6 @@ constexpr std::array<ParameterRecord, 13> kForecastParameters{{
     {"learning-rate", "0.005", "of Adam"},
 }};
 
-/// Texts with commas between.
-std::vector<std::string> names_in(const std::string& given) {
-  std::vector<std::string> names;
-  for (size_t at = 0; !given.empty() && at <= given.size();) {
-    const size_t end = std::min(given.find(',', at), given.size());
-    names.push_back(given.substr(at, end - at));
-    at = end + 1;
-  }
-  return names;
-}
-
 class Forecast : public Program {
  public:
   explicit Forecast(const Parameters& parameters)
@@ -55,6 +45,7 @@ class Forecast : public Program {
         count_(parameters.layers()),
         batch_(parameters.integer("batch")),
         embedding_(parameters.integer("embedding", 0)),
+        without_effect_(core::without_effect(parameters, features_)),
         clip_(parameters.positive("clip")),
         rate_(parameters.positive("learning-rate")),
         model_("forecast"),
@@ -108,11 +99,20 @@ class Forecast : public Program {
   }
 
   bool validates() const override { return true; }
+  DataKind reads() const override { return DataKind::table; }
 
   void train(Session& session, const TrainOptions& options) const override {
     if (options.sample > 0) generate(session, {});  // refuses: there is no text here
-    const auto [windows, notes] = read(options.data, options.reading, options.notes);
-    if (options.from.step == 0) {
+    const bool resumed = !options.notes.empty();
+    if (without_effect_ && !resumed) throw *without_effect_;
+    const bool begun =
+        !resumed && is_of_these_columns(options.init, features_.options(), options.reading);
+    const auto [windows, notes] = read(options.data, options.reading,
+                                       resumed ? options.notes
+                                       : begun ? options.init
+                                               : Notes());
+    if (resumed) check_same_data(notes, options.notes, options.reading);
+    if (options.from.step == 0 && !begun) {
       const auto [mean, deviation] = scaling(windows);
       session.set_state(mean_.name(), mean);
       session.set_state(deviation_.name(), deviation);
@@ -145,26 +145,6 @@ class Forecast : public Program {
     TableWindows windows;
     Notes notes;
   };
-
-  static TableFeatures features_of(const Parameters& parameters,
-                                   const std::vector<std::string>& targets) {
-    std::vector<std::string> columns = names_in(parameters.text("columns"));
-    if (columns.empty()) columns = targets;
-    const auto empty = [](const std::string& name) { return name.empty(); };
-    if (targets.empty() || std::ranges::any_of(targets, empty) ||
-        std::ranges::any_of(columns, empty)) {
-      throw Error(ErrorKind::usage, {},
-                  "forecast: a column without a name: wanted target=NAME and columns=NAME,NAME");
-    }
-    for (const std::string& target : targets) {
-      if (name_and_kind(target).second == ColumnKind::number) continue;
-      throw Error(ErrorKind::usage, {},
-                  fmt::format("forecast: target={}: only numbers are forecast", target));
-    }
-    return TableFeatures({.columns = std::move(columns),
-                          .missing = missing_of(parameters.text("missing")),
-                          .categories = parameters.integer("categories", 2)});
-  }
 
   int64_t outputs() const { return int64_t(targets_.size()); }
   /// Numbers of a row that the first layer reads.
@@ -213,6 +193,7 @@ class Forecast : public Program {
         notes.contains(kTableNote) ? OptionWords::trained_command : OptionWords::command_line;
     const Table table =
         read_table(*data, columns(), table_options(reading, features_.options().missing, words));
+    refuse_one_by_two_names(table);
     for (const std::string& remark : table.remarks) reading.say(remark);
     TableFeatures features = features_;
     const auto note = notes.find(kTableNote);
@@ -224,8 +205,10 @@ class Forecast : public Program {
     for (const std::string& remark : features.remarks(table)) reading.say(remark);
     std::vector<std::string> targets;
     for (const std::string& target : targets_) targets.push_back(name_and_kind(target).first);
-    return {TableWindows(features(table), table.f32(targets), steps_, horizon_),
-            {{kTableNote, features.note()}}};
+    const Tensor x = features(table), y = table.f32(targets);
+    Notes told = data_notes(parts_of(x, y));
+    told.emplace(kTableNote, features.note());
+    return {TableWindows(x, y, steps_, horizon_), told};
   }
 
   /// The spread of plain features and targets; what is no number is left as it is.
@@ -349,6 +332,7 @@ class Forecast : public Program {
   std::vector<std::string> targets_;
   TableFeatures features_;
   int64_t steps_, horizon_, hidden_, count_, batch_, embedding_;
+  std::optional<Error> without_effect_;  ///< a parameter that was given
   double clip_, rate_;
   Model model_;
   std::vector<Embedding> tables_;  ///< of categories, where they have a width

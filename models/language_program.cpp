@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/data_notes.h"
 #include "models/random_inputs.h"
 #include "models/read_ahead.h"
 #include "models/training.h"
@@ -89,14 +90,48 @@ void LanguageProgram::check_size(int64_t size, std::string_view whose) const {
 }
 
 LanguageCorpus LanguageProgram::read_to_train(const TrainOptions& options) const {
-  LanguageCorpus corpus = read({options.data, options.reading});
+  if (!options.notes.empty()) return read_to_resume(options);
+  const auto given = options.init.find("vocabulary");
+  LanguageCorpus corpus =
+      read({options.data, options.reading, given == options.init.end() ? nullptr : &given->second});
   check_size(corpus.size, "the corpus");
-  if (!options.notes.empty() && vocabulary_note(options.notes) != corpus.vocabulary) {
-    throw input_error({},
-                      "the data have another vocabulary than the checkpoint: wanted the data it "
-                      "was trained on");
-  }
   return corpus;
+}
+
+LanguageCorpus LanguageProgram::read_to_resume(const TrainOptions& options) const {
+  const std::string& vocabulary = vocabulary_note(options.notes);
+  LanguageCorpus corpus = read({options.data, options.reading});
+  if (corpus.vocabulary != vocabulary) {
+    // A training that began with the parameters of another has that one's vocabulary.
+    LanguageCorpus numbered = read({options.data, options.reading, &vocabulary});
+    if (!is_same_data(notes_of(numbered), options.notes)) {
+      throw other_data_error(
+          fmt::format("they have another vocabulary than the checkpoint, of {} {}: wanted its {}",
+                      corpus.size, setup_.unit, numbered.size));
+    }
+    corpus = std::move(numbered);
+  }
+  check_size(corpus.size, "the corpus");
+  check_same_data(notes_of(corpus), options.notes, options.reading);
+  return corpus;
+}
+
+Notes LanguageProgram::notes_of(const LanguageCorpus& corpus) const {
+  std::vector<PartOfData> parts;
+  for (const auto& [name, ids] :
+       {std::pair<std::string_view, const std::vector<int32_t>&>("train", corpus.train),
+        {"valid", corpus.valid},
+        {"test", corpus.test}}) {
+    if (ids.empty()) continue;
+    parts.push_back(
+        {.name = name,
+         .elements = int64_t(ids.size()),
+         .unit = setup_.unit,
+         .values = {Literal(std::span<const int32_t>(ids), Shape{int64_t(ids.size())})}});
+  }
+  Notes notes = data_notes(std::move(parts));
+  notes.emplace("vocabulary", corpus.vocabulary);
+  return notes;
 }
 
 Windows LanguageProgram::windows(const LanguageCorpus& corpus, std::string_view split) const {
@@ -150,7 +185,7 @@ std::string LanguageProgram::sample(Session& session, const TrainOptions& option
 
 void LanguageProgram::train(Session& session, const TrainOptions& options) const {
   const LanguageCorpus corpus = read_to_train(options);
-  const Notes notes{{"vocabulary", corpus.vocabulary}};
+  const Notes notes = notes_of(corpus);
   const Windows train = windows(corpus, "train"), valid = windows(corpus, "valid");
   std::optional<Windows> held_back;
   if (!corpus.test.empty()) held_back = windows(corpus, "test");
@@ -171,7 +206,6 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
                                       training.position().window]() mutable {
     return next < all_steps ? std::optional(train.window(next++ % train.count())) : std::nullopt;
   });
-  bool ended_epoch = false;
   while (training.goes_on()) {
     training.begin_epoch(train.count());
     if (training.position().window == 0) network_.reset(session, "");
@@ -195,13 +229,12 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
     const double validation =
         training.evaluated([&] { return mean_nats(session, "forward", valid); });
     training.validated(validation);
-    ended_epoch = true;
     training.end_epoch({{"train_perplexity", std::exp(mean)}},
                        {{"valid_perplexity", std::exp(validation)}},
                        [&] { return sample(session, options, notes); });
   }
   std::function<std::vector<Metric>()> test;
-  if (held_back && ended_epoch && training.is_done()) {
+  if (held_back && training.wants_test()) {
     test = [&]() -> std::vector<Metric> {
       return {{"test_perplexity", std::exp(mean_nats(session, test_graph(), *held_back))}};
     };

@@ -55,6 +55,7 @@ class LanguageProgram : public Program {
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override;
   Work work() const override;
   bool validates() const override { return true; }
+  DataKind reads() const override { return DataKind::corpus; }
   void train(Session& session, const TrainOptions& options) const override;
   /// Perplexity, loss (nats an element) and the number of elements predicted, of any text: by the
   /// vocabulary in the notes. Split `all` is the whole text.
@@ -108,6 +109,10 @@ class LanguageProgram : public Program {
  private:
   /// The corpus to train on, which is the one the notes are of if there are any.
   LanguageCorpus read_to_train(const TrainOptions& options) const;
+  /// The corpus of the training that is gone on with.
+  LanguageCorpus read_to_resume(const TrainOptions& options) const;
+  /// What a checkpoint tells of the corpus: its vocabulary, and what it is known by.
+  Notes notes_of(const LanguageCorpus& corpus) const;
   /// The windows of split train, valid or test.
   Windows windows(const LanguageCorpus& corpus, std::string_view split) const;
   /// The windows of all that the corpus has; fewer rows and shorter ones where it is short.

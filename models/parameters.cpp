@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/parameters.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "ir/error.h"
@@ -57,6 +58,11 @@ std::string Parameters::text(std::string_view name) const {
   const auto found = values_.find(name);
   GRAPHC_CHECK(found != values_.end(), "model '{}' has no parameter '{}'", model_, name);
   return found->second.text;
+}
+
+bool Parameters::is_given(std::string_view name) const {
+  const auto record = std::ranges::find(records_, name, &ParameterRecord::name);
+  return record != records_.end() && text(name) != record->otherwise;
 }
 
 int64_t Parameters::integer(std::string_view name, int64_t least, int64_t most) const {

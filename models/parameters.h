@@ -36,6 +36,8 @@ class Parameters {
   void set_default(std::string_view name, std::string value);
 
   std::string text(std::string_view name) const;
+  /// Whether it was assigned, and to something else than its default.
+  bool is_given(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t least = 1, int64_t most = kMostOfExtent) const;
   /// The parameter `layers`: a graph is as long as they are many, so that there is a limit.
   int64_t layers() const;

@@ -99,6 +99,9 @@ struct TrainOptions {
   std::function<bool()> stop;  ///< asked after every step; true ends the training
   TrainPosition from;          ///< where to go on: a position `save` was given
   Notes notes;                 ///< and the notes; a model refuses those that do not fit its data
+  /// Of a training that begins with the parameters of another: that one's notes, by which the data
+  /// become numbers here too.
+  Notes init;
   /// Is to keep the states of the session with a position: after every epoch, every `save_every`
   /// steps where that is not 0, when stopped and at the end.
   std::function<void(const TrainPosition&, const Notes&)> save;
@@ -114,11 +117,20 @@ struct TrainOptions {
   std::string sample_prompt;  ///< what they go on from
 };
 
+/// What a program reads of the data that it is given.
+enum class DataKind : uint8_t {
+  nothing,  ///< it draws its own
+  corpus,   ///< certain files of text in a folder
+  text,     ///< a text, or all texts of a folder
+  table,    ///< rows of numbers
+};
+
 struct EvaluateOptions {
   std::optional<std::filesystem::path> data;  ///< the corpus, as TrainOptions has it
   Reading reading;                            ///< how the data are read
-  std::string split = "test";  ///< the part of the corpus: train, valid or test; of any text: all
-  Notes notes;                 ///< of the checkpoint the parameters come from
+  /// The part of the corpus: train, valid or test; of any text: all.
+  std::string split = "test";
+  Notes notes;  ///< of the checkpoint the parameters come from
 };
 
 struct GenerateOptions {
@@ -150,6 +162,10 @@ class Program {
   virtual Work work() const = 0;
   /// Whether training validates after every epoch.
   virtual bool validates() const { return false; }
+  /// What training and evaluation read.
+  virtual DataKind reads() const { return DataKind::nothing; }
+  /// The part of the data to evaluate on where nobody says which: what is not trained on.
+  virtual std::string default_split() const { return "test"; }
   /// Trains. Throws ErrorKind::check when a loss is not finite.
   virtual void train(Session& session, const TrainOptions& options) const = 0;
   /// How well the model does on a part of its corpus; the first figure is the one that trainings

@@ -63,7 +63,7 @@ class ReadAhead {
   }
   /// Takes it out. There must be one.
   Read next() {
-    front();
+    GRAPHC_CHECK(front() != nullptr, "there is no item left to read ahead");
     const std::lock_guard lock(mutex_);
     Read read = std::move(queue_.front());
     queue_.pop_front();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/data_notes.h"
 #include "runtime/clock.h"
 
 namespace graphc::core {
@@ -23,7 +24,31 @@ void Training::save() {
   if (options_.save) options_.save(at_, notes_);
 }
 
+void Training::tell(const TrainEvent& event) {
+  if (!options_.report || untold_) return;
+  try {
+    options_.report(event);
+  } catch (const Error&) {
+    // A log on a full disk, for one: what was learned is saved before training ends.
+    untold_ = std::current_exception();
+  }
+}
+
+void Training::rethrow() {
+  if (!untold_) return;
+  try {
+    save();
+  } catch (const Error&) {
+    // The same disk, likely: the checkpoint before this one stays, and the first error is told.
+  }
+  std::rethrow_exception(untold_);
+}
+
 void Training::begin_epoch(int64_t steps) {
+  if (at_.window > steps) {
+    throw other_data_error(
+        fmt::format("it stands after step {} of an epoch, which has {}", at_.window, steps));
+  }
   epoch_steps_ = steps;
   words_ = 0;
   learning_rate_.reset();
@@ -46,14 +71,13 @@ void Training::step(const TrainStep& step) {
         fmt::format("the loss is {} at step {} of epoch {}: training stops",
                     std::isnan(loss) ? "nan" : fmt::to_string(loss), at_.step, at_.epoch + 1));
   }
-  if (options_.report) {
-    TrainEvent now = event("step");
-    now.loss = loss;
-    now.gradient_norm = step.gradient_norm;
-    now.read = step.read;
-    now.waited = waited_;
-    options_.report(now);
-  }
+  TrainEvent now = event("step");
+  now.loss = loss;
+  now.gradient_norm = step.gradient_norm;
+  now.read = step.read;
+  now.waited = waited_;
+  tell(now);
+  rethrow();
   if (options_.stop && options_.stop()) stopped_ = true;
   // The end of the epoch and the end of training save too, each after its evaluation.
   if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
@@ -80,23 +104,24 @@ void Training::end_epoch(std::vector<Metric> train, std::vector<Metric> validati
                          const std::function<std::string()>& sample) {
   TrainEvent now = event("epoch");
   now.metrics = std::move(train);
-  if (options_.report) options_.report(now);
-  if (options_.report && !validation.empty()) {
+  tell(now);
+  if (!validation.empty()) {
     now.event = "evaluation";
     now.words_per_s.reset();
     now.metrics = std::move(validation);
-    options_.report(now);
+    tell(now);
   }
   if (options_.report && sample) {
     TrainEvent drawn = event("sample");
     drawn.text = sample();
-    if (!drawn.text.empty()) options_.report(drawn);
+    if (!drawn.text.empty()) tell(drawn);
   }
   ++at_.epoch;
   at_.window = 0;
   at_.total = 0;
   if (is_best_ && options_.keep_best) options_.keep_best(at_, notes_);
   is_best_ = false;
+  rethrow();
   if (goes_on()) save();
 }
 

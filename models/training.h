@@ -11,6 +11,8 @@
 //   training.end();
 #pragma once
 
+#include <exception>
+
 #include "models/program.h"
 #include "runtime/clock.h"
 
@@ -50,8 +52,11 @@ class Training {
   bool gave_up() const { return options_.patience > 0 && at_.waited >= options_.patience; }
   /// Whether every epoch was done to its end, or no more are wanted.
   bool is_done() const { return at_.epoch >= epochs_ || gave_up(); }
+  /// Whether what was learned is to be tested: training is done, in this process or before it.
+  bool wants_test() const { return is_done() && at_.epoch > 0 && at_.window == 0; }
 
-  /// Begins the epoch of position(), or what is left of it; all of it has so many steps.
+  /// Begins the epoch of position(), or what is left of it; all of it has so many steps. Throws
+  /// ErrorKind::input when more of them are done than there are: the data are others.
   void begin_epoch(int64_t steps);
   /// Runs a step, whose inputs are made, and returns what it gives. An ErrorKind::check of it, of a
   /// session that checks what it computes, is thrown on with a note of the step and the epoch,
@@ -97,6 +102,9 @@ class Training {
   void failed(Error& error, const std::string& when);
   bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
+  /// Reports an event. An Error of those who are told is thrown by rethrow(), once all is saved.
+  void tell(const TrainEvent& event);
+  void rethrow();
   void save();
 
   const TrainOptions& options_;
@@ -109,8 +117,9 @@ class Training {
   TimeSpan waited_;  ///< of the present step, as TrainEvent has it
   std::optional<double> learning_rate_, words_per_s_;
   bool stopped_ = false;
-  bool is_best_ = false;   ///< the last validation was the best so far
-  bool restored_ = false;  ///< the session has the best model, and is no more where training is
+  bool is_best_ = false;       ///< the last validation was the best so far
+  std::exception_ptr untold_;  ///< why an event could not be reported
+  bool restored_ = false;      ///< the session has the best model, and is no more where training is
 };
 
 }  // namespace graphc::core

@@ -47,6 +47,9 @@ class WordLm : public LanguageProgram {
     generate_words(session, options, 1);  // the last stands for words that nobody could read
   }
 
+  DataKind reads() const override { return DataKind::text; }
+  std::string default_split() const override { return "valid"; }
+
  private:
   Results train_graph(Inputs& in) const override {
     Value loss = this->loss(in, "", sizes().keep);

@@ -78,5 +78,14 @@ TEST(ReadAhead, ThrowsInTheItemsPlaceWhatMakingItThrew) {
   }
 }
 
+TEST(ReadAhead, AskedForMoreThanThereIsSaysSo) {
+  int made = 0;
+  ReadAhead<int> reader([&] { return made < 2 ? std::optional(made++) : std::nullopt; });
+  reader.next();
+  reader.next();
+  EXPECT_EQ(reader.front(), nullptr);
+  EXPECT_THROW(reader.next(), Error);
+}
+
 }  // namespace
 }  // namespace graphc::core
