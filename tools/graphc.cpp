@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc: the command-line tool. Data goes to stdout, messages to stderr; the exit code is that of
-// ErrorKind, 130 or 143 when a signal stopped it.
+// ErrorKind, 129, 130 or 143 when a signal stopped it.
 
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/describe.h"
 #include "tools/commands/validators.h"
+#include "tools/commands/words.h"
 #include "tools/exit_code.h"
 
 namespace graphc::core {
@@ -36,7 +37,7 @@ int run(int argc, char** argv) {
   commands::refuse_empty_words(app);
   app.footer("graphc dump lstm-layer hidden=512 --stage=kernels");
   try {
-    app.parse(argc, argv);
+    commands::parse_words(app, argc, argv);
   } catch (const CLI::CallForHelp&) {
     for (const CLI::App* verb : app.get_subcommands()) {
       commands::write_stdout(verb->help());
@@ -59,6 +60,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   graphc::core::open_closed_streams();
+  graphc::core::survive_file_limits();
   try {
     return graphc::core::run(argc, argv);
   } catch (...) {

@@ -21,7 +21,9 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/describe.h"
+#include "tools/commands/paths.h"
 #include "tools/commands/validators.h"
+#include "tools/commands/words.h"
 #include "tools/exit_code.h"
 
 namespace graphc::core::bench {
@@ -211,6 +213,9 @@ int write_results(const Options& options, const std::vector<Row>& rows, double p
 }
 
 int bench(Options& options) {
+  std::vector<commands::NamedPath> inputs = commands::files_of("--input", options.inputs);
+  inputs.push_back({"FILE", options.what});
+  commands::check_paths(inputs, {{"--json", options.json}});
   if (options.bandwidth) return bandwidth(options);
   if (options.what.empty())
     throw commands::usage_error("wanted a model or a file")
@@ -326,7 +331,7 @@ int run(int argc, char** argv) {
   add_descriptions(app);
   commands::refuse_empty_words(app);
   try {
-    app.parse(argc, argv);
+    commands::parse_words(app, argc, argv);
   } catch (const CLI::CallForHelp&) {
     commands::write_stdout(app.help());
     return 0;
@@ -344,6 +349,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   graphc::core::open_closed_streams();
+  graphc::core::survive_file_limits();
   try {
     return graphc::core::bench::run(argc, argv);
   } catch (...) {

@@ -49,6 +49,10 @@ TEST_F(Eval, OfALanguageModelIsThePerplexityThatTrainingSaw) {
   EXPECT_DOUBLE_EQ(std::exp(double(found["loss"])), found["perplexity"]);
   EXPECT_EQ(found["step"], seen["step"]);
   EXPECT_EQ(found["split"], "valid");
+  // Without a split it is the one that is not trained on.
+  ran = bash("graphc eval c --data text --json --target=reference");
+  EXPECT_EQ(nlohmann::json::parse(ran.out), found);
+  EXPECT_EQ(ran.err, "there is no split 'test': this is 'valid'\n");
   ran = bash("graphc eval c/checkpoint.safetensors --data text --split train --target=reference");
   EXPECT_EQ(ran.code, 0);
   EXPECT_THAT(ran.out, ContainsRegex("^perplexity  [0-9.]+\nloss        [0-9.]+\ncharacters  "));
@@ -62,7 +66,7 @@ TEST_F(Eval, SaysWhatItWants) {
                 .code,
             0);
   for (const auto& [arguments, code, says] :
-       {std::tuple{"c --data text", 2,
+       {std::tuple{"c --data text --split test", 2,
                    "char-lm has no split 'test': there are train, valid, and all"},
         std::tuple{"c --split valid", 2, "no text to train on: --data wants"},
         std::tuple{"c --data nowhere --split valid", 3, "nowhere"},

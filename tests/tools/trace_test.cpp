@@ -206,7 +206,7 @@ TEST(Trace, IsNotTheLogUnderAnyName) {
   folder.add("log", "of before\n");
   const Ran ran = run_bash("ln -s log other; " + train("--trace other"), folder);
   EXPECT_EQ(ran.code, 2);
-  EXPECT_EQ(ran.err, "error: --trace and --log are the same file: 'log'\n");
+  EXPECT_EQ(ran.err, "error: --trace and --log are the same file: 'other'\n");
   EXPECT_EQ(read_file(folder.path() / "log"), "of before\n");
 }
 

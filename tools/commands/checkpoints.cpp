@@ -3,6 +3,7 @@
 
 #include "ir/utf8.h"
 #include "runtime/streams.h"
+#include "tools/commands/commands.h"
 
 namespace graphc::core::commands {
 
@@ -15,6 +16,9 @@ void add_checkpoint_options(CLI::App& verb, GivenCheckpoint& given) {
 }
 
 Checkpoint read_given(const GivenCheckpoint& given) {
+  std::error_code ignored;
+  if (given.last && std::filesystem::is_regular_file(given.path, ignored))
+    throw usage_error("--last has no effect: '{}' is a file", given.path);
   Checkpoint checkpoint =
       given.last ? read_checkpoint(given.path) : read_best_checkpoint(given.path);
   for (const PassedOver& damaged : checkpoint.passed_over) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "runtime/streams.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
@@ -13,7 +14,7 @@ namespace {
 
 struct EvalCommand {
   GivenCheckpoint checkpoint;
-  std::string data;
+  std::string data, split;
   SessionOptions session;
   EvaluateOptions evaluate;
   GivenOptions given;
@@ -45,7 +46,11 @@ int eval(EvalCommand& options) {
   options.session.seed = checkpoint.seed;
   Session session(program->model(), options.session);
   restore(checkpoint, *program, session, /*model_only=*/true);
+  check_reading(options.evaluate.reading, program->reads(), checkpoint.model, options.data);
   if (!options.data.empty()) options.evaluate.data = options.data;
+  options.evaluate.split = options.split.empty() ? program->default_split() : options.split;
+  if (options.split.empty() && options.evaluate.split != "test")
+    write_message(fmt::format("there is no split 'test': this is '{}'", options.evaluate.split));
   options.evaluate.notes = checkpoint.notes;
   const std::vector<Metric> metrics = program->evaluate(session, options.evaluate);
   if (options.json) {
@@ -66,9 +71,9 @@ void add_eval(CLI::App& app, Action& action) {
   verb->add_option("--data", options->data,
                    "the corpus it was trained on, as `graphc train` has it, or another one");
   add_reading_options(*verb, options->evaluate.reading);
-  verb->add_option("--split", options->evaluate.split,
-                   "the part: train, valid or test; of a text also all of it: all")
-      ->capture_default_str();
+  verb->add_option("--split", options->split,
+                   "the part: train, valid or test; of a text also all of it: all; if absent test, "
+                   "or where there is none valid, or train");
   verb->add_flag("--json", options->json, "as JSON, with model, step and split");
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(*verb, options->session.compile, options->given,

@@ -9,6 +9,8 @@
 #include "models/parameters.h"
 #include "tools/commands/checkpoints.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/given.h"
+#include "tools/commands/paths.h"
 
 namespace graphc::core::commands {
 namespace {
@@ -36,8 +38,7 @@ Extents extents_of(const ExportCommand& options, const Program& program, const s
   Extents extents = program.extents(graph);
   std::vector<std::string> names;
   for (const auto& [name, extent] : extents) names.push_back(name);
-  for (const std::string& text : options.extents) {
-    const auto [name, value] = assignment(text, "--extent");
+  for (const auto& [name, value] : assignments(options.extents, "--extent")) {
     const auto found = extents.find(name);
     if (found == extents.end()) {
       const std::string near = did_you_mean(name, names);
@@ -57,15 +58,18 @@ int export_model(const ExportCommand& options) {
   if (!options.file.ends_with(kModelFile))
     throw usage_error("'{}': wanted a name that ends in {}", options.file, kModelFile);
   const Checkpoint checkpoint = read_given(options.checkpoint);
+  check_paths({{"CHECKPOINT", checkpoint.file.string()}}, {{"FILE", options.file}});
   const auto program = program_of(checkpoint, /*model_only=*/true);
   const std::string graph = chosen_graph(options, program->model());
   const Extents extents = extents_of(options, *program, graph);
   Session session(program->model(), {.target = "reference", .seed = checkpoint.seed});
   restore(checkpoint, *program, session, /*model_only=*/true);
   Notes notes;
-  // How a table becomes the input; a vocabulary is of no use to `graphc run`.
-  if (const auto table = checkpoint.notes.find(kTableNote); table != checkpoint.notes.end())
-    notes.insert(*table);
+  // How a table becomes the input; and the vocabulary, for a training that begins with the file.
+  for (const char* name : {kTableNote, "vocabulary"}) {
+    if (const auto note = checkpoint.notes.find(name); note != checkpoint.notes.end())
+      notes.insert(*note);
+  }
   save(session, {graph}, extents, options.file, notes);
   return 0;
 }

@@ -67,8 +67,7 @@ void add_generate(CLI::App& app, Action& action) {
   options->generate.temperature = 0.7;
   verb->add_option("--temperature", options->generate.temperature,
                    "below 1 likelier, above 1 bolder; 0 always takes the likeliest")
-      ->check(number_from_zero())
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_from_zero(100))
       ->capture_default_str();
   verb->add_option("--top-k", options->generate.top_k,
                    "draw from so many of the likeliest only, and from those that equal the last")

@@ -17,6 +17,13 @@
 #include "tools/commands/commands.h"
 
 namespace graphc::core::commands {
+
+bool is_table(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".csv" || ending == ".tsv" || ending == ".txt";
+}
+
 namespace {
 
 /// Every element is the number that is written.
@@ -40,12 +47,6 @@ Literal read_number(const std::string& name, const std::string& text, const Type
                       text, name_of(type.dtype));
   }
   return Literal::filled(type, number);
-}
-
-bool is_table(const std::filesystem::path& path) {
-  std::string ending = path.extension().string();
-  std::ranges::transform(ending, ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == ".csv" || ending == ".tsv" || ending == ".txt";
 }
 
 /// Windows of the table's last rows, [steps, batch, width].

@@ -28,6 +28,9 @@ struct TableInput {
   std::string note;
 };
 
+/// Whether a file is read as a table, by the ending of its name.
+bool is_table(const std::string& path);
+
 /// The value of an argument of the type: `@file.npy`, `@-` for stdin, `@file.csv` (.tsv, .txt) for
 /// a table, or a number for every element. By a model's note a table's last rows become f32[steps,
 /// batch, features], batch windows of which each ends a row later; without one all its columns are

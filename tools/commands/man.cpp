@@ -70,7 +70,7 @@ constexpr std::string_view kExit =
     ".SH EXIT STATUS\n"
     "0 success, 2 a mistake in the command line, 3 in the input, 4 a check that failed,\n"
     "5 disk, memory, device or permission, 6 a check that could not tell (ill-conditioned),\n"
-    "1 a defect of graphc, 130 and 143 a signal.\n";
+    "1 a defect of graphc, 129, 130 and 143 a signal.\n";
 
 }  // namespace
 

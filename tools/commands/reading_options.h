@@ -2,7 +2,9 @@
 // The options of verbs that read texts and tables: --encoding, --decimal, --names.
 #pragma once
 
-#include "models/data/texts.h"
+#include <string>
+
+#include "models/program.h"
 
 namespace CLI {
 class App;
@@ -10,7 +12,12 @@ class App;
 
 namespace graphc::core::commands {
 
-/// Adds the options to a verb; remarks on what is read go to stderr.
+/// Adds the options to a verb; remarks on what is read go to stderr, each once.
 void add_reading_options(CLI::App& verb, Reading& reading);
+
+/// Throws ErrorKind::usage for an option that `what` has no use for, which reads data of the kind:
+/// of texts only the encoding is asked for, and of an array (`.npy`) nothing.
+void check_reading(const Reading& reading, DataKind kind, const std::string& what,
+                   const std::string& data);
 
 }  // namespace graphc::core::commands

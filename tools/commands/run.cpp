@@ -13,6 +13,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
 #include "tools/commands/given.h"
+#include "tools/commands/paths.h"
 #include "tools/commands/reading_options.h"
 
 namespace graphc::core::commands {
@@ -65,7 +66,26 @@ void write_value(const std::string& name, const std::string& path, const Tensor&
   }
 }
 
+/// Refuses files that are written twice or read and written, and options of reading that nothing
+/// is read by.
+void check_files(const RunCommand& options) {
+  std::vector<NamedPath> inputs = files_of("--input", options.inputs), outputs;
+  DataKind kind = DataKind::nothing;
+  std::string data;
+  for (const NamedPath& input : inputs) {
+    if (!is_table(input.path)) continue;
+    kind = DataKind::table;
+    data = input.path;
+  }
+  check_reading(options.reading, kind, "graphc run", data);
+  inputs.push_back({"FILE", options.file});
+  for (const auto& [name, path] : assignments(options.outputs, "--output"))
+    outputs.push_back({fmt::format("--output {}", name), path});
+  check_paths(inputs, outputs);
+}
+
 int run(RunCommand& options) {
+  check_files(options);
   const ModelFile model = read_any_model(options.file);
   const Module& module = model.module;
   verify(module);

@@ -18,6 +18,8 @@ void remember(int signal) {
 void stop_on_signals() {
   std::signal(SIGINT, remember);
   std::signal(SIGTERM, remember);
+  // A terminal that is closed; `nohup` has it ignored, and it stays so.
+  if (std::signal(SIGHUP, remember) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 int stopped_by() { return signal_that_came; }

@@ -4,7 +4,8 @@
 
 namespace graphc::core::commands {
 
-/// From now on SIGINT and SIGTERM are remembered; a second one ends the process at once.
+/// From now on SIGINT, SIGTERM and SIGHUP are remembered; a second one ends the process at once. A
+/// SIGHUP that is ignored, as by nohup, stays ignored.
 void stop_on_signals();
 /// The signal that came, or 0.
 int stopped_by();

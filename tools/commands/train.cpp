@@ -11,7 +11,9 @@
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile_options.h"
+#include "tools/commands/init.h"
 #include "tools/commands/log.h"
+#include "tools/commands/paths.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/reading_options.h"
 #include "tools/commands/signals.h"
@@ -123,16 +125,25 @@ void check_companions(const TrainCommand& options) {
   if (options.trace.empty() && options.session.traced_runs != SessionOptions{}.traced_runs)
     throw usage_error("--trace-runs wants --trace with a file");
   if (options.trace == "-") throw usage_error("--trace wants a file: found '-'");
-  std::error_code missing;
-  if (!options.trace.empty() && options.log != "-" &&
-      (options.trace == options.log ||
-       std::filesystem::equivalent(options.trace, options.log, missing)))
-    throw usage_error("--trace and --log are the same file: '{}'", options.log);
   if (!options.checkpoint.empty()) return;
   if (options.resume) throw usage_error("--resume wants --checkpoint with the folder");
   if (options.train.save_every > 0)
     throw usage_error("--checkpoint-every wants --checkpoint with the folder");
   if (options.keep) throw usage_error("--keep wants --checkpoint with the folder");
+}
+
+/// No file is written twice, or over what is read.
+void check_files(const TrainCommand& options, DataKind kind) {
+  std::vector<NamedPath> outputs{
+      {"--log", options.log}, {"--plot", options.plot}, {"--trace", options.trace}};
+  if (!options.checkpoint.empty()) {
+    for (const char* name : {kCheckpointName, kBestName, kTrainingLock}) {
+      outputs.push_back(
+          {"--checkpoint", (std::filesystem::path(options.checkpoint) / name).string()});
+    }
+  }
+  check_paths({{"--data", options.data, kind == DataKind::text}, {"--init", options.init}},
+              outputs);
 }
 
 /// Makes the folder of the checkpoint, and keeps other trainings out of it: the last to save would
@@ -148,12 +159,23 @@ std::unique_ptr<FileLock> take_folder(const TrainCommand& options) {
       fmt::format("another training is using the folder '{}'", options.checkpoint));
 }
 
-/// Has training write its checkpoint to the folder.
+/// Has training write its checkpoint to the folder, with the curve of the epochs so far.
 void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& program,
-                    Session& session, const std::string& model) {
+                    Session& session, const std::string& model, const TrainPlot& picture) {
   if (options.checkpoint.empty()) return;
   options.train.save = [&, model](const TrainPosition& position, const Notes& notes) {
-    folder.save(program, session, model, position, notes);
+    Notes all = notes;
+    if (const std::string curve = picture.note(); !curve.empty()) all.emplace(kCurveNote, curve);
+    folder.save(program, session, model, position, all);
+  };
+}
+
+/// Draws after saving: a picture that cannot be drawn costs nothing that was learned.
+void draw_after_saving(TrainCommand& options, TrainPlot& picture) {
+  options.train.save = [save = options.train.save, &picture](const TrainPosition& position,
+                                                             const Notes& notes) {
+    if (save) save(position, notes);
+    picture.draw();
   };
 }
 
@@ -204,6 +226,9 @@ int train(TrainCommand& options) {
   const auto program = make_program(options.model, options.parameters, &model);
   if (options.train.patience > 0 && !program->validates())
     throw usage_error("--patience: '{}' has no validation to wait for", options.model);
+  check_files(options, program->reads());
+  check_reading(options.train.reading, program->reads(), options.model, options.data);
+  TrainPlot picture(options.plot);
   const std::unique_ptr<FileLock> lock = take_folder(options);
   check_nothing_is_replaced(options);
   options.session.seed = options.seed.value_or(0);
@@ -211,29 +236,34 @@ int train(TrainCommand& options) {
   const std::optional<Checkpoint> checkpoint = checkpoint_to_resume(options, folder, model);
   if (!options.trace.empty()) options.session.trace = std::make_shared<TraceFile>(options.trace);
   Session session(program->model(), options.session);
-  if (checkpoint) restore(*checkpoint, *program, session);
-  if (!options.init.empty() && !checkpoint) session.load(options.init);
-  save_to_folder(options, folder, *program, session, model);
+  if (checkpoint) {
+    restore(*checkpoint, *program, session);
+    picture.resume(checkpoint->notes);
+  } else if (!options.init.empty()) {
+    options.train.init = begin_with(session, *program, options.init);
+  }
+  save_to_folder(options, folder, *program, session, model, picture);
   keep_best(options, folder, *program, session, model);
   // What an earlier run logged of this training stays.
   Log log(options.log, options.resume);
   TensorBoard board(options.tensorboard);
   TrainProgress progress;
-  TrainPlot picture(options.plot);
   options.train.lines = !options.plot.empty();
   Timeline timeline(options.session.trace.get());
   timeline.watch(options.train.save);
+  draw_after_saving(options, picture);
   write_message(fmt::format("{}: {} parameters, target {}", options.model,
                             program->model().parameter_count(), session.target().name));
   options.train.epochs = options.epochs;
   if (options.max_steps > 0) options.train.max_steps = options.max_steps;
   if (!options.data.empty()) options.train.data = options.data;
   options.train.report = [&](const TrainEvent& event) {
+    picture.take(event);
     log.write(event);
     add_figures(board, event);
     timeline.write(event);
     progress.show(event);
-    picture.take(event);
+    if (event.event == "end") picture.draw();
   };
   options.train.stop = [] { return stopped_by() != 0; };
   stop_on_signals();
@@ -289,7 +319,9 @@ void add_train(CLI::App& app, Action& action) {
       ->check(whole_number(1));
   verb->add_option("--seed", options->seed, "of initial values and random draws; 0 if absent")
       ->check(seed_number());
-  verb->add_option("--init", options->init, "parameters to begin with, a safetensors file");
+  verb->add_option("--init", options->init,
+                   "the model to begin with: a checkpoint, an export or a safetensors file; its "
+                   "vocabulary, its categories and its scaling are used too");
   verb->add_option(
       "--checkpoint", options->checkpoint,
       "a folder to keep where training stands: after epochs, at the end, when stopped");

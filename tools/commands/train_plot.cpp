@@ -1,24 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/commands/train_plot.h"
 
+#include <cstdlib>
+#include <sstream>
+#include <utility>
+
+#include "ir/utf8.h"
+#include "runtime/files/files.h"
+
 namespace graphc::core::commands {
 
-void TrainPlot::take(const TrainEvent& event) {
-  if (path_.empty() || event.event == "step" || event.event == "sample") return;
-  const bool end = event.event == "end";
-  for (const Metric& metric : event.metrics) {
-    // "valid_rmse" is line `valid` of the figure `rmse`; a test is a number, not a curve.
-    const size_t part = metric.name.find('_');
-    if (end || part == metric.name.npos) continue;
-    PlotLine& line = figures_[metric.name.substr(part + 1)][metric.name];
-    line.name = metric.name;
-    line.x.push_back(double(event.epoch + 1));
-    line.y.push_back(metric.value);
-  }
-  draw(event.lines);
+TrainPlot::TrainPlot(std::string path) : path_(std::move(path)) {
+  if (!path_.empty()) AtomicFile{path_};  // is written nowhere; throws where it could not be
 }
 
-void TrainPlot::draw(const std::vector<TrainLine>& lines) const {
+void TrainPlot::add(int64_t epoch, const std::string& name, double value) {
+  // "valid_rmse" is line `valid` of the figure `rmse`.
+  const size_t part = name.find('_');
+  if (part == name.npos) return;
+  PlotLine& line = figures_[name.substr(part + 1)][name];
+  line.name = name;
+  line.x.push_back(double(epoch));
+  line.y.push_back(value);
+}
+
+void TrainPlot::resume(const Notes& notes) {
+  const auto note = notes.find(kCurveNote);
+  if (note == notes.end()) return;
+  std::istringstream lines(note->second);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    int64_t epoch = 0;
+    std::string name, number;
+    words >> epoch >> name >> number;
+    char* end = nullptr;
+    const double value = std::strtod(number.c_str(), &end);
+    if (!words || *end != '\0') {
+      throw input_error({},
+                        "the checkpoint's note '{}' has '{}': wanted an epoch, a name, a number",
+                        kCurveNote, printable(line));
+    }
+    add(epoch, name, value);
+  }
+}
+
+std::string TrainPlot::note() const {
+  std::string text;
+  for (const auto& [figure, curves] : figures_) {
+    for (const auto& [name, line] : curves) {
+      for (size_t i = 0; i < line.x.size(); ++i)
+        text += fmt::format("{} {} {:a}\n", int64_t(line.x[i]), name, line.y[i]);
+    }
+  }
+  return text;
+}
+
+void TrainPlot::take(const TrainEvent& event) {
+  if (event.event == "step" || event.event == "sample") return;
+  is_new_ = true;
+  if (event.event != "end") {
+    for (const Metric& metric : event.metrics) add(event.epoch + 1, metric.name, metric.value);
+    return;
+  }
+  // A test is a number, not a curve.
+  lines_ = event.lines;
+}
+
+void TrainPlot::draw() {
+  if (path_.empty() || !std::exchange(is_new_, false)) return;
   std::vector<PlotPanel> panels;
   for (const auto& [figure, curves] : figures_) {
     // The naive forecast lies beside the one that is learned.
@@ -31,9 +80,9 @@ void TrainPlot::draw(const std::vector<TrainLine>& lines) const {
     }
     panels.push_back(std::move(panel));
   }
-  if (!lines.empty()) {
+  if (!lines_.empty()) {
     PlotPanel panel{.title = "test", .x_name = "row of the test", .lines = {}};
-    for (const TrainLine& line : lines)
+    for (const TrainLine& line : lines_)
       panel.lines.push_back({.name = line.name, .y = line.values});
     panels.push_back(std::move(panel));
   }

@@ -11,21 +11,34 @@
 
 namespace graphc::core::commands {
 
-/// Draws the figures of epochs over their numbers, one panel for each figure ("loss" of train and
-/// valid together), and the lines of the end. The file is written anew after every epoch.
+/// The note of a checkpoint with the figures of the epochs before it.
+inline constexpr const char* kCurveNote = "curve";
+
+/// Keeps the figures of epochs, and draws them over their numbers, one panel for each figure
+/// ("loss" of train and valid together), and the lines of the end.
 class TrainPlot {
  public:
-  /// An empty path draws nothing.
-  explicit TrainPlot(std::string path) : path_(std::move(path)) {}
+  /// An empty path draws nothing. Throws ErrorKind::resource when there can be no such file, now
+  /// and not after the first epoch.
+  explicit TrainPlot(std::string path);
 
-  /// Throws ErrorKind::resource when the file cannot be written.
+  /// Goes on with the figures of a checkpoint's notes. Throws ErrorKind::input where they are none.
+  void resume(const Notes& notes);
+  /// Takes the figures of an epoch, and the lines of the end.
   void take(const TrainEvent& event);
+  /// Draws, if there is anything new: call it once all else is saved. Throws ErrorKind::resource
+  /// when the file cannot be written.
+  void draw();
+  /// The figures so far, as resume() reads them.
+  std::string note() const;
 
  private:
-  void draw(const std::vector<TrainLine>& lines) const;
+  void add(int64_t epoch, const std::string& name, double value);
 
   std::string path_;
   std::map<std::string, std::map<std::string, PlotLine>> figures_;  ///< by figure, by line
+  std::vector<TrainLine> lines_;                                    ///< of the end
+  bool is_new_ = false;
 };
 
 }  // namespace graphc::core::commands

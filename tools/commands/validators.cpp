@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/commands/words.h"
+
 namespace graphc::core::commands {
 namespace {
 
@@ -41,13 +43,15 @@ CLI::Validator seed_number() {
   return whole_number_between(0, std::numeric_limits<uint64_t>::max(), "");
 }
 
-CLI::Validator number_from_zero() {
-  const auto refusal = [](const std::string& text) -> std::string {
+CLI::Validator number_from_zero(double most) {
+  const std::string range = most < HUGE_VAL ? fmt::format("from 0 to {}", most) : "from 0";
+  const auto refusal = [=](const std::string& text) -> std::string {
     double number = 0;
-    if (parse_number(text, number) && std::isfinite(number) && number >= 0) return "";
-    return fmt::format("wanted a number from 0: found '{}'", text);
+    if (parse_number(text, number) && std::isfinite(number) && number >= 0 && number <= most)
+      return "";
+    return fmt::format("wanted a number {}: found '{}'", range, text);
   };
-  return {refusal, "FROM 0"};
+  return {refusal, most < HUGE_VAL ? fmt::format("FROM 0 TO {}", most) : "FROM 0"};
 }
 
 void refuse_empty_words(CLI::App& app) {
@@ -55,8 +59,7 @@ void refuse_empty_words(CLI::App& app) {
     return text.empty() ? "wanted a word: found nothing between the quotes" : "";
   };
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_name().find("prompt") == std::string::npos &&
-        option->get_items_expected_max() > 0)
+    if (!may_be_empty(*option) && option->get_items_expected_max() > 0)
       option->check(CLI::Validator(refusal, ""));
   }
   for (CLI::App* verb : app.get_subcommands({})) refuse_empty_words(*verb);
