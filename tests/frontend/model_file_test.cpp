@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstring>
+
 #include "frontend/graphc.h"
 #include "ir/text.h"
 #include "runtime/files/files.h"
@@ -136,13 +138,13 @@ TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
             "m.graphc: arrays without graphs: wanted a file that save(session, graphs, extents, "
             "path) wrote");
 
-  // A bit of any byte behind the header is noticed; in a file of before, which says no checksum,
-  // not.
+  // A bit that flips behind the header is noticed. Files of before have no checksum.
   Safetensors content = parse_safetensors(whole, "m.graphc");
-  const size_t arrays = whole.rfind('}') + 1;
-  for (size_t at = arrays + whole.size() % 7; at < whole.size(); at += 7) {
+  uint64_t header = 0;
+  std::memcpy(&header, whole.data(), sizeof header);
+  for (size_t at = sizeof header + header; at < whole.size(); at += 7) {
     std::string flipped = whole;
-    flipped[at] = char(flipped[at] ^ 1 << at % 8);
+    flipped[at] = char(flipped[at] ^ (1 << (at % 8)));
     EXPECT_EQ(refusal(flipped),
               "m.graphc: it is damaged: its checksum is not that of what it holds");
   }
