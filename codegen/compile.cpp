@@ -49,6 +49,7 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
   const UsualArithmetic mode;  // constants are folded
   check_precision(target, options.precision);
   check_variant(target, options.variant);
+  threads_of(options);
   if (target.open != nullptr) target.open(report);
   if (const std::string reason = target.unavailable(); !reason.empty())
     throw resource_error("target '{}' cannot run here: {}", target.name, reason);
@@ -59,6 +60,11 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
 }
 
 int threads_of(const CompileOptions& options) {
+  if (options.threads < 0) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("threads: wanted 0, which is all of the machine's, or more: found {}",
+                            options.threads));
+  }
   return options.threads > 0 ? options.threads : default_thread_count();
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "frontend/functions.h"
+#include "ir/called.h"
 
 namespace graphc::core {
 namespace {
@@ -164,8 +165,8 @@ Value in_order(Value x, const std::string& axes, const std::string& order) {
 }  // namespace
 
 Value einsum(const std::string& text, const Values& operands, Where where) {
+  const Called called("einsum", where);
   const Formula formula = parse_formula(text, operands, where);
-  const WhereScope scope(where);
   std::string a = formula.inputs[0];
   if (operands.size() == 1) {
     const Value x = sum_others(operands[0], a, formula.output);

@@ -2,16 +2,31 @@
 #include "frontend/functions.h"
 
 #include "frontend/dependence.h"
+#include "frontend/initializers.h"
 #include "frontend/intervals.h"
 #include "frontend/trace.h"
+#include "ir/called.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {
 namespace {
 
+/// The graph for values that are made of nothing: the one being traced, or an initialiser's.
+Graph& graph_for(std::string_view what, Where where) {
+  Graph* const initial = graph_of_initializer();
+  return initial != nullptr ? *initial : Trace::require(what, where).graph();
+}
+
 /// An op that works along the last axis, along another.
 Value along(const Op& op, Value x, int axis, Where where) {
+  const Called called(op.name, where);
   const int rank = x.shape().rank();
+  if (axis_of(axis, rank) < 0 || axis_of(axis, rank) >= rank)
+    throw input_error(where, "{}: axis {} is outside {}", op.name, axis, to_string(x.type()));
+  if (x.shape()[axis_of(axis, rank)] == 0) {
+    throw input_error(where, "{}: %{} is {}: there are no elements along axis {}", op.name,
+                      x.name(), to_string(x.type()), axis_of(axis, rank));
+  }
   if (rank > 0 && axis_of(axis, rank) == rank - 1) return apply1(op, {x}, {}, where);
   return transpose(apply1(op, {transpose(x, axis, -1, where)}, {}, where), axis, -1, where);
 }
@@ -19,13 +34,14 @@ Value along(const Op& op, Value x, int axis, Where where) {
 }  // namespace
 
 Value filled(const Shape& shape, Numeral number, DType dtype, Where where) {
-  const WhereScope scope(where);
-  return splat(Trace::require("filled", where).graph(), number, {dtype, shape});
+  const Called called("filled", where);
+  return splat(graph_for("filled", where), number, {dtype, shape});
 }
 
 Value literal(const Data& numbers, Where where) {
   constexpr int64_t kMost = 4096;
-  Graph& graph = Trace::require("literal", where).graph();
+  const Called called("literal", where);
+  Graph& graph = graph_for("literal", where);
   const Literal all = numbers.tensor().literal();
   if (all.dtype() == DType::boolean || all.elements() > kMost) {
     throw input_error(where, "literal: wanted at most {} numbers, found {}", kMost,
@@ -48,11 +64,12 @@ Value literal(const Data& numbers, Where where) {
 }
 
 Value iota(const Shape& shape, int axis, DType dtype, Where where) {
-  const WhereScope scope(where);
-  return iota(Trace::require("iota", where).graph(), shape, axis, dtype);
+  const Called called("iota", where);
+  return iota(graph_for("iota", where), shape, axis, dtype);
 }
 
 Value stack(const Values& values, int axis, Where where) {
+  const Called called("stack", where);
   if (values.empty()) throw input_error(where, "stack: takes at least one value");
   axis = axis_of(axis, values[0].shape().rank() + 1);
   if (axis < 0 || axis > values[0].shape().rank()) {
@@ -71,6 +88,7 @@ Value stack(const Values& values, int axis, Where where) {
 }
 
 Values unstack(Value x, int axis, Where where) {
+  const Called called("unstack", where);
   axis = axis_of(axis, x.shape().rank());
   if (axis < 0 || axis >= x.shape().rank()) {
     throw input_error(where, "unstack: axis {} is outside {}", axis, to_string(x.type()));
@@ -82,11 +100,11 @@ Values unstack(Value x, int axis, Where where) {
   return slices;
 }
 
-Value softmax(Value x, Where where) { return apply1(ops::softmax, {x}, {}, where); }
+Value softmax(Value x, Where where) { return along(ops::softmax, x, -1, where); }
 
 Value softmax(Value x, int axis, Where where) { return along(ops::softmax, x, axis, where); }
 
-Value log_softmax(Value x, Where where) { return apply1(ops::log_softmax, {x}, {}, where); }
+Value log_softmax(Value x, Where where) { return along(ops::log_softmax, x, -1, where); }
 
 Value log_softmax(Value x, int axis, Where where) {
   return along(ops::log_softmax, x, axis, where);
@@ -106,8 +124,19 @@ Value cross_entropy(Value logits, Value labels, Where where) {
 }
 
 Value cross_entropy(Value logits, Value labels, LabelOptions options, Where where) {
-  const WhereScope scope(where);
+  const Called called("cross_entropy", where);
+  const Type& type = labels.type();
+  if (!is_integer(type.dtype)) return cross_entropy(logits, labels, where);  // says so
+  if (!holds(type.dtype, options.ignore)) {
+    throw input_error(where, "cross_entropy: {{.ignore = {}}} is no label: the labels are {}",
+                      options.ignore, to_string(type));
+  }
   const Value ignored = equal(labels, options.ignore);
+  if (logits.shape().rank() > 0 && logits.shape().without(-1) == type.shape) {
+    // What the logits are there does not matter, NaN and infinities included: they are chosen, and
+    // so is their derivative.
+    logits = select(reshape(ignored, type.shape.insert(type.shape.rank(), 1)), 0, logits);
+  }
   return select(ignored, 0, cross_entropy(logits, select(ignored, 0, labels), where));
 }
 
@@ -128,6 +157,7 @@ Value categorical(Value key, Value logits, Where where) {
 }
 
 Value mse(Value x, Value y, Where where) {
+  const Called called("mse", where);
   x.expect_usable(where);
   if (x.shape().elements() == 0) {
     throw input_error(where, "mse: %{} is {}: it has no elements", x.name(), to_string(x.type()));
@@ -137,7 +167,7 @@ Value mse(Value x, Value y, Where where) {
 
 Value random_key(Where where) {
   Trace& trace = Trace::require("random_key", where);
-  const WhereScope scope(where);
+  const Called called("random_key", where);
   return trace.random_key();
 }
 
@@ -167,6 +197,7 @@ double DropoutShare::kept(Where where) const {
 }
 
 Value dropout(Value x, DropoutShare share, Where where) {
+  const Called called("dropout", where);
   const double keep = share.kept(where);
   const bool evaluating = Trace::require("dropout", where).mode() == Mode::evaluation &&
                           !mutated(Mutant::dropout_while_evaluating);
@@ -190,6 +221,7 @@ void remark_on_zeros(Trace& trace, Value loss, const Values& leaves, Where where
 }  // namespace
 
 Values gradients(Value loss, const Leaves& leaves, Where where) {
+  const Called called("gradients", where);
   Trace& trace = Trace::require("gradients", where);
   loss.expect_usable(where);
   std::vector<Operand> operands{{loss, where}};

@@ -30,7 +30,7 @@ Value iota(const Shape& shape, int axis = 0, DType dtype = DType::i32, Where whe
 /// `auto [i, f, g, o] = split<4>(z);`
 template <int parts>
 std::array<Value, size_t(parts)> split(Value x, int axis = -1, Where where = Where::here()) {
-  const Values values = split(x, parts, axis < 0 ? axis + x.shape().rank() : axis, where);
+  const Values values = split(x, parts, axis, where);
   std::array<Value, size_t(parts)> result;
   for (size_t i = 0; i < values.size(); ++i) result[i] = values[i];
   return result;
@@ -64,10 +64,10 @@ Value cross_entropy(Value logits, Value labels, Where where = Where::here());
 struct LabelOptions {
   int64_t ignore;
 };
-/// The same, but a row whose label is `ignore` has loss 0 and derivative 0:
-/// `cross_entropy(x, y, {.ignore = -100})`. It is a row of the result like any other, and mean()
-/// counts it: PyTorch's mean is
-/// `sum(loss) / sum(cast(not_equal(labels, -100), f32))`.
+/// The same, but a row whose label is `ignore` has loss 0 and derivative 0, whatever its logits
+/// are, NaN too: `cross_entropy(x, y, {.ignore = -100})`. The labels' type must have the number. It
+/// is a row of the result like any other, and mean() counts it: PyTorch's mean is `sum(loss) /
+/// sum(cast(not_equal(labels, -100), f32))`.
 Value cross_entropy(Value logits, Value labels, LabelOptions options, Where where = Where::here());
 /// For logits and target probabilities [..., v]: nats for each row, [...].
 Value cross_entropy_with_probabilities(Value logits, Value probabilities,

@@ -47,6 +47,7 @@ class HostDraws {
   }
 
   const std::vector<HostDraw>& found() const { return found_; }
+  static Graph* current_graph() { return current_ == nullptr ? nullptr : &current_->graph_; }
 
  private:
   static thread_local HostDraws* current_;
@@ -59,6 +60,8 @@ class HostDraws {
 thread_local HostDraws* HostDraws::current_ = nullptr;
 
 }  // namespace
+
+Graph* graph_of_initializer() { return HostDraws::current_graph(); }
 
 Initializer zeros() { return constant(0); }
 
@@ -121,6 +124,8 @@ Initializer parts(std::vector<Initializer> initializers) {
 }
 
 InitialGraph initial_graph(const Initializer& initializer, const Type& type, Where where) {
+  if (!initializer)
+    throw input_error(where, "a state of {} has no initialiser: zeros() is one", to_string(type));
   try {
     auto graph = std::make_unique<Graph>("initial");
     HostDraws draws(*graph);

@@ -48,6 +48,9 @@ struct InitialGraph {
   Literal value(int64_t key, int threads = 1) const;
 };
 
+/// The graph that the initialiser at work on this thread writes, or null: where `filled` and other
+/// values that are made of nothing go there.
+Graph* graph_of_initializer();
 /// The graph that draws a value of the type.
 InitialGraph initial_graph(const Initializer& initializer, const Type& type, Where where);
 /// Whether every target computes the graph to the same bits: composites by their bodies, then only

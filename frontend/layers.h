@@ -191,6 +191,8 @@ struct Stacked {
   Stacked(Model& model, const std::string& name, int count, int64_t in, int64_t hidden,
           DropoutShare dropped, LayerOptions options, Where where = Where::here())
       : between(dropped) {
+    if (count < 1)
+      throw input_error(where, "Stacked '{}': there is at least one layer: found {}", name, count);
     for (int i = 0; i < count; ++i) {
       layers.push_back(make_layer<Layer>(model, name + "." + std::to_string(i),
                                          i == 0 ? in : Width<Layer>::parts * hidden, hidden,

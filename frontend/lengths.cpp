@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ir/called.h"
+
 namespace graphc::core {
 namespace {
 
@@ -34,8 +36,9 @@ void check_row_lengths(const char* who, Value lengths, Where where) {
 }
 
 Value valid_steps(Value lengths, int64_t steps, Where where) {
+  const Called called("valid_steps", where);
   check_row_lengths("valid_steps", lengths, where);
-  const WhereScope scope(where);
+  if (steps < 0) throw input_error(where, "valid_steps: steps are from 0 on: found {}", steps);
   const int64_t rows = lengths.shape().rank() == 0 ? 1 : lengths.shape()[0];
   const Value counted = counted_lengths(lengths, steps);
   const Value step = iota(*lengths.node->graph, {steps, 1}, 0, counted.dtype());
@@ -52,12 +55,17 @@ Value value_or_zero(Value mask, Value x) {
 }
 
 Value mask_steps(Value x, Value lengths, Where where) {
-  const WhereScope scope(where);
+  const Called called("mask_steps", where);
   return value_or_zero(mask_of("mask_steps", x, lengths, where), x);
 }
 
 Value mean_over_steps(Value x, Value lengths, Where where) {
-  const WhereScope scope(where);
+  const Called called("mean_over_steps", where);
+  x.expect_usable(where);
+  if (!is_floating(x.dtype())) {
+    throw input_error(where, "mean_over_steps: takes floating-point values: found %{} of {}",
+                      x.name(), to_string(x.type()));
+  }
   const Value valid = mask_of("mean_over_steps", x, lengths, where);
   // How many of x a step of a row stands for.
   const double each =

@@ -25,7 +25,9 @@ Value valid_steps(Value lengths, int64_t steps, Where where = Where::here());
 Value mask_steps(Value x, Value lengths, Where where = Where::here());
 
 /// The mean of x [steps, batch, ...] over the steps that rows have; 0 when there are none. Each
-/// step counts alike, so that a long row counts more than a short one.
+/// step counts alike, so that a long row counts more than a short one. What stands past the end of
+/// a row reaches neither the mean nor a gradient by x; what x was computed from is another matter,
+/// as for mask_steps(): `mean_over_steps(square(y - mask_steps(targets, n)), n)`.
 Value mean_over_steps(Value x, Value lengths, Where where = Where::here());
 
 /// x where the mask, which broadcasts, is true, elsewhere 0 or false.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <set>
 
+#include "ir/called.h"
 #include "ir/spelling.h"
 #include "runtime/clock.h"
 
@@ -15,7 +16,7 @@ std::atomic<int64_t> next_model = 1;
 
 /// The error with the line where the state was declared first; that of a file has none.
 Error with_first(Error error, const StateCell& known) {
-  if (known.where) {
+  if (known.where && !is_of_the_library(known.where)) {
     error.note(
         fmt::format("'{}' was declared at {}:{}", known.name, known.where.file, known.where.line));
   }
@@ -280,6 +281,7 @@ TracedGraph Model::trace_once(const Function& function, const TraceFor& wanted,
   for (const auto& cell : trace.states_of_model()) {
     if (!known.contains(cell)) add(cell);
   }
+  const WhereScope scope(function.where);
   traced.graph = trace.finish(results.values, declared);
   return traced;
 }

@@ -8,6 +8,7 @@
 #include "frontend/arguments.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
+#include "ir/spelling.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "runtime/files/files.h"
@@ -193,13 +194,22 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
   Safetensors content;
   Module module{.name = session.model().name()};
   std::string results, bounds;
+  if (graphs.empty()) throw input_error({}, "save: no graphs are given: a file has at least one");
+  std::set<std::string> saved, dims;
   for (const std::string& name : graphs) {
+    if (!saved.insert(name).second) throw input_error({}, "save: graph '{}' is given twice", name);
     const TracedGraph traced = session.model().trace(name, extents);
+    for (const auto& [dim, extent] : traced.extents) dims.insert(dim);
     for (Value state : traced.graph->states()) module.declare(state.name(), state.type());
     if (!traced.result_names.empty()) results += with_results(name, traced.result_names);
     for (const InputBound& bound : traced.bounds)
       bounds += fmt::format("{}: {} {}\n", name, bound.input, bound.most);
     module.graphs.push_back(with_extents(traced));
+  }
+  for (const auto& [dim, extent] : extents) {
+    if (dims.contains(dim)) continue;
+    throw input_error({}, "save: no graph that is saved has a dim '{}'{}", dim,
+                      did_you_mean(dim, std::vector<std::string>(dims.begin(), dims.end())));
   }
   std::string parameters, transient;
   for (const auto& [name, type] : module.states) {

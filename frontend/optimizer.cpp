@@ -7,6 +7,7 @@
 #include "frontend/initializers.h"
 #include "frontend/intervals.h"
 #include "frontend/trace.h"
+#include "ir/called.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {
@@ -20,7 +21,8 @@ void expect_as_many(const char* name, const Params& params, const Values& gradie
                       gradients.size());
   }
   for (size_t i = 0; i < params.size(); ++i) {
-    if (params[i].shape() == gradients[i].shape()) continue;
+    gradients[i].expect_usable(where);
+    if (params[i].type() == gradients[i].type()) continue;
     throw input_error(where, "{}: parameter '{}' is {}: found a gradient {}", name,
                       params[i].name(), to_string(params[i].type()),
                       to_string(gradients[i].type()));
@@ -106,7 +108,7 @@ void expect_distinct(std::string_view what, const Params& params, Where where) {
   if (params.empty()) {
     throw input_error(where,
                       "{}: no parameters are given: a model has params() once it has "
-                      "declared some",
+                      "declared some, and without() and where() may leave none",
                       what);
   }
   std::set<const StateCell*> seen;
@@ -118,7 +120,7 @@ void expect_distinct(std::string_view what, const Params& params, Where where) {
 
 Value global_norm(const Values& gradients, Where where) {
   if (gradients.empty()) throw input_error(where, "global_norm: takes at least one gradient");
-  const WhereScope scope(where);
+  const Called called("global_norm", where);
   Value total = sum(square(gradients[0]));
   for (size_t i = 1; i < gradients.size(); ++i) total = total + sum(square(gradients[i]));
   return mutated(Mutant::clipped_by_sum_of_squares) ? total : sqrt(total);
@@ -126,7 +128,7 @@ Value global_norm(const Values& gradients, Where where) {
 
 Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm, Where where) {
   expect_in("clip_by_global_norm", "limit", limit, kAboveZero, where);
-  const WhereScope scope(where);
+  const Called called("clip_by_global_norm", where);
   if (!norm) norm = global_norm(gradients, where);
   // Not limit / norm bounded by 1: at norm 0 that is a quotient by zero.
   const Value factor = limit / maximum(norm, limit);
@@ -136,6 +138,7 @@ Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm, W
 }
 
 Values clip_by_norm(const Values& gradients, Operand limit, Where where) {
+  const Called called("clip_by_norm", where);
   expect_in("clip_by_norm", "limit", limit, kAboveZero, where);
   Values clipped;
   for (Value gradient : gradients)
@@ -144,6 +147,7 @@ Values clip_by_norm(const Values& gradients, Operand limit, Where where) {
 }
 
 Values clip_by_value(const Values& gradients, double limit, Where where) {
+  const Called called("clip_by_value", where);
   expect_in("clip_by_value", "limit", limit, kAboveZero, where);
   Values clipped;
   for (Value gradient : gradients) clipped.push_back(clip(gradient, -limit, limit, where));
@@ -152,14 +156,15 @@ Values clip_by_value(const Values& gradients, double limit, Where where) {
 
 State slot(const Param& param, const std::string& name, const Initializer& initializer,
            Where where) {
-  return State(Trace::require("a slot", where)
-                   .declare({.name = param.name() + "." + name,
-                             .type = param.type(),
-                             .initializer = initializer ? initializer : zeros(),
-                             .where = where,
-                             .of_model = true,
-                             .transient = true,
-                             .kept_by_optimizer = true}));
+  Trace& trace = Trace::require("a slot", where);
+  trace.expect_own(*param.cell(), where);
+  return State(trace.declare({.name = param.name() + "." + name,
+                              .type = param.type(),
+                              .initializer = initializer ? initializer : zeros(),
+                              .where = where,
+                              .of_model = true,
+                              .transient = true,
+                              .kept_by_optimizer = true}));
 }
 
 void Sgd::update(const Params& params, const Values& gradients, Where where) const {

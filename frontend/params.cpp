@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/params.h"
 
+#include <algorithm>
+
 #include "ir/spelling.h"
 
 namespace graphc::core {
@@ -10,7 +12,7 @@ bool is_part_of(std::string_view name, std::string_view whole) {
 }
 
 ParamSelection::ParamSelection(const Params& params, Where line) : where(line) {
-  for (const Param& param : params) names.push_back(param.name());
+  for (const Param& param : params) cells.push_back(param.cell());
 }
 
 std::vector<bool> Params::selected(const ParamSelection& selection) const {
@@ -26,6 +28,14 @@ std::vector<bool> Params::selected(const ParamSelection& selection) const {
     for (const Param& param : params_) names.push_back(param.name());
     throw input_error(selection.where, "no parameter of the list is '{}' or part of it{}", name,
                       did_you_mean(name, names));
+  }
+  for (const std::shared_ptr<StateCell>& cell : selection.cells) {
+    const auto found = std::ranges::find(params_, cell, &Param::cell);
+    if (found == params_.end()) {
+      throw input_error(selection.where, "parameter '{}' of model '{}' is not in the list",
+                        cell->name, cell->model_name);
+    }
+    chosen[size_t(found - params_.begin())] = true;
   }
   return chosen;
 }

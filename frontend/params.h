@@ -34,10 +34,11 @@ struct ParamSelection {
   ParamSelection(std::initializer_list<std::string> several, Where line = Where::here())
       : names(several), where(line) {}
   ParamSelection(const Param& param, Where line = Where::here())
-      : names{param.name()}, where(line) {}
+      : cells{param.cell()}, where(line) {}
   ParamSelection(const Params& params, Where line = Where::here());
 
   std::vector<std::string> names;
+  std::vector<std::shared_ptr<StateCell>> cells;  ///< of the parameters themselves
   Where where;
 };
 
@@ -65,7 +66,7 @@ class Params {
   const Param& operator[](ListPlace place) const;
 
   /// The parameters selected, in the order of this list. Throws ErrorKind::input, at the caller's
-  /// line, for a name that selects none.
+  /// line, for a name that selects none, and for a parameter that is not in the list.
   Params only(const ParamSelection& selection) const;
   /// All but the parameters selected; throws as only().
   Params without(const ParamSelection& selection) const;

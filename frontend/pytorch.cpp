@@ -33,6 +33,23 @@ std::string suffix_of(int layer, bool reverse) {
   return fmt::format("_l{}{}", layer, reverse ? "_reverse" : "");
 }
 
+/// The names of states, one after the other.
+std::string names_of(const std::vector<std::shared_ptr<StateCell>>& states) {
+  std::vector<std::string> names;
+  for (const auto& state : states) names.push_back(state->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The state of a model that a handle is of.
+std::shared_ptr<StateCell> of_model(const State& state, Where where) {
+  if (state.cell()->of_model && is_floating(state.type().dtype)) return state.cell();
+  throw input_error(where,
+                    "PytorchState: wanted a parameter or a buffer of floating-point numbers: "
+                    "'{}' is {}{}",
+                    state.name(), to_string(state.type()),
+                    state.cell()->of_model ? "" : ", a register of a graph");
+}
+
 /// a with b added to its first elements.
 Literal sum(const Literal& a, const Literal& b, int64_t elements) {
   Literal result = a;
@@ -43,38 +60,62 @@ Literal sum(const Literal& a, const Literal& b, int64_t elements) {
 
 }  // namespace
 
-void PytorchState::add(const Param& parameter, const std::string& array) {
-  const auto same = [](const Literals& literals) { return literals; };
-  entries_.push_back({{parameter.name()}, {array}, {parameter.shape()}, same, same});
+void PytorchState::add(Entry entry, Where where) {
+  for (const Entry& known : entries_) {
+    for (const std::string& array : entry.arrays) {
+      if (std::ranges::find(known.arrays, array) == known.arrays.end()) continue;
+      throw input_error(where, "array '{}' stands for '{}' already: '{}' needs another", array,
+                        names_of(known.states), names_of(entry.states));
+    }
+    for (const std::shared_ptr<StateCell>& state : entry.states) {
+      if (std::ranges::find(known.states, state) == known.states.end()) continue;
+      throw input_error(where,
+                        "'{}' stands at '{}' already: what PyTorch has under several names is "
+                        "added once, by add_tied()",
+                        state->name, known.arrays[0]);
+    }
+  }
+  for (auto array = entry.arrays.begin(); array != entry.arrays.end(); ++array) {
+    if (std::find(entry.arrays.begin(), array, *array) != array)
+      throw input_error(where, "array '{}' is given twice", *array);
+  }
+  entries_.push_back(std::move(entry));
 }
 
-void PytorchState::add_transposed(const Param& matrix, const std::string& array) {
+void PytorchState::add(const State& parameter, const std::string& array, Where where) {
+  const auto same = [](const Literals& literals) { return literals; };
+  add(Entry{{of_model(parameter, where)}, {array}, {parameter.shape()}, same, same}, where);
+}
+
+void PytorchState::add_transposed(const State& matrix, const std::string& array, Where where) {
   const auto transpose = [](const Literals& literals) { return Literals{transposed(literals[0])}; };
   const Shape& shape = matrix.shape();
   if (shape.rank() != 2) {
-    throw input_error({}, "add_transposed: parameter '{}' is no matrix: found {}", matrix.name(),
+    throw input_error(where, "add_transposed: parameter '{}' is no matrix: found {}", matrix.name(),
                       to_string(matrix.type()));
   }
-  entries_.push_back({{matrix.name()}, {array}, {{shape[1], shape[0]}}, transpose, transpose});
+  add(Entry{{of_model(matrix, where)}, {array}, {{shape[1], shape[0]}}, transpose, transpose},
+      where);
 }
 
-void PytorchState::add(const Linear& linear, const std::string& module) {
-  add_transposed(linear.w, in_module(module, "weight"));
-  if (linear.b) add(*linear.b, in_module(module, "bias"));
+void PytorchState::add(const Linear& linear, const std::string& module, Where where) {
+  add_transposed(linear.w, in_module(module, "weight"), where);
+  if (linear.b) add(*linear.b, in_module(module, "bias"), where);
 }
 
-void PytorchState::add(const Embedding& embedding, const std::string& module) {
-  add(embedding.table, in_module(module, "weight"));
+void PytorchState::add(const Embedding& embedding, const std::string& module, Where where) {
+  add(embedding.table, in_module(module, "weight"), where);
 }
 
-void PytorchState::add(const LayerNorm& norm, const std::string& module) {
-  add(norm.gain, in_module(module, "weight"));
-  add(norm.bias, in_module(module, "bias"));
+void PytorchState::add(const LayerNorm& norm, const std::string& module, Where where) {
+  add(norm.gain, in_module(module, "weight"), where);
+  add(norm.bias, in_module(module, "bias"), where);
 }
 
-void PytorchState::add_summed(const Param& parameter, const std::vector<std::string>& arrays) {
+void PytorchState::add_summed(const State& parameter, const std::vector<std::string>& arrays,
+                              Where where) {
   if (arrays.empty())
-    throw input_error({}, "add_summed: parameter '{}' is a sum of no arrays", parameter.name());
+    throw input_error(where, "add_summed: parameter '{}' is a sum of no arrays", parameter.name());
   const auto read = [](const Literals& literals) {
     Literal total = literals[0];
     for (size_t i = 1; i < literals.size(); ++i) total = sum(total, literals[i], total.elements());
@@ -86,53 +127,62 @@ void PytorchState::add_summed(const Param& parameter, const std::vector<std::str
     return literals;
   };
   const std::vector<Shape> shapes(arrays.size(), parameter.shape());
-  entries_.push_back({{parameter.name()}, arrays, shapes, read, write});
+  add(Entry{{of_model(parameter, where)}, arrays, shapes, read, write}, where);
 }
 
-void PytorchState::add_tied(const Param& parameter, const std::vector<std::string>& arrays) {
+void PytorchState::add_tied(const State& parameter, const std::vector<std::string>& arrays,
+                            Where where) {
   if (arrays.empty())
-    throw input_error({}, "add_tied: parameter '{}' is in no array", parameter.name());
+    throw input_error(where, "add_tied: parameter '{}' is in no array", parameter.name());
   const auto same = [](const Literals& literals) { return Literals{literals[0]}; };
   const auto copies = [count = arrays.size()](const Literals& parameters) {
     return Literals(count, parameters[0]);
   };
   const std::vector<Shape> shapes(arrays.size(), parameter.shape());
-  entries_.push_back({{parameter.name()}, arrays, shapes, same, copies, true});
+  add(Entry{{of_model(parameter, where)}, arrays, shapes, same, copies, true}, where);
 }
 
 void PytorchState::add_recurrent(const Param& w, const Param& u, const std::optional<Param>& b,
-                                 const std::string& module, const std::string& suffix) {
-  add_transposed(w, in_module(module, "weight_ih" + suffix));
-  add_transposed(u, in_module(module, "weight_hh" + suffix));
+                                 const std::string& module, const std::string& suffix,
+                                 Where where) {
+  add_transposed(w, in_module(module, "weight_ih" + suffix), where);
+  add_transposed(u, in_module(module, "weight_hh" + suffix), where);
   if (!b) return;
-  add_summed(*b, {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)});
+  add_summed(*b, {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
+             where);
 }
 
-void PytorchState::add(const Lstm& lstm, const std::string& module, int layer, bool reverse) {
-  add_recurrent(lstm.w, lstm.u, lstm.b, module, suffix_of(layer, reverse));
+void PytorchState::add(const Lstm& lstm, const std::string& module, int layer, bool reverse,
+                       Where where) {
+  add_recurrent(lstm.w, lstm.u, lstm.b, module, suffix_of(layer, reverse), where);
 }
 
-void PytorchState::add(const Rnn& rnn, const std::string& module, int layer, bool reverse) {
-  add_recurrent(rnn.w, rnn.u, rnn.b, module, suffix_of(layer, reverse));
+void PytorchState::add(const Rnn& rnn, const std::string& module, int layer, bool reverse,
+                       Where where) {
+  add_recurrent(rnn.w, rnn.u, rnn.b, module, suffix_of(layer, reverse), where);
 }
 
-void PytorchState::add(const Gru& gru, const std::string& module, int layer, bool reverse) {
-  add_gru(gru, module, suffix_of(layer, reverse));
+void PytorchState::add(const Gru& gru, const std::string& module, int layer, bool reverse,
+                       Where where) {
+  add_gru(gru, module, suffix_of(layer, reverse), where);
 }
 
-void PytorchState::add_cell(const Lstm& lstm, const std::string& module) {
-  add_recurrent(lstm.w, lstm.u, lstm.b, module, "");
+void PytorchState::add_cell(const Lstm& lstm, const std::string& module, Where where) {
+  add_recurrent(lstm.w, lstm.u, lstm.b, module, "", where);
 }
 
-void PytorchState::add_cell(const Gru& gru, const std::string& module) { add_gru(gru, module, ""); }
-
-void PytorchState::add_cell(const Rnn& rnn, const std::string& module) {
-  add_recurrent(rnn.w, rnn.u, rnn.b, module, "");
+void PytorchState::add_cell(const Gru& gru, const std::string& module, Where where) {
+  add_gru(gru, module, "", where);
 }
 
-void PytorchState::add_gru(const Gru& gru, const std::string& module, const std::string& suffix) {
-  add_transposed(gru.w, in_module(module, "weight_ih" + suffix));
-  add_transposed(gru.u, in_module(module, "weight_hh" + suffix));
+void PytorchState::add_cell(const Rnn& rnn, const std::string& module, Where where) {
+  add_recurrent(rnn.w, rnn.u, rnn.b, module, "", where);
+}
+
+void PytorchState::add_gru(const Gru& gru, const std::string& module, const std::string& suffix,
+                           Where where) {
+  add_transposed(gru.w, in_module(module, "weight_ih" + suffix), where);
+  add_transposed(gru.u, in_module(module, "weight_hh" + suffix), where);
   if (!gru.b) return;
   // n = tanh(x w_n + b_n + r (h u_n + c)): the recurrent bias of n is c; those of r and z add up.
   const int64_t hidden = gru.c->shape()[0];
@@ -147,12 +197,12 @@ void PytorchState::add_gru(const Gru& gru, const std::string& module, const std:
                       recurrent.mutable_data<double>().begin() + 2 * hidden);
     return Literals{parameters[0], recurrent};
   };
-  entries_.push_back(
-      {{gru.b->name(), gru.c->name()},
-       {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
-       {gru.b->shape(), gru.b->shape()},
-       read,
-       write});
+  add(Entry{{gru.b->cell(), gru.c->cell()},
+            {in_module(module, "bias_ih" + suffix), in_module(module, "bias_hh" + suffix)},
+            {gru.b->shape(), gru.b->shape()},
+            read,
+            write},
+      where);
 }
 
 PytorchState::Literals PytorchState::arrays_of(const Entry& entry, const Safetensors& content,
@@ -176,7 +226,7 @@ PytorchState::Literals PytorchState::arrays_of(const Entry& entry, const Safeten
     throw input_error({},
                       "{}: arrays '{}' and '{}' are one parameter ('{}') and differ: what is tied "
                       "has the same numbers",
-                      path, loaded.front(), name, entry.parameters[0]);
+                      path, loaded.front(), name, entry.states[0]->name);
   }
   if (entry.tied && !arrays.empty()) missing.clear();
   report.missing.insert(report.missing.end(), missing.begin(), missing.end());
@@ -185,7 +235,35 @@ PytorchState::Literals PytorchState::arrays_of(const Entry& entry, const Safeten
   return arrays;
 }
 
+void PytorchState::check_states(Session& session, Loading whole, std::string_view what) const {
+  const Model& model = session.model();
+  std::set<const StateCell*> known;
+  for (const Entry& entry : entries_) {
+    for (const std::shared_ptr<StateCell>& state : entry.states) {
+      known.insert(state.get());
+      if (state->model == model.id()) continue;
+      throw input_error({}, "'{}', which stands for '{}', is of model '{}': the session is of '{}'",
+                        state->name, entry.arrays[0], state->model_name, model.name());
+    }
+  }
+  if (whole == Loading::partial) return;
+  std::vector<std::string> forgotten;
+  for (const std::shared_ptr<StateCell>& state : model.states()) {
+    const bool kept = !state->transient && is_floating(state->type.dtype);
+    if (kept && !known.contains(state.get())) forgotten.push_back(state->name);
+  }
+  if (forgotten.empty()) return;
+  throw input_error(
+      {},
+      "{}: model '{}' has {} parameter{} or buffer{} that {} not added: {}: add them, "
+      "or say Loading::partial",
+      what, model.name(), forgotten.size(), forgotten.size() == 1 ? "" : "s",
+      forgotten.size() == 1 ? "" : "s", forgotten.size() == 1 ? "was" : "were",
+      fmt::join(forgotten, ", "));
+}
+
 LoadReport PytorchState::load(Session& session, const std::string& path, Loading loading) const {
+  check_states(session, loading, path);
   const Safetensors content = read_safetensors(path);
   LoadReport report;
   std::set<std::string> known;
@@ -196,7 +274,7 @@ LoadReport PytorchState::load(Session& session, const std::string& path, Loading
     if (arrays.empty()) continue;
     Literals values = entry.read(arrays);
     for (size_t i = 0; i < values.size(); ++i)
-      read.emplace_back(entry.parameters[i], std::move(values[i]));
+      read.emplace_back(entry.states[i]->name, std::move(values[i]));
   }
   for (const auto& [name, array] : content.arrays) {
     if (!known.contains(name)) report.extra.push_back(name);
@@ -207,13 +285,14 @@ LoadReport PytorchState::load(Session& session, const std::string& path, Loading
   return report;
 }
 
-void PytorchState::save(Session& session, const std::string& path) const {
+void PytorchState::save(Session& session, const std::string& path, Loading whole) const {
+  check_states(session, whole, path);
   Safetensors content;
   for (const Entry& entry : entries_) {
     Literals parameters;
-    for (const std::string& name : entry.parameters)
-      parameters.push_back(session.state(name).converted(DType::f64));
-    const DType dtype = session.state(entry.parameters[0]).dtype();
+    for (const std::shared_ptr<StateCell>& state : entry.states)
+      parameters.push_back(session.state(state->name).converted(DType::f64));
+    const DType dtype = session.state(entry.states[0]->name).dtype();
     const Literals arrays = entry.write(parameters);
     for (size_t i = 0; i < arrays.size(); ++i)
       content.arrays.emplace(entry.arrays[i], arrays[i].converted(dtype));

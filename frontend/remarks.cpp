@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontend/remarks.h"
 
+#include "ir/called.h"
+
 namespace graphc::core {
 
 std::string to_string(const Remark& remark) {
-  const std::string at =
-      remark.where ? fmt::format("{}:{}: ", remark.where.file, remark.where.line) : "";
+  const std::string at = remark.where && !is_of_the_library(remark.where)
+                             ? fmt::format("{}:{}: ", remark.where.file, remark.where.line)
+                             : "";
   return fmt::format("{}remark: {}: {}{}", at, remark.pass,
                      remark.node.empty() ? "" : "%" + remark.node + ": ", remark.text);
 }

@@ -20,6 +20,7 @@ int64_t steps_of(const Values& streams, Where where) {
   if (streams.empty())
     throw input_error(where, "scan: takes at least one stream or a number of Steps");
   for (Value stream : streams) {
+    stream.expect_usable(where);
     if (stream.shape().rank() == 0) {
       throw input_error(where, "scan: a stream has its steps along axis 0: found %{} of {}",
                         stream.name(), to_string(stream.type()));
@@ -85,10 +86,10 @@ ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, 
     : steps_(steps), options_(options), where_(where) {
   if (steps < 0) throw input_error(where, "scan: the number of steps is negative: {}", steps);
   Trace& trace = Trace::require("scan", where);
-  for (Value stream : streams) streams_.push_back(trace.here(stream));
+  for (Value stream : streams) streams_.push_back(trace.here(stream, where));
   if (options_.lengths) {
     const WhereScope scope(where);
-    options_.lengths = trace.here(options_.lengths);
+    options_.lengths = trace.here(options_.lengths, where);
     check_lengths();
     ended_.emplace(options_.lengths, steps_, options_.reverse);
     for (Value& stream : streams_) stream = ended_->stream(stream);
@@ -178,7 +179,7 @@ Values ScanTrace::finish(const Values& emits) {
   Trace& trace = Trace::require("scan", where_);
   Graph& traced = trace.graph();
   Values emitted;
-  for (Value emit : emits) emitted.push_back(trace.here(emit));
+  for (Value emit : emits) emitted.push_back(trace.here(emit, where_));
   Scope scope = trace.close();
   open_ = false;
   Graph& outer = trace.graph();

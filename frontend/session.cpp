@@ -69,6 +69,7 @@ Session::Session(Model& model, SessionOptions options)
       options_(std::move(options)),
       target_(&graphc::core::target(options_.target, options_.compile)),
       arena_(options_.compile.arena ? options_.compile.arena : std::make_shared<Arena>()) {
+  for (const auto& [dim, round] : options_.round_up) unmet_.insert(dim);
   if (options_.kept < 1)
     throw input_error({}, "SessionOptions: kept is at least 1: found {}", options_.kept);
   if (options_.traced_runs < 0) {
@@ -259,6 +260,7 @@ Session::Compiled& Session::compiled(std::string_view graph, const GivenTypes& i
   Compiled now{.graph = std::string(graph), .inputs = inputs};
   TracedGraph traced = model_.trace_for(graph, traced_types(inputs));
   now.rules = rules_of(traced);
+  announce_unmet(traced);
   for (Value input : traced.graph->inputs()) {
     if (!traced.lengths.contains(input.name())) now.declared.push_back(input.dtype());
   }
@@ -306,6 +308,15 @@ std::multimap<std::string, std::vector<std::string>> Session::used_states() cons
     }
   }
   return used;
+}
+
+void Session::announce_unmet(const TracedGraph& traced) {
+  for (const std::vector<Dim>& dims : traced.dims) {
+    for (const Dim& dim : dims) unmet_.erase(dim.name);
+  }
+  if (unmet_.empty() || graphs_.size() < model_.graphs().size()) return;
+  options_.announce(fmt::format("remark: round_up: no graph of model '{}' has a dim '{}'",
+                                model_.name(), fmt::join(std::exchange(unmet_, {}), "', '")));
 }
 
 void Session::announce_loops(const CompileReport& report) const {

@@ -205,6 +205,8 @@ class Session {
   void run_traced(Compiled& graph, const std::vector<Tensor>& inputs);
   void announce(const Compiled& before, const Compiled& now) const;
   void announce_loops(const CompileReport& report) const;
+  /// Says, once every graph of the model is compiled, which dims of `round_up` none has.
+  void announce_unmet(const TracedGraph& traced);
   /// The state; drawn when it is first asked for, unless `beside` has drawn it.
   StoredState& stored(std::string_view name, DrawsBeside* beside = nullptr);
   /// What can be drawn while the graph is compiled of the states that nobody has asked for yet.
@@ -238,6 +240,7 @@ class Session {
   std::weak_ptr<const void> model_lives_;
   std::shared_ptr<const void> alive_ = std::make_shared<int>();
   SessionOptions options_;
+  std::set<std::string> unmet_;  ///< dims of `round_up` that no graph has had so far
   const Target* target_;
   std::shared_ptr<Arena> arena_;  ///< of all its graphs, which run one at a time
   StateStore states_;

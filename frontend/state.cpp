@@ -2,12 +2,13 @@
 #include "frontend/state.h"
 
 #include "frontend/trace.h"
+#include "ir/called.h"
 #include "ir/mutant.h"
-#include "ir/where_scope.h"
 
 namespace graphc::core {
 
 State::State(Value initial, std::string name, Where where) : cell_(std::make_shared<StateCell>()) {
+  initial.expect_usable(where);
   cell_->name = std::move(name);
   cell_->type = initial.type();
   cell_->where = where;
@@ -52,8 +53,7 @@ State::operator Value() const {
 }
 
 State& State::operator=(Operand value) {
-  // Inside a layer or an optimizer, the line of who called it.
-  const Where where = in_scope(value.where());
+  const Where where = Called::place(value.where());  // a layer's or an optimizer's caller
   if (is_copy()) {
     throw input_error(
         where,
@@ -69,8 +69,10 @@ State& State::operator=(Operand value) {
     moved_away_.reset();
   }
   if (value.is_number()) {
+    const Called called("state", where);  // its type may not have the number
     trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), where);
   } else {
+    value.value().expect_usable(where);
     trace.assign(cell_, value.value(), where);
   }
   return *this;

@@ -16,7 +16,9 @@
 namespace graphc::core {
 
 /// The first value of a state: a graph from a key (i64[], another for each state) to a value of the
-/// type. Equal seeds give equal values on every target.
+/// type. Equal seeds give equal values on every target. One of your own is a function of that kind,
+/// for which `auto` says the type: `[](Value key, const auto& type) { return filled(type.shape, 2);
+/// }`
 using Initializer = std::function<Value(Value key, const Type& type)>;
 
 /// What is known about a state; shared by all handles to it.

@@ -82,8 +82,8 @@ Trace& Trace::require(std::string_view what, Where where) {
                     what);
 }
 
-Value Trace::here(Value value) {
-  value.expect_usable({});
+Value Trace::here(Value value, Where where) {
+  value.expect_usable(where);
   for (const Scope& scope : scopes_) {
     if (scope.graph == value.node->graph) return graph().capture(value);
   }
@@ -98,6 +98,15 @@ void Trace::add_register(const std::shared_ptr<StateCell>& cell, Value initial) 
   registers_.emplace_back(cell, false);
   const Value value = here(initial);
   scopes_.back().add({cell, {}, value, value});
+}
+
+void Trace::expect_own(const StateCell& cell, Where where) const {
+  if (cell.model == 0 || cell.model == model_) return;
+  throw input_error(where,
+                    "{} '{}' belongs to model '{}': graph '{}' is of model '{}', and a graph "
+                    "uses the states of its own model: declare both in one model",
+                    cell.parameter ? "parameter" : "state", cell.name, cell.model_name,
+                    graph_->name(), model_name_);
 }
 
 Value Trace::read(const std::shared_ptr<StateCell>& cell, Where where) {
@@ -121,13 +130,7 @@ Value Trace::read(size_t level, const std::shared_ptr<StateCell>& cell, Where wh
     throw input_error(where, "state '{}' is used outside the {} that made it", cell->name,
                       cell->trace == id_ ? "loop" : "graph");
   }
-  if (cell->model != 0 && cell->model != model_) {
-    throw input_error(where,
-                      "{} '{}' belongs to model '{}': graph '{}' is of model '{}', and a graph "
-                      "uses the states of its own model: declare both in one model",
-                      cell->parameter ? "parameter" : "state", cell->name, cell->model_name,
-                      graph_->name(), model_name_);
-  }
+  expect_own(*cell, where);
   // An input for now, so that no name of a node is in a state's way; finish() makes it a state.
   const Value entry = graph_->input(cell->type, cell->name, cell->where);
   scope.add({cell, {}, entry, entry});

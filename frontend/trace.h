@@ -70,7 +70,7 @@ class Trace {
   Graph& root() { return *scopes_.front().graph; }
   /// The value as one of the innermost region. Throws ErrorKind::input, at the value's line, when
   /// it belongs to a loop that has ended.
-  Value here(Value value);
+  Value here(Value value, Where where = {});
 
   // --- states ---
 
@@ -84,6 +84,8 @@ class Trace {
     model_name_ = std::move(name);
     declare_ = std::move(declare);
   }
+  /// Throws ErrorKind::input, at `where`, for a state of another model.
+  void expect_own(const StateCell& cell, Where where) const;
   void add_register(const std::shared_ptr<StateCell>& cell, Value initial);
   Value read(const std::shared_ptr<StateCell>& cell, Where where);
   void assign(const std::shared_ptr<StateCell>& cell, Value value, Where where);

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
-#include "ir/where_scope.h"
+#include "ir/called.h"
 
 namespace graphc::core {
 namespace {
-
-thread_local Where current_where;
 
 int depth(const Graph* graph) {
   int depth = 0;
@@ -44,14 +42,12 @@ Attributes shape_attribute(const Shape& shape) {
 
 }  // namespace
 
-WhereScope::WhereScope(Where where) : previous_(current_where) { current_where = where; }
-WhereScope::~WhereScope() { current_where = previous_; }
-
-Where in_scope(Where where) { return current_where ? current_where : where; }
+WhereScope::WhereScope(Where where) : previous_(std::exchange(Called::line(), where)) {}
+WhereScope::~WhereScope() { Called::line() = previous_; }
 
 const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attributes,
                   std::vector<GraphPtr> regions, Where where, std::vector<std::string> names) {
-  if (current_where) where = current_where;
+  where = Called::place(where);
   Graph* innermost = nullptr;
   DType dtype = DType::f32;
   for (const Operand& operand : operands) {
@@ -61,7 +57,8 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
     if (innermost == nullptr || depth(graph) > depth(innermost)) innermost = graph;
     if (operand.value().dtype() != DType::boolean) dtype = operand.value().dtype();
   }
-  GRAPHC_CHECK(innermost != nullptr, "'{}' is applied to numbers only", op.name);
+  if (innermost == nullptr)
+    throw Called::in_its_words(input_error(where, "{}: takes at least one value", op.name));
   Values values;
   for (const Operand& operand : operands) {
     if (!operand.is_number()) {
@@ -69,7 +66,8 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
       values.push_back(innermost->capture(operand.value()));
       continue;
     }
-    const WhereScope scope(where ? where : operand.where());  // the type may not have the number
+    // The type may not have the number.
+    const Called called(op.name, where ? where : operand.where());
     values.push_back(scalar_constant(*innermost, operand.number(), dtype));
   }
   return innermost->add(op, std::move(values), std::move(attributes), std::move(regions), where,
@@ -88,7 +86,7 @@ Value splat(Graph& graph, Numeral value, const Type& type) {
   Attributes attributes = shape_attribute(type.shape);
   attributes.set("dtype", type.dtype);
   attributes.set("value", value.as_attribute(type.dtype));
-  return graph.add(ops::constant, {}, std::move(attributes), {}, current_where).result();
+  return graph.add(ops::constant, {}, std::move(attributes), {}, Called::line()).result();
 }
 
 std::optional<double> splat_value(Value value) {
@@ -114,7 +112,7 @@ Value iota(Graph& graph, const Shape& shape, int axis, DType dtype) {
   Attributes attributes = shape_attribute(shape);
   attributes.set("axis", int64_t(axis));
   attributes.set("dtype", dtype);
-  return graph.add(ops::iota, {}, std::move(attributes), {}, current_where).result();
+  return graph.add(ops::iota, {}, std::move(attributes), {}, Called::line()).result();
 }
 
 Value matmul(Value a, Value b, bool transpose_a, bool transpose_b, Where where) {
@@ -125,8 +123,9 @@ Value matmul(Value a, Value b, bool transpose_a, bool transpose_b, Where where) 
 }
 
 Value reshape(Value x, const NewShape& shape, Where where) {
+  const Called called("reshape", where);
   x.expect_usable(where);
-  const Shape to = shape.of(x.type(), current_where ? current_where : where);
+  const Shape to = shape.of(x.type(), Called::place(where));
   return x.shape() == to ? x : apply1(ops::reshape, {x}, shape_attribute(to), where);
 }
 
@@ -149,11 +148,13 @@ Value transpose(Value x, int axis, int other, Where where) {
 }
 
 Value broadcast_to(Value x, const Shape& shape, Where where) {
+  const Called called("broadcast_to", where);
   x.expect_usable(where);
   return x.shape() == shape ? x : apply1(ops::broadcast_to, {x}, shape_attribute(shape), where);
 }
 
 Value slice(Value x, int axis, int64_t start, int64_t limit, Where where) {
+  const Called called("slice", where);
   x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   if (axis >= 0 && axis < x.shape().rank()) {
@@ -166,6 +167,7 @@ Value slice(Value x, int axis, int64_t start, int64_t limit, Where where) {
 }
 
 Value at(Value x, int64_t index, int axis, Where where) {
+  const Called called("at", where);
   x.expect_usable(where);
   const int rank = x.shape().rank(), along = axis_of(axis, rank);
   if (along < 0 || along >= rank)
@@ -189,6 +191,8 @@ Value Value::operator[](Slice part) const {
 }
 
 Value concat(Values parts, int axis, Where where) {
+  const Called called("concat", where);
+  if (parts.empty()) throw input_error(where, "concat: takes at least one value");
   std::vector<Operand> operands;
   for (Value part : parts) {
     part.expect_usable(where);
@@ -199,6 +203,7 @@ Value concat(Values parts, int axis, Where where) {
 }
 
 Values split(Value x, int parts, int axis, Where where) {
+  const Called called("split", where);
   x.expect_usable(where);
   axis = axis_of(axis, x.shape().rank());
   const Node& node =
@@ -300,7 +305,10 @@ Value argmax(Value x, int axis, Where where) {
   return apply1(ops::argmax, {x}, {{"axis", int64_t(axis)}}, where);
 }
 
-Value argmax(Value x, Where where) { return argmax(flat(x, where), 0, where); }
+Value argmax(Value x, Where where) {
+  const Called called("argmax", where);
+  return argmax(flat(x, where), 0, where);
+}
 
 Value argmin(Value x, int axis, Where where) {
   x.expect_usable(where);
@@ -308,14 +316,19 @@ Value argmin(Value x, int axis, Where where) {
   return apply1(ops::argmin, {x}, {{"axis", int64_t(axis)}}, where);
 }
 
-Value argmin(Value x, Where where) { return argmin(flat(x, where), 0, where); }
+Value argmin(Value x, Where where) {
+  const Called called("argmin", where);
+  return argmin(flat(x, where), 0, where);
+}
 
 std::pair<Value, Value> top_k(Value x, int64_t k, Where where) {
+  const Called called("top_k", where);
   const Node& node = apply(ops::top_k, {x}, {{"k", k}}, {}, where);
   return {node.result(0), node.result(1)};
 }
 
 Value clip(Value x, Numeral low, Numeral high, Where where) {
+  const Called called("clip", where);
   const DType dtype = x.dtype();
   return apply1(ops::clip, {x},
                 {{"low", low.as_attribute(dtype)}, {"high", high.as_attribute(dtype)}}, where);
@@ -323,6 +336,7 @@ Value clip(Value x, Numeral low, Numeral high, Where where) {
 
 Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, Numeral value,
           Where where) {
+  const Called called("pad", where);
   return apply1(ops::pad, {x},
                 {{"low", std::move(low)},
                  {"high", std::move(high)},
@@ -331,6 +345,7 @@ Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, Numeral 
 }
 
 Value reverse(Value x, const Axes& axes, Where where) {
+  const Called called("reverse", where);
   return apply1(ops::reverse, {x}, {{"axes", axes.of(x.shape().rank())}}, where);
 }
 

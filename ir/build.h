@@ -129,7 +129,7 @@ GRAPHC_BINARY(logical_xor)
 GRAPHC_BINARY(remainder)
 #undef GRAPHC_BINARY
 
-inline Value operator-(Value x) { return apply1(ops::neg, {x}); }
+inline Value operator-(Operand x) { return apply1(ops::neg, {x}, {}, x.where()); }
 inline Value operator+(Operand a, Operand b) { return apply1(ops::add, {a, b}, {}, a.where()); }
 inline Value operator-(Operand a, Operand b) { return apply1(ops::sub, {a, b}, {}, a.where()); }
 inline Value operator*(Operand a, Operand b) { return apply1(ops::mul, {a, b}, {}, a.where()); }
@@ -157,7 +157,9 @@ inline Condition operator<(Operand a, Operand b) { return {less(a, b)}; }
 inline Condition operator<=(Operand a, Operand b) { return {less_equal(a, b)}; }
 inline Condition operator>(Operand a, Operand b) { return {greater(a, b)}; }
 inline Condition operator>=(Operand a, Operand b) { return {greater_equal(a, b)}; }
-inline Condition operator!(Condition a) { return {logical_not(a)}; }
+inline Condition operator!(Condition a) {
+  return {apply1(ops::logical_not, {Operand(a, Where{})})};
+}
 inline Condition operator&&(Condition a, Condition b) { return {logical_and(a, b)}; }
 inline Condition operator||(Condition a, Condition b) { return {logical_or(a, b)}; }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/composite.h"
 
+#include <limits>
 #include <set>
 #include <unordered_map>
 
+#include "ir/called.h"
 #include "ir/op.h"
 #include "ir/text.h"
 
@@ -40,12 +42,21 @@ DType index_dtype(DType dtype) {
   return dtype == DType::u32 ? DType::i64 : dtype;
 }
 
+/// The least number of a dtype.
+std::string lowest_of(DType dtype) {
+  if (is_floating(dtype)) return "-inf";
+  if (dtype == DType::i32) return fmt::format("{}", std::numeric_limits<int32_t>::min());
+  if (dtype == DType::i64) return fmt::format("{}", std::numeric_limits<int64_t>::min());
+  return "0";
+}
+
 /// What `$parameter.fact` stands for.
 std::string fact_of(const Type& type, std::string_view fact) {
   const Shape& shape = type.shape;
   if (fact == "dtype") return std::string(name_of(type.dtype));
   if (fact == "index") return std::string(name_of(index_dtype(type.dtype)));
   if (fact == "mirror") return is_integer(type.dtype) ? "1" : "0";
+  if (fact == "lowest") return lowest_of(type.dtype);
   if (fact == "shape") return list(shape.extents());
   if (fact == "rotated") {
     std::vector<int64_t> permutation(size_t(shape.rank()));
@@ -123,8 +134,7 @@ GraphPtr body_of(const Node& node) {
   } catch (const Error& error) {
     // The place in the body's text says nothing to the user: keep the first line of the message.
     const std::string& message = error.message();
-    throw Error(error.kind(), {},
-                fmt::format("{}: {}", node.op.name, message.substr(0, message.find('\n'))));
+    throw Error(error.kind(), {}, in_words_of(node.op.name, message.substr(0, message.find('\n'))));
   }
 }
 

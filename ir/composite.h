@@ -8,7 +8,8 @@
 // axis behind the others, `$x.index` an integer dtype that holds whatever integers %x holds and
 // counts on beyond them, and `$x.mirror` the number with which neg(%x) - `$x.mirror` reverses the
 // order of all numbers of the dtype, which -x does not do for integers: -0 is the least unsigned
-// one still, and the least signed one has no negative.
+// one still, and the least signed one has no negative. `$x.lowest` is the least number of the
+// dtype: -inf of floats.
 #pragma once
 
 #include "ir/graph.h"

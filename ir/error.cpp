@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "ir/called.h"
 #include "ir/utf8.h"
 
 namespace graphc::core {
@@ -11,6 +12,12 @@ namespace {
 
 /// A path that Linux opens is shorter.
 constexpr size_t kLongestPath = 4096;
+
+/// Where the user is told to look: the function that was called, when nothing else is known.
+Where told(ErrorKind kind, Where where) {
+  if (kind != ErrorKind::input) return where;
+  return where && !is_of_the_library(where) ? where : Called::line();
+}
 
 }  // namespace
 
@@ -25,7 +32,7 @@ const char* intern_file_name(std::string_view name) {
 
 Error::Error(ErrorKind kind, Where where, std::string message)
     : kind_(kind),
-      where_(where),
+      where_(told(kind, where)),
       // A defect of ours may show code, on lines that are not indented.
       message_(kind == ErrorKind::internal ? printable_lines(message)
                                            : printable_message(message)) {
@@ -39,7 +46,7 @@ Error& Error::note(std::string text) {
 }
 
 Error& Error::at(Where where) {
-  if (!where_) where_ = where;
+  if (!where_) where_ = told(kind_, where);
   compose();
   return *this;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/called.h"
 #include "ir/op.h"
 
 namespace graphc::core {
@@ -21,8 +22,9 @@ void Value::expect_usable(Where where) const {
   }
   if (trace == 0 || trace == current_trace_number()) return;
   throw input_error(where,
-                    "a value is used outside of the trace that made it: its graph is gone. What "
-                    "another graph needs is a result and an input, or a state of the model");
+                    "a value is used outside of the trace that made it: that has ended, or is of "
+                    "another thread. What another graph needs is a result and an input, or a state "
+                    "of the model");
 }
 
 const Type& Value::type() const {
@@ -111,9 +113,9 @@ void Graph::infer_types(Node& node) {
   try {
     node.types = node.op.infer(node);
     for (const Type& type : node.types) Shape(type.shape.extents());  // throws when out of bounds
-  } catch (Error& error) {
+  } catch (const Error& error) {
     nodes_.pop_back();
-    throw error.at(where);
+    throw Called::in_its_words(error).at(where);
   }
 }
 

@@ -162,15 +162,17 @@ Literal Literal::filled(const Type& type, double value) {
   return result;
 }
 
-Literal Literal::from_bytes(const Type& type, std::span<const std::byte> bytes) {
-  GRAPHC_CHECK(int64_t(bytes.size()) == type.bytes(), "{} is {} bytes, not {}", to_string(type),
-               type.bytes(), bytes.size());
+Literal Literal::from_bytes(const Type& type, std::span<const std::byte> bytes, Where where) {
+  if (int64_t(bytes.size()) != type.bytes()) {
+    throw input_error(where, "Literal::from_bytes: {} is {} bytes: found {}", to_string(type),
+                      type.bytes(), bytes.size());
+  }
   Literal result(type);
   if (!bytes.empty()) std::memcpy(result.buffer_.get(), bytes.data(), bytes.size());
   if (type.dtype == DType::boolean) {
     for (int64_t i = 0; i < result.elements(); ++i) {
       const uint8_t value = result.data<uint8_t>()[size_t(i)];
-      if (value > 1) throw input_error({}, "a bool is 0 or 1: element {} is {}", i, value);
+      if (value > 1) throw input_error(where, "a bool is 0 or 1: element {} is {}", i, value);
     }
   }
   return result;
@@ -231,8 +233,9 @@ double Literal::scalar() const {
   throw input_error({}, "scalar() needs exactly one element: found {}", to_string(type_));
 }
 
-double Literal::element(int64_t index) const {
-  GRAPHC_CHECK(index >= 0 && index < elements(), "element {} of {}", index, to_string(type_));
+double Literal::element(int64_t index, Where where) const {
+  if (index < 0 || index >= elements())
+    throw input_error(where, "there is no element {} of {}", index, to_string(type_));
   return visit_dtype(type_.dtype,
                      [&]<DType dtype>() { return double(data<Stored<dtype>>()[size_t(index)]); });
 }
@@ -262,8 +265,11 @@ Literal Literal::converted(DType dtype) const {
   return result;
 }
 
-Literal Literal::reshaped(const Shape& shape) const {
-  GRAPHC_CHECK(shape.elements() == elements(), "{} elements as [{}]", elements(), to_string(shape));
+Literal Literal::reshaped(const Shape& shape, Where where) const {
+  if (shape.elements() != elements()) {
+    throw input_error(where, "Literal::reshaped: {} has {} elements: [{}] has {}", to_string(type_),
+                      elements(), to_string(shape), shape.elements());
+  }
   return Literal(Type{type_.dtype, shape}, buffer_);
 }
 

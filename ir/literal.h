@@ -47,9 +47,10 @@ class Literal {
   static Literal of(int32_t value) { return Literal(std::span<const int32_t>(&value, 1), Shape{}); }
   static Literal of(int64_t value) { return Literal(std::span<const int64_t>(&value, 1), Shape{}); }
 
-  /// Takes the elements as they lie in `bytes`, whose length is the type's. A bool that is neither
-  /// 0 nor 1 is ErrorKind::input.
-  static Literal from_bytes(const Type& type, std::span<const std::byte> bytes);
+  /// Takes the elements as they lie in `bytes`. Another length than the type's is ErrorKind::input,
+  /// and so is a bool that is neither 0 nor 1.
+  static Literal from_bytes(const Type& type, std::span<const std::byte> bytes,
+                            Where where = Where::here());
   /// Shares `buffer`, which must hold at least type.bytes() bytes at a 64-byte aligned address.
   static Literal from_buffer(const Type& type, std::shared_ptr<std::byte> buffer);
 
@@ -94,7 +95,7 @@ class Literal {
   }
 
   /// Element `index` in row-major order. An i64 beyond 2^53 is rounded.
-  double element(int64_t index) const;
+  double element(int64_t index, Where where = Where::here()) const;
 
   /// The same elements as another type. Floats round to nearest even, once; a float becomes an
   /// integer by dropping its fraction; anything but 0 becomes true. Throws ErrorKind::input naming
@@ -102,7 +103,7 @@ class Literal {
   /// fits), a finite number that would round to infinity.
   Literal converted(DType dtype) const;
   /// The same elements in another shape of as many elements; shares the buffer.
-  Literal reshaped(const Shape& shape) const;
+  Literal reshaped(const Shape& shape, Where where = Where::here()) const;
 
   /// Nested brackets, one pair an axis: "[[1, 2.5], [nan, -inf]]"; a scalar has none. Each float is
   /// the shortest text that reads back as the same number.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
+#include "ir/called.h"
 
 namespace graphc::core {
 namespace {
@@ -37,15 +37,16 @@ bool is_floating(DType dtype) {
 
 bool is_integer(DType dtype) { return !is_floating(dtype) && dtype != DType::boolean; }
 
-Shape::Shape(std::span<const int64_t> extents) {
+Shape::Shape(std::span<const int64_t> extents, Where where) {
+  where = Called::place(where);
   if (extents.size() > size_t(kMaxRank)) {
-    throw input_error({}, "a shape has at most {} extents: found {}", kMaxRank, extents.size());
+    throw input_error(where, "a shape has at most {} extents: found {}", kMaxRank, extents.size());
   }
   int64_t elements = 1;
   for (int64_t extent : extents) {
-    if (extent < 0) throw input_error({}, "an extent is at least 0: found {}", extent);
+    if (extent < 0) throw input_error(where, "an extent is at least 0: found {}", extent);
     if (extent > 0 && elements > kMaxElements / extent) {
-      throw input_error({}, "a shape has at most 2^48 elements: found [{}]",
+      throw input_error(where, "a shape has at most 2^48 elements: found [{}]",
                         fmt::join(extents.begin(), extents.end(), ","));
     }
     elements *= std::max<int64_t>(extent, 1);

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "ir/error.h"
+
 namespace graphc::core {
 
 /// Element types. The list is open: the text form of each is its name here (`boolean` prints
@@ -31,10 +33,11 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  Shape(std::initializer_list<int64_t> extents)
-      : Shape(std::span(extents.begin(), extents.size())) {}
-  /// Throws ErrorKind::input for more than six extents, a negative one, or more than 2^48 elements.
-  explicit Shape(std::span<const int64_t> extents);
+  /// Throws ErrorKind::input, at the line that wrote it, for more than six extents, a negative one,
+  /// or more than 2^48 elements.
+  Shape(std::initializer_list<int64_t> extents, Where where = Where::here())
+      : Shape(std::span(extents.begin(), extents.size()), where) {}
+  explicit Shape(std::span<const int64_t> extents, Where where = {});
 
   int rank() const { return rank_; }
   /// Extent of `axis`; a negative axis counts from the end.

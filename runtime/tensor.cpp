@@ -12,8 +12,9 @@ Tensor::Tensor(const Literal& literal) : Tensor(literal.type(), literal.buffer()
 
 Tensor::Tensor(const Type& type, std::shared_ptr<std::byte> buffer, int64_t offset)
     : type_(type), buffer_(std::move(buffer)), offset_(offset) {
-  GRAPHC_CHECK(offset >= 0 && offset % size_of(type.dtype) == 0, "{} at byte {} of a buffer",
-               to_string(type), offset);
+  if (offset >= 0 && offset % size_of(type.dtype) == 0) return;
+  throw input_error({}, "Tensor: {} at byte {} of a buffer: wanted a multiple of its {} bytes",
+                    to_string(type), offset, size_of(type.dtype));
 }
 
 void Tensor::make_unique() {

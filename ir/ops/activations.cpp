@@ -36,11 +36,23 @@ Scalar exp_minus_1(Scalar x) {
   return select(is_equal(u, constant(x, 1)), x, select(far, u - 1, near));
 }
 
+bool exceeds(Numeral a, Numeral b) {
+  if (a.is_integer() && b.is_integer()) return a.as_integer() > b.as_integer();
+  return a.as_double() > b.as_double();
+}
+
 std::vector<Type> infer_clip(const Node& node) {
   const std::vector<Type> types = infer_number(node, {"low", "high"});
   for (const auto& [name, limit] : node.attributes) {
     check_number(node, name, limit);
     check_held("clip: " + name, types[0].dtype, limit);
+    const double number = Numeral::of(limit).as_double();
+    if (number != number) throw input_error({}, "clip: {} is NaN: wanted a number", name);
+  }
+  const Attribute *low = node.attributes.find("low"), *high = node.attributes.find("high");
+  if (low != nullptr && high != nullptr && exceeds(Numeral::of(*low), Numeral::of(*high))) {
+    throw input_error({}, "clip: low is {} and high is {}: wanted low to be no more than high",
+                      to_string(*low), to_string(*high));
   }
   return types;
 }
@@ -180,7 +192,8 @@ constinit const Op ops::clip{
     .name = "clip",
     .doc =
         "Each element, but {low} where it is below and {high} where it is above; either may be "
-        "left out, and the type must have both. Its derivative there is 0.",
+        "left out, the type must have both, and {low} is no more than {high}. Its derivative there "
+        "is 0.",
     .infer = infer_clip,
     .scalar =
         [](const Node& n, Operands x) {

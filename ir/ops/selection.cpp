@@ -62,6 +62,8 @@ Samples over_axes() {
 std::vector<Type> infer_top_k(const Node& node) {
   expect(node, 1, {"k"});
   const Type& x = type_of(node, 0);
+  if (x.dtype == DType::boolean)
+    throw input_error({}, "top_k: takes numbers: found {}", to_string(x));
   const int64_t k = node.attributes.get_int("k", -1);
   if (x.shape.rank() == 0 || k < 0 || k > x.shape[-1]) {
     throw input_error({}, "top_k: {{k}} is from 0 to the extent of the last axis: found {} of {}",
@@ -168,7 +170,7 @@ constinit const Op ops::top_k{
     .body = R"(graph (%x) {
       %none = logical_and(equal(%x, %x), not_equal(%x, %x))
       %values, %indices, %all = scan {steps = $k} carry %taken = %none with %x {
-        %left = select(%taken, -inf, %x)
+        %left = select(%taken, $x.lowest, %x)
         %m = max(%left) {axes = [$x.last], keep = true}
         %largest = logical_or(equal(%left, %m), not_equal(%left, %left))
         %i = iota {shape = $x.shape, axis = $x.last, dtype = i32}

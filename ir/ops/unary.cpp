@@ -207,7 +207,8 @@ constinit const Op ops::cast{
     .name = "cast",
     .doc =
         "Each element converted to {dtype}: floats to integers toward zero, integers modulo "
-        "2^bits, bool as 0 and 1.",
+        "2^bits, bool as 0 and 1. A float goes to integers by way of i64: what i64 cannot hold is "
+        "its least or greatest number, NaN is 0. So 1e10 is 1410065408 of i32, and inf is -1.",
     .infer = infer_cast,
     .scalar =
         [](const Node& n, Operands x) {

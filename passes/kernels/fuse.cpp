@@ -234,7 +234,7 @@ class KernelWriter {
   void write_scan(const Node& node) {
     const std::string why_not = why_no_kernel(Scan(node));
     if (!why_not.empty()) {
-      if (options_.remark && options_.fuse)
+      if (options_.remark && options_.fuse && carries_numbers(Scan(node)))
         options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
       GraphPtr body = form_kernels(node.regions[0], options_);
       write_results(node, copy_node(node, operands_of(node), *to_, {std::move(body)}));
@@ -271,6 +271,14 @@ class KernelWriter {
       return fmt::format("its step has {} instructions, more than {}", instructions,
                          kMostInstructions);
     return carried_together(scan, *rows);
+  }
+
+  /// Whether a scan is a recurrence: what carries truth values alone is the loop of an op, as that
+  /// of top_k, or marks what it has seen.
+  static bool carries_numbers(const Scan& scan) {
+    return scan.body_carries().empty() || std::ranges::any_of(scan.body_carries(), [](Value carry) {
+             return carry.dtype() != DType::boolean;
+           });
   }
 
   /// What a scan of several rows carries or emits for all of them together, as a reason, or

@@ -53,8 +53,8 @@ std::vector<NumberPlace> number_places() {
       number_place("select", [](Value x, auto n) { return select(x < x, x, n); }),
       number_place("filled", [](Value x, auto n) { return filled({2}, n, x.dtype()); }),
       number_place("pad", [](Value x, auto n) { return pad(x, {1}, {0}, n); }),
-      number_place("clip low", [](Value x, auto n) { return clip(x, n, 100); }),
-      number_place("clip high", [](Value x, auto n) { return clip(x, 0, n); }),
+      number_place("clip low", [](Value x, auto n) { return clip(x, n, n); }),
+      number_place("clip high", [](Value x, auto n) { return clip(x, n, n); }),
       number_place("state",
                    [](Value x, auto n) {
                      State h(x);

@@ -210,5 +210,106 @@ TEST(PytorchState, ArraysOfAnyWidthAreTaken) {
   EXPECT_LT(tagger.distance(), 0.05);
 }
 
+/// What PyTorch's map may not say, with the words of the error.
+TEST(PytorchState, AMapThatIsNoMapIsRefusedWhereItIsWritten) {
+  Model m("m");
+  const Linear a(m, "a", 2, 3), b(m, "b", 2, 3);
+  const Gru gru(m, "gru", 2, 3);
+  const Stacked<Bidirectional<Lstm>> stacked(m, "stacked", 2, 2, 3);
+  using Write = std::function<void(PytorchState&)>;
+  const std::vector<std::tuple<int, std::string, Write>> wrong{
+      {__LINE__, "array 'fc.weight' stands for 'a.w' already: 'b.w' needs another",
+       [&](PytorchState& s) { s.add(a, "fc"), s.add(b, "fc"); }},
+      {__LINE__, "'a.w' stands at 'fc.weight' already",
+       [&](PytorchState& s) { s.add(a, "fc"), s.add(a, "fc2"); }},
+      {__LINE__, "by add_tied()",
+       [&](PytorchState& s) { s.add_tied(a.w, {"x", "y"}), s.add_transposed(a.w, "z"); }},
+      {__LINE__, "array 'y' stands for 'a.w' already",
+       [&](PytorchState& s) { s.add_tied(a.w, {"x", "y"}), s.add(b.w, "y"); }},
+      {__LINE__, "array 'x' is given twice", [&](PytorchState& s) { s.add_tied(a.w, {"x", "x"}); }},
+      {__LINE__, "array 'x' is given twice",
+       [&](PytorchState& s) { s.add_summed(*a.b, {"x", "x"}); }},
+      {__LINE__, "'gru.w' stands at",
+       [&](PytorchState& s) { s.add(gru, "rnn"), s.add_cell(gru, "cell"); }},
+      {__LINE__, "array 'rnn.weight_ih_l0' stands for 'stacked.0.forward.w' already",
+       [&](PytorchState& s) { s.add(stacked, "rnn"), s.add(gru, "rnn"); }},
+      {__LINE__, "'stacked.0.forward.w' stands at",
+       [&](PytorchState& s) { s.add(stacked, "rnn"), s.add(stacked.layers[0], "more", 2); }},
+  };
+  for (const auto& [line, said, write] : wrong) {
+    PytorchState state;
+    try {
+      write(state);
+      ADD_FAILURE() << "wanted an error: " << said;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::input);
+      EXPECT_THAT(error.message(), HasSubstr(said));
+      EXPECT_TRUE(error.where().line == line || error.where().line == line + 1) << error.what();
+    }
+  }
+}
+
+TEST(PytorchState, ALayerOfAnotherModelIsNoLayerOfThisOne) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "m.safetensors").string();
+  Model m("m"), other("other");
+  const Linear own(m, "a", 2, 3), stranger(other, "a", 2, 3);
+  Session session(m, {.target = "reference"});
+  PytorchState right, wrong;
+  right.add(own, "fc");
+  wrong.add(stranger, "fc");
+  right.save(session, path);
+  const std::string said =
+      "'a.w', which stands for 'fc.weight', is of model 'other': the session is of 'm'";
+  for (const Loading loading : {Loading::strict, Loading::partial}) {
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { wrong.load(session, path, loading); }),
+                HasSubstr(said));
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { wrong.save(session, path, loading); }),
+                HasSubstr(said));
+  }
+}
+
+/// Of a model with layers and a buffer each is forgotten once.
+TEST(PytorchState, WhatIsForgottenIsNamed) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "m.safetensors").string();
+  Model m("m");
+  const Linear a(m, "a", 2, 3), b(m, "b", 2, 3);
+  const State mean = m.state("mean", {DType::f32, {3}}, constant(7));
+  const State scratch = m.state("scratch", {DType::f32, {3}}, zeros(), {.transient = true});
+  const State count = m.state("count", {DType::i64, {}});
+  Session session(m, {.target = "reference"});
+  const auto map = [&](int without) {
+    PytorchState state;
+    if (without != 0) state.add(a, "a");
+    if (without != 1) state.add(b, "b");
+    if (without != 2) state.add(mean, "mean");
+    return state;
+  };
+  const std::vector<std::string> forgotten{"2 parameters or buffers that were not added: a.w, a.b:",
+                                           "2 parameters or buffers that were not added: b.w, b.b:",
+                                           "1 parameter or buffer that was not added: mean:"};
+  map(-1).save(session, path);
+  EXPECT_EQ(read_safetensors(path).arrays.size(), 5u);
+  session.set_state("mean", std::vector<float>{1, 2, 3});
+  EXPECT_EQ(map(-1).load(session, path).loaded.size(), 5u);
+  EXPECT_THAT(session.state("mean").data<float>(), ElementsAre(7, 7, 7));
+  for (int without = 0; without < 3; ++without) {
+    const std::string& said = forgotten[size_t(without)];
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { map(without).load(session, path); }),
+                HasSubstr(said));
+    EXPECT_THAT(error_of(ErrorKind::input, [&] { map(without).save(session, path); }),
+                HasSubstr(said));
+    EXPECT_EQ(map(without).load(session, path, Loading::partial).extra.size(),
+              without == 2 ? 1u : 2u);
+  }
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { PytorchState().load(session, path); }),
+              HasSubstr("5 parameters or buffers that were not added"));
+  map(2).save(session, path, Loading::partial);
+  EXPECT_EQ(read_safetensors(path).arrays.size(), 4u);
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { PytorchState().add(count, "n"); }),
+              HasSubstr("'count' is i64[]"));
+}
+
 }  // namespace
 }  // namespace graphc::core

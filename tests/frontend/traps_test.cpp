@@ -121,7 +121,7 @@ TEST(Traps, ANumberThatTheTypeHasNotIsRefusedWhereItStands) {
     return k * 0.5;
   });
   const auto [message, found] = where_of([&] { m.trace("f", Extents{}); });
-  EXPECT_EQ(message, "constant: 0.5 is not a number of i32");
+  EXPECT_EQ(message, "mul: 0.5 is not a number of i32");
   EXPECT_EQ(found, line);
 }
 

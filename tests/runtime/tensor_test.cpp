@@ -56,7 +56,7 @@ TEST(Tensor, ViewsOfOneBuffer) {
   odd.mutable_data<float>()[0] = -1;
   EXPECT_EQ(whole.data<float>()[1], 1.0f);
   EXPECT_EQ(odd.literal().to_text(), "[[-1, 2], [3, 4]]");
-  error_of(ErrorKind::internal, [&] { Tensor({DType::f32, {1}}, whole.literal().buffer(), 2); });
+  error_of(ErrorKind::input, [&] { Tensor({DType::f32, {1}}, whole.literal().buffer(), 2); });
 }
 
 TEST(Tensor, ALiteralOutlivesItsTensor) {
