@@ -6,35 +6,28 @@
 namespace graphc::core {
 namespace {
 
-thread_local Where current_line;
 thread_local std::string_view current_function;
 
 }  // namespace
 
 Called::Called(std::string_view function, Where where)
-    : outermost_(!current_line && current_function.empty()) {
+    : outermost_(!line() && current_function.empty()) {
   if (!outermost_) return;
-  current_line = where;
+  line() = where;
   current_function = function;
 }
 
 Called::~Called() {
   if (!outermost_) return;
-  current_line = {};
+  line() = {};
   current_function = {};
 }
-
-Where& Called::line() { return current_line; }
 
 Error Called::in_its_words(const Error& error) {
   if (current_function.empty() || error.kind() != ErrorKind::input) return error;
   Error told(error.kind(), error.where(), in_words_of(current_function, error.message()));
   for (const std::string& note : error.notes()) told.note(note);
   return told;
-}
-
-bool is_of_the_library(Where where) {
-  return where && std::string_view(where.file).find("/include/c++/") != std::string_view::npos;
 }
 
 std::string in_words_of(std::string_view who, std::string_view message) {

@@ -193,7 +193,6 @@ class Forecast : public Program {
         notes.contains(kTableNote) ? OptionWords::trained_command : OptionWords::command_line;
     const Table table =
         read_table(*data, columns(), table_options(reading, features_.options().missing, words));
-    refuse_one_by_two_names(table);
     for (const std::string& remark : table.remarks) reading.say(remark);
     TableFeatures features = features_;
     const auto note = notes.find(kTableNote);

@@ -82,24 +82,6 @@ std::optional<Error> without_effect(const Parameters& parameters, const TableFea
   return std::nullopt;
 }
 
-void refuse_one_by_two_names(const Table& table) {
-  const auto is_number = [](const std::string& name) {
-    return name.find_first_not_of("0123456789") == name.npos;
-  };
-  const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-  for (size_t i = 0; i < table.columns.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      const TableColumn &a = table.columns[j], &b = table.columns[i];
-      if (is_number(a.name) == is_number(b.name) || a.kind != b.kind ||
-          a.categories != b.categories || !std::ranges::equal(a.values, b.values, same))
-        continue;
-      throw forecast_error(fmt::format(
-          "columns '{}' and '{}' of '{}' are the same: wanted each column once, by one name",
-          a.name, b.name, table.file));
-    }
-  }
-}
-
 bool is_of_these_columns(const Notes& notes, const FeatureOptions& mine, const Reading& reading) {
   const auto note = notes.find(kTableNote);
   if (note == notes.end()) return false;

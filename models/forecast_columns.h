@@ -23,9 +23,6 @@ TableFeatures features_of(const Parameters& parameters, const std::vector<std::s
 /// category. It is for those who train: checkpoints of before may have such parameters.
 std::optional<Error> without_effect(const Parameters& parameters, const TableFeatures& features);
 
-/// Throws ErrorKind::usage for a column that is asked for by its name and by its number.
-void refuse_one_by_two_names(const Table& table);
-
 /// Whether the notes of a training are of columns like these, read in the same way: what they say
 /// of means and categories holds here too, as does the scaling that was learned with. A remark
 /// where they are of others.

@@ -118,28 +118,20 @@ TEST(ModelFile, KeepsWhatItsSessionKnewOfLengths) {
               HasSubstr("lengths 'n': row 0 has 4 steps: wanted 0 to 3"));
 }
 
-TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
+/// The line with which a model file is refused.
+std::string refusal(const std::string& bytes) {
+  std::string text = error_of(ErrorKind::input, [&] { parse_model_file(bytes, "m.graphc"); });
+  EXPECT_THAT(text, Not(HasSubstr("\n")));
+  return text;
+}
+
+TEST(ModelFile, ThatIsDamagedIsNoticed) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "m.graphc").string();
   Network network;
   Session session(network.model, quiet_reference_session());
   save(session, {"predict"}, {{"steps", 3}, {"batch", 1}}, path);
   const std::string whole = read_file(path);
-  const auto refusal = [&](const std::string& bytes) {
-    const std::string text =
-        error_of(ErrorKind::input, [&] { parse_model_file(bytes, "m.graphc"); });
-    EXPECT_THAT(text, Not(HasSubstr("\n")));
-    return text;
-  };
-  for (size_t size = 0; size < whole.size(); size += 97) refusal(whole.substr(0, size));
-  EXPECT_THAT(refusal("\x89PNG\r\n\x1a\n and more"), HasSubstr("'m.graphc' is not a valid "));
-  session.save(path);
-  EXPECT_EQ(refusal(read_file(path)),
-            "m.graphc: arrays without graphs: wanted a file that save(session, graphs, extents, "
-            "path) wrote");
-
-  // A bit that flips behind the header is noticed. Files of before have no checksum.
-  Safetensors content = parse_safetensors(whole, "m.graphc");
   uint64_t header = 0;
   std::memcpy(&header, whole.data(), sizeof header);
   for (size_t at = sizeof header + header; at < whole.size(); at += 7) {
@@ -148,9 +140,29 @@ TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
     EXPECT_EQ(refusal(flipped),
               "m.graphc: it is damaged: its checksum is not that of what it holds");
   }
+  // Files of before have no checksum.
+  Safetensors content = parse_safetensors(whole, "m.graphc");
   content.metadata.erase("checksum");
   write_safetensors(path, content);
   EXPECT_EQ(read_model_file(path).states.size(), parse_model_file(whole, path).states.size());
+}
+
+TEST(ModelFile, WhatIsNoModelFileIsRefusedInALine) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "m.graphc").string();
+  Network network;
+  Session session(network.model, quiet_reference_session());
+  save(session, {"predict"}, {{"steps", 3}, {"batch", 1}}, path);
+  const std::string whole = read_file(path);
+  for (size_t size = 0; size < whole.size(); size += 97) refusal(whole.substr(0, size));
+  EXPECT_THAT(refusal("\x89PNG\r\n\x1a\n and more"), HasSubstr("'m.graphc' is not a valid "));
+  session.save(path);
+  EXPECT_EQ(refusal(read_file(path)),
+            "m.graphc: arrays without graphs: wanted a file that save(session, graphs, extents, "
+            "path) wrote");
+
+  Safetensors content = parse_safetensors(whole, "m.graphc");
+  content.metadata.erase("checksum");
   const auto changed = [&](const std::function<void(Safetensors&)>& change) {
     Safetensors other = content;
     change(other);

@@ -156,7 +156,7 @@ TEST_F(OwnData, GapsAreSaidInTheWordsOfTheVerb) {
   // Targets that are other columns, or none of numbers.
   refuses("graphc train forecast target=load,1 --data t.csv", "are the same column");
   EXPECT_THAT(bash("graphc train forecast target=site columns=site:category --data t.csv").err,
-              HasSubstr("only numbers are forecast"));
+              HasSubstr("'site:category' is a target too, which is a number"));
 }
 
 TEST_F(OwnData, AForecastGoesFromTableToTableAndToAPicture) {
