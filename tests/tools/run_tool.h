@@ -46,10 +46,12 @@ inline Ran run_tool_until_signal(const std::string& tool, const std::string& arg
   const TemporaryFolder folder;
   const std::string out = (folder.path() / "out").string();
   const std::string command = fmt::format(
-      "\"{}\" {} > {} 2> /dev/null & pid=$!; while ! [ -s {} ]; do sleep 0.05; done; "
+      "env --default-signal \"{}\" {} > {} 2> /dev/null & pid=$!; while ! [ -s {} ]; do sleep "
+      "0.05; done; "
       "kill -{} $pid; wait $pid 2> /dev/null",
       tool, arguments, out, out, signal);
-  // A shell without job control starts background commands with SIGINT ignored.
+  // A shell without job control starts background commands with SIGINT ignored, and a signal that
+  // is ignored where the tests run (nohup) is ignored in the tool.
   const int status = std::system(fmt::format("bash -c 'set -m; {}' 2> /dev/null", command).c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(out), ""};
 }
