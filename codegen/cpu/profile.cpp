@@ -65,6 +65,8 @@ void PlanProfile::begin(int worker, const Record& record, int64_t step) {
   }
   if (logs_.empty()) return;
   Log& log = logs_[size_t(worker)];
+  // Without a barrier behind it, the record before ends here.
+  if (log.open) log.entries.back().done = log.entries.back().met = steady_seconds();
   log.open = log.entries.size() < kMostEntries;
   if (log.open) {
     log.entries.push_back({.record = &record, .step = step, .begin = steady_seconds()});

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/cuda/order.h"
+#include "codegen/step/order.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -16,10 +16,10 @@ class Placing {
  public:
   Placing(std::span<const Launch> step, int most_streams)
       : most_streams_(size_t(most_streams)), longest_(step.size()) {
-    std::vector<std::vector<Touched>> touched;
-    for (const Launch& launch : step) touched.push_back(launch.touched);
-    before_ = conflicts(touched);
-    reached_ = reduce(before_);
+    std::vector<std::vector<MemoryAccess>> accesses;
+    for (const Launch& launch : step) accesses.push_back(launch.accesses);
+    before_ = dependencies(accesses);
+    reached_ = transitive_reduction(before_);
     branches_.launches.resize(step.size());
   }
 

@@ -118,8 +118,8 @@ void GpuExecutable::choose_products(const Choices& choices, bool measure, Compil
   for (size_t i = 0; i < chosen_products_.size(); ++i) {
     if (!chosen_products_[i]) continue;
     // Workspace is one for all, as the scratch memory between a product and its rest is.
-    for (const int space : {kLibrarySpace, kScratchSpace})
-      launches_.step[i].touched.push_back({space, {0, 1}, true});
+    for (const int memory : {kLibraryMemory, kScratchMemory})
+      launches_.step[i].accesses.push_back({memory, {0, 1}, true});
   }
   products_->settle(chosen_products_);
 }

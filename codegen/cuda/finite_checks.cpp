@@ -8,6 +8,7 @@
 #include <set>
 
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -77,8 +78,8 @@ std::vector<Launch> finite_checks(const Plan& plan, const std::vector<DType>& st
                                   Launches& launches) {
   std::set<int> written;
   for (const Record& record : plan.records) {
-    visit_accesses(plan, record, [&](const Address& address, Access access) {
-      if (access == Access::write) written.insert(address.buffer);
+    visit_accesses(plan, record, [&](const Access& access) {
+      if (access.writes()) written.insert(access.address->buffer);
     });
   }
   Checks checks(launches);

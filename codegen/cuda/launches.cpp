@@ -58,26 +58,27 @@ class Recorder {
       if (launch.record != nullptr) continue;
       launch.record = &record;
       for (LaunchedNest& nest : launch.nests) nest.record = &record;
-      launch.touched = touched_by(plan_, record, position_, depth_);
+      launch.accesses = memory_accesses(plan_, record, position_, depth_);
       if (launch.by_library && launch.by_library->instead)
-        launch.touched.push_back(*launch.by_library->instead);
+        launch.accesses.push_back(*launch.by_library->instead);
       for (Launch& other : launch.others) {
         other.record = &record;
-        other.touched = launch.touched;
-        touch_own_words(other);
+        other.accesses = launch.accesses;
+        access_own_memory(other);
       }
-      touch_own_words(launch);
+      access_own_memory(launch);
     }
   }
 
-  /// What a launch touches that is not the plan's.
-  static void touch_own_words(Launch& launch) {
+  /// Adds the memory that is not the plan's.
+  static void access_own_memory(Launch& launch) {
     using Kind = KernelArgument::Kind;
-    const auto touch = [&](Space space) { launch.touched.push_back({space, {0, 1}, true}); };
+    const auto add = [&](OwnMemory memory) { launch.accesses.push_back({memory, {0, 1}, true}); };
+    if (launch.layer != nullptr) add(kLibraryMemory);
     for (const LaunchValue& value : launch.arguments) {
-      if (value.kind == Kind::fault) touch(kFaultSpace);
-      if (value.kind == Kind::scratch) touch(kScratchSpace);
-      if (value.kind == Kind::arrived) touch(kMeetingSpace);
+      if (value.kind == Kind::fault) add(kFaultMemory);
+      if (value.kind == Kind::scratch) add(kScratchMemory);
+      if (value.kind == Kind::arrived) add(kBarrierMemory);
     }
   }
 
@@ -183,7 +184,7 @@ class Recorder {
     form->right = resolved(KernelArgument::of(found->right));
     const int right = found->right.buffer;
     if (right != call.products[0].b.buffer)
-      form->instead = {space_of(plan_, right), {0, plan_.buffers[size_t(right)].bytes}, false};
+      form->instead = {memory_of(plan_, right), {0, plan_.buffers[size_t(right)].bytes}, false};
     if (found->result != nullptr) {
       form->result = resolved(KernelArgument::of(*found->result));
       return form;

@@ -10,12 +10,21 @@
 
 #include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/row_kernels.h"
-#include "codegen/cuda/touched.h"
 #include "codegen/plan/position.h"
+#include "codegen/step/footprint.h"
 
 namespace graphc::core::cuda {
 
 struct LibraryForm;
+
+/// Memories that a launch accesses beside those of the plan (MemoryAccess::memory).
+enum OwnMemory : int {
+  kFaultMemory = -1,
+  kScratchMemory = -2,
+  kBarrierMemory = -3,
+  /// The workspace of a library, and what it keeps from a layer to its gradients.
+  kLibraryMemory = -4,
+};
 
 /// A nest that a launch does.
 struct LaunchedNest {
@@ -45,7 +54,7 @@ struct Launch {
   const Record* record = nullptr;  ///< of the plan, what it does or is a part of
   /// Nests that can be one launch with others, and that are (merge.h). Of other launches none.
   std::vector<LaunchedNest> nests;
-  std::vector<Touched> touched;  ///< nothing: whatever there is
+  std::vector<MemoryAccess> accesses;  ///< none: unknown
 };
 
 struct Launches {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 #include "ir/error.h"
 
 namespace graphc::core::cuda {
@@ -69,8 +70,8 @@ std::optional<int> only_store(const NestProgram& program) {
 
 LibraryForms::LibraryForms(const Plan& plan) : plan_(plan) {
   for (size_t i = 0; i < plan.records.size(); ++i) {
-    visit_accesses(plan, plan.records[i], [&](const Address& address, Access access) {
-      if (access == Access::write) first_write_.emplace(address.buffer, i);
+    visit_accesses(plan, plan.records[i], [&](const Access& access) {
+      if (access.writes()) first_write_.emplace(access.address->buffer, i);
     });
   }
   for (const Buffer& buffer : plan.buffers) rests_.buffers.push_back({.name = buffer.name});

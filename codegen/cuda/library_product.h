@@ -9,7 +9,7 @@
 
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/cuda/launches.h"
-#include "codegen/cuda/touched.h"
+#include "codegen/step/footprint.h"
 #include "runtime/cuda/cublaslt.h"
 
 namespace graphc::core::cuda {
@@ -21,7 +21,7 @@ struct LibraryForm {
   LaunchValue left, right, result;
   std::optional<Launch> rest;
   /// What the library reads in the place of what the record does: a state for its panels.
-  std::optional<Touched> instead;
+  std::optional<MemoryAccess> instead;
 };
 
 /// Finds what nests of a plan cuBLASLt can take part in: those of one product of f32 or of bf16,

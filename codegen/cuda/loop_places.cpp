@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/cuda/touched.h"
 #include "codegen/plan/visit.h"
+#include "codegen/step/footprint.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -20,9 +20,9 @@ struct ColumnForm {
 
 struct LoopAccess {
   bool writes = false;
-  int space = 0;    ///< see Space
+  int memory = 0;   ///< of the plan (memory_of), or of what is exchanged: below 0
   int buffer = -1;  ///< of the plan
-  Extent bytes;     ///< in the space, at step 0 of an even iteration
+  Extent bytes;     ///< in the memory, at step 0 of an even iteration
   int64_t step = 0, slot = 0;
   std::optional<ColumnForm> columns;
 
@@ -42,11 +42,10 @@ class Accesses {
     found_.clear();
     for (size_t i = 0; i < exchanges_.size(); ++i) exchange(nest, int(i));
     const NestCall& call = *nests_.nests[nest];
-    const NestProgram& program = nests_.program(nest);
-    for (size_t i = 0; i < call.operands.size(); ++i) operand(program, call, int(i), owner);
-    for (size_t i = 0; i < call.products.size(); ++i) {
-      if (!is_exchanged(nest, i)) add(call.products[i].a, false, left_extent(program, call, i), {});
-      add(call.products[i].b, false, right_extent(program, call, i), {});
+    for (const Access& access : accesses_of(nests_.program(nest), call)) {
+      const bool exchanged =
+          access.operand == Access::Operand::left && is_exchanged(nest, size_t(access.index));
+      if (!exchanged) add(access, call, owner);
     }
     return std::move(found_);
   }
@@ -63,10 +62,10 @@ class Accesses {
     const Exchange& exchange = exchanges_[size_t(number)];
     const int64_t terms = nests_.nests[exchange.nest]->products[exchange.product].panels.k;
     const auto touch = [&](bool writes, int64_t first, int64_t count, bool other) {
-      const int space = kFirstExchange - number;
+      const int memory = kFirstExchange - number;
       const int64_t slot = other ? -terms : terms;
       if (other) first += terms;
-      found_.push_back({writes, space, space, {first, first + count}, 0, slot, {}});
+      found_.push_back({writes, memory, memory, {first, first + count}, 0, slot, {}});
     };
     if (exchange.nest == nest) touch(false, 0, terms, false);
     for (const HandedStore& store : exchange.stores) {
@@ -74,56 +73,40 @@ class Accesses {
     }
   }
 
-  void operand(const NestProgram& program, const NestCall& call, int i, Owner owner) {
-    const NestOperand& form = program.operands[size_t(i)];
-    if (form.kind == OperandKind::iota || form.kind == OperandKind::literal) return;
-    const CallOperand& operand = call.operands[size_t(i)];
-    const bool reduces =
-        form.kind == OperandKind::reduce_sum || form.kind == OperandKind::reduce_max;
-    const bool along_row = reduces && program.kind == NestKind::row_wise;
-    const bool by_row = form.by_row && !reduces;
-    const int64_t size = size_of(form.dtype);
-    int64_t column = 0;
-    if (!along_row && form.column == ColumnStep::contiguous) column = size;
-    if (!along_row && form.column == ColumnStep::strided) column = operand.column;
+  void add(const Access& access, const NestCall& call, Owner owner) {
+    const bool own_columns = access.operand == Access::Operand::operand && owner == Owner::element;
     std::optional<ColumnForm> columns;
-    const int64_t period = call.unit * column;
-    const auto in_periods = [&](int64_t stride) { return stride % period == 0; };
-    const bool in_period = period > 0 && column >= size &&
-                           (!by_row || call.rows == 1 || in_periods(operand.row)) &&
-                           (parts_used(program, i) == 1 || in_periods(operand.part)) &&
-                           std::ranges::all_of(operand.outer, in_periods);
-    if (owner == Owner::element && in_period) columns = ColumnForm{period, column, call.unit};
-    add(operand.address, form.kind != OperandKind::load, operand_extent(program, call, size_t(i)),
-        columns);
-  }
-
-  void add(const Address& address, bool writes, const Extent& extent,
-           std::optional<ColumnForm> columns) {
-    const MovingPlace place = moving_place(address, nests_);
+    if (own_columns) columns = column_form(access.region, call.unit);
+    const MovingPlace place = moving_place(*access.address, nests_);
     if (columns && (place.step % columns->period != 0 || place.slot % columns->period != 0))
       columns.reset();
-    add(place.base, writes, extent, place.step, place.slot, columns);
-    if (place.first) add(*place.first, writes, extent, 0, 0, columns);
+    add(place.base, access, place.step, place.slot, columns);
+    if (place.first) add(*place.first, access, 0, 0, columns);
   }
 
-  void add(const BufferPlace& place, bool writes, const Extent& extent, int64_t step, int64_t slot,
+  /// None where another axis leads to other residues, or where elements have no columns.
+  static std::optional<ColumnForm> column_form(const Region& region, int64_t unit) {
+    const AccessAxis* column = region.axis(AxisOf::column);
+    if (column == nullptr || column->stride < region.bytes) return std::nullopt;
+    const int64_t period = unit * column->stride;
+    const bool in_periods = std::ranges::all_of(region.axes(), [&](const AccessAxis& axis) {
+      return axis.of == AxisOf::column || axis.count == 1 || axis.stride % period == 0;
+    });
+    if (!in_periods) return std::nullopt;
+    return ColumnForm{period, column->stride, unit};
+  }
+
+  void add(const BufferPlace& place, const Access& access, int64_t step, int64_t slot,
            std::optional<ColumnForm> columns) {
     const Buffer& buffer = nests_.plan->buffers[size_t(place.buffer)];
-    const int space = space_of(*nests_.plan, place.buffer);
-    const int64_t begin = place.offset + (space == kArenaSpace ? buffer.offset : 0);
-    if (columns && place.offset % columns->period != 0) columns.reset();
-    found_.push_back({writes,
-                      space,
-                      place.buffer,
-                      {begin + extent.begin, begin + extent.end},
-                      step,
-                      slot,
-                      columns});
+    const int64_t begin = place.offset + (buffer.place == Place::arena ? buffer.offset : 0);
+    if (columns && (place.offset + access.region.offset) % columns->period != 0) columns.reset();
+    found_.push_back({access.writes(), memory_of(*nests_.plan, place.buffer), place.buffer,
+                      access.region.extent().moved(begin), step, slot, columns});
   }
 
-  /// Spaces of what is exchanged have numbers from here downwards.
-  static constexpr int kFirstExchange = kExchangeSpace;
+  /// Memories of what is exchanged have numbers from here downwards.
+  static constexpr int kFirstExchange = -1;
 
   const LoopNests& nests_;
   const std::vector<Exchange>& exchanges_;
@@ -198,7 +181,7 @@ class Meetings {
   }
 
   static bool may_meet(const LoopAccess& a, const LoopAccess& b) {
-    return (a.writes || b.writes) && a.space == b.space;
+    return (a.writes || b.writes) && a.memory == b.memory;
   }
   static bool private_columns(const LoopAccess& a, const LoopAccess& b) {
     return a.buffer == b.buffer && a.columns && a.columns == b.columns;
@@ -262,9 +245,9 @@ bool is_invariant(const LoopNests& nests, const CallProduct& product) {
     return true;
   bool written = false;
   for (const Record& record : nests.loop->body) {
-    visit_accesses(*nests.plan, record, [&](const Address& address, Access access) {
-      if (access == Access::read) return;
-      visit_reads(address, [&](const Address& each) {
+    visit_accesses(*nests.plan, record, [&](const Access& access) {
+      if (!access.writes()) return;
+      visit_reads(*access.address, [&](const Address& each) {
         const Buffer& other = nests.plan->buffers[size_t(each.buffer)];
         if (other.place != buffer.place) return;
         written |= buffer.place == Place::arena

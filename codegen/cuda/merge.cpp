@@ -12,7 +12,7 @@
 
 #include "codegen/cuda/library_product.h"
 #include "codegen/cuda/merged_kernel.h"
-#include "codegen/cuda/order.h"
+#include "codegen/step/order.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -43,9 +43,9 @@ class Grouping {
         fixed_(launches.size()),
         earlier_(launches.size(), BitSet(launches.size())),
         later_(earlier_) {
-    std::vector<std::vector<Touched>> touched;
-    for (const Launch& launch : launches) touched.push_back(launch.touched);
-    before_ = conflicts(touched);
+    std::vector<std::vector<MemoryAccess>> accesses;
+    for (const Launch& launch : launches) accesses.push_back(launch.accesses);
+    before_ = dependencies(accesses);
     for (size_t i = 0; i < launches.size(); ++i) {
       for (const int each : before_[i]) {
         earlier_[i] |= earlier_[size_t(each)];
@@ -206,7 +206,7 @@ class MergedStep {
       nests.push_back({nest.call, one.grid, std::move(one.arguments)});
       calls.push_back(nest.call);
       launch.nests.push_back(nest);
-      launch.touched.insert(launch.touched.end(), one.touched.begin(), one.touched.end());
+      launch.accesses.insert(launch.accesses.end(), one.accesses.begin(), one.accesses.end());
     }
     launch.record = launch.nests[0].record;
     // One name, and so one text, for the same nests in every step of a loop.

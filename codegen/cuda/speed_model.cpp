@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/work.h"
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 #include "ir/cases.h"
 
 namespace graphc::core::cuda {
@@ -141,9 +142,9 @@ class Prediction {
   void forms() {
     std::set<int> written;
     for (const Record& record : plan_.records) {
-      visit_accesses(plan_, record, [&](const Address& address, Access access) {
-        if (access == Access::read) return;
-        const Buffer& buffer = plan_.buffers[size_t(address.buffer)];
+      visit_accesses(plan_, record, [&](const Access& access) {
+        if (!access.writes()) return;
+        const Buffer& buffer = plan_.buffers[size_t(access.address->buffer)];
         if (buffer.place == Place::state) written.insert(buffer.index);
       });
     }

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <vector>
 
 #include "codegen/cuda/kernel_text.h"
+#include "codegen/step/access.h"
 
 namespace graphc::core::cuda {
 namespace {
@@ -53,8 +54,14 @@ class Counting {
   NestWork count() {
     if (work_.blocks == 0) return work_;
     operations();
-    for (size_t i = 0; i < call_.operands.size(); ++i) operand(i);
-    for (size_t i = 0; i < call_.products.size(); ++i) product(i);
+    std::vector<double> left(call_.products.size()), right(call_.products.size());
+    for (const Access& access : accesses_of(program_, call_)) {
+      const double bytes = access.size();
+      if (access.operand == Access::Operand::operand) moved(bytes, bytes, *access.address);
+      if (access.operand == Access::Operand::left) left[size_t(access.index)] = bytes;
+      if (access.operand == Access::Operand::right) right[size_t(access.index)] = bytes;
+    }
+    for (size_t i = 0; i < call_.products.size(); ++i) product(i, left[i], right[i]);
     // Before what it computes with is there.
     work_.waits += 1;
     return work_;
@@ -75,40 +82,10 @@ class Counting {
     }
   }
 
-  /// Elements at distinct addresses.
-  double extent_of(size_t index) const {
-    const NestOperand& operand = program_.operands[index];
-    const CallOperand& at = call_.operands[index];
-    const bool is_sum =
-        operand.kind == OperandKind::reduce_sum || operand.kind == OperandKind::reduce_max;
-    double count = 1;
-    if (operand.by_row && at.row != 0) count *= double(call_.rows);
-    // A sum along the row has no column.
-    if (operand.column != ColumnStep::none && !(is_sum && program_.kind == NestKind::row_wise))
-      count *= double(call_.unit);
-    std::set<int> parts;
-    for (const NestInstruction& in : program_.body) {
-      const bool uses = in.kind != NestOp::product && in.kind != NestOp::scalar;
-      if (uses && in.operand == int(index)) parts.insert(in.part);
-    }
-    if (at.part != 0) count *= double(std::max<size_t>(parts.size(), 1));
-    for (size_t axis = 0; axis < at.outer.size(); ++axis) {
-      if (at.outer[axis] != 0) count *= double(call_.outer[axis]);
-    }
-    return count;
-  }
-
   void moved(double bytes, double taken_in, const Address& address) {
     work_.bytes += bytes;
     work_.ingest_bytes += taken_in;
     if (moves_with(address, depth_)) work_.moving_bytes += bytes;
-  }
-
-  void operand(size_t index) {
-    const NestOperand& operand = program_.operands[index];
-    if (operand.kind == OperandKind::iota || operand.kind == OperandKind::literal) return;
-    const double bytes = extent_of(index) * double(size_of(operand.dtype));
-    moved(bytes, bytes, call_.operands[index].address);
   }
 
   /// The tile of a block, and how many of them it does one after the other.
@@ -121,7 +98,8 @@ class Counting {
            std::ceil(double(share_->columns_of_block) / tile.block_columns());
   }
 
-  void product(size_t index) {
+  /// `left` and `right` are the bytes of its matrices.
+  void product(size_t index, double left, double right) {
     const NestProduct& form = program_.products[index];
     const CallProduct& product = call_.products[index];
     const double k = double(product.panels.k), columns = double(call_.unit) * form.parts;
@@ -129,8 +107,6 @@ class Counting {
     for (size_t axis = 0; axis < product.outer.size(); ++axis) {
       if (product.outer[axis] != 0) times *= double(call_.outer[axis]);
     }
-    const double left = double(call_.rows) * k * times * double(size_of(form.left));
-    const double right = k * columns * double(size_of(form.right));
     // A block reads its rows of the left operand and its columns of the right one.
     const bool held = share_ != nullptr && !share_->form.held[index].empty();
     // What blocks of a cluster hand each other is in their shared memory.
@@ -173,20 +149,9 @@ bool is_empty_nest(const Plan& plan, const NestCall& call) {
 }
 
 double bytes_of(const TableCall& call) {
-  const double indices = double(call.count) * double(size_of(call.index_dtype));
-  const double rows = double(call.count) * double(call.row_bytes);
-  switch (call.op) {
-    case TableOp::gather:
-    case TableOp::scatter:
-      return indices + 2 * rows;
-    case TableOp::check_labels:
-      return 2 * indices + rows;
-    case TableOp::scatter_add:
-      return indices + 3 * rows;
-    case TableOp::merge_rows:
-      return 2 * indices + 2 * rows + double(call.count) * double(size_of(call.distinct_dtype));
-  }
-  return 0;
+  double bytes = 0;
+  for (const Access& access : accesses_of(call)) bytes += access.size();
+  return bytes;
 }
 
 }  // namespace graphc::core::cuda

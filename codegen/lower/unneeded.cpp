@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 #include "ir/build.h"
 #include "ir/mutant.h"
 
@@ -33,9 +34,9 @@ bool only_computes(const Record& record) {
 struct BodyAccesses {
   BodyAccesses(const Plan& plan, const std::vector<Record>& body) : reads(body.size()) {
     for (size_t i = 0; i < body.size(); ++i) {
-      visit_accesses(plan, body[i], [&](const Address& address, Access access) {
-        if (access == Access::write) return writers[address.buffer].push_back(i);
-        visit_reads(address, [&](const Address& each) { reads[i].push_back(each.buffer); });
+      visit_accesses(plan, body[i], [&](const Access& access) {
+        if (access.writes()) return writers[access.address->buffer].push_back(i);
+        visit_reads(*access.address, [&](const Address& each) { reads[i].push_back(each.buffer); });
       });
     }
   }

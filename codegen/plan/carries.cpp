@@ -66,7 +66,7 @@ class CarryPlaces {
   /// The rule of codegen/plan/sharing.h for `next` in the place of `now`, in each step.
   bool may_keep_place(const Carry& carry) const {
     const std::vector<Use>& next = uses_.of(carry.next);
-    const auto written = std::ranges::find(next, Access::write, &Use::access);
+    const auto written = std::ranges::find(next, AccessMode::write, &Use::mode);
     if (written == next.end()) return false;
     const Use& first = *written;
     bool in_record = false;

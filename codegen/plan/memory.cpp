@@ -8,6 +8,7 @@
 #include "codegen/plan/placement.h"
 #include "codegen/plan/plan.h"
 #include "codegen/plan/sharing.h"
+#include "codegen/step/barriers.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {
@@ -90,6 +91,7 @@ Plan make_plan(const Graph& kernels, const Machine& machine) {
   plan_memory(plan, machine.reorders_phases);
   mark_past_caches(plan, machine);
   schedule(plan, machine);
+  place_barriers(plan);
   verify_plan(plan);
   return plan;
 }

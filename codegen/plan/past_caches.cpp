@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 #include "ir/cases.h"
 
 namespace graphc::core {
@@ -26,10 +27,9 @@ class Marker {
   void run() {
     for (Record& record : plan_.records) {
       read_.clear();
-      visit_accesses(plan_, record, [&](const Address& address, Access access) {
-        visit_reads(address, [&](const Address& at) {
-          if (access == Access::read) read_.insert(at.buffer);
-        });
+      visit_accesses(plan_, record, [&](const Access& access) {
+        if (access.writes()) return;
+        visit_reads(*access.address, [&](const Address& at) { read_.insert(at.buffer); });
       });
       const bool in_loop = std::holds_alternative<LoopCall>(record.call);
       each_nest(record, [&](NestCall& call) { mark(call, in_loop); });

@@ -11,10 +11,10 @@
 // plan/walk.h, or turns it into something that does.
 //
 // Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
-// do not. A record is a phase: the team meets after each. Inside a loop the team meets after each
-// record too, so that its records are phases of their own, unless the loop is `private_rows`: then
-// each thread runs all steps for its own rows and meets nobody. Phases are numbered in the order of
-// the text.
+// do not. A record is a phase: values live for whole phases, and the team meets after a phase where
+// a worker needs what another one has done (step/barriers.h). The records of a loop are phases of
+// their own, unless the loop is `private_rows`: then each thread runs all steps for its own rows
+// and waits for nobody. Phases are numbered in the order of the text.
 #pragma once
 
 #include <memory>
@@ -231,6 +231,8 @@ struct Record {
   std::variant<NestCall, PanelCall, TableCall, LayerCall, LoopCall, BlockCall> call;
   int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
   Share share;  ///< set by schedule()
+  /// Whether all workers meet after it, of a loop after its last step; set by place_barriers().
+  bool barrier = false;
   /// Nobody needs what it writes in the last iteration of the loop around, where walks leave it
   /// out.
   bool idle_at_last = false;

@@ -28,13 +28,19 @@ inline LoopPosition position_in(const LoopCall& loop, int64_t i) {
   return {i, loop.reverse ? loop.steps - 1 - i : i};
 }
 
-/// The place that an address is at this position.
-inline BufferPlace resolve(const Address& address, const Position& position) {
+/// The address that counts at this position: itself, or that of a first iteration behind it.
+inline const Address& at_position(const Address& address, const Position& position) {
   const Address* from = &address;
   while (from->at_first && position[size_t(from->first_loop)].iteration == 0)
     from = from->at_first.get();
-  BufferPlace place{from->buffer, from->offset};
-  for (const Address::Term& term : from->terms) {
+  return *from;
+}
+
+/// The place that an address is at this position.
+inline BufferPlace resolve(const Address& address, const Position& position) {
+  const Address& from = at_position(address, position);
+  BufferPlace place{from.buffer, from.offset};
+  for (const Address::Term& term : from.terms) {
     const LoopPosition& loop = position[size_t(term.loop)];
     place.offset += term.step * loop.step;
     if (term.parity != 0 && loop.iteration % 2 == 1) place.offset += term.parity;

@@ -133,13 +133,13 @@ class CopyRemoval {
     const Use& first = made.front();
     const Use& here = use_by(from, copy);
     for (const Use& use : made) {
-      if (use.access == Access::write && !use.before(here)) return false;
+      if (use.mode == AccessMode::write && !use.before(here)) return false;
     }
     bool in_record = false;
     for (const Use& use : uses_.of(to)) {
       if (use.record == &copy || use.before(first)) continue;
-      if (mutated(Mutant::state_overwritten_early) && use.access == Access::read) continue;
-      if (use.record != first.record || use.access == Access::write) return false;
+      if (mutated(Mutant::state_overwritten_early) && use.mode == AccessMode::read) continue;
+      if (use.record != first.record || use.mode == AccessMode::write) return false;
       in_record = true;
     }
     if (in_record && (loop_of_phases(*first.record) != nullptr || !in_place(first, from, to)))

@@ -2,6 +2,8 @@
 // A plan as a person reads it.
 #include "codegen/plan/plan.h"
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
+#include "codegen/step/barriers.h"
 
 namespace graphc::core {
 
@@ -38,6 +40,8 @@ std::string_view family_text(const Record& record) {
   return record.family ? name_of(*record.family) : "loop";
 }
 
+const char* barrier_text(const Record& record) { return record.barrier ? "; then a barrier" : ""; }
+
 void print_record(const Plan& plan, const Record& record, const std::string& indent,
                   std::string& out);
 
@@ -53,9 +57,9 @@ void print_phases(const Plan& plan, const std::vector<Record>& records, const st
     std::string body;
     const int begin = phase;
     print_phases(plan, loop->body, indent + "  ", phase, body);
-    out += fmt::format("{}phases {}..{}: {} %{}: {} steps{}\n", indent, begin, phase - 1,
+    out += fmt::format("{}phases {}..{}: {} %{}: {} steps{}{}\n", indent, begin, phase - 1,
                        family_text(record), loop->name, loop->steps,
-                       loop->reverse ? " backwards" : "");
+                       loop->reverse ? " backwards" : "", barrier_text(record));
     out += body;
   }
 }
@@ -130,13 +134,13 @@ class RecordText {
       if (address.buffer >= 0)
         out_ += fmt::format("{}  {} {}\n", indent_, verb, text_of(plan_, address));
     };
-    visit_accesses(plan_, record_, [&](const Address& address, Access access) {
-      line(access == Access::read ? "reads" : "writes", address);
+    visit_accesses(plan_, record_, [&](const Access& access) {
+      line(access.writes() ? "writes" : "reads", *access.address);
     });
   }
 
   void operator()(const LoopCall& loop) const {
-    out_ += fmt::format("{}{} %{}: {} steps{}, no meeting inside", indent_, family_text(record_),
+    out_ += fmt::format("{}{} %{}: {} steps{}, no barrier inside", indent_, family_text(record_),
                         loop.name, loop.steps, loop.reverse ? " backwards" : "");
     end_line();
     body(loop.body);
@@ -168,7 +172,7 @@ class RecordText {
 
   void end_line() const {
     if (record_.idle_at_last) out_ += ", not in the last step";
-    out_ += text_of(record_.share, plan_.workers) + "\n";
+    out_ += text_of(record_.share, plan_.workers) + barrier_text(record_) + "\n";
   }
 
   void body(const std::vector<Record>& records) const {
@@ -215,9 +219,11 @@ std::string print(const Plan& plan) {
   int64_t sum = 0;
   for (const Buffer& buffer : plan.buffers) sum += lives_in_arena(buffer) ? buffer.bytes : 0;
   std::string out =
-      fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests, {} worker{}\n",
+      fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests, {} worker{}",
                   plan.name, plan.arena_bytes, sum, plan.phases, plan.programs.size(), plan.workers,
                   plan.workers == 1 ? "" : "s");
+  if (plan.workers > 1) out += fmt::format(", {} barriers", count_barriers(plan).barriers);
+  out += "\n";
   for (const Buffer& buffer : plan.buffers) {
     // What has another's place has none of its own.
     if (buffer.place == Place::arena && buffer.first_phase < 0) continue;

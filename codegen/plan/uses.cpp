@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "codegen/plan/visit.h"
+
 namespace graphc::core {
 
 Uses::Uses(const Plan& plan) : plan_(plan), uses_(plan.buffers.size()) {
@@ -37,8 +39,8 @@ void Uses::visit(const std::vector<Record>& records) {
   for (const Record& record : records) {
     const LoopCall* loop = loop_of_phases(record);
     if (loop == nullptr) {
-      visit_accesses(plan_, record, [&](const Address& address, Access access) {
-        visit_reads(address, [&](const Address& each) { add(each, access, record); });
+      visit_accesses(plan_, record, [&](const Access& access) {
+        visit_reads(*access.address, [&](const Address& each) { add(each, access.mode, record); });
       });
       ++phase_;
       continue;
@@ -46,21 +48,21 @@ void Uses::visit(const std::vector<Record>& records) {
     around_.push_back(&record);
     for (const Carry& carry : loop->carries) {
       visit_reads(carry.initial,
-                  [&](const Address& address) { add(address, Access::read, record); });
+                  [&](const Address& address) { add(address, AccessMode::read, record); });
     }
     visit(loop->body);
     around_.pop_back();
   }
 }
 
-void Uses::add(const Address& address, Access access, const Record& record) {
+void Uses::add(const Address& address, AccessMode mode, const Record& record) {
   const int scope = plan_.buffers[size_t(address.buffer)].scope;
   // The loop in whose steps the buffer lives; what lives outside of all, or in a loop that is past,
   // is seen from outside.
   const auto home = std::ranges::find_if(
       around_, [&](const Record* loop) { return std::get<LoopCall>(loop->call).id == scope; });
   const auto further_inside = home == around_.end() ? around_.begin() : home + 1;
-  Use use{phase_, phase_, &record, int(around_.size()), access};
+  Use use{phase_, phase_, &record, int(around_.size()), mode};
   if (further_inside != around_.end()) {
     use.record = *further_inside;
     std::tie(use.first, use.last) = loops_.at(use.record);

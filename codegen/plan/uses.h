@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/plan/plan.h"
-#include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 
 namespace graphc::core {
 
@@ -17,7 +17,7 @@ struct Use {
   int first = 0, last = 0;         ///< phases
   const Record* record = nullptr;  ///< of the phase; or the loop further inside
   int depth = 0;                   ///< how many loops are around the record
-  Access access = Access::read;
+  AccessMode mode = AccessMode::read;
 
   bool before(const Use& other) const { return last < other.first; }
 };
@@ -35,7 +35,7 @@ class Uses {
  private:
   void find_loops(const std::vector<Record>& records);
   void visit(const std::vector<Record>& records);
-  void add(const Address& address, Access access, const Record& record);
+  void add(const Address& address, AccessMode mode, const Record& record);
 
   const Plan& plan_;
   int phase_ = 0;

@@ -16,6 +16,7 @@
 #include "codegen/plan/buffer_phases.h"
 #include "codegen/plan/plan.h"
 #include "codegen/plan/visit.h"
+#include "codegen/step/access.h"
 #include "ir/error.h"
 
 namespace graphc::core {
@@ -74,8 +75,9 @@ class Replay {
   }
 
   void visit_call(const Record& record) {
-    visit_accesses(plan_, record, [&](const Address& address, Access access) {
-      if (access == Access::write) {
+    visit_accesses(plan_, record, [&](const Access& access) {
+      const Address& address = *access.address;
+      if (access.writes()) {
         if (!is_past(address)) hold(address.buffer, address.value);
         return;
       }

@@ -18,13 +18,6 @@ void change_address(Address& address, const std::function<void(Address&)>& chang
 /// The address, and those of first iterations behind it.
 void visit_reads(const Address& address, const std::function<void(const Address&)>& visit);
 
-/// What a record does with an address. A scatter reads and writes its table: two accesses.
-enum class Access : uint8_t { read, write };
-/// Calls `visit` for every access of a record: of each call what it reads, then what it writes. An
-/// address comes once, with those of first iterations behind it.
-void visit_accesses(const Plan& plan, const Record& record,
-                    const std::function<void(const Address&, Access)>& visit);
-
 /// The record of a phase and what is around it.
 struct PhaseRecord {
   const Record* record = nullptr;

@@ -18,7 +18,7 @@ namespace graphc::core {
 ///     void nest(const NestCall&, Range rows, Range columns);
 ///     void panels(const PanelCall&, Range blocks);
 ///     void table(const TableCall&, Range indices_or_rows);
-///     void meet();  // those who walk elsewhere, after each phase
+///     void meet();  // a barrier of the workers who walk elsewhere
 ///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
 ///
 /// It has no layers: no machine that walks plans has them (Machine::layers).
@@ -57,7 +57,7 @@ class PlanWalk {
         execute(record);
       }
     }
-    work_.meet();
+    if (record.barrier) work_.meet();
   }
 
   Range own(const Record& record) const { return share_of(record.share, worker_, plan_.workers); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/plan/position.h"
+#include "codegen/step/barriers.h"
 #include "ir/cases.h"
 #include "tests/codegen/replay_memory.h"
 
@@ -31,7 +32,6 @@ class Replay {
   // --- who does what when ---
 
   void make_forms() {
-    memory_.next_phase();
     for (worker_ = 0; worker_ < planned_.workers; ++worker_) {
       memory_.set_thread(worker_);
       for (size_t i = 0; i < planned_.forms.size(); ++i) {
@@ -40,6 +40,7 @@ class Replay {
         panel_call(*a.panels(), *b.panels(), share_of(b.make[0].share, worker_, planned_.workers));
       }
     }
+    memory_.next_phase();
   }
 
   /// Records with the same id, in their order; null for a copy that is in one of the plans alone.
@@ -64,16 +65,20 @@ class Replay {
     if (loop != nullptr && !loop->private_rows) {
       const auto& before = std::get<LoopCall>(a->call);
       each_step(before, [&] {
-        each_pair(before.body, loop->body, [&](const Record* x, const Record* y) { phase(x, y); });
+        const bool last = position_[size_t(depth_ - 1)].iteration + 1 == loop->steps;
+        each_pair(before.body, loop->body, [&](const Record* x, const Record* y) {
+          if (!(last && y != nullptr && y->idle_at_last)) phase(x, y);
+        });
       });
+      if (b->barrier) memory_.next_phase();
       return;
     }
-    if (b != nullptr) memory_.next_phase();
     for (worker_ = 0; worker_ < planned_.workers; ++worker_) {
       memory_.set_thread(worker_);
       own_rows_ = {};
       call(a, b);
     }
+    if (b != nullptr && b->barrier) memory_.next_phase();
   }
 
   /// `loop` is as lowered: it says how `now` follows `next`.
@@ -382,6 +387,7 @@ std::string replay(const Graph& kernels, const Machine& machine) {
   Plan planned = lowered;
   plan_memory(planned);
   schedule(planned, machine);
+  place_barriers(planned);
   return replay(lowered, planned, machine);
 }
 

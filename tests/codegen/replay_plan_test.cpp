@@ -6,6 +6,7 @@
 #include <set>
 
 #include "codegen/compile.h"
+#include "codegen/step/barriers.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "tests/passes/cells.h"
@@ -85,6 +86,7 @@ struct Plans {
     planned = lowered;
     plan_memory(planned);
     schedule(planned, machine);
+    place_barriers(planned);
   }
   const Machine machine = machine_like(0, 2);
   Plan lowered, planned;
@@ -121,6 +123,7 @@ TEST(ReplayPlan, FindsThreadsThatMeet) {
   Plan planned = plan;
   plan_memory(planned);
   schedule(planned, machine);
+  place_barriers(planned);
   ASSERT_EQ(replay(plan, planned, machine), "");
   for (Plan* p : {&plan, &planned}) {
     for (Record& record : p->records) {

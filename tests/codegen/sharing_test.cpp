@@ -7,6 +7,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/plan/visit.h"
+#include "codegen/step/barriers.h"
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
 
@@ -339,6 +340,7 @@ TEST(SharingFaults, AreFoundByTheVerifier) {
     Plan planned = lowered;
     plan_memory(planned);
     schedule(planned, machine);
+    place_barriers(planned);
     for (size_t i = 0; i < planned.buffers.size(); ++i) {
       for (size_t j = 0; j < planned.buffers.size(); ++j) {
         const Buffer &a = planned.buffers[i], &b = planned.buffers[j];

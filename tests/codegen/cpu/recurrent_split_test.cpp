@@ -13,6 +13,7 @@
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
 #include "codegen/cpu/walk.h"
+#include "codegen/step/barriers.h"
 #include "runtime/arena.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/testing/counts.h"
@@ -66,6 +67,7 @@ std::vector<Literal> run(Code& code, Plan plan, const Graph& graph, std::vector<
                          int threads) {
   plan_memory(plan);
   schedule(plan, machine_of(host_cpu(), threads));
+  place_barriers(plan);
   verify_plan(plan);
   std::vector<CompiledNest> nests;
   for (const NestProgram& program : plan.programs) nests.push_back(code.of(program));
@@ -107,6 +109,7 @@ TEST_P(RecurrentSplitCpu, RowsOfOnesOwnAndSharesOfTheTeamGiveTheSameBits) {
       Plan planned = *lowered;
       plan_memory(planned);
       schedule(planned, machine);
+      place_barriers(planned);
       EXPECT_EQ(testing::replay(*lowered, planned, machine), "") << c.name();
     }
     const std::vector<Literal> inputs = testing::wide_inputs(c);
@@ -153,6 +156,7 @@ TEST_P(RecurrentSplitCpu, FewRowsShareOutColumnsAndGiveTheSameBits) {
   Plan planned = columns;
   plan_memory(planned);
   schedule(planned, three);
+  place_barriers(planned);
   EXPECT_EQ(testing::replay(columns, planned, three), "");
   Code code;
   const std::vector<Literal> inputs = testing::wide_inputs(c);

@@ -13,7 +13,6 @@
 #include "codegen/compile.h"
 #include "codegen/cuda/library_product.h"
 #include "codegen/cuda/machine.h"
-#include "codegen/cuda/touched.h"
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "models/registry.h"
@@ -94,9 +93,9 @@ TEST(Branches, HoldEveryConflictAndOneStreamHoldsAll) {
       for (size_t j = 0; j < i; ++j) {
         // Pair by pair, in no way as the product finds them.
         bool conflict = false;
-        for (const cuda::Touched& a : launches.step[i].touched) {
-          for (const cuda::Touched& b : launches.step[j].touched)
-            conflict |= a.space == b.space && (a.writes || b.writes) && overlap(a.bytes, b.bytes);
+        for (const MemoryAccess& a : launches.step[i].accesses) {
+          for (const MemoryAccess& b : launches.step[j].accesses)
+            conflict |= a.memory == b.memory && (a.writes || b.writes) && overlap(a.bytes, b.bytes);
         }
         conflicts += conflict;
         const bool ordered = order[i].contains(int(j));
@@ -280,15 +279,15 @@ TEST(Branches, PanelsStandForTheirStateUntilTheStepWritesIt) {
       make_plan(*form_kernels_for(parse_graph(kStateOfALoop), {}, report), cuda::gpu_machine());
   const auto state = std::ranges::find(plan.buffers, "w", &Buffer::name);
   ASSERT_NE(state, plan.buffers.end());
-  const int space = cuda::space_of(plan, int(state - plan.buffers.begin()));
+  const int memory = memory_of(plan, int(state - plan.buffers.begin()));
   const cuda::Launches launches =
       cuda::make_launches(plan, {}, "auto", cuda::Merging::together, {.products = 0});
   int products = 0;
   for (const cuda::Launch& launch : launches.step) {
     if (launch.by_library == nullptr) continue;
     ++products;
-    EXPECT_TRUE(std::ranges::any_of(launch.touched, [&](const cuda::Touched& each) {
-      return each.space == space && !each.writes && each.bytes.end == state->bytes;
+    EXPECT_TRUE(std::ranges::any_of(launch.accesses, [&](const MemoryAccess& each) {
+      return each.memory == memory && !each.writes && each.bytes.end == state->bytes;
     })) << launch.by_library->shape.text();
   }
   EXPECT_EQ(products, 6);

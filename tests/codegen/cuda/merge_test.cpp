@@ -12,8 +12,8 @@
 #include "codegen/compile.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/merged_kernel.h"
-#include "codegen/cuda/order.h"
 #include "codegen/plan/arena_places.h"
+#include "codegen/step/order.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/codegen/variants.h"
@@ -218,10 +218,10 @@ TEST(MergedLaunches, OfNestsThatDependOnEachOtherAreARaceInTheEmulator) {
   int dependent = 0, independent = 0;
   for (size_t i = 0; i < nests.size(); ++i) {
     for (size_t j = i + 1; j < nests.size(); ++j) {
-      std::vector<std::vector<cuda::Touched>> touched;
+      std::vector<std::vector<MemoryAccess>> accesses;
       for (const size_t each : {i, j})
-        touched.push_back(cuda::touched_by(step.plan, {{}, *nests[each].call, -1, {}}, {}, 0));
-      const bool depends = !cuda::conflicts(touched)[1].empty();
+        accesses.push_back(memory_accesses(step.plan, {{}, *nests[each].call, -1, {}}, {}, 0));
+      const bool depends = !dependencies(accesses)[1].empty();
       const std::string found = fault_of_pair(step.plan, nests[i], nests[j]);
       EXPECT_EQ(found.find("race") != found.npos, depends) << found;
       EXPECT_EQ(found.empty(), !depends) << found;
@@ -266,7 +266,7 @@ TEST(MergedLaunches, FindSmallBuffersInPlacesOfTheirOwn) {
       for (const Buffer& b : plan.buffers) {
         const bool in_arena = is_in_arena(a) && is_in_arena(b);
         count += in_arena && &a < &b && std::min(a.bytes, b.bytes) <= most_bytes &&
-                 cuda::overlap({a.offset, a.offset + a.bytes}, {b.offset, b.offset + b.bytes});
+                 overlap({a.offset, a.offset + a.bytes}, {b.offset, b.offset + b.bytes});
       }
     }
     return count;
@@ -282,16 +282,16 @@ TEST(MergedLaunches, FindSmallBuffersInPlacesOfTheirOwn) {
 
 // --- who waits for whom ---
 
-cuda::Touched reads(int64_t begin, int64_t end, int space = cuda::kArenaSpace) {
-  return {space, {begin, end}, false};
+MemoryAccess reads(int64_t begin, int64_t end, int memory = 0) {
+  return {memory, {begin, end}, false};
 }
-cuda::Touched writes(int64_t begin, int64_t end, int space = cuda::kArenaSpace) {
-  return {space, {begin, end}, true};
+MemoryAccess writes(int64_t begin, int64_t end, int memory = 0) {
+  return {memory, {begin, end}, true};
 }
 
-std::vector<std::vector<int>> order_of(const std::vector<std::vector<cuda::Touched>>& touched) {
-  std::vector<std::vector<int>> before = cuda::conflicts(touched);
-  cuda::reduce(before);
+std::vector<std::vector<int>> order_of(const std::vector<std::vector<MemoryAccess>>& accesses) {
+  std::vector<std::vector<int>> before = dependencies(accesses);
+  transitive_reduction(before);
   return before;
 }
 

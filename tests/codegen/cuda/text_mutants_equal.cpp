@@ -20,6 +20,9 @@ const std::vector<EqualPlace> kEqual = {
     {"guard of what is held removed", "column_there", "sums of columns of others are not stored"},
     {"guard of one more", "column_there", "sums of columns of others are not stored"},
     {"guard of one more", "rows_there", "both are the same number there"},
+    // A launch of its own, which waits for nothing, has written it there for the gradients.
+    {"no first place", " h_1_2 = iteration == 0", "its history begins with the initial value"},
+    {"no first place", " c_1 = iteration == 0", "its history begins with the initial value"},
 };
 
 /// Rules about what is done when all blocks meet.

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/cuda/order.h"
+#include "codegen/step/order.h"
 
 #include <algorithm>
 #include <functional>
 #include <iterator>
 #include <map>
 
-namespace graphc::core::cuda {
+namespace graphc::core {
 namespace {
 
-/// The bytes of a memory in stretches, with who wrote each last and who has read it since.
+/// The bytes of a memory in stretches, with the last writer of each and its readers since.
 class History {
  public:
-  /// Adds to `before` whom launch `now` has to wait for.
-  void touch(const Touched& touched, int now, std::vector<int>& before) {
-    cut(touched.bytes.begin);
-    cut(touched.bytes.end);
-    fill(touched.bytes);
-    const auto begin = stretches_.find(touched.bytes.begin);
-    const auto end = stretches_.lower_bound(touched.bytes.end);
+  /// Adds to `before` what record `now` has to wait for.
+  void add(const MemoryAccess& access, int now, std::vector<int>& before) {
+    cut(access.bytes.begin);
+    cut(access.bytes.end);
+    fill(access.bytes);
+    const auto begin = stretches_.find(access.bytes.begin);
+    const auto end = stretches_.lower_bound(access.bytes.end);
     for (auto each = begin; each != end; ++each) {
       Stretch& stretch = each->second;
       if (stretch.writer >= 0 && stretch.writer != now) before.push_back(stretch.writer);
-      if (!touched.writes) {
+      if (!access.writes) {
         if (stretch.readers.empty() || stretch.readers.back() != now)
           stretch.readers.push_back(now);
         continue;
@@ -31,9 +31,9 @@ class History {
         if (reader != now) before.push_back(reader);
       }
     }
-    if (!touched.writes) return;
+    if (!access.writes) return;
     stretches_.erase(begin, end);
-    stretches_[touched.bytes.begin] = {touched.bytes.end, now, {}};
+    stretches_[access.bytes.begin] = {access.bytes.end, now, {}};
   }
 
  private:
@@ -54,7 +54,7 @@ class History {
     stretches_[at] = std::move(rest);
   }
 
-  /// Makes stretches of what nobody has touched.
+  /// Makes stretches of bytes without an access so far.
   void fill(const Extent& bytes) {
     int64_t at = bytes.begin;
     while (at < bytes.end) {
@@ -83,22 +83,22 @@ BitSet& BitSet::operator|=(const BitSet& other) {
   return *this;
 }
 
-std::vector<std::vector<int>> conflicts(std::span<const std::vector<Touched>> touched) {
-  std::vector<std::vector<int>> all(touched.size());
+std::vector<std::vector<int>> dependencies(std::span<const std::vector<MemoryAccess>> accesses) {
+  std::vector<std::vector<int>> all(accesses.size());
   std::map<int, History> memories;
-  int last_of_all = -1;  // who says nothing of what it touches
-  for (size_t i = 0; i < touched.size(); ++i) {
+  int last_of_all = -1;  // the last record of which nothing is known
+  for (size_t i = 0; i < accesses.size(); ++i) {
     std::vector<int>& before = all[i];
     if (last_of_all >= 0) before.push_back(last_of_all);
-    if (touched[i].empty()) {
+    if (accesses[i].empty()) {
       for (int each = last_of_all + 1; each < int(i); ++each) before.push_back(each);
       last_of_all = int(i);
       memories.clear();
     }
     // What it reads first: its own writes are no reason to wait.
     for (const bool writes : {false, true}) {
-      for (const Touched& each : touched[i]) {
-        if (each.writes == writes) memories[each.space].touch(each, int(i), before);
+      for (const MemoryAccess& each : accesses[i]) {
+        if (each.writes == writes) memories[each.memory].add(each, int(i), before);
       }
     }
     std::ranges::sort(before);
@@ -107,12 +107,12 @@ std::vector<std::vector<int>> conflicts(std::span<const std::vector<Touched>> to
   return all;
 }
 
-std::vector<BitSet> reduce(std::vector<std::vector<int>>& before) {
+std::vector<BitSet> transitive_reduction(std::vector<std::vector<int>>& before) {
   std::vector<BitSet> reached(before.size(), BitSet(before.size()));
   for (size_t i = 0; i < before.size(); ++i) {
     std::vector<int> kept;
     std::ranges::sort(before[i], std::ranges::greater{});
-    // Whoever is reached through another one has a smaller number.
+    // What is reached through another record has a smaller number.
     for (const int each : before[i]) {
       if (reached[i].has(size_t(each))) continue;
       kept.push_back(each);
@@ -125,4 +125,4 @@ std::vector<BitSet> reduce(std::vector<std::vector<int>>& before) {
   return reached;
 }
 
-}  // namespace graphc::core::cuda
+}  // namespace graphc::core

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches of a step have to wait for which: where one touches bytes that another writes.
+// Which records of a step have to wait for which: where one accesses bytes that another writes.
 #pragma once
 
 #include <bit>
 #include <span>
 #include <vector>
 
-#include "codegen/cuda/touched.h"
+#include "codegen/step/footprint.h"
 
-namespace graphc::core::cuda {
+namespace graphc::core {
 
 /// Numbers 0 .. size-1, of which some are in the set.
 class BitSet {
@@ -43,13 +43,13 @@ class BitSet {
   std::vector<uint64_t> words_;
 };
 
-/// For each of a list of launches, earlier ones that it conflicts with: all others that it has to
-/// wait for are reached through them. A launch that says nothing of what it touches waits for all
-/// before it, and all behind it wait for it.
-std::vector<std::vector<int>> conflicts(std::span<const std::vector<Touched>> touched);
+/// For each of a list of records, by their memory accesses, the earlier ones that it conflicts
+/// with. It reaches through them all others that it has to wait for. A record without accesses is
+/// one of which nothing is known: it waits for all before it, and all after it wait for it.
+std::vector<std::vector<int>> dependencies(std::span<const std::vector<MemoryAccess>> accesses);
 
-/// Leaves of each list what is not reached through another one. Gives for each launch all that it
+/// Leaves in each list what is not reached through another one. Returns for each record all that it
 /// has to wait for.
-std::vector<BitSet> reduce(std::vector<std::vector<int>>& before);
+std::vector<BitSet> transitive_reduction(std::vector<std::vector<int>>& before);
 
-}  // namespace graphc::core::cuda
+}  // namespace graphc::core

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records are gone through in the order in which they run, with the barriers found so far. Of a
+// loop some iterations do: how an access moves is the same from one to the next, but for the first,
+// which may find carries elsewhere, for the parity of slots, and for the last, which may leave
+// records out.
+#include "codegen/step/barriers.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "codegen/plan/visit.h"
+#include "codegen/step/footprint.h"
+#include "ir/mutant.h"
+
+namespace graphc::core {
+namespace {
+
+/// An access and the bytes of each worker's part of it.
+class SharedAccess {
+ public:
+  SharedAccess(const Plan& plan, PlacedAccess access)
+      : access_(std::move(access)),
+        memory_(memory_of(plan, access_.place.buffer)),
+        workers_(plan.workers) {
+    const Buffer& buffer = plan.buffers[size_t(access_.place.buffer)];
+    if (buffer.place == Place::arena) access_.place.offset += buffer.offset;
+    whole_ = access_.extent();
+    if (access_.shared_axis < 0) return;
+    find_period();
+    rest_ = {access_.place.offset, access_.place.offset + access_.bytes};
+    for (size_t i = 0; i < access_.axes.size(); ++i) {
+      if (int(i) != access_.shared_axis)
+        rest_.stretch(access_.axes[i].stride, access_.axes[i].count);
+    }
+  }
+
+  /// Whether a worker accesses what another one writes in the other access.
+  bool crosses(const SharedAccess& other) const {
+    if (memory_ != other.memory_ || !(access_.writes() || other.access_.writes()) ||
+        !overlap(whole_, other.whole_))
+      return false;
+    const bool periodic = period_ > 0 && period_ == other.period_;
+    for (int a = 0; a < workers_; ++a) {
+      const std::optional<Extent> mine = periodic ? residues(a) : bytes(a);
+      if (!mine) continue;
+      for (int b = 0; b < workers_; ++b) {
+        if (a == b) continue;
+        const std::optional<Extent> theirs = periodic ? other.residues(b) : other.bytes(b);
+        if (theirs && overlap(*mine, *theirs)) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  const AccessAxis& shared() const { return access_.axes[size_t(access_.shared_axis)]; }
+
+  /// The bytes of a worker's part lie at the same residues of `stride * count`, if all other axes
+  /// move by whole periods or stay inside one.
+  void find_period() {
+    const int64_t period = shared().stride * shared().count;
+    if (period <= 0) return;
+    Extent inner{0, access_.bytes};
+    for (size_t i = 0; i < access_.axes.size(); ++i) {
+      const AccessAxis& axis = access_.axes[i];
+      if (int(i) != access_.shared_axis && axis.stride % period != 0)
+        inner.stretch(axis.stride, axis.count);
+    }
+    const int64_t begin = (access_.place.offset % period + period) % period;
+    const Extent all{begin + inner.begin, begin + inner.end + period - shared().stride};
+    if (all.begin < 0 || all.end > period) return;
+    period_ = period;
+    first_ = inner.moved(begin);
+  }
+
+  std::optional<Extent> residues(int worker) const { return part_of(first_, worker); }
+  std::optional<Extent> bytes(int worker) const {
+    return access_.shared_axis < 0 ? whole_ : part_of(rest_, worker);
+  }
+
+  std::optional<Extent> part_of(const Extent& first, int worker) const {
+    const Range own = share_of(access_.share, worker, workers_);
+    if (own.empty()) return std::nullopt;
+    Extent part = first.moved(own.begin * shared().stride);
+    part.stretch(shared().stride, own.end - own.begin);
+    return part;
+  }
+
+  PlacedAccess access_;  ///< its place is one of the memory
+  int memory_;
+  int workers_;
+  Extent whole_;
+  int64_t period_ = 0;  ///< 0: none
+  Extent first_;        ///< residues of the first of what is shared out
+  Extent rest_;         ///< bytes of the same
+};
+
+using SharedAccesses = std::vector<SharedAccess>;
+
+bool cross(const SharedAccesses& before, const SharedAccesses& now) {
+  return std::ranges::any_of(before, [&](const SharedAccess& a) {
+    return std::ranges::any_of(now, [&](const SharedAccess& b) { return a.crosses(b); });
+  });
+}
+
+class Barriers {
+ public:
+  explicit Barriers(Plan& plan) : plan_(plan), position_(size_t(plan.loop_depth)) {}
+
+  void place() {
+    clear(plan_.records);
+    if (plan_.workers == 1) return;
+    do {
+      found_ = false;
+      since_.clear();
+      last_ = nullptr;
+      records(plan_.records);
+    } while (found_);
+    if (mutated(Mutant::barriers_left_out)) clear(plan_.records);
+  }
+
+ private:
+  static void clear(std::vector<Record>& records) {
+    for (Record& record : records) {
+      record.barrier = false;
+      if (auto* loop = std::get_if<LoopCall>(&record.call)) clear(loop->body);
+    }
+  }
+
+  void records(std::vector<Record>& records) {
+    for (Record& record : records) {
+      if (loop_of_phases(record) != nullptr) {
+        steps(record);
+      } else {
+        phase(record);
+      }
+    }
+  }
+
+  void phase(Record& record) {
+    SharedAccesses now = shared_accesses(record);
+    const bool conflict = std::ranges::any_of(
+        since_, [&](const SharedAccesses& before) { return cross(before, now); });
+    if (conflict) {
+      last_->barrier = found_ = true;
+      since_.clear();
+    }
+    since_.push_back(std::move(now));
+    end(record);
+    // A wrong index ends the call in one worker: no other one may write a state by then.
+    if (std::holds_alternative<TableCall>(record.call) && !record.barrier) {
+      record.barrier = found_ = true;
+      since_.clear();
+    }
+  }
+
+  SharedAccesses shared_accesses(const Record& record) const {
+    SharedAccesses all;
+    for (PlacedAccess& access : footprint_of(plan_, record, position_, depth_))
+      all.emplace_back(plan_, std::move(access));
+    return all;
+  }
+
+  /// The record, or the loop, ends here: a barrier before what comes next is its.
+  void end(Record& record) {
+    last_ = &record;
+    if (record.barrier) since_.clear();
+  }
+
+  void steps(Record& record) {
+    auto& loop = std::get<LoopCall>(record.call);
+    const size_t depth = size_t(depth_++);
+    constexpr int64_t kFirst = 4, kLast = 2;
+    for (int64_t i = 0; i < loop.steps; ++i) {
+      if (i == kFirst && loop.steps > kFirst + kLast) {
+        i = loop.steps - kLast;
+        skip(record);
+      }
+      position_[depth] = position_in(loop, i);
+      for (Record& inner : loop.body) {
+        if (inner.idle_at_last && i + 1 == loop.steps) continue;
+        loop_of_phases(inner) != nullptr ? steps(inner) : phase(inner);
+      }
+    }
+    --depth_;
+    if (loop.steps > 0) meet_once(record);
+    end(record);
+  }
+
+  /// Iterations that are like those before. With a barrier in each, nothing from before the last
+  /// one matters; without any, all that they have accessed does.
+  void skip(const Record& record) {
+    if (has_barrier(std::get<LoopCall>(record.call).body)) {
+      since_.clear();
+    } else {
+      --depth_;
+      since_.push_back(shared_accesses(record));
+      ++depth_;
+    }
+  }
+
+  /// Without a barrier in its body workers may be any number of steps apart.
+  void meet_once(Record& record) {
+    auto& loop = std::get<LoopCall>(record.call);
+    if (loop.steps == 1 || loop.body.empty() || has_barrier(loop.body)) return;
+    const SharedAccesses all = shared_accesses(record);
+    if (!cross(all, all)) return;
+    loop.body.back().barrier = found_ = true;
+  }
+
+  static bool has_barrier(const std::vector<Record>& records) {
+    return std::ranges::any_of(records, [](const Record& record) {
+      const LoopCall* loop = loop_of_phases(record);
+      return record.barrier || (loop != nullptr && loop->steps > 0 && has_barrier(loop->body));
+    });
+  }
+
+  Plan& plan_;
+  Position position_;
+  int depth_ = 0;
+  std::vector<SharedAccesses> since_;  ///< of what has run since the last barrier
+  Record* last_ = nullptr;             ///< what ended last
+  bool found_ = false;                 ///< another barrier, in this round
+};
+
+}  // namespace
+
+void place_barriers(Plan& plan) { Barriers(plan).place(); }
+
+BarrierCount count_barriers(const Plan& plan) {
+  BarrierCount count;
+  visit_phases(plan.records, [&](const PhaseRecord& at) {
+    ++count.phases;
+    count.barriers += at.record->barrier ? 1 : 0;
+  });
+  return count;
+}
+
+}  // namespace graphc::core
