@@ -235,7 +235,7 @@ def left_out(kept):
     del kept
     return ("## Left out\n\n"
             "- GPUs: nothing of this was trained on one. What the CUDA target has run on a GPU is "
-            "in\n  [performance.md](performance.md#the-cuda-target-on-an-h100).\n"
+            "in\n  [performance.md](performance.md#gpu-nvidia-h100).\n"
             "- ptb-lm medium and large to their ends, and whole epochs of wikitext2-lm: 39 and 55 "
             "epochs of 74 and 285 TFLOP, and ten of 526, take days on two cores. Their first "
             "losses are compared above.\n"
