@@ -74,7 +74,7 @@ def perplexity_rows(fact, twin):
         rows.append([str(epoch["epoch"]), number(epoch.get("learning_rate"), 6),
                      f"{epoch['train_perplexity']:.2f}", f"{epoch['valid_perplexity']:.2f}",
                      f"{other:.1f}" if other else "-"])
-    return table(["epoch", "rate", "train", "validation", "twin's validation"], rows, 0)
+    return table(["epoch", "rate", "train", "validation", "PyTorch's validation"], rows, 0)
 
 
 def twin_speed(kept, name, speed_of):
