@@ -8,7 +8,8 @@
 // compilation. Products with an initial state of zeros, and gradients of a state for nobody, are
 // left out of loops as well (codegen/lower/unneeded.h). So the one loop worth writing out is that
 // of a single step, which emits nothing that has to be stacked, and around which everything else
-// then folds: measured, two steps are faster as a loop already (docs/performance.md).
+// then folds: measured, two steps are faster as a loop already
+// (docs/lab/2026-11-loops-and-sessions.md).
 //
 // Copies of the body are made by inlining it, not by calling it: what a copy shares with its
 // neighbours is for simplify and cse to find. A remainder of steps is a loop of its own, written

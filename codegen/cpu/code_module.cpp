@@ -69,9 +69,9 @@ void collect(const llvm::DiagnosticInfo* info, void* text) {
 }
 
 /// Leaves out passes of LLVM's code generator that take 29 % of its time and make these kernels no
-/// faster (docs/performance.md): their loops count in steps that addressing modes have, their
-/// bodies are straight lines whose order the processor finds by itself, and they copy no memory
-/// from place to place. Another list makes other objects: it counts up their version in
+/// faster (docs/lab/2026-11-cpu-f32.md): their loops count in steps that addressing modes have,
+/// their bodies are straight lines whose order the processor finds by itself, and they copy no
+/// memory from place to place. Another list makes other objects: it counts up their version in
 /// Jit::identity().
 class PassesWorthTheirTime : public llvm::OptPassGate {
  public:

@@ -13,7 +13,7 @@ namespace graphc::core::cpu {
 namespace {
 
 /// Shares of a core's second-level cache, whose best values were found by measurement where it has
-/// 2 MB (docs/performance.md, bf16 by matrix tiles).
+/// 2 MB (docs/lab/2026-11-amx.md).
 struct Shares {
   int64_t all_panels;  ///< made once if that is all of them
   int64_t panels;      ///< else those that are made, or gone along, at a time

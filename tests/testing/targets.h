@@ -29,7 +29,7 @@ const std::vector<TestTarget>& all_test_targets();
 /// A target at one of the levels that this machine can run, if it has levels.
 struct TargetLevel {
   const TestTarget* of = nullptr;
-  std::string cpu;                 ///< CompileOptions::cpu
+  std::string cpu;                 ///< CompileOptions::architecture
   std::string placement = "auto";  ///< CompileOptions::placement
 
   const Target& target() const { return *of->target; }

@@ -9,14 +9,13 @@ import sections
 
 INTRODUCTION = """# Results
 
-What the workloads give when they are trained and measured as their recipes say, beside what was
-published and beside PyTorch twins. [performance.md](performance.md) says how speed is reached, and
-compares with other frameworks in more settings.
+The workloads, trained and measured by their recipes, beside published figures and reference
+implementations in PyTorch (`tools/twins`, "the twin" below). [performance.md](performance.md) has
+speed on more machines and beside more frameworks.
 
-`tools/results` writes this page from the facts in [results/](results), each of which has its
-command, commit, date and machine, and measures them again: `tools/results --quick` what takes ten
-minutes on two cores, `tools/results` all, `--only` some of it. A commit with a `+` had changes that
-were not committed.
+`tools/results` writes this page from the facts in [results/](results), each with its command,
+commit, date and machine. It also measures them again: `--quick` in ten minutes on two cores,
+`--only` some, or all. A commit with a `+` had uncommitted changes.
 """
 
 

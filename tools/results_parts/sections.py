@@ -74,7 +74,7 @@ def perplexity_rows(fact, twin):
         rows.append([str(epoch["epoch"]), number(epoch.get("learning_rate"), 6),
                      f"{epoch['train_perplexity']:.2f}", f"{epoch['valid_perplexity']:.2f}",
                      f"{other:.1f}" if other else "-"])
-    return table(["epoch", "rate", "train", "validation", "twin's validation"], rows, 0)
+    return table(["epoch", "rate", "train", "validation", "PyTorch's validation"], rows, 0)
 
 
 def twin_speed(kept, name, speed_of):
@@ -235,7 +235,7 @@ def left_out(kept):
     del kept
     return ("## Left out\n\n"
             "- GPUs: nothing of this was trained on one. What the CUDA target has run on a GPU is "
-            "in\n  [performance.md](performance.md#the-cuda-target-on-an-h100).\n"
+            "in\n  [performance.md](performance.md#gpu-nvidia-h100).\n"
             "- ptb-lm medium and large to their ends, and whole epochs of wikitext2-lm: 39 and 55 "
             "epochs of 74 and 285 TFLOP, and ten of 526, take days on two cores. Their first "
             "losses are compared above.\n"
