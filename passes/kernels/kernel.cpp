@@ -28,7 +28,7 @@ Family family_of(const Node& node) {
                     fmt::join(words, ", "), did_you_mean(word, words));
 }
 
-/// Whether the body is a scan of its inputs, and its results are the scan's, in order.
+/// Whether the body is a single scan of its inputs whose results are the scan's, in order.
 bool is_one_scan(const Graph& body) {
   if (body.results().empty() || !body.results()[0].node->is(ops::scan)) return false;
   const Node& scan = *body.results()[0].node;
