@@ -17,7 +17,7 @@ const std::string& note_of(const Notes& notes, const std::string& name) {
   return found == notes.end() ? none : found->second;
 }
 
-/// The names of all parts, those of either.
+/// The names of the parts in either of the notes.
 std::vector<std::string> parts_of(const Notes& found, const Notes& checkpoint) {
   std::vector<std::string> names;
   for (const Notes* notes : {&found, &checkpoint}) {
