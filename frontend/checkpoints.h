@@ -83,8 +83,8 @@ class LastCheckpoint {
   /// Resumes from the file; returns false if there is none. Call it after creating all objects that
   /// keep numbers in the session: counters, schedules, early stopping. Loads with Loading::exact.
   /// Throws ErrorKind::input for a file that lacks a state of the model or of these objects, for a
-  /// file not written with Saving::everything, and as Session::load() does. Differences in
-  /// optimizer states are reported when the graph is compiled.
+  /// file not written with Saving::everything, and as Session::load() does. Different optimizer
+  /// states throw ErrorKind::input when the graph is compiled.
   bool resume();
   /// Writes the file, atomically. Throws ErrorKind::resource if it cannot be written.
   void save() { session_.save(path_.string(), Saving::everything); }

@@ -27,7 +27,6 @@ struct ModelFile {
   std::map<std::string, Literal, std::less<>> states;  ///< the value of every state of the module
   std::vector<std::string> parameters;                 ///< names of the parameters among them
   std::vector<std::string> transient;                  ///< names of the transient ones
-                                                       ///< (StateOptions)
   /// The names of the results, by graph; a graph that names none uses the names of the values.
   std::map<std::string, std::vector<std::string>, std::less<>> results;
   /// The bounds of inputs that hold lengths, by graph.

@@ -44,7 +44,8 @@ void expect_training(std::string_view what, Where where = Where::here());
 /// Throws ErrorKind::input if there are no parameters, or if one is repeated.
 void expect_distinct(std::string_view what, const Params& params, Where where = Where::here());
 
-// Every optimizer has these, applied in the order clip_value, clip_norm, weight_decay:
+// The last fields of every optimizer, in this order; they apply in the order clip_value, clip_norm,
+// weight_decay:
 //
 //   clip_norm     limit of the global norm of the gradients
 //   clip_value    each element of the gradients is clipped to [-clip_value, clip_value]

@@ -28,9 +28,7 @@ State::State(State&& other) noexcept
       copied_(other.copied_ ? other.copied_ : other.moved_away_.lock()),
       given_to_(std::exchange(other.given_to_, {})) {
   if (is_copy()) return;
-  if (!copied_)
-    copied_ = std::make_shared<Copied>();  // moved from again after the first
-                                           // destination died
+  if (!copied_) copied_ = std::make_shared<Copied>();  // a second move; the first target died
   other.copied_.reset();
   other.moved_away_ = copied_;
 }

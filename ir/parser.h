@@ -60,11 +60,7 @@ class Parser {
     Values results;
   };
 
-  enum class Attached : uint8_t {
-    own,
-    outer
-  };  ///< the op that owns attributes written after a
-      ///< nested op
+  enum class Attached : uint8_t { own, outer };  ///< owner of attributes after a nested op
 
   // ir/parse.cpp: tokens, headers, types and attributes.
   const Token& peek(size_t ahead = 0) const;

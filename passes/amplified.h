@@ -5,12 +5,13 @@
 // computations tolerate it. Some readers of a value amplify it:
 //
 // - exp turns an absolute error into a relative one. 8.03 is 8 in bf16, and its exp is 3 % too
-// small, although the sum of products of size 1 behind it, plus a bias of 7, was correct to 0.003;
+//   small, although the sum of products of size 1 behind it, plus a bias of 7, was correct to
+//   0.003;
 // - sines and remainders: their arguments may be many periods away from 0;
 // - reciprocals, roots and logarithms of a sum or difference, which may be near 0 although its
-// terms are not;
+//   terms are not;
 // - comparisons of two values: the derivative of a maximum compares rounded numbers again, and may
-// route all of a gradient to the wrong one.
+//   route all of a gradient to the wrong one.
 //
 // Products, and roots and reciprocals of the value itself, preserve the relative error. Sigmoid and
 // tanh bound it, because they are flat for large arguments; so does exp of a value that cannot be

@@ -3,8 +3,8 @@
 // a tanh t; bf16's 8-bit significand cannot represent these differences near 1: a forget gate above
 // 0.998 would be 1, and the gradient of its bias 0. Therefore:
 //
-// - a sigmoid above 1/2 is stored as s - 1, which is negative; s = 1 is stored as the smallest
-// negative number. Both s and 1 - s are then within 2^-9 relative error;
+// - a sigmoid above 1/2 is stored as s - 1, which is negative; s = 1 is stored as a tiny
+//   negative number. Both s and 1 - s are then within 2^-9 relative error;
 // - a tanh is stored as its argument, and recomputed.
 #pragma once
 

@@ -25,11 +25,11 @@ struct ValueOrigin {
 ///
 /// - products round it anyway: if nothing else reads it, no result changes;
 /// - loops that read it step by step, and sums over rows: pre-activations, values saved for the
-/// derivative of a loop, gradients of pre-activations. It is rounded once more, to within 2^-8
-/// relative error, as the factors behind it were. The same holds for values saved by a loop whose
-/// elementwise products are stored in bf16 after the loop. Gates are stored in codes
-/// (gate_codes.h), and only if their readers take one at a time: loops, a split, or an op on one
-/// gate.
+///   derivative of a loop, gradients of pre-activations. It is rounded once more, to within 2^-8
+///   relative error, as the factors behind it were. The same holds for values saved by a loop whose
+///   elementwise products are stored in bf16 after the loop. Gates are stored in codes
+///   (gate_codes.h), and only if their readers take one at a time: loops, a split, or an op on one
+///   gate.
 ///
 /// In the second case these stay f32: loop carries and parts of them, because errors of a state
 /// accumulate; per-row numbers such as means; values with elements that depend on no product, such

@@ -10,14 +10,14 @@
 // the blob of a library. It is a copy: results are never written into it.
 //
 // - Creation: the executable that needs it calls `form()` with a key that determines the bytes,
-// apart from the state's content. Executables compiled at different times (other shapes of a graph,
-// another graph) that use equal keys share one form.
+//   apart from the state's content. Executables compiled at different times (other shapes of a
+//   graph, another graph) that use equal keys share one form.
 // - Ownership: the executables that use it. The form is freed with the last of them. The state
-// holds only a weak pointer; a form may outlive its state.
+//   holds only a weak pointer; a form may outlive its state.
 // - Version: `made_from` is the version of the home form it was made from; 0 before that.
 // - Update: an executable that reads the form rewrites it at the start of a call, before anything
-// else, if it is stale; then `made_from` becomes the state's version. Nothing happens between
-// calls, so an unused form may stay stale forever.
+//   else, if it is stale; then `made_from` becomes the state's version. Nothing happens between
+//   calls, so an unused form may stay stale forever.
 //
 // Every write of a state gives it a new version, which makes all its forms stale. Versions are
 // unique across all states, so a form cannot be mistaken for that of another state.

@@ -15,8 +15,7 @@ struct LaunchShape {
   std::array<unsigned, 3> grid{1, 1, 1};   ///< blocks
   std::array<unsigned, 3> block{1, 1, 1};  ///< threads per block
   size_t dynamic_shared = 0;               ///< bytes
-  bool cooperative = false;                ///< all blocks resident at once, so that they may wait
-                                           ///< for each other
+  bool cooperative = false;                ///< all blocks resident at once, so they may wait
   unsigned cluster = 1;                    ///< blocks per cluster, adjacent along x
 };
 
