@@ -21,7 +21,7 @@ Value cosine_decay(Value step, Operand rate, double steps, double lowest = 0,
 
 /// Options of a Plateau; the defaults are those of PyTorch's ReduceLROnPlateau.
 struct PlateauOptions {
-  double factor = 0.1;           ///< multiplies the rate; in (0, 1)
+  double factor = 0.1;           ///< multiplies the rate; above 0, below 1
   int patience = 10;             ///< measurements in a row without improvement that are tolerated
   double threshold = 1e-4;       ///< relative improvement required over the best, in [0, 1)
   int cooldown = 0;              ///< measurements after a change that are not counted
