@@ -121,7 +121,7 @@ Runner::~Runner() = default;
 
 detail::RunnerParts& Runner::parts() const {
   if (parts_ != nullptr) return *parts_;
-  throw input_error({}, "this runner was moved to another, which runs the graph in its place");
+  throw input_error({}, "this runner was moved from: use the runner that it was moved to");
 }
 
 Outputs Runner::run(const std::vector<Data>& inputs) {

@@ -79,8 +79,8 @@ void check_same_data(const Notes& found, const Notes& checkpoint, const Reading&
 Error other_data_error(const std::string& what) {
   return input_error({}, "the data are not those of the checkpoint: {}", what)
       .note(
-          "--resume goes on with the data of before; training on other data begins anew, with "
-          "--init from what was learned");
+          "--resume needs the data of the checkpoint; to train on other data, start a new training "
+          "with --init");
 }
 
 }  // namespace graphc::core

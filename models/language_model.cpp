@@ -138,9 +138,8 @@ void refuse_unknown(const Unknown& unknown, std::string_view unit, const Generat
   if (unknown.counts.empty() || options.prompt.empty()) return;
   const std::string found = fmt::format("the prompt: {}", unknown.to_text(unit));
   if (unknown.total() == unknown.all)
-    throw input_error({}, "{}: wanted some that are, to go on from", found);
-  if (options.remark)
-    options.remark(fmt::format("{}: they are read as the one that stands for all others", found));
+    throw input_error({}, "{}: wanted at least one that is", found);
+  if (options.remark) options.remark(fmt::format("{}: they are read as unknown", found));
 }
 
 void generate_tokens(Session& session, const LanguageNetwork& network,

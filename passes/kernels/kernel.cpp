@@ -58,7 +58,8 @@ std::string_view name_of(Family family) {
 Kernel::Kernel(const Node& node) : node_(&node), family_(family_of(node)) {
   if (body().results().empty()) throw input_error(node.where, "kernel: it has no results");
   if (family_ == Family::recurrent && !is_one_scan(body()))
-    throw input_error(node.where, "kernel: a recurrent one is a scan of its operands, all of it");
+    throw input_error(node.where,
+                      "kernel: the body of a recurrent kernel is a single scan of its operands");
 }
 
 BodyForm form_of(const Kernel& kernel) {

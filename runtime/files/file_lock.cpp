@@ -40,7 +40,7 @@ FileLock::FileLock(const std::filesystem::path& path, std::string_view taken) : 
     if (flock(file.value, LOCK_EX | LOCK_NB) < 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) {
-        throw resource_error("{}{}: wanted to be the only one ('{}')", taken, holder(file.value),
+        throw resource_error("{}{}: wanted exclusive use ('{}')", taken, holder(file.value),
                              path.string());
       }
     } else if (!is_at(path, file.value)) {

@@ -218,14 +218,13 @@ Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
   }
   if (verdicts.contains(Verdict::differs)) {
     text +=
-        "  note: beside a wrong derivative, stop_gradient differs, and a kink (relu, max, select) "
-        "at this point: try --seed\n";
+        "  note: other causes than a wrong derivative: stop_gradient, or a kink (relu, max, "
+        "select) near this point; try another --seed\n";
   }
   if (verdicts.contains(Verdict::undecided)) {
     text +=
-        "  note: where a tiny step changes the loss beyond all measure, differences tell nothing "
-        "of "
-        "a derivative: try --scale=0.1, or fewer steps of a loop\n";
+        "  note: the loss is too sensitive to small steps for finite differences: try --scale=0.1, "
+        "or fewer steps of a loop\n";
   }
   return {*verdicts.rbegin(), text};
 }

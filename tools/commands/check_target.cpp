@@ -183,8 +183,8 @@ class VariantCheck {
     const double size = std::max(magnitude(wanted), magnitude(forms[0]));
     if (kConditioning * moved <= most * size) return "";
     return fmt::format(
-        "ill-conditioned: one rounding of what goes in moves it by {:.2g} of its size, so that no "
-        "difference tells anything; smaller numbers do, --scale=0.1 or --input",
+        "ill-conditioned: one rounding of the arguments changes it by {:.2g} of its size, so no "
+        "comparison is meaningful; try smaller numbers, with --scale=0.1 or --input",
         moved / size);
   }
 
