@@ -30,7 +30,7 @@ void copy_common(const Tensor& from, Tensor& to, int axis, int64_t at, int64_t t
     copy_common(from, to, axis + 1, at + i * inner, to_at + i * to_inner);
 }
 
-/// The input as the executable takes it.
+/// The input in the type that the executable takes.
 Tensor converted(const Tensor& input, const Argument& wanted) {
   if (input.dtype() == wanted.type.dtype) return input;
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executable takes for what a caller brings: lengths that are checked, sizes rounded up,
-// element types of the precision, and the inputs that nobody brings.
+// Turns a caller's inputs into an executable's arguments: checks lengths, pads rounded-up sizes,
+// converts element types to the precision, and adds the inputs that the caller does not pass.
 #pragma once
 
 #include "frontend/model.h"
@@ -8,16 +8,16 @@
 
 namespace graphc::core {
 
-/// What is known of the inputs of one call beside their types.
+/// What one call knows about its inputs besides their types.
 struct InputRules {
-  Extents extents;  ///< that named dims stand for, as the caller brings them
+  Extents extents;  ///< extents of the named dims, as the caller passes them
   std::vector<InputBound> bounds;
   std::map<std::string, std::string> lengths;  ///< see TracedGraph
 };
 
 InputRules rules_of(const TracedGraph& traced);
 
-/// The inputs of the signature, in its order: those of the caller, in theirs, padded with 0 to the
+/// The inputs of the signature, in its order. The caller's inputs are padded with 0 to the
 /// signature's shapes. Throws ErrorKind::input for lengths that are out of bounds.
 std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& rules,
                                  const std::vector<Tensor>& inputs);
@@ -25,8 +25,8 @@ std::vector<Tensor> arguments_of(const Signature& signature, const InputRules& r
 /// Throws ErrorKind::input, naming the row, for lengths that are out of bounds.
 void check_lengths(const Tensor& lengths, const InputBound& bound);
 
-/// A tensor of the shape whose elements are those of `from` at the same indices, and 0 where it has
-/// none; `from` itself when it has the shape.
+/// A tensor of this shape with the elements of `from` at the same indices and 0 elsewhere; `from`
+/// itself if it already has the shape.
 Tensor fitted(const Tensor& from, const Shape& shape);
 
 }  // namespace graphc::core

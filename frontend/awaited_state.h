@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of a session say about states that graphs declare only when they are traced.
+// States in a session file that graphs declare only when they are traced.
 #pragma once
 
 #include <cstdint>
@@ -15,61 +15,61 @@
 
 namespace graphc::core {
 
-/// How a file has a state; `unknown` where the file does not say.
+/// The kind of a state according to a file; `unknown` if the file does not record it.
 enum class KindInFile : uint8_t { unknown, parameter, buffer, transient };
 
 KindInFile kind_in_file(const StateCell& cell);
 
-/// Who keeps a transient state, as a file of everything says.
+/// The owner of a transient state, as recorded in a checkpoint with every state.
 struct KeptBy {
   std::string graph;  ///< the graph that declared it first
   std::string owner;  ///< StateCell::owner, "adam of dense.w"; empty: no optimizer
   bool operator==(const KeptBy&) const = default;
 };
 
-/// The optimizer of an owner: "adam" of "adam of dense.w".
+/// The optimizer part of an owner: "adam" for "adam of dense.w".
 std::string_view optimizer_of(std::string_view owner);
 
-/// A value that was loaded for a state that is not declared yet.
+/// A value loaded for a state that is not declared yet.
 struct AwaitedState {
   Literal value;
   std::string path;  ///< of the file
   KindInFile kind = KindInFile::unknown;
   KeptBy kept_by = {};
 
-  /// Whether the file has it of the optimizer that keeps it here, as far as both say.
+  /// Whether the file and this model name the same optimizer, as far as both name one.
   bool is_of_same_optimizer(const StateCell& cell) const;
 };
 
-/// What a file that Session::save() wrote says about itself, in its metadata.
+/// What a file written by Session::save() records about itself in its metadata.
 struct SavedStates {
-  bool by_session = false;  ///< it says anything
-  bool everything = false;  ///< it has every state, else parameters and buffers
-  /// The states in it that graphs declared, by name.
+  bool by_session = false;  ///< the file has this metadata
+  bool everything = false;  ///< it has every state; otherwise parameters and buffers
+  /// The states in the file that graphs declared, by name.
   std::map<std::string, KindInFile, std::less<>> by_graphs;
-  /// The transient states among them, and who keeps each.
+  /// The transient states among them, with their owners.
   std::map<std::string, KeptBy, std::less<>> kept_by = {};
-  /// The graphs that had been traced: it has what they declare.
+  /// The graphs that had been traced: the file has every state that they declare.
   std::set<std::string> traced;
 
-  /// Whether the file lacks something where it lacks this state: it is of the model, and who wrote
-  /// the file knew of it.
+  /// Whether a file without this state is incomplete: the state belongs to the model, and the
+  /// writer of the file knew it.
   bool should_have(const StateCell& cell) const;
   KindInFile kind_of(const std::string& name) const;
   KeptBy keeper_of(const std::string& name) const;
   void write(std::map<std::string, std::string>& metadata) const;
-  /// The same back; `path` is for errors. Throws ErrorKind::input for text of another form.
+  /// Inverse of write(); `path` is for errors. Throws ErrorKind::input for malformed text.
   static SavedStates read(const std::map<std::string, std::string>& metadata,
                           const std::string& path);
 };
 
-/// What a strictly loaded file should have.
+/// A file that was loaded strictly.
 struct StrictFile {
   std::string path;
   SavedStates says;
 };
 
-/// A file of everything that was loaded: what the training of its writer kept.
+/// A loaded checkpoint with every state: what its training kept.
 struct TrainingFile {
   std::string path;
   SavedStates says;
@@ -77,23 +77,23 @@ struct TrainingFile {
   bool exact = false;                             ///< Loading::exact
 };
 
-/// Where a graph and the training that wrote a file differ in the states they keep.
+/// Differences between the states of a graph and of the training that wrote a file.
 struct TrainingDifferences {
-  std::vector<std::string> missing;  ///< the graph keeps them, the file has none
-  std::vector<std::string> unused;   ///< the graph kept them in the file, and no graph does here
-  std::vector<std::string> others;   ///< of another optimizer, with both
+  std::vector<std::string> missing;  ///< states of the graph that the file lacks
+  std::vector<std::string> unused;   ///< the graph had them in the file, no graph has them here
+  std::vector<std::string> others;   ///< states in both, kept by different optimizers
 
   bool empty() const { return missing.empty() && unused.empty() && others.empty(); }
-  /// In one line.
+  /// As one line.
   std::string line() const;
 };
 
-/// Of a graph that uses the states `used`; `cells` are all that the model has so far.
+/// For a graph that uses the states `used`; `cells` are all states that the model has so far.
 TrainingDifferences differences(const TrainingFile& file, const std::string& graph,
                                 const std::vector<std::string>& used,
                                 const std::vector<std::shared_ptr<StateCell>>& cells);
 
-/// The error of an exact loading. `where` is the line of the graph or the optimizer.
+/// The error of an exact load. `where` is the line of the graph or the optimizer.
 Error refused_differences(const TrainingFile& file, const std::string& graph,
                           const TrainingDifferences& found, Where where);
 

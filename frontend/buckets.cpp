@@ -26,7 +26,7 @@ std::vector<int64_t> shuffled(int64_t count, uint64_t seed, int64_t epoch) {
   }
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), int64_t{0});
-  // The seed is drawn from first: consecutive ones must not give orders that resemble each other.
+  // The seed is hashed first: consecutive seeds must not give similar orders.
   SplitMix draw(SplitMix(seed)() + uint64_t(epoch));
   for (int64_t i = count - 1; i > 0; --i)
     std::swap(order[size_t(i)], order[size_t(draw.below(i + 1))]);
@@ -63,7 +63,7 @@ std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> ord
   for (size_t first = 0; first < samples.size(); first += size_t(batch))
     parts.push_back(
         std::span(samples).subspan(first, std::min(size_t(batch), samples.size() - first)));
-  // Where the places are drawn, so is this one of each batch.
+  // A random order of places gives a random order of batches.
   std::ranges::sort(parts, {}, [](std::span<const Row> part) { return part[0].place; });
   std::vector<std::vector<int64_t>> batches;
   for (const std::span<const Row> part : parts) {

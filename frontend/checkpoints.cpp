@@ -63,7 +63,7 @@ bool BestCheckpoint::observe(double measured) {
                    options_.largest);
   if (!is_best(measured, best(), {.largest = options_.largest, .threshold = options_.threshold}))
     return false;
-  // The file first: where it cannot be written, the best is still to come.
+  // The file comes first: if writing it fails, the best is not updated.
   numbers_.session().save(path_.string());
   numbers_.set({measured, double(options_.largest)});
   return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training of one's own goes on from: a counter of its epochs, when it ends early, the last
-// and the best of its parameters. Their numbers are states of the session, so that a training that
-// is stopped and resumed does what it would have done.
+// Building blocks of a training loop that can be resumed: an epoch counter, early stopping, and the
+// last and best checkpoints. Their numbers are states of the session, so a training that is stopped
+// and resumed gives the same results as one that is not.
 //
 //   Session session(model, {.seed = 1});
 //   KeptCounter epoch(session, "epoch");
@@ -25,19 +25,19 @@
 
 namespace graphc::core {
 
-/// A whole number that is kept with the training: of the epochs done, of the steps. The session
-/// must outlive it, as it must outlive every object below.
+/// An integer saved with the training, such as the number of epochs or steps done. The session must
+/// outlive it; the same holds for every class below.
 class KeptCounter {
  public:
-  /// Begins at 0. Throws ErrorKind::input, at `where`, when the session's model has another state
-  /// of the name.
+  /// Starts at 0. Throws ErrorKind::input, at `where`, if the session's model has another state
+  /// with this name.
   KeptCounter(Session& session, std::string name, Where where = Where::here())
       : numbers_(session, std::move(name), {0}, where) {}
 
   int64_t value() const { return int64_t(numbers_.get()[0]); }
   operator int64_t() const { return value(); }
   KeptCounter& operator++() { return *this = value() + 1; }
-  /// From -2^53 to 2^53. Throws ErrorKind::input for another.
+  /// From -2^53 to 2^53. Throws ErrorKind::input for other values.
   KeptCounter& operator=(int64_t value);
 
  private:
@@ -45,49 +45,48 @@ class KeptCounter {
 };
 
 struct EarlyStoppingOptions {
-  int64_t patience = 10;  ///< measurements in a row without a better one: then it ends
-  double threshold = 0;   ///< the share of the best by which to beat it: from 0, below 1
-  bool largest = false;   ///< the largest measurement is the best, as of an accuracy
-  std::string name = "early_stopping";  ///< of the state that its numbers are
+  int64_t patience = 10;  ///< stop after this many measurements in a row without improvement
+  double threshold = 0;   ///< relative improvement required over the best, in [0, 1)
+  bool largest = false;   ///< the largest measurement is the best, e.g. for an accuracy
+  std::string name = "early_stopping";  ///< name of the state with its numbers
 };
 
-/// Ends a training when the measurement, such as the loss on data it has not seen, is no better for
-/// long.
+/// Ends a training when a measurement, such as the loss on validation data, has not improved for
+/// `patience` measurements.
 class EarlyStopping {
  public:
-  /// Throws ErrorKind::input, at `where`, for numbers out of their bounds and for a name that is
-  /// taken.
+  /// Throws ErrorKind::input, at `where`, for options out of bounds and for a name that is taken.
   explicit EarlyStopping(Session& session, const EarlyStoppingOptions& options = {},
                          Where where = Where::here());
 
-  /// Takes a measurement in; whether it is the best so far. Throws ErrorKind::input where it goes
-  /// on from one with another `largest`.
+  /// Records a measurement; returns whether it is the best so far. Throws ErrorKind::input if the
+  /// earlier measurements were taken with the other `largest`.
   bool observe(double measured);
-  /// Whether there is no use in going on.
+  /// Whether to stop.
   bool stops() const { return waited() >= options_.patience; }
-  /// The measurements since the best.
+  /// The number of measurements since the best.
   int64_t waited() const { return int64_t(numbers_.get()[1]); }
-  /// The best; not a number before there is one.
+  /// The best measurement; NaN before the first.
   double best() const { return numbers_.get()[0]; }
 
  private:
   EarlyStoppingOptions options_;
-  KeptNumbers numbers_;  ///< the best, how many measurements since, and `largest`
+  KeptNumbers numbers_;  ///< the best, the number of measurements since it, and `largest`
 };
 
-/// Everything a session has in one file, written anew as training goes on.
+/// A file with every state of a session, rewritten as training goes on.
 class LastCheckpoint {
  public:
   LastCheckpoint(Session& session, std::filesystem::path path)
       : session_(session), path_(std::move(path)) {}
 
-  /// Goes on from the file; false where there is none. To be called when what keeps numbers in the
-  /// session is there: counters, schedules, early stopping. It loads as Loading::exact says. Throws
-  /// ErrorKind::input for a file without everything, for one that lacks a state that the model or
-  /// these objects have, and as Session::load() does; for other states of an optimizer when the
-  /// graph is compiled.
+  /// Resumes from the file; returns false if there is none. Call it after creating all objects that
+  /// keep numbers in the session: counters, schedules, early stopping. Loads with Loading::exact.
+  /// Throws ErrorKind::input for a file that lacks a state of the model or of these objects, for a
+  /// file not written with Saving::everything, and as Session::load() does. Different optimizer
+  /// states throw ErrorKind::input when the graph is compiled.
   bool resume();
-  /// Writes it, whole or not at all. Throws ErrorKind::resource when it cannot be written.
+  /// Writes the file, atomically. Throws ErrorKind::resource if it cannot be written.
   void save() { session_.save(path_.string(), Saving::everything); }
   const std::filesystem::path& path() const { return path_; }
 
@@ -97,27 +96,27 @@ class LastCheckpoint {
 };
 
 struct BestCheckpointOptions {
-  double threshold = 0;  ///< the share of the best by which to beat it: from 0, below 1
-  bool largest = false;  ///< the largest measurement is the best, as of an accuracy
-  std::string name = "best_checkpoint";  ///< of the state that the best one is
+  double threshold = 0;  ///< relative improvement required over the best, in [0, 1)
+  bool largest = false;  ///< the largest measurement is the best, e.g. for an accuracy
+  std::string name = "best_checkpoint";  ///< name of the state with the best measurement
 };
 
-/// The model as it was at the best measurement, in a file: parameters and buffers.
+/// A file with the parameters and buffers at the best measurement.
 class BestCheckpoint {
  public:
-  /// Throws ErrorKind::input, at `where`, for a threshold out of its bounds and for a name that is
+  /// Throws ErrorKind::input, at `where`, for a threshold out of bounds and for a name that is
   /// taken.
   BestCheckpoint(Session& session, std::filesystem::path path,
                  const BestCheckpointOptions& options = {}, Where where = Where::here());
 
-  /// Takes a measurement in; where it is the best so far, writes the file, and returns true. Throws
-  /// ErrorKind::resource when it cannot be written, ErrorKind::input where it goes on from one with
-  /// another `largest`.
+  /// Records a measurement. If it is the best so far, writes the file and returns true. Throws
+  /// ErrorKind::resource if the file cannot be written, and ErrorKind::input if the earlier
+  /// measurements were taken with the other `largest`.
   bool observe(double measured);
-  /// Gives the session the parameters and buffers of the file, if there was a best one; whether
-  /// there was.
+  /// Loads the parameters and buffers of the file into the session; returns false if there was no
+  /// best measurement yet.
   bool restore();
-  /// The best measurement; not a number before there is one.
+  /// The best measurement; NaN before the first.
   double best() const { return numbers_.get()[0]; }
   const std::filesystem::path& path() const { return path_; }
 

@@ -36,7 +36,7 @@ Curve::Curve(std::filesystem::path path, std::vector<std::string> columns, Watch
   if (content.empty()) append(header);
   if (content.empty()) return;
   if (content.starts_with(header)) {
-    // The next row would join one that a killed process did not finish.
+    // Removes the unfinished row of a killed process; the next row would be joined to it.
     const size_t finished = content.rfind('\n') + 1;
     std::error_code error;
     if (finished < content.size()) std::filesystem::resize_file(path_, finished, error);
@@ -68,7 +68,7 @@ void Curve::take_rows(std::string_view text) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    // What is no number is a gap.
+    // Cells that are not numbers become gaps.
     std::vector<double>& row = rows_.emplace_back(columns_.size(), std::nan(""));
     for (double& number : row) {
       const std::string_view cell = line.substr(0, line.find(','));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data: what people hold, as a session takes it: numbers, vectors, spans with a shape, NumPy files.
+// Data: inputs in the forms that programs have them: numbers, vectors, spans with a shape, NumPy
+// files.
 #pragma once
 
 #include <concepts>
@@ -14,13 +15,14 @@
 
 namespace graphc::core {
 
-/// An input of a run, made from what stands in the call: `session("train", x, y, 0.01)`.
+/// One input of a run, converted from an argument of the call: `session("train", x, y, 0.01)`.
 ///
-/// A Tensor or a Literal has the type it has, and is refused where the graph declares another one.
-/// All others become what the graph declares: floating-point numbers of one precision those of
-/// another, integers any number. An integer never comes of a floating-point number. A number that
-/// the declared type cannot hold is an error: 300 as u8, and a finite number that would round to
-/// infinity, as 1e300 to f32. Floats round otherwise, an integer beyond 2^24 as f32 among them.
+/// A Tensor or a Literal keeps its type; a graph that declares another type refuses it. Other
+/// arguments are converted to the declared type: floating-point numbers to any floating-point type,
+/// integers to any number type. A floating-point number never becomes an integer. A number outside
+/// the range of the declared type is an error: 300 as u8, or a finite number that would round to
+/// infinity, such as 1e300 as f32. Otherwise floats are rounded, and so is an integer beyond 2^24
+/// as f32.
 class Data {
  public:
   Data(const Tensor& tensor) : tensor_(tensor) {}
@@ -29,7 +31,8 @@ class Data {
   /// A scalar.
   template <Number T>
   Data(T number) : Data(std::span<const T>(&number, 1), Shape{}) {}
-  /// The elements in row-major order. Throws ErrorKind::input when their number is not the shape's.
+  /// The elements in row-major order. Throws ErrorKind::input if their number does not match the
+  /// shape.
   template <Number T>
   Data(std::span<const T> elements, const Shape& shape)
       : Data(dtype_of<T>(), std::as_bytes(elements), int64_t(elements.size()), shape) {
@@ -45,19 +48,20 @@ class Data {
       : Data(std::vector<uint8_t>(elements.begin(), elements.end())) {
     tensor_ = tensor_.literal().converted(DType::boolean);
   }
-  /// Rows of equal length: of shape [rows, columns]. Throws ErrorKind::input for others.
+  /// Rows of equal length, as shape [rows, columns]. Throws ErrorKind::input for rows of unequal
+  /// length.
   template <Number T>
   Data(const std::vector<std::vector<T>>& rows) : Data(joined(rows), shape_of(rows)) {}
-  /// What has one result: `session("loss", session("predict", x))`.
+  /// Anything with a single result: `session("loss", session("predict", x))`.
   template <typename T>
     requires std::convertible_to<const T&, Tensor> && (!std::convertible_to<const T&, Literal>)
   Data(const T& result) : tensor_(static_cast<Tensor>(result)) {}
 
   const Tensor& tensor() const { return tensor_; }
   const Type& type() const { return tensor_.type(); }
-  /// Whether it becomes what the graph declares.
+  /// Whether it is converted to the declared type.
   bool converts() const { return converts_; }
-  /// Whether it may stand for an input declared with this dtype.
+  /// Whether it can be passed for an input declared with this dtype.
   bool fits(DType declared) const { return fits(type().dtype, declared, converts_); }
   static bool fits(DType found, DType declared, bool converts);
 
@@ -80,21 +84,21 @@ class Data {
     return {int64_t(rows.size()), rows.empty() ? 0 : int64_t(rows[0].size())};
   }
   static void check_row(int64_t row, int64_t found, int64_t wanted);
-  /// Of 64 bits without a sign: throws ErrorKind::input for a number of 2^63 and above.
+  /// For unsigned 64-bit numbers: throws ErrorKind::input for 2^63 and above.
   void check_held_by_i64() const;
 
   Tensor tensor_;
   bool converts_ = false;
 };
 
-/// The array of a NumPy file. Throws ErrorKind::input, naming the file and what is wrong with it.
+/// The array in a NumPy file. Throws ErrorKind::input naming the file and what is wrong with it.
 Data npy(const std::filesystem::path& path);
 
-/// Inputs of a graph by their names, in any order: `{{"x", x}, {"y", y}}`.
+/// Inputs of a graph by name, in any order: `{{"x", x}, {"y", y}}`.
 using NamedData = std::vector<std::pair<std::string, Data>>;
 
-/// The inputs in the order of `names`. Throws ErrorKind::input, naming what is missing, unknown or
-/// given twice.
+/// The inputs in the order of `names`. Throws ErrorKind::input naming inputs that are missing,
+/// unknown or repeated.
 std::vector<Data> in_order(const NamedData& inputs, const std::vector<std::string>& names,
                            std::string_view graph);
 

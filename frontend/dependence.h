@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loss depends on, and whether its gradients are those that a training step is meant to
-// take.
+// Dependence of a loss on parameters, and checks that its gradients are those that a training step
+// should use.
 #pragma once
 
 #include <unordered_set>
@@ -9,18 +9,19 @@
 
 namespace graphc::core {
 
-/// The nodes that the loss depends on by operations that have derivatives. Of a loop and of other
-/// nodes with regions every result is taken to depend on every operand.
+/// The nodes on which the loss depends through differentiable operations. For loops and other nodes
+/// with regions, every result is assumed to depend on every operand.
 std::unordered_set<const Node*> differentiable_from(Value loss);
 
-/// Throws ErrorKind::input where the loss reads a value that the graph has given a parameter: a
-/// gradient is by the value before the graph runs, and would go on through the update. In two
-/// graphs, one for each step, each is by the value that its loss reads.
+/// Throws ErrorKind::input if the loss reads a value that the graph has assigned to a parameter.
+/// Gradients are with respect to the value before the graph runs, so they would propagate through
+/// the update. Split into two graphs, one per step, each gradient is with respect to the value that
+/// its loss reads.
 void expect_values_of_before(Value loss, Where where);
 
-/// A list that Model::params() made lacks what is declared later. Throws ErrorKind::input when the
-/// loss depends on such a parameter and the list was made while the graph is traced: the next trace
-/// would train it. A list from outside of the graph lacks it always: the trace remarks on that.
+/// A list made by Model::params() lacks parameters declared later. Throws ErrorKind::input if the
+/// loss depends on such a parameter and the list was made during this trace: the next trace would
+/// train the parameter. A list made outside the graph never has it; the trace emits a remark.
 void expect_none_declared_later(Value loss, const Params& params, Where where);
 
 }  // namespace graphc::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// einsum: sums of products by letters, brought to one product of batches of matrices.
+// einsum: lowers an Einstein summation to one batched matmul.
 #include <algorithm>
 #include <map>
 
@@ -11,19 +11,19 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// "ij,jk->ik" taken apart and checked against the operands.
+/// "ij,jk->ik" parsed and checked against the operands.
 struct Formula {
   std::vector<std::string> inputs;
   std::string output;
   std::map<char, int64_t> extents;
 };
 
-/// Stands for "..." in a term, and, with 1 to 6 added to it, for the axes there, the last one 1.
+/// Stands for "..." in a term; plus 1 to 6, for the individual axes there, the last being 1.
 constexpr char kOthers = 1;
 
 bool has(const std::string& axes, char c) { return axes.find(c) != std::string::npos; }
 
-/// Axes as they were written.
+/// Axes as the user wrote them.
 std::string shown(const std::string& axes) {
   std::string text;
   for (char c : axes) {
@@ -38,7 +38,7 @@ std::string shown(const std::string& axes) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/// The letters of the operands, a term each, from what stands before the arrow.
+/// The letters of the operands, one term each, from the part before the arrow.
 std::vector<std::string> terms_of(const std::string& text, const std::string& formula,
                                   Where where) {
   std::vector<std::string> terms(1);
@@ -64,7 +64,7 @@ std::vector<std::string> terms_of(const std::string& text, const std::string& fo
   return terms;
 }
 
-/// Puts a mark for each axis in the place of "...": the last of them is the same in all operands.
+/// Replaces "..." by one mark per axis; the last axis has the same mark in all operands.
 void expand_others(std::string& axes, int rank) {
   const size_t at = axes.find(kOthers);
   if (at == std::string::npos) return;
@@ -74,7 +74,8 @@ void expand_others(std::string& axes, int rank) {
   axes.replace(at, 1, marks);
 }
 
-/// What a formula without an arrow gives: the axes of "...", then what comes once, sorted.
+/// The output of a formula without an arrow: the axes of "...", then the letters that occur once,
+/// sorted.
 std::string implicit_output(const std::vector<std::string>& inputs) {
   std::string all, others, output;
   for (const std::string& axes : inputs) all += axes;
@@ -86,7 +87,7 @@ std::string implicit_output(const std::vector<std::string>& inputs) {
   return others + output;
 }
 
-/// Notes the extents of an operand's axes.
+/// Records the extents of an operand's axes.
 void note_extents(Formula& formula, size_t operand, Value x, Where where) {
   const std::string& axes = formula.inputs[operand];
   const Shape& shape = x.shape();
@@ -138,7 +139,7 @@ Formula parse_formula(const std::string& text, const Values& operands, Where whe
   return formula;
 }
 
-/// The axes of `from` that `choose` takes, in order.
+/// The axes of `from` for which `choose` is true, in order.
 template <typename Choose>
 std::string chosen(const std::string& from, Choose choose) {
   std::string axes;
@@ -146,7 +147,7 @@ std::string chosen(const std::string& from, Choose choose) {
   return axes;
 }
 
-/// Sums over the axes that are not in `kept`; leaves those that are.
+/// Sums over the axes that are not in `kept`, and removes them from `axes`.
 Value sum_others(Value x, std::string& axes, const std::string& kept) {
   Ints gone;
   for (size_t i = 0; i < axes.size(); ++i) {

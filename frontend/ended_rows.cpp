@@ -8,7 +8,7 @@ namespace {
 
 Value chosen(Value condition, Value a, Value b) { return apply1(ops::select, {condition, a, b}); }
 
-/// [n, ...] as [n, 1, ...] of a rank.
+/// Reshapes [n, ...] to [n, 1, ...] of this rank.
 Value with_rank(Value x, int rank) {
   Shape shape = x.shape();
   while (shape.rank() < rank) shape = shape.insert(shape.rank(), 1);

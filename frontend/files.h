@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs as files: what a user's program traced, for the command-line tools to show.
+// Saving traced graphs as files for the command-line tools.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace graphc::core {
 
-/// Writes the graph as text, whole or not at all: `graphc dump PATH --stage=kernels` shows what
-/// becomes of it. Throws ErrorKind::resource when the file cannot be written.
+/// Writes the graph as text, atomically: `graphc dump PATH --stage=kernels` shows how it is
+/// compiled. Throws ErrorKind::resource if the file cannot be written.
 void save(const GraphPtr& graph, const std::string& path);
 
 }  // namespace graphc::core

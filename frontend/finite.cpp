@@ -22,7 +22,7 @@ FiniteCheck::FiniteCheck(Executable& executable, const std::vector<StoredState*>
 
 std::string FiniteCheck::fault(const std::vector<Tensor>& outputs,
                                const std::vector<Type>& shown) const {
-  // It may have found something in what is only padding.
+  // The executable may have found a fault in padding; then this check decides.
   if (executable_.checks_finite() && executable_.was_finite()) return {};
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Shape& shape = shown.empty() ? outputs[i].shape() : shown[i].shape;

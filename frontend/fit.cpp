@@ -14,7 +14,7 @@
 namespace graphc::core {
 namespace {
 
-/// What the graph says of a batch.
+/// The loss that the graph returned for a batch.
 double loss_of(const Outputs& outputs, std::string_view graph, Where where) {
   try {
     const Tensor& loss = outputs.size() == 1 ? outputs[ResultKey(0, where)]
@@ -28,8 +28,8 @@ double loss_of(const Outputs& outputs, std::string_view graph, Where where) {
   }
 }
 
-/// Leaves so many rows of a curve, and its names: what was written after the last checkpoint is
-/// written again. Of a training that begins none is left.
+/// Truncates a curve to its names and this many rows: rows written after the last checkpoint are
+/// written again. A new training keeps no rows.
 void keep_rows(const std::filesystem::path& path, int64_t rows) {
   std::error_code ignored;
   if (path.empty() || !std::filesystem::is_regular_file(path, ignored)) return;
@@ -65,7 +65,7 @@ class Fit {
   FitReport run();
 
  private:
-  /// Where it stands; `total` is of the losses of this epoch's samples, `weight` their number.
+  /// The position; `total` is the sum of losses over this epoch's samples, `weight` their number.
   struct At {
     int64_t epoch = 0, done = 0, step = 0;
     double total = 0, weight = 0;
@@ -82,12 +82,12 @@ class Fit {
   bool gave_up() const { return options_.patience > 0 && stopping_.stops(); }
   SampleBatches order(int64_t epoch) const;
   void begin();
-  /// Throws where it cannot go on from where the session is.
+  /// Throws if the training cannot continue from the session's position.
   void expect_goes_on_here(bool resumed);
-  /// False when it is to end.
+  /// Returns false if the training is to end.
   bool epoch();
   bool step(const std::vector<int64_t>& samples, int64_t steps);
-  /// All of it, or nothing where anything throws.
+  /// Everything, or nothing if anything throws.
   void end_epoch();
   void observe_epoch();
   void save() {
@@ -188,7 +188,7 @@ bool Fit::step(const std::vector<int64_t>& samples, int64_t steps) {
   if (options_.after_step) options_.after_step({now.epoch, now.done, steps, now.step, loss});
   report_.stopped = options_.stop && options_.stop();
   const bool due = options_.checkpoint_every > 0 && now.step % options_.checkpoint_every == 0;
-  // The end of an epoch saves too, after its validation.
+  // The end of an epoch saves as well, after its validation.
   if ((due && now.done < steps) || report_.stopped) save();
   return !report_.stopped;
 }
@@ -277,7 +277,7 @@ FitReport fit(Session& session, const FitOptions& options, Where where) {
   try {
     return Fit(session, options, where).run();
   } catch (Error& error) {
-    // What a session says of a run has no line.
+    // The session's errors about a run have no line.
     if (error.kind() == ErrorKind::input || error.kind() == ErrorKind::check) error.at(where);
     throw;
   }

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where a path leads: links are followed, one to a file that is still to be written too.
+/// Resolves links, including one to a file that does not exist yet.
 fs::path target_of(fs::path path) {
   constexpr int kMostLinks = 40;
   std::error_code ignored;
@@ -100,7 +100,7 @@ std::vector<double> FitSettings::numbers() const {
 }
 
 double checksum(const SampleBatches& batches) {
-  // 64-bit FNV-1a of whole numbers; a batch's length stands before its samples.
+  // 64-bit FNV-1a over integers; the length of each batch precedes its samples.
   uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](uint64_t number) { hash = (hash ^ number) * 0x100000001b3u; };
   for (const std::vector<int64_t>& batch : batches) {

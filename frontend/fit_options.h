@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fit() asks of its options, and which of them may not change while a training is stopped.
+// Checks of the options of fit(), and of changes to them between two calls.
 #pragma once
 
 #include "frontend/fit.h"
@@ -7,24 +7,23 @@
 
 namespace graphc::core {
 
-/// Throws ErrorKind::input, at `where`, for options that do not fit together.
+/// Throws ErrorKind::input, at `where`, for options that contradict each other.
 void check_options(const FitOptions& options, Where where);
 
-/// Throws ErrorKind::input, at `where`, for no batches, one without samples, and a sample that is
-/// not there.
+/// Throws ErrorKind::input, at `where`, for no batches, an empty batch, and a sample number out of
+/// range.
 void check_batches(const SampleBatches& batches, const FitOptions& options, int64_t epoch,
                    Where where);
 
-/// The options that a training goes on with, and what is to be known of its last call. It is kept
-/// in the session.
+/// The options of a training that is resumed, and the state of its last call. Kept in the session.
 struct FitSettings {
   bool known = false;  ///< fit() was called before
   int64_t batch = 0, samples = 0;
   uint64_t seed = 0;
   bool largest = false;
-  double batches = 0;     ///< a checksum of the batches of the epoch that has begun
-  bool is_best = false;   ///< the model of the last epoch that is done is the best one
-  bool restored = false;  ///< the session has the best model, and not that of the last epoch
+  double batches = 0;     ///< checksum of the batches of the current epoch
+  bool is_best = false;   ///< the model of the last completed epoch is the best one
+  bool restored = false;  ///< the session has the best model, not that of the last epoch
 
   static constexpr size_t kNumbers = 9;
   static FitSettings of(const std::vector<double>& numbers);
@@ -34,17 +33,17 @@ struct FitSettings {
 /// 53 bits of a hash.
 double checksum(const SampleBatches& batches);
 
-/// Throws ErrorKind::input, at `where`, naming both values, where a training goes on with options
-/// under which it would be another one. `done` are the batches of its epoch that are done.
+/// Throws ErrorKind::input, at `where`, naming both values, if the options would change the
+/// training that is resumed. `done` is the number of completed batches of its epoch.
 void expect_goes_on(const FitSettings& before, const FitSettings& now, const FitOptions& options,
                     int64_t done, Where where);
 
-/// The states of a session but for parameters and what optimizers keep: what the end of an epoch
-/// counts.
+/// The states of a session other than parameters and optimizer states: those that the end of an
+/// epoch updates.
 class CountedStates {
  public:
   explicit CountedStates(Session& session);
-  /// They are again what they were. Those that there were not begin anew.
+  /// Restores their values. States that did not exist are reset.
   void put_back() const;
 
  private:

@@ -11,13 +11,13 @@
 namespace graphc::core {
 namespace {
 
-/// The graph for values that are made of nothing: the one being traced, or an initialiser's.
+/// The graph for source values: the traced graph, or an initialiser's.
 Graph& graph_for(std::string_view what, Where where) {
   Graph* const initial = graph_of_initializer();
   return initial != nullptr ? *initial : Trace::require(what, where).graph();
 }
 
-/// An op that works along the last axis, along another.
+/// Applies an op that works on the last axis to another axis.
 Value along(const Op& op, Value x, int axis, Where where) {
   const Called called(op.name, where);
   const int rank = x.shape().rank();
@@ -126,15 +126,15 @@ Value cross_entropy(Value logits, Value labels, Where where) {
 Value cross_entropy(Value logits, Value labels, LabelOptions options, Where where) {
   const Called called("cross_entropy", where);
   const Type& type = labels.type();
-  if (!is_integer(type.dtype)) return cross_entropy(logits, labels, where);  // says so
+  if (!is_integer(type.dtype)) return cross_entropy(logits, labels, where);  // reports the error
   if (!holds(type.dtype, options.ignore)) {
     throw input_error(where, "cross_entropy: {{.ignore = {}}} is no label: the labels are {}",
                       options.ignore, to_string(type));
   }
   const Value ignored = equal(labels, options.ignore);
   if (logits.shape().rank() > 0 && logits.shape().without(-1) == type.shape) {
-    // What the logits are there does not matter, NaN and infinities included: they are chosen, and
-    // so is their derivative.
+    // The logits there have no influence, NaN and infinity included: select() masks them and their
+    // derivative.
     logits = select(reshape(ignored, type.shape.insert(type.shape.rank(), 1)), 0, logits);
   }
   return select(ignored, 0, cross_entropy(logits, select(ignored, 0, labels), where));

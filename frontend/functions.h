@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions on values beside those of ir/build.h: sources, composites, derivatives, random masks.
+// Functions on values in addition to those of ir/build.h: sources, composites, derivatives, random
+// masks.
 #pragma once
 
 #include <array>
@@ -11,22 +12,22 @@
 
 namespace graphc::core {
 
-// --- sources: values made of nothing, in the graph being traced ---
+// --- sources: values without operands, in the graph being traced ---
 
-/// A value in which every element is `number`, which the type must have: floats round it.
+/// A value with every element `number`. The type must be able to represent it; floats round it.
 Value filled(const Shape& shape, Numeral number, DType dtype = DType::f32,
              Where where = Where::here());
-/// Numbers as part of the program: `literal(std::vector<float>{1, 1, 5})`, class weights or a small
-/// table. At most 4096: more, or what changes, is an input or a state. Throws ErrorKind::input for
-/// more, and for truth values.
+/// Constants in the program, such as class weights or a small table: `literal(std::vector<float>{1,
+/// 1, 5})`. At most 4096 elements: larger or changing data belongs in an input or a state. Throws
+/// ErrorKind::input for more elements, and for booleans.
 Value literal(const Data& numbers, Where where = Where::here());
-/// 0, 1, 2, ... along `axis`. A type of integers must have the last of them: 300 steps are not
-/// counted in u8.
+/// 0, 1, 2, ... along `axis`. An integer type must be able to represent the last one: u8 cannot
+/// count 300 steps.
 Value iota(const Shape& shape, int axis = 0, DType dtype = DType::i32, Where where = Where::here());
 
 // --- parts ---
 
-/// `parts` equal parts along an axis, which counts from the end when negative:
+/// `parts` equal parts along an axis; a negative axis counts from the end:
 /// `auto [i, f, g, o] = split<4>(z);`
 template <int parts>
 std::array<Value, size_t(parts)> split(Value x, int axis = -1, Where where = Where::here()) {
@@ -36,17 +37,17 @@ std::array<Value, size_t(parts)> split(Value x, int axis = -1, Where where = Whe
   return result;
 }
 
-/// Values of one shape along a new axis, which may count from the end of the result's.
+/// Joins values of one shape along a new axis; a negative axis counts from the end of the result.
 Value stack(const Values& values, int axis = 0, Where where = Where::here());
-/// The slices along an axis, which goes.
+/// The slices along an axis, which is removed.
 Values unstack(Value x, int axis = 0, Where where = Where::here());
-/// Sums of products by letters: `einsum("bik,bkj->bij", {x, y})`. One or two operands; an axis of
-/// the operands that is none of the result is summed over. A letter, a to z or A to Z, comes once
-/// in an operand. "..." stands for the axes before the last ones, "...ik,kj->...ij"; without an
-/// arrow the result has them, then the letters that come once in all, in the order of the alphabet.
+/// Einstein summation: `einsum("bik,bkj->bij", {x, y})`. Takes one or two operands and sums over
+/// the axes that are not in the result. A letter, a to z or A to Z, occurs once per operand. "..."
+/// stands for leading axes: "...ik,kj->...ij". Without an arrow the result has those axes, then the
+/// letters that occur exactly once, in alphabetical order.
 Value einsum(const std::string& formula, const Values& operands, Where where = Where::here());
 
-// --- composites: see the op of the name ---
+// --- composites: see the op of the same name ---
 
 Value softmax(Value x, Where where = Where::here());
 Value softmax(Value x, int axis, Where where = Where::here());
@@ -56,30 +57,30 @@ Value log_softmax(Value x, int axis, Where where = Where::here());
 Value layer_norm(Value x, double epsilon = 1e-5, Where where = Where::here());
 /// For labels [...] of integers: bool [..., depth].
 Value one_hot(Value labels, int64_t depth, Where where = Where::here());
-/// For logits [..., v] and integer labels [...]: nats for each label, [...]. A label that is none
-/// of the v classes is an error of the run, which names it and its row.
+/// For logits [..., v] and integer labels [...]: nats per label, [...]. A label outside the v
+/// classes is a runtime error that names the label and its row.
 Value cross_entropy(Value logits, Value labels, Where where = Where::here());
 
-/// Labels that stand for no class.
+/// Label options of cross_entropy().
 struct LabelOptions {
   int64_t ignore;
 };
-/// The same, but a row whose label is `ignore` has loss 0 and derivative 0, whatever its logits
-/// are, NaN too: `cross_entropy(x, y, {.ignore = -100})`. The labels' type must have the number. It
-/// is a row of the result like any other, and mean() counts it: PyTorch's mean is `sum(loss) /
-/// sum(cast(not_equal(labels, -100), f32))`.
+/// The same, but a row with the label `ignore` has loss 0 and derivative 0 whatever its logits are,
+/// NaN included: `cross_entropy(x, y, {.ignore = -100})`. The labels' type must be able to
+/// represent `ignore`. The row is part of the result, so mean() counts it; PyTorch's mean is
+/// `sum(loss) / sum(cast(not_equal(labels, -100), f32))`.
 Value cross_entropy(Value logits, Value labels, LabelOptions options, Where where = Where::here());
-/// For logits and target probabilities [..., v]: nats for each row, [...].
+/// For logits and target probabilities [..., v]: nats per row, [...].
 Value cross_entropy_with_probabilities(Value logits, Value probabilities,
                                        Where where = Where::here());
-/// For logits and target probabilities of one shape: nats for each element.
+/// For logits and target probabilities of one shape: nats per element.
 Value sigmoid_cross_entropy(Value logits, Value probabilities, Where where = Where::here());
-/// The mean of the squared differences of all elements.
+/// The mean of the squared differences over all elements.
 Value mse(Value x, Value y, Where where = Where::here());
 
 // --- random: pure functions of a key (i64[]) ---
 
-/// A key nobody else gets, from the model's seed and step; inside a scan another in each step.
+/// A fresh key from the model's seed and step; inside a scan, another one in each step.
 Value random_key(Where where = Where::here());
 /// A new key from a key and a number.
 Value fold_in(Value key, Operand number);
@@ -87,23 +88,23 @@ Value fold_in(Value key, Operand number);
 Value uniform(Value key, const Shape& shape, Where where = Where::here());
 /// f32 of the shape, standard normal.
 Value normal(Value key, const Shape& shape, Where where = Where::here());
-/// True with the probability of each element.
+/// True with the given probability, per element.
 Value bernoulli(Value key, Value probability, Where where = Where::here());
-/// An index (i32) for each row of logits [..., v], with the probability that softmax gives it.
+/// For each row of logits [..., v] an index (i32), drawn with the probabilities softmax(logits).
 Value categorical(Value key, Value logits, Where where = Where::here());
 
-/// How much dropout drops: `{.rate = 0.1}` or `{.keep = 0.9}`. Neither is nothing dropped.
+/// The share of elements to drop: `{.rate = 0.1}` or `{.keep = 0.9}`. Default: drop nothing.
 struct DropoutShare {
-  std::optional<double> rate = {};  ///< the probability that an element is dropped, in [0, 1)
-  std::optional<double> keep = {};  ///< the probability that it is kept, in (0, 1]
+  std::optional<double> rate = {};  ///< probability of dropping an element, in [0, 1)
+  std::optional<double> keep = {};  ///< probability of keeping an element, in (0, 1]
 
-  /// The probability that an element is kept. Throws ErrorKind::input when it is outside its range,
-  /// or both are given.
+  /// The probability of keeping an element. Throws ErrorKind::input if it is out of range or both
+  /// are given.
   double kept(Where where) const;
 };
-/// While training each element is kept with a probability and divided by it, else 0; a fresh mask
-/// in every run and, inside a scan, in every step. `x` itself in a graph of Mode::evaluation, which
-/// is what a graph is unless it says Mode::training.
+/// In training, keeps each element with a probability and divides it by that probability; dropped
+/// elements are 0. The mask is fresh in every run and, inside a scan, in every step. In a graph of
+/// Mode::evaluation, the default, returns `x`.
 Value dropout(Value x, DropoutShare share, Where where = Where::here());
 template <typename Number>
   requires std::is_arithmetic_v<Number>
@@ -111,11 +112,11 @@ Value dropout(Value, Number, Where = {}) = delete;  // write {.rate = 0.1} or {.
 
 // --- derivatives ---
 
-/// What a derivative is taken by: inputs and results of `watch` are values, and of a parameter or
-/// a state of the model it is the value it has before the graph runs.
+/// What to differentiate with respect to: values that are inputs or results of `watch`, and
+/// parameters or states of the model, by their values before the graph runs.
 class Leaves {
  public:
-  /// One of them.
+  /// One value or state.
   struct Leaf {
     Leaf(Value leaf) : value(leaf) {}
     Leaf(const State& leaf) {
@@ -142,9 +143,9 @@ class Leaves {
 };
 
 /// d loss / d leaf for each leaf: `gradients(loss, {w, x})`, `gradients(loss, model.params())`. The
-/// loss is a scalar. Of a leaf that it does not depend on the derivative is 0; the trace remarks on
-/// those. Throws ErrorKind::input when the loss reads a value that the graph has given a
-/// parameter: the derivative would go on through the update.
+/// loss is a scalar. The gradient of a leaf that it does not depend on is 0, and the trace emits a
+/// remark. Throws ErrorKind::input if the loss reads a value that the graph has assigned to a
+/// parameter: the derivative would propagate through the update.
 Values gradients(Value loss, const Leaves& leaves, Where where = Where::here());
 
 }  // namespace graphc::core

@@ -15,7 +15,7 @@
 namespace graphc::core {
 namespace {
 
-/// Of fewer numbers, what a second thread saves is less than what it takes to start.
+/// Below this size, starting a second thread costs more than it saves.
 constexpr int64_t kOfOneThread = 256 * 1024;
 
 bool is_step(const Op& op) { return &op == &ops::add || &op == &ops::sub || &op == &ops::mul; }
@@ -43,7 +43,7 @@ std::optional<PlainDraw> PlainDraw::of(const Graph& initial, int64_t key) {
   return drawn ? std::optional(std::move(draw)) : std::nullopt;
 }
 
-/// Each number is rounded by each step: no two are one multiply-add.
+/// Each step rounds: no fused multiply-add.
 void PlainDraw::take(const Step& step, Piece& numbers) {
   const float y = step.number;
   if (step.op == &ops::mul) {
@@ -81,19 +81,19 @@ DrawsBeside::DrawsBeside(Draws draws) : draws_(std::move(draws)) {
   try {
     thread_ = std::thread([this] { draw_all(); });
   } catch (const std::system_error&) {
-    // Then they are drawn afterwards.
+    // The remaining values are drawn afterwards.
   }
 }
 
 void DrawsBeside::draw_all() {
-  const UsualArithmetic mode;  // a new thread has that of its maker
+  const UsualArithmetic mode;  // a new thread inherits the mode of its creator
   for (const auto& [name, draw] : draws_) {
     if (enough_) return;
     if (draw.type().shape.elements() > kMostElements) continue;
     try {
       values_.emplace(name, draw.value(1));
     } catch (const std::exception&) {
-      return;  // whoever asks for the value draws it, and is told
+      return;  // the user of the value draws it and gets the error
     }
   }
 }

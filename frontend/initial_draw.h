@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initial values that need no kernel: uniform numbers that a few numbers are added to and
-// multiplied with, which is what layers' weights are drawn from, and constants. They are drawn
-// while a graph is compiled, as most of that is one thread's work.
+// Initial values that need no kernel: constants, and uniform numbers with a scale and an offset,
+// from which layers draw their weights. They are drawn while a graph is compiled, because
+// compilation is mostly single-threaded.
 #pragma once
 
 #include <array>
@@ -19,27 +19,26 @@
 
 namespace graphc::core {
 
-/// An initial value of that kind.
+/// An initial value of this kind.
 class PlainDraw {
  public:
-  /// What a graph draws from its only input, the key (initial_graph()). Nothing where it has
-  /// anything but one `uniform` under that key and additions, subtractions and multiplications by
-  /// numbers, and is not a constant.
+  /// The draw that a graph computes from its only input, the key (initial_graph()). Empty unless
+  /// the graph is a constant, or one `uniform` under that key with additions, subtractions and
+  /// multiplications by numbers.
   static std::optional<PlainDraw> of(const Graph& initial, int64_t key);
 
   const Type& type() const { return type_; }
-  /// The bits of the evaluator, whatever the number of threads: large values are drawn by up to
-  /// `threads`.
+  /// Bit-identical to the evaluator for any number of threads; large values use up to `threads`.
   Literal value(int threads) const;
 
  private:
-  /// An operation with a number, on either side.
+  /// A binary operation with a number on either side.
   struct Step {
     const Op* op;
     float number;
     bool number_first;
   };
-  using Piece = std::array<float, 2048>;  // stays in the first-level cache from step to step
+  using Piece = std::array<float, 2048>;  // stays in L1 from step to step
   static void take(const Step& step, Piece& numbers);
 
   Type type_;
@@ -48,13 +47,13 @@ class PlainDraw {
   std::vector<Step> steps_;  // from `uniform` to the result
 };
 
-/// Draws values on a thread of its own, from the first on, until finish().
+/// Draws values in order on a thread of its own until finish() is called.
 class DrawsBeside {
  public:
   using Draws = std::vector<std::pair<std::string, PlainDraw>>;
 
-  /// Without draws no thread is made. Values of more than kMostElements are left to the caller, who
-  /// has more threads for them.
+  /// Starts no thread if there are no draws. Values with more than kMostElements elements are left
+  /// to the caller, who has more threads for them.
   explicit DrawsBeside(Draws draws);
   DrawsBeside(const DrawsBeside&) = delete;
   DrawsBeside& operator=(const DrawsBeside&) = delete;
@@ -62,9 +61,9 @@ class DrawsBeside {
 
   static constexpr int64_t kMostElements = int64_t(1) << 24;
 
-  /// Begins no other value, and waits for the one under way.
+  /// Starts no further value and waits for the current one.
   void finish();
-  /// After finish(): the value of that name, once; nothing where it was not drawn.
+  /// After finish(): the value with that name, once; empty if it was not drawn.
   std::optional<Literal> take(std::string_view name);
 
  private:

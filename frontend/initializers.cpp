@@ -26,7 +26,7 @@ void expect_f32(const char* name, const Type& type) {
     throw input_error({}, "{}: draws f32: the state is {}", name, to_string(type));
 }
 
-/// While it lives, the values that are drawn outside of a graph, on this thread.
+/// Collects the host-drawn values on this thread during its lifetime.
 class HostDraws {
  public:
   explicit HostDraws(Graph& graph) : graph_(graph), outer_(std::exchange(current_, this)) {}
@@ -34,7 +34,7 @@ class HostDraws {
   HostDraws& operator=(const HostDraws&) = delete;
   ~HostDraws() { current_ = outer_; }
 
-  /// The value that `draw` gives of the type under the key, for the initialiser `name`.
+  /// A value of this type, computed by `draw` from the key, for the initialiser `name`.
   static Value add(const char* name, Value key, const Type& type,
                    std::function<Literal(int64_t, int)> draw) {
     if (current_ == nullptr || key.node->graph != &current_->graph_) {
@@ -148,7 +148,7 @@ Literal InitialGraph::value(int64_t key, int threads) const {
   for (const Value input : graph->inputs()) {
     if (input != graph->inputs()[0]) inputs.emplace_back(input.type());
   }
-  // A key may be made of what was drawn before it, never of what comes after.
+  // A key may depend on values drawn before it, never on later ones.
   for (size_t i = 0; i < draws.size(); ++i) {
     const bool given = draws[i].key == graph->inputs()[0];
     const int64_t its_key =

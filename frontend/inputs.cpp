@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs and results of a graph while its function writes it.
+// The inputs and results of a graph while its function is traced.
 #include <algorithm>
 #include <cstring>
 
@@ -31,7 +31,7 @@ bool is_at_one_place(const std::source_location& a, const std::source_location& 
   return a.line() == b.line() && a.column() == b.column();
 }
 
-/// In place of a type that the caller's input does not fit, until the expression has ended.
+/// A stand-in for an input whose type is wrong, until the expression has ended.
 Type placeholder(DType dtype, const std::vector<Dim>& dims) {
   std::vector<int64_t> extents;
   for (const Dim& dim : dims) extents.push_back(dim.name.empty() ? dim.extent : 1);
@@ -167,7 +167,7 @@ Value Inputs::operator()(const std::string& name, DType dtype, const std::vector
   try {
     type = type_of(name, place, dtype, dims, where);
   } catch (const Error& error) {
-    // Not yet: an input that is written before it in the expression may come, and move it.
+    // The error is deferred: an earlier input of the same expression may still move this one.
     if (!pending_ || place < pending_place_) {
       pending_ = error;
       pending_place_ = place;

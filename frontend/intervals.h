@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that an option may be, and the error for one that is not.
+// Valid ranges of numeric options, and the error for a value out of range.
 #pragma once
 
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace graphc::core {
 
-/// From `low` to `high`; NaN is in none.
+/// From `low` to `high`; contains no NaN.
 struct Interval {
   double low = 0, high = std::numeric_limits<double>::infinity();
   bool with_low = true, with_high = false;
@@ -27,11 +27,11 @@ inline constexpr Interval kAboveZero{.with_low = false};
 inline constexpr Interval kFromZeroBelowOne{.high = 1};
 inline constexpr Interval kAboveZeroBelowOne{.high = 1, .with_low = false};
 
-/// Throws ErrorKind::input, at `where`, for a number that is not in the interval: "Plateau:
-/// threshold is in [0, 1): found nan".
+/// Throws ErrorKind::input, at `where`, for a number outside the interval: "Plateau: threshold is
+/// in [0, 1): found nan".
 void expect_in(std::string_view who, std::string_view option, double number,
                const Interval& interval, Where where);
-/// The same of an operand that is a number; of a value nothing is known.
+/// The same for an operand that is a number; values are not checked.
 void expect_in(std::string_view who, std::string_view option, const Operand& number,
                const Interval& interval, Where where);
 

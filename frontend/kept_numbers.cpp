@@ -6,11 +6,11 @@
 namespace graphc::core {
 namespace {
 
-/// StateCell::owner of the states that are kept numbers.
+/// StateCell::owner of kept numbers.
 constexpr const char* kOwner = "kept numbers";
 
-/// The state of the model under which so many numbers are kept: that of another session, or of an
-/// object before, or a new one.
+/// Declares the state of the model for these numbers, or finds the one declared by another session
+/// or an earlier object.
 void declare_numbers(Model& model, const std::string& name, int64_t count, Where where) {
   const Type type{DType::f64, {count}};
   for (const std::shared_ptr<StateCell>& cell : model.states()) {
@@ -41,7 +41,8 @@ KeptNumbers::KeptNumbers(Session& session, std::string name, const std::vector<d
                       name_);
   }
   try {
-    // Sessions of one model may begin with other numbers: they are no initial value of the state.
+    // Sessions of one model may start with different numbers, so they are not the state's initial
+    // value.
     if (!session.has_state(name_)) set(initial);
   } catch (...) {
     claimed_->erase(name_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that a training goes on from, beside what its graphs compute: where a schedule is, how
-// long nothing was better, which epoch it is. They are a state of the session, so that who saves
-// everything has them.
+// Numbers of a training other than what its graphs compute: the position in a schedule,
+// measurements without improvement, the epoch. They are a state of the session, so
+// Saving::everything includes them.
 #pragma once
 
 #include <limits>
@@ -15,10 +15,10 @@
 
 namespace graphc::core {
 
-/// So many numbers under a name: a transient state f64[count] of the session's model. They begin as
-/// `initial`, or as what a file had that was loaded before. The session must outlive the object.
-/// Throws ErrorKind::input, at `where`, when another object of this session keeps numbers under the
-/// name, or when a state of another kind has it.
+/// A transient state f64[count] of the session's model, under a name. It starts as `initial`, or as
+/// the value in a file that was loaded before. The session must outlive the object. Throws
+/// ErrorKind::input, at `where`, if another object of this session keeps numbers under the name, or
+/// if a state of another kind has it.
 class KeptNumbers {
  public:
   KeptNumbers(Session& session, std::string name, const std::vector<double>& initial, Where where);
@@ -28,7 +28,7 @@ class KeptNumbers {
 
   std::vector<double> get() const;
   void set(const std::vector<double>& numbers);
-  /// Throws ErrorKind::input once the session is gone.
+  /// Throws ErrorKind::input once the session is destroyed.
   Session& session() const;
 
  private:
@@ -38,22 +38,22 @@ class KeptNumbers {
   std::shared_ptr<std::set<std::string>> claimed_;
 };
 
-/// What stands for a measurement before there is one.
+/// Stands for a measurement before the first one.
 inline constexpr double kNoMeasurement = std::numeric_limits<double>::quiet_NaN();
 
-/// How much better a measurement must be than the best before.
+/// The improvement required over the best measurement.
 struct Better {
-  bool largest = false;  ///< the largest is the best, as of an accuracy; else the smallest
-  double threshold = 0;  ///< the share of the best by which it must be beaten
+  bool largest = false;  ///< the largest is the best, e.g. for an accuracy; otherwise the smallest
+  double threshold = 0;  ///< relative improvement required
 };
 
-/// Throws ErrorKind::input where a best measurement was taken as the largest and is to be gone on
-/// from as the smallest, or the other way; `who` keeps it as `name`.
+/// Throws ErrorKind::input if a best measurement taken with one value of `largest` is resumed with
+/// the other; `who` keeps it as `name`.
 void expect_same_best(std::string_view who, std::string_view name, double best, bool largest_before,
                       bool largest, Where where = {});
 
-/// Whether a measurement is the best so far; `best` is not a number before there is one. What is
-/// not finite is no best.
+/// Whether a measurement is the best so far; `best` is NaN before the first one. A measurement that
+/// is not finite never is.
 bool is_best(double measured, double best, const Better& better);
 
 }  // namespace graphc::core

@@ -10,7 +10,7 @@ namespace graphc::core {
 
 namespace {
 
-/// The extents of a layer's parameter, an error about which is at the line that makes the layer.
+/// The shape of a layer's parameter; errors are at the line that makes the layer.
 Shape extents(std::initializer_list<int64_t> sizes, Where where) {
   for (const int64_t size : sizes) {
     if (size < 0) throw input_error(where, "the size of a layer is from 0 on: found {}", size);
@@ -37,7 +37,7 @@ std::optional<Param> bias_of(Model& model, const std::string& name, int64_t widt
 
 Value plus(Value x, const std::optional<Param>& bias) { return bias ? x + *bias : x; }
 
-/// The parameters, and those of the biases that are there.
+/// The parameters, and the biases that exist.
 Params listed(std::vector<Param> all, const std::vector<std::optional<Param>>& biases) {
   for (const std::optional<Param>& bias : biases) {
     if (bias) all.push_back(*bias);

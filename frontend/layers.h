@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers: parameters with the equation they stand in. Each is a struct whose members are its
-// parameters, declared under `name`, so that they can be shared, frozen or read one by one. Nodes
-// and errors of a layer have the line that calls it.
+// Layers: parameters together with their equation. Each is a struct whose members are its
+// parameters, declared under `name`, so that they can be shared, frozen or read individually. The
+// nodes and errors of a layer carry the line of its call.
 //
-// The gates of a recurrent layer lie side by side along the last axis of its parameters. `run`
-// takes a sequence xs [steps, batch, input] and states h (and c) [batch, hidden], gives every h
-// [steps, batch, hidden], and leaves the states after the last step; as a function the layer begins
-// with states of zeros. `{.reverse = true}` goes from the last step to the first.
-// `{.lengths = n}`, n [batch] of integers, runs every row as if it were alone: its states stay what
-// they are after its own last step, what stands in xs behind it has no influence, and the layer
-// gives zeros there; `reverse` begins at each row's own last step.
+// The gates of a recurrent layer are packed along the last axis of its parameters. `run` takes a
+// sequence xs [steps, batch, input] and states h (and c) [batch, hidden], returns every h [steps,
+// batch, hidden], and leaves the states at their values after the last step. Calling the layer as a
+// function starts from zero states. `{.reverse = true}` runs from the last step to the first.
+// `{.lengths = n}`, n integers [batch], treats every row as if it were alone: its states stay at
+// their values after its own last step, xs past its end has no influence, and the layer returns
+// zeros there; `reverse` starts at each row's own last step.
 //
-// `params()` of a layer are its parameters: `minimize(loss, head.params(), Adam{})` trains one part
-// of a model. Layers have a bias unless LayerOptions say otherwise.
+// `params()` returns the parameters of a layer: `minimize(loss, head.params(), Adam{})` trains one
+// part of a model. Layers have a bias unless LayerOptions say otherwise.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ namespace graphc::core {
 template <typename Layer>
 struct Bidirectional;
 
-/// What a recurrent layer gives for each step: so many times its units.
+/// The width of a recurrent layer's output per step, as a multiple of its units.
 template <typename Layer>
 struct Width {
   static constexpr int64_t parts = 1;
@@ -37,15 +37,15 @@ struct Width<Bidirectional<Layer>> {
   static constexpr int64_t parts = 2 * Width<Layer>::parts;
 };
 
-/// What a layer of products has beside its matrices: `Linear(m, "out", 8, 4, {.bias = false})`.
+/// Options of layers with matrices: `Linear(m, "out", 8, 4, {.bias = false})`.
 struct LayerOptions {
   Initializer weights = glorot_uniform();
   bool bias = true;
-  Initializer biases = {};  ///< none: zeros, and 1 for the forget gate of an Lstm
+  Initializer biases = {};  ///< default: zeros, and 1 for the forget gate of an Lstm
 };
 
-/// A layer for Bidirectional and Stacked, at the user's line. One of the user's own takes the
-/// options, or the initialiser of its weights alone.
+/// Makes a layer for Bidirectional and Stacked, at the user's line. A user-defined layer takes
+/// LayerOptions, or only the initialiser of its weights.
 template <typename Layer>
 Layer make_layer(Model& model, const std::string& name, int64_t in, int64_t hidden,
                  const LayerOptions& options, Where where) {
@@ -59,7 +59,7 @@ Layer make_layer(Model& model, const std::string& name, int64_t in, int64_t hidd
   }
 }
 
-/// x [..., in] to x w + b [..., out]; without a bias to x w.
+/// x w + b for x [..., in]: [..., out]. Without a bias: x w.
 struct Linear {
   Param w;
   std::optional<Param> b;
@@ -83,7 +83,7 @@ struct Embedding {
   Params params() const { return {table}; }
 };
 
-/// Normalises the last axis, then gain and bias.
+/// Normalises the last axis, then applies gain and bias.
 struct LayerNorm {
   Param gain, bias;
 
@@ -92,8 +92,8 @@ struct LayerNorm {
   Params params() const { return {gain, bias}; }
 };
 
-/// While training each element is kept with a probability and divided by it, else 0; see dropout().
-/// `Dropout drop({.rate = 0.1})` drops a tenth.
+/// In training, keeps each element with a probability and divides it by that probability; see
+/// dropout(). `Dropout drop({.rate = 0.1})` drops a tenth.
 struct Dropout {
   DropoutShare share;
 
@@ -112,7 +112,7 @@ struct Lstm {
   Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden,
        const Initializer& weights = glorot_uniform(), double forget_bias = 1,
        Where where = Where::here());
-  /// Without a bias the forget gate has none either.
+  /// Without a bias there is no forget bias either.
   Lstm(Model& model, const std::string& name, int64_t in, int64_t hidden, LayerOptions options,
        Where where = Where::here());
   /// One step of x [batch, in].
@@ -123,8 +123,9 @@ struct Lstm {
   Params params() const;
 };
 
-/// The GRU of PyTorch and cuDNN, reset after the product: r, z = sigmoid(x w + b + h u);
-/// n = tanh(x w_n + b_n + r (h u_n + c)); h = (1 - z) n + z h. Gates in the order r, z, n.
+/// The GRU of PyTorch and cuDNN, with the reset gate applied after the product: r, z = sigmoid(x w
+/// + b + h u); n = tanh(x w_n + b_n + r (h u_n + c)); h = (1 - z) n + z h. Gates in the order r, z,
+/// n.
 struct Gru {
   Param w, u;
   std::optional<Param> b, c;
@@ -154,8 +155,8 @@ struct Rnn {
   Params params() const;
 };
 
-/// Two recurrent layers over one sequence, one of them backwards: xs [steps, batch, in] to
-/// [steps, batch, 2 hidden]. `Bidirectional<Lstm> layer(model, "encoder", in, hidden)`.
+/// Two recurrent layers over one sequence, one of them in reverse: xs [steps, batch, in] to [steps,
+/// batch, 2 hidden]. `Bidirectional<Lstm> layer(model, "encoder", in, hidden)`.
 template <typename Layer>
 struct Bidirectional {
   Layer forward, backward;
@@ -176,8 +177,8 @@ struct Bidirectional {
   Params params() const { return forward.params() + backward.params(); }
 };
 
-/// Recurrent layers one over the other, with dropout between them: xs [steps, batch, in] to what
-/// the last one gives.
+/// A stack of recurrent layers with dropout between them: xs [steps, batch, in] to the output of
+/// the last layer.
 /// `Stacked<Bidirectional<Gru>> layers(model, "encoder", 3, in, hidden, {.rate = 0.2})`.
 template <typename Layer>
 struct Stacked {

@@ -8,7 +8,7 @@
 namespace graphc::core {
 namespace {
 
-/// The mask of x [steps, batch, ...], with an axis for each of x.
+/// The mask of x [steps, batch, ...], broadcast to the rank of x.
 Value mask_of(const char* who, Value x, Value lengths, Where where) {
   check_row_lengths(who, lengths, where);
   const Shape& rows = lengths.shape();
@@ -67,7 +67,7 @@ Value mean_over_steps(Value x, Value lengths, Where where) {
                       x.name(), to_string(x.type()));
   }
   const Value valid = mask_of("mean_over_steps", x, lengths, where);
-  // How many of x a step of a row stands for.
+  // The number of elements of x per step of a row.
   const double each =
       double(x.shape().elements()) / double(std::max<int64_t>(1, valid.shape().elements()));
   const int64_t steps = x.shape()[0];

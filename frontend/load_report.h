@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of reading parameters from a file.
+// The result of loading parameters from a file.
 #pragma once
 
 #include <string>
@@ -8,37 +8,37 @@
 
 namespace graphc::core {
 
-/// What a file must have.
+/// What a file must contain.
 enum class Loading {
-  /// Every parameter and buffer, and nothing that no graph declares. What a training keeps beside
-  /// the model (transient states, an optimizer's slots among them) is taken where the file has it
-  /// and the same optimizer wants it, and begins anew elsewhere; the session announces, when the
-  /// graph is compiled, where a file of everything and the graph differ in that.
+  /// Every parameter and buffer, and no array that no graph declares. Transient states (optimizer
+  /// slots among them) are loaded if the file has them and the same optimizer keeps them; otherwise
+  /// they start anew. When a graph is compiled, the session announces differences between its
+  /// transient states and those of a file with every state.
   strict,
-  /// Some of them.
+  /// Any subset.
   partial,
-  /// Everything that this training goes on from and nothing else: what strict asks for, every
-  /// transient state, and of each graph that the writer of the file had traced just the states that
-  /// the graph has here, kept by the same optimizers. A graph that is traced later is compared
-  /// before it runs. LastCheckpoint::resume() and fit() load so.
+  /// Exactly the states of this training: the contents that strict requires, every transient state,
+  /// and for each graph that the writer of the file had traced exactly the states that the graph
+  /// has here, kept by the same optimizers. A graph that is traced later is compared before it
+  /// runs. LastCheckpoint::resume() and fit() load this way.
   exact,
 };
 
-/// Names, as they stand in the file.
+/// Names, as in the file.
 struct LoadReport {
   std::vector<std::string> loaded;
   std::vector<std::string> missing;  ///< parameters and buffers the file lacks
-  std::vector<std::string> extra;    ///< arrays of no state so far; Session::load keeps them
-  /// Arrays of no state so far, of which the file says that a graph declares the state when it is
-  /// traced: Session::load keeps them until then.
+  std::vector<std::string> extra;    ///< arrays without a state so far; Session::load keeps them
+  /// Arrays without a state so far, which a graph declares when it is traced, according to the
+  /// file: Session::load keeps them until then.
   std::vector<std::string> awaited = {};
-  /// States of the model that the file lacks and need not have, transient ones and those of graphs
-  /// that its writer had not traced: they stay as they are.
+  /// States of the model that the file need not have and does not have: transient states, and
+  /// states of graphs that its writer had not traced. They stay unchanged.
   std::vector<std::string> unsaved = {};
 };
 
-/// Throws ErrorKind::input when something is missing or extra, naming both; `what` has the
-/// parameters: "model 'm'".
+/// Throws ErrorKind::input if something is missing or extra, naming both; `what` is the owner of
+/// the parameters: "model 'm'".
 void refuse_differences(const LoadReport& report, const std::string& path, std::string_view what);
 
 }  // namespace graphc::core

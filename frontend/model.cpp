@@ -14,7 +14,7 @@ namespace {
 
 std::atomic<int64_t> next_model = 1;
 
-/// The error with the line where the state was declared first; that of a file has none.
+/// Adds the line of the first declaration to the error; states of a file have none.
 Error with_first(Error error, const StateCell& known) {
   if (known.where && !is_of_the_library(known.where)) {
     error.note(
@@ -23,8 +23,8 @@ Error with_first(Error error, const StateCell& known) {
   return error;
 }
 
-/// Throws when a state is declared once as transient and once not: files would have it or not, as
-/// the first graph that is traced wants it.
+/// Throws if a state is declared both as transient and not: the contents of files would depend on
+/// which graph was traced first.
 void check_kept_alike(const StateCell& known, const StateCell& again) {
   if (known.transient == again.transient) return;
   const auto said = [](const StateCell& cell) { return cell.transient ? "transient" : "a buffer"; };
@@ -38,7 +38,7 @@ void check_kept_alike(const StateCell& known, const StateCell& again) {
 Model::Model(std::string name)
     : name_(std::move(name)), id_(next_model++), alive_(std::make_shared<int>()) {}
 
-/// What a state is called in messages.
+/// The noun for a state in messages.
 static std::string_view noun_for(const StateCell& cell) {
   return cell.parameter ? "parameter" : cell.kept_by_optimizer ? "an optimizer's state" : "state";
 }
@@ -69,7 +69,7 @@ void Model::expect_same(StateCell& known, const StateCell& cell) {
                               noun_for(known), to_string(known.type)));
   }
   check_kept_alike(known, cell);
-  if (cell.kept_by_optimizer) return;  // who may share it is the optimizers' affair (claim())
+  if (cell.kept_by_optimizer) return;  // claim() decides who may share it
   const bool same_line = known.where.line == cell.where.line && known.where.file != nullptr &&
                          cell.where.file != nullptr &&
                          std::string_view(known.where.file) == cell.where.file;
@@ -110,7 +110,7 @@ void Model::add(const std::shared_ptr<StateCell>& cell) {
   by_name_.emplace(cell->name, cell);
 }
 
-/// The states that draw random numbers are the model's own; see random_seed_cell().
+/// The states of random draws belong to the model itself; see random_seed_cell().
 static void expect_not_random(const std::string& name, Where where) {
   for (const auto& random : {random_seed_cell(), random_step_cell()}) {
     if (name != random->name) continue;
@@ -211,7 +211,7 @@ const std::shared_ptr<StateCell>& Model::state_cell(std::string_view name) const
   throw input_error({}, "model '{}' has no state '{}'{}", name_, name, did_you_mean(name, names));
 }
 
-/// The function of a graph; the caller has the lock.
+/// The function of a graph; the caller holds the lock.
 const Model::Function& Model::find(std::string_view graph) const {
   for (const Function& function : functions_) {
     if (function.name == graph) return function;

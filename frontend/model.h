@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model: named states, and graphs written as functions, which are traced for the shapes they are
-// called with.
+// Model: named states and graphs. Graphs are written as functions and traced for the shapes they
+// are called with.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace graphc::core {
 
-/// An extent of an input: a number, or a name that stands for what the caller brings.
+/// An extent of an input: a number, or a name for an extent that the caller chooses.
 struct Dim {
   Dim(int number) : extent(number) {}
   Dim(int64_t number) : extent(number) {}
@@ -32,33 +32,33 @@ struct Dim {
   bool is_name = false;
 };
 
-/// The extents that names stand for.
+/// The extents of named dims.
 using Extents = std::map<std::string, int64_t, std::less<>>;
 
-/// What a graph returns: values, perhaps with names.
+/// What a graph returns: values, optionally with names.
 struct Results {
   Results() = default;
   Results(Value value) : values{value} {}
   Results(const State& state) : values{Value(state)} {}
   Results(Values several) : values(std::move(several)) {}
-  /// Throws ErrorKind::input, at the caller's line, for a name that is empty or there already.
+  /// Throws ErrorKind::input, at the caller's line, for a name that is empty or repeated.
   Results(std::initializer_list<std::pair<std::string, Value>> named, Where where = Where::here());
 
   Values values;
-  std::vector<std::string> names;  ///< empty or one for each
+  std::vector<std::string> names;  ///< empty, or one per value
 };
 
 class Model;
 
-/// How a state of a model is kept. Without more it is a *buffer*: like a parameter it is in every
-/// file that Session::save() writes, and Session::load() misses it where a file lacks it. A
-/// *transient* state is what only a training that goes on needs: activations that are carried from
-/// call to call, scratch. What optimizers keep and `random.seed` and `random.step` are transient.
+/// How a state of a model is kept. By default it is a *buffer*: like a parameter, it is in every
+/// file written by Session::save(), and Session::load() requires it. A *transient* state is needed
+/// only to resume a training: activations carried from call to call, scratch. Optimizer states,
+/// `random.seed` and `random.step` are transient.
 struct StateOptions {
   bool transient = false;
 };
 
-/// The type of what a caller brings, and whether it becomes what the graph declares (Data).
+/// The type of a caller's input, and whether it is converted to the declared type (Data).
 struct GivenType {
   Type type;
   bool converts = false;
@@ -69,25 +69,25 @@ struct GivenType {
 };
 using GivenTypes = std::vector<GivenType>;
 
-/// The same by the names of the inputs.
+/// The same by input name.
 using NamedTypes = std::map<std::string, GivenType, std::less<>>;
 
-/// What a graph is traced for: types by place or by name, or extents of its named dims.
+/// What to trace a graph for: input types by position or by name, or the extents of its named dims.
 struct TraceFor {
   const GivenTypes* types = nullptr;
   const NamedTypes* named = nullptr;
   const Extents* extents = nullptr;
-  /// Only to see what the types are: states may have others in the trace that counts.
+  /// A trial trace that only determines types: states may have other types in the final trace.
   bool sounding = false;
 };
 
 class Inputs;
 struct TracedGraph;
 
-/// The C++ expression that an input is declared in: a defaulted argument, which the compiler keeps
-/// until the end of the whole expression. So inputs that are declared while one is there are of the
-/// same expression, whose order of evaluation C++ leaves open; they take the order in which they
-/// are written.
+/// Identifies the C++ expression in which an input is declared. It is a default argument, which
+/// lives until the end of the full expression, so inputs declared while it lives belong to the same
+/// expression. C++ leaves the evaluation order of arguments open; these inputs are put in the order
+/// in which they are written.
 class DeclaredIn {
  public:
   DeclaredIn(std::source_location place = std::source_location::current()) : place_(place) {}
@@ -101,21 +101,20 @@ class DeclaredIn {
   mutable std::string name_;
 };
 
-/// The arguments of a graph while it is being traced.
+/// The inputs of a graph while it is traced.
 class Inputs {
  public:
   Inputs(const Inputs&) = delete;
 
-  /// The next input: `in("tokens", i32, {"steps", "batch"})`. Several in one expression are in the
-  /// order in which they are written. Throws ErrorKind::input, at this line, when what the caller
-  /// brings has another dtype, rank or extent, and when an input before has the name or it is
-  /// empty.
+  /// The next input: `in("tokens", i32, {"steps", "batch"})`. Several inputs in one expression are
+  /// ordered as written. Throws ErrorKind::input, at this line, if the caller's input has another
+  /// dtype, rank or extent, and if the name is empty or already used.
   Value operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
                    Where where = Where::here(), const DeclaredIn& expression = DeclaredIn());
-  /// What a name among the dims so far stands for.
+  /// The extent of a dim named so far.
   int64_t extent(std::string_view dim, Where where = Where::here()) const;
-  /// The extent of a dim as the caller brings it (i32[]), for ScanOptions::lengths: less than
-  /// extent() where the session rounds the dim up. It is an input that the session adds.
+  /// The extent of a dim as the caller passes it (i32[]), for ScanOptions::lengths: smaller than
+  /// extent() if the session rounds the dim up. It is an input that the session adds.
   Value length(std::string_view dim, Where where = Where::here());
   /// A state of the model; see Model::state.
   State state(const std::string& name, const Shape& shape, Initializer initializer = zeros(),
@@ -127,30 +126,30 @@ class Inputs {
  private:
   friend class Model;
   friend class DeclaredIn;
-  /// Thrown through the graph's function when its inputs turn out to be in another order than it
-  /// took them in: it is traced again.
+  /// Thrown through the graph's function when its inputs turn out to be declared in another order;
+  /// the function is then traced again.
   struct InAnotherOrder {};
-  /// An input that has been declared.
+  /// A declared input.
   struct Declared {
     Where where;
     Value value;
     std::vector<Dim> dims;
   };
 
-  /// `order` is what is known of the order of the inputs, by name.
+  /// `order` is the order of the inputs by name, as far as it is known.
   Inputs(Model& model, Trace& trace, const TraceFor& wanted, std::vector<std::string> order);
   int64_t extent_of(const Dim& dim, int axis, const Type* found, const std::string& input,
                     Where where);
-  /// The type of an input, from what the caller brings or the extents that are given.
+  /// The type of an input, from the caller's inputs or the given extents.
   Type type_of(const std::string& name, size_t place, DType dtype, const std::vector<Dim>& dims,
                Where where);
-  /// The place of an input among all; throws InAnotherOrder.
+  /// The position of an input; throws InAnotherOrder.
   size_t place_of(const std::string& name, const DeclaredIn& expression, Where where);
-  /// What the caller brings for it; null where the graph is traced for extents.
+  /// The caller's input; null if the graph is traced for extents.
   const GivenType* given(const std::string& name, size_t place, Where where) const;
-  /// Throws ErrorKind::input unless the caller's inputs are those declared.
+  /// Throws ErrorKind::input unless the caller's inputs match the declared ones.
   void expect_all_declared(Where where) const;
-  /// Adds what the trace knows of its inputs, and their values in order.
+  /// Adds what the trace knows about its inputs, and their values in order.
   void describe(TracedGraph& traced, Values& values) const;
 
   Model& model_;
@@ -158,50 +157,49 @@ class Inputs {
   const TraceFor& wanted_;
   std::vector<std::string> order_;
   bool reordered_ = false;
-  std::optional<Error> pending_;  ///< of an input of the expression that has not ended
+  std::optional<Error> pending_;  ///< from an input of the current expression
   size_t pending_place_ = 0;
   std::map<std::string, Declared> declared_;
-  std::vector<const DeclaredIn*> expression_;  ///< the inputs of the expression so far
+  std::vector<const DeclaredIn*> expression_;  ///< the inputs of the current expression so far
   Extents extents_;
   std::map<std::string, Value> lengths_;  ///< by dim
 };
 
 using GraphFunction = std::function<Results(Inputs&)>;
 
-/// A graph as traced for certain shapes.
+/// A graph traced for given shapes.
 struct TracedGraph {
   GraphPtr graph;
-  std::vector<std::string> inputs;        ///< the names of those that the caller brings, in order
-  Extents extents;                        ///< what the named dims stood for
+  std::vector<std::string> inputs;        ///< names of the caller's inputs, in order
+  Extents extents;                        ///< of the named dims
   std::vector<std::string> result_names;  ///< empty, or one for each result
-  std::vector<InputBound> bounds;         ///< of inputs that are lengths
-  std::vector<std::vector<Dim>> dims;     ///< of the inputs that the caller brings, in order
-  /// Inputs (i32[]) that the caller does not bring: names, and the dims whose extents they are.
+  std::vector<InputBound> bounds;         ///< for inputs that are lengths
+  std::vector<std::vector<Dim>> dims;     ///< of the caller's inputs, in order
+  /// Inputs (i32[]) that the session adds: names, and the dims whose extents they are.
   std::map<std::string, std::string> lengths;
-  std::vector<Remark> remarks;  ///< on what is right and perhaps not meant
+  std::vector<Remark> remarks;  ///< about code that is valid but may not be intended
   double seconds = 0;
 };
 
-/// Sessions of several threads may share one: they trace one after another.
+/// Several sessions on different threads may share one; their traces are serialised.
 class Model {
  public:
   explicit Model(std::string name);
   Model(const Model&) = delete;
 
   const std::string& name() const { return name_; }
-  /// No other model of the process has it.
+  /// Unique in the process.
   int64_t id() const { return id_; }
-  /// Lives as long as the model.
+  /// Expires with the model.
   std::weak_ptr<const void> alive() const { return alive_; }
 
-  /// Declares a parameter (f32). To share one, use the object twice. A name is of one parameter or
-  /// state: throws ErrorKind::input, at `where`, when it is empty or taken. A graph is traced
-  /// several times, and may declare in each what the same line of it declared before, with the same
-  /// type.
+  /// Declares a parameter (f32). To share one, use the object twice. Throws ErrorKind::input, at
+  /// `where`, if the name is empty or taken. A graph is traced several times; each trace may
+  /// declare the same parameter again, from the same line and with the same type.
   Param param(const std::string& name, const Shape& shape, Initializer initializer,
               Where where = Where::here());
-  /// Declares a state that is no parameter; otherwise as param(). One that need not outlive the
-  /// training: `model.state("h", {f32, {batch, 64}}, zeros(), {.transient = true})`.
+  /// Declares a state that is not a parameter; otherwise like param(). A state that only the
+  /// training needs: `model.state("h", {f32, {batch, 64}}, zeros(), {.transient = true})`.
   State state(const std::string& name, const Type& type, Initializer initializer = zeros(),
               StateOptions options = {}, Where where = Where::here());
 
@@ -214,42 +212,42 @@ class Model {
 
   /// The parameters in the order of declaration.
   Params params() const;
-  /// The number of their elements.
+  /// The total number of elements of the parameters.
   int64_t parameter_count() const;
   std::vector<std::string> graphs() const;
-  /// Those of them that were traced at least once: what they declare is among states().
+  /// The graphs that were traced at least once: states() has the states that they declare.
   std::set<std::string> traced_graphs() const;
   /// Every state declared so far. Tracing may declare more.
   std::vector<std::shared_ptr<StateCell>> states() const;
-  /// The state called `name`; throws ErrorKind::input naming what is near.
+  /// The state called `name`; throws ErrorKind::input with similar names.
   const std::shared_ptr<StateCell>& state_cell(std::string_view name) const;
 
   /// Traces a graph for inputs of the given types, or for given extents of its named dims. Throws
-  /// ErrorKind::input naming the line of the user's program that does not fit.
+  /// ErrorKind::input naming the line of the user's program that does not match.
   TracedGraph trace(std::string_view graph, const std::vector<Type>& inputs);
   TracedGraph trace(std::string_view graph, const Extents& extents);
-  /// The same where some of the inputs become what the graph declares.
+  /// The same if some of the inputs are converted to the declared types.
   TracedGraph trace_for(std::string_view graph, const GivenTypes& inputs) {
     return trace(graph, TraceFor{.types = &inputs});
   }
   TracedGraph trace_for(std::string_view graph, const NamedTypes& inputs) {
     return trace(graph, TraceFor{.named = &inputs});
   }
-  /// The same for sizes that are not those of the graph that will run: a state that has an extent
-  /// of theirs keeps the type that it has, or gets it from the trace that comes next.
+  /// The same for sizes other than those of the graph that will run: a state with such an extent
+  /// keeps its type, or gets it from the next trace.
   TracedGraph sound(std::string_view graph, const GivenTypes& inputs) {
     return trace(graph, TraceFor{.types = &inputs, .sounding = true});
   }
 
  private:
-  friend class LoadedModel;  // which declares what a file has, random states among it
+  friend class LoadedModel;  // declares the states of a file, including random states
   struct Function {
     std::string name;
     Mode mode;
     GraphFunction function;
     Where where;
   };
-  /// While one is there, traces are TraceFor::sounding; then the states have their types again.
+  /// While one exists, traces are TraceFor::sounding; its destructor restores the types of states.
   class Sounding {
    public:
     Sounding(Model& model, bool sounding);
@@ -260,15 +258,15 @@ class Model {
     Model& model_;
   };
   TracedGraph trace(std::string_view graph, const TraceFor& wanted);
-  /// One attempt; what it learns of the order of the inputs goes to `order`, and without a graph
-  /// when the function is to be traced again.
+  /// One attempt. Adds what it learns about the order of the inputs to `order`; returns no graph if
+  /// the function must be traced again.
   TracedGraph trace_once(const Function& function, const TraceFor& wanted,
                          std::vector<std::string>& order);
   const Function& find(std::string_view graph) const;
   std::shared_ptr<StateCell> declare(StateCell cell);
-  /// Throws ErrorKind::input unless `cell` may be the state declared before.
+  /// Throws ErrorKind::input unless `cell` may redeclare this state.
   void expect_same(StateCell& known, const StateCell& cell);
-  /// Whether the state may be declared as another type, which it has from then on.
+  /// Whether the state may be redeclared with another type; if so, gives it that type.
   bool retyped(StateCell& known, const StateCell& cell);
   void add(const std::shared_ptr<StateCell>& cell);
 
@@ -276,14 +274,15 @@ class Model {
   int64_t id_;
   std::shared_ptr<const void> alive_;
 
-  /// Of all below: sessions of several threads trace, which declares states, and look states up.
+  /// Guards everything below: sessions on several threads trace, which declares states, and look up
+  /// states.
   mutable std::recursive_mutex mutex_;
   std::vector<std::shared_ptr<StateCell>> cells_;
   std::map<std::string, std::shared_ptr<StateCell>, std::less<>> by_name_;
-  std::map<std::string, int64_t> declared_in_;  ///< states that traces declare: the last of them
+  std::map<std::string, int64_t> declared_in_;  ///< states declared by traces: the last such trace
   bool sounding_ = false;
-  std::map<StateCell*, Type> types_before_;  ///< of what a sounding trace has given another type
-  std::set<std::string> provisional_;        ///< states of which only sounding traces know
+  std::map<StateCell*, Type> types_before_;  ///< of states retyped by a trial trace
+  std::set<std::string> provisional_;        ///< states known only to trial traces
   std::vector<Function> functions_;
   std::set<std::string> traced_;
 };

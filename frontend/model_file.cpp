@@ -20,7 +20,7 @@ constexpr const char* kForm = "graphc model 1";
 constexpr const char* kChecksum = "checksum";
 const std::string kNoteBegins = "note.";
 
-/// Lines without the newline at their ends; no line for nothing.
+/// Splits text into lines without their newlines; empty text has no lines.
 std::vector<std::string> split(std::string_view text, std::string_view by) {
   std::vector<std::string> parts;
   while (!text.empty()) {
@@ -40,7 +40,7 @@ std::string with_results(const std::string& graph, const std::vector<std::string
   return fmt::format("{}: {}\n", graph, fmt::join(names, ", "));
 }
 
-/// The value under a key; throws where there is none.
+/// The value of a key; throws if it is missing.
 const std::string& entry(const Safetensors& content, const std::string& key,
                          const std::string& file) {
   const auto found = content.metadata.find(key);
@@ -62,7 +62,7 @@ void read_results(const std::string& text, const std::string& file, ModelFile& m
   }
 }
 
-/// "graph: input most" in each line; files of before have none.
+/// "graph: input most" in each line; old files have none.
 void read_bounds(const Safetensors& content, const std::string& file, ModelFile& model) {
   const auto found = content.metadata.find("bounds");
   if (found == content.metadata.end()) return;
@@ -84,13 +84,13 @@ void read_bounds(const Safetensors& content, const std::string& file, ModelFile&
   }
 }
 
-/// The values of a graph that is written again into another one, by its nodes.
+/// Copies a graph into another one; maps nodes to values.
 class Rewritten {
  public:
   explicit Rewritten(const Graph& from) : from_(from), values_(from.nodes().size()) {}
 
   void set(Value input_or_state, Value to) { values_[size_t(input_or_state.node->id)] = {to}; }
-  /// All but inputs and states, which are set before.
+  /// Copies all nodes but inputs and states, which must be mapped before.
   void copy_nodes(Graph& to) {
     for (const Node& node : from_.nodes()) {
       if (node.is(ops::input) || node.is(ops::state)) continue;
@@ -110,7 +110,7 @@ class Rewritten {
   std::vector<Values> values_;
 };
 
-/// The graph without the inputs that a session adds: the extents in their place.
+/// The graph with constant extents in place of the inputs that a session adds.
 GraphPtr with_extents(const TracedGraph& traced) {
   if (traced.lengths.empty()) return traced.graph;
   const Graph& from = *traced.graph;
@@ -131,7 +131,7 @@ GraphPtr with_extents(const TracedGraph& traced) {
   return freeze(std::move(to));
 }
 
-/// Every state of the module has its array.
+/// Requires an array for every state of the module.
 void take_states(const Safetensors& content, const std::string& file, ModelFile& model) {
   for (const auto& [name, type] : model.module.states) {
     const auto found = content.arrays.find(name);
@@ -156,7 +156,7 @@ void take_states(const Safetensors& content, const std::string& file, ModelFile&
   for (const std::string& name : model.transient) check(name, "transient");
 }
 
-/// A function that writes a graph again, its states those of the model, which outlives it.
+/// A function that rebuilds the graph with the states of the model, which outlives it.
 GraphFunction function_of(const GraphPtr& graph, const ModelFile& file, const Model& model) {
   const auto found = file.results.find(graph->name());
   std::vector<std::string> names =
@@ -240,7 +240,7 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
   }
   if (form->second != kForm)
     throw input_error({}, "{}: a model file is '{}': found '{}'", file, kForm, form->second);
-  // Files of before have none.
+  // Absent in old files.
   const auto sum = content.metadata.find(kChecksum);
   if (sum != content.metadata.end() && sum->second != checksum(content, kChecksum))
     throw input_error({}, "{}: it is damaged: its checksum is not that of what it holds", file);
@@ -254,7 +254,7 @@ ModelFile parse_model_file(std::string_view bytes, const std::string& file) {
   if (model.module.graphs.empty()) throw input_error({}, "{}: the file has no graph", file);
   read_results(entry(content, "results", file), file, model);
   read_bounds(content, file, model);
-  // Files of before do not say.
+  // Absent in old files.
   if (const auto found = content.metadata.find("transient"); found != content.metadata.end())
     model.transient = split(found->second, "\n");
   for (const auto& [key, text] : content.metadata) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model files: graphs with the values of their states in one file, to be run where the program that
-// wrote them is not.
+// Model files: graphs and the values of their states in one file, so that they run without the
+// program that wrote them.
 //
-// A model file is a safetensors file, so that whatever reads weights reads its arrays; the
-// metadata in front of them hold the graphs as text: "graphs", a module of ir/text.h; "parameters",
-// their names; "transient", those of states that are so; "results", for each graph that names its
-// results a line "graph: name, name"; "bounds", for each input that is lengths a line "graph: input
-// most"; "checksum", of all else, which files of before have not. Extents that a graph was given as
-// lengths of its dims are constants in it. Under "note.NAME" are texts of the writer's.
+// A model file is a safetensors file, so any reader of weights can read its arrays. The graphs are
+// text in its metadata: "graphs", a module of ir/text.h; "parameters", their names; "transient",
+// the names of transient states; "results", a line "graph: name, name" for each graph that names
+// its results; "bounds", a line "graph: input most" for each input that holds lengths; "checksum",
+// over everything else (absent in old files). Extents that a graph uses as lengths of its dims are
+// constants in the file. "note.NAME" are texts of the writer.
 #pragma once
 
 #include <map>
@@ -21,44 +21,43 @@
 
 namespace graphc::core {
 
-/// What a model file holds.
+/// The contents of a model file.
 struct ModelFile {
   Module module;
-  std::map<std::string, Literal, std::less<>> states;  ///< of every state of the module
-  std::vector<std::string> parameters;                 ///< which of them are parameters
-  std::vector<std::string> transient;                  ///< and which are transient (StateOptions)
-  /// The names of the results, by graph; those of a graph that gives none are the values' names.
+  std::map<std::string, Literal, std::less<>> states;  ///< the value of every state of the module
+  std::vector<std::string> parameters;                 ///< names of the parameters among them
+  std::vector<std::string> transient;                  ///< names of the transient ones
+  /// The names of the results, by graph; a graph that names none uses the names of the values.
   std::map<std::string, std::vector<std::string>, std::less<>> results;
-  /// What the inputs that are lengths may be, by graph.
+  /// The bounds of inputs that hold lengths, by graph.
   std::map<std::string, std::vector<InputBound>, std::less<>> bounds;
-  /// What its writer tells beside: how a table becomes an input, for one.
+  /// Further notes of the writer, for example how a table becomes an input.
   std::map<std::string, std::string> notes = {};
 
-  /// Throws ErrorKind::input for an input of a graph that has lengths out of bounds.
+  /// Throws ErrorKind::input if an input of a graph holds lengths out of bounds.
   void check(const Graph& graph, const std::vector<Tensor>& inputs) const;
 };
 
-/// Writes graphs of the session's model, and the values of the states they use, to one file, whole
-/// or not at all. `extents` are what named dims stand for: `save(session, {"predict"},
-/// {{"batch", 1}}, "model.graphc")`. Throws ErrorKind::input when an extent is missing,
-/// ErrorKind::resource when the file cannot be written.
-/// `notes` are kept beside them (ModelFile::notes).
+/// Writes graphs of the session's model, with the values of the states they use, to one file,
+/// atomically. `extents` are the extents of named dims: `save(session, {"predict"}, {{"batch", 1}},
+/// "model.graphc")`. `notes` go into ModelFile::notes. Throws ErrorKind::input if an extent is
+/// missing, ErrorKind::resource if the file cannot be written.
 void save(Session& session, const std::vector<std::string>& graphs, const Extents& extents,
           const std::string& path, const std::map<std::string, std::string>& notes = {});
 
-/// Reads a model file. Throws ErrorKind::input, in a line that names the file, for one that is
-/// damaged or something else.
+/// Reads a model file. Throws ErrorKind::input, naming the file, for a file that is damaged or of
+/// another kind.
 ModelFile read_model_file(const std::string& path);
-/// The same from its bytes; `file` is the name that errors give.
+/// The same from the bytes of a file; `file` is its name for errors.
 ModelFile parse_model_file(std::string_view bytes, const std::string& file);
 
 /// A model from a file, ready to run.
 class LoadedModel {
  public:
-  /// Throws as read_model_file(), and ErrorKind::usage for an unknown target.
+  /// Throws as read_model_file() does, and ErrorKind::usage for an unknown target.
   explicit LoadedModel(const std::string& path, SessionOptions options = {});
 
-  /// Runs a graph, with anything that Data is made of; see Session.
+  /// Runs a graph with anything that converts to Data; see Session.
   template <typename... Inputs>
   Outputs operator()(std::string_view graph, const Inputs&... inputs) {
     return session_->run(graph, std::vector<Data>{Data(inputs)...});
@@ -68,7 +67,7 @@ class LoadedModel {
                      std::initializer_list<std::pair<std::string, Data>> inputs) {
     return session_->run_named(graph, NamedData(inputs));
   }
-  /// Its states, files and profiles.
+  /// For its states, files and profiles.
   Session& session() { return *session_; }
   const Model& model() const { return *model_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices that two threads are in one object at once.
+// Detects that two threads use one object at once.
 #pragma once
 
 #include <atomic>
@@ -10,11 +10,11 @@
 
 namespace graphc::core {
 
-/// Which thread is in an object; none when nobody is.
+/// The thread that currently uses an object, or none.
 class OneThread {
  public:
-  /// From the construction to the end of its life this thread is in the object; it may come in
-  /// again meanwhile. Throws ErrorKind::input, naming the object, when another thread is.
+  /// From its construction to its destruction this thread uses the object; it may enter again in
+  /// between. Throws ErrorKind::input, naming the object, if another thread uses it.
   class Inside {
    public:
     Inside(OneThread& object, const std::string& name) : object_(object) {

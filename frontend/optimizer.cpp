@@ -40,8 +40,8 @@ State counter(const std::string& name, Where where) {
                              .kept_by_optimizer = true}));
 }
 
-/// Says that `owner` keeps the state. Throws when another one does already: each would go on from
-/// the other's numbers.
+/// Makes `owner` the owner of the state. Throws if another optimizer owns it: each would continue
+/// from the other's numbers.
 void claim(const State& state, const std::string& owner, Where where) {
   std::string& known = state.cell()->owner;
   if (known.empty()) known = owner;
@@ -52,14 +52,14 @@ void claim(const State& state, const std::string& owner, Where where) {
                     state.name(), known, owner);
 }
 
-/// A slot that `owner` alone uses.
+/// A slot that only `owner` uses.
 State own_slot(const Param& param, const char* name, const char* owner, Where where) {
   State state = slot(param, name, {}, where);
   claim(state, fmt::format("{} of {}", owner, param.name()), where);
   return state;
 }
 
-/// A count of the updates of just these parameters.
+/// A counter of the updates of exactly these parameters.
 State own_counter(const std::string& name, const char* owner, const Params& params, Where where) {
   std::vector<std::string> names;
   for (const Param& param : params) names.push_back(param.name());
@@ -68,7 +68,7 @@ State own_counter(const std::string& name, const char* owner, const Params& para
   return state;
 }
 
-/// Throws for numbers that no optimizer works with.
+/// Throws for option values that no optimizer accepts.
 template <typename Optimizer>
 void expect_options(const char* name, const Optimizer& optimizer, Where where) {
   expect_in(name, "rate", optimizer.rate, kFromZero, where);
@@ -77,7 +77,7 @@ void expect_options(const char* name, const Optimizer& optimizer, Where where) {
   if (optimizer.clip_value) expect_in(name, "clip_value", *optimizer.clip_value, kAboveZero, where);
 }
 
-/// The gradients as an optimizer uses them: clipped, and with the decay of the weights in them.
+/// The gradients after clipping and weight decay.
 template <typename Optimizer>
 Values prepared(const Optimizer& optimizer, const Params& params, Values gradients, Where where,
                 bool decays = true) {
@@ -91,7 +91,7 @@ Values prepared(const Optimizer& optimizer, const Params& params, Values gradien
   return gradients;
 }
 
-/// 1 - beta^t. Not as it stands: 1 - 0.999 in f32 has lost four digits.
+/// 1 - beta^t, computed with expm1: in f32, 1 - 0.999 loses four digits.
 Value bias_correction(double beta, Value t) { return -expm1(t * std::log(beta)); }
 
 }  // namespace
@@ -130,7 +130,7 @@ Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm, W
   expect_in("clip_by_global_norm", "limit", limit, kAboveZero, where);
   const Called called("clip_by_global_norm", where);
   if (!norm) norm = global_norm(gradients, where);
-  // Not limit / norm bounded by 1: at norm 0 that is a quotient by zero.
+  // Not min(limit / norm, 1): that divides by zero at norm 0.
   const Value factor = limit / maximum(norm, limit);
   Values clipped;
   for (Value gradient : gradients) clipped.push_back(gradient * factor);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers: assignments of parameters, written in the operations users have. A rate is a number,
-// an input of the graph or an expression of states: changing it compiles nothing again.
+// Optimizers: assignments of parameters, written with the operations that users have. A rate is a
+// number, an input of the graph or an expression of states: changing it does not recompile.
 //
-// An optimizer is a struct with `update(params, gradients)`, so a user's own is one too. What it
-// remembers of a parameter it keeps in slots: states named after it, `w.momentum`. Several
-// optimizers may share a model if each has its own parameters; parameters with other rates are
-// updated by an optimizer of their own (an Adam of another `name`). Two that would share a slot or
-// a count of steps are an error, and so is an update in a graph that is not of Mode::training.
-// Groups of parameters with an optimizer each, under one norm: frontend/param_groups.h.
+// An optimizer is a struct with `update(params, gradients)`, so users can write their own. Its
+// state per parameter is kept in slots: states named after the parameter, such as `w.momentum`.
+// Several optimizers may share a model if they update disjoint parameters; parameters with another
+// rate need an optimizer of their own (an Adam with another `name`). Two optimizers that would
+// share a slot or a step count are an error, and so is an update in a graph that is not
+// Mode::training. For groups of parameters with one optimizer each and a common norm, see
+// frontend/param_groups.h.
 #pragma once
 
 #include <optional>
@@ -19,35 +20,36 @@
 
 namespace graphc::core {
 
-/// sqrt of the sum of the squares of all elements: f32[].
+/// The square root of the sum of squares over all elements: f32[].
 Value global_norm(const Values& gradients, Where where = Where::here());
 
-/// Each gradient times limit / max(norm, limit): their global norm is at most `limit` after it.
-/// `norm` is used in the place of their own global norm when it is given.
+/// Scales each gradient by limit / max(norm, limit), so that their global norm is at most `limit`.
+/// `norm`, if given, replaces their own global norm.
 Values clip_by_global_norm(const Values& gradients, Operand limit, Value norm = {},
                            Where where = Where::here());
-/// Each gradient by itself times limit / max(its norm, limit).
+/// Scales each gradient by limit / max(its own norm, limit).
 Values clip_by_norm(const Values& gradients, Operand limit, Where where = Where::here());
-/// Each element of each gradient brought into [-limit, limit].
+/// Clips each element of each gradient to [-limit, limit].
 Values clip_by_value(const Values& gradients, double limit, Where where = Where::here());
 
-/// A state of the model that belongs to a parameter: of its shape, named `parameter.name`. It is
-/// transient (StateOptions): only files of everything have it. Throws ErrorKind::input when no
-/// graph is being traced.
+/// A state of the model that belongs to a parameter: it has its shape and is named
+/// `parameter.name`. It is transient (StateOptions): only files with every state contain it. Throws
+/// ErrorKind::input outside a trace.
 State slot(const Param& param, const std::string& name, const Initializer& initializer = {},
            Where where = Where::here());
 
-/// Throws ErrorKind::input, naming the graph and what to write, unless it is of Mode::training.
+/// Throws ErrorKind::input, naming the graph and what to write, unless it is Mode::training.
 void expect_training(std::string_view what, Where where = Where::here());
 
-/// Throws ErrorKind::input when there are no parameters, or one is there twice.
+/// Throws ErrorKind::input if there are no parameters, or if one is repeated.
 void expect_distinct(std::string_view what, const Params& params, Where where = Where::here());
 
-// Every optimizer has these, in this order:
+// The last fields of every optimizer, in this order; they apply in the order clip_value, clip_norm,
+// weight_decay:
 //
-//   clip_norm     the gradients are clipped by their global norm first
-//   clip_value    and before that each element of them into [-clip_value, clip_value]
-//   weight_decay  d: each gradient is g + d p then, as in PyTorch; in Adam it is AdamW's
+//   clip_norm     limit of the global norm of the gradients
+//   clip_value    each element of the gradients is clipped to [-clip_value, clip_value]
+//   weight_decay  d: each gradient becomes g + d p, as in PyTorch; Adam uses AdamW's rule
 
 /// Stochastic gradient descent: p = p - rate g.
 struct Sgd {
@@ -107,20 +109,21 @@ struct Adam {
   void update(const Params& params, const Values& gradients, Where where = Where::here()) const;
 };
 
-/// Gradients of several calls added up: one graph of the model calls add(), another take() and
-/// updates with what it gives. Slot `accumulated`; the number of calls is the state `name.count`.
+/// Accumulates gradients over several calls: one graph of the model calls add(); another calls
+/// take() and passes the result to an optimizer. Slot `accumulated`; the number of calls is the
+/// state `name.count`.
 struct Accumulator {
   std::string name = "accumulator";
 
   void add(const Params& params, const Values& gradients, Where where = Where::here()) const;
-  /// The means of the gradients added since the last take(), which are forgotten.
+  /// The mean of the gradients added since the last take(); resets the sum and the count.
   Values take(const Params& params, Where where = Where::here()) const;
 };
 
-/// Assigns the parameters one step down the gradient of the loss; returns the gradients.
-/// Throws ErrorKind::input in a graph that is not of Mode::training, without parameters, when one
-/// is there twice, and when the loss reads a value that the graph has given a parameter: a second
-/// step is a graph of its own.
+/// Assigns the parameters one step of gradient descent on the loss; returns the gradients. Throws
+/// ErrorKind::input in a graph that is not Mode::training, for no parameters or a repeated one, and
+/// if the loss reads a value that the graph has assigned to a parameter: a second step needs a
+/// graph of its own.
 template <typename Optimizer>
 Values minimize(Value loss, const Params& params, const Optimizer& optimizer,
                 Where where = Where::here()) {

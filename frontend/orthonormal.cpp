@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gram and Schmidt's process on panels of rows: what the rows above have in common with a panel is
-// two products of matrices, which threads share; within a panel one thread takes row after row.
-// Every sum is formed in an order that no tile and no thread changes.
+// The Gram-Schmidt process on panels of rows. Projecting a panel onto the rows above takes two
+// matrix products, which threads share; within a panel, one thread processes row after row. The
+// summation order does not depend on tiles or threads.
 #include "frontend/orthonormal.h"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace graphc::core {
 namespace {
 
 constexpr int64_t kPanel = 16;               // rows
-constexpr int64_t kBlock = 32;               // rows above that are subtracted at once
-constexpr int64_t kChunk = 256;              // columns of such a block, which stay in a cache
-constexpr int64_t kTile = 4;                 // rows or columns side by side
-constexpr double kProductOfOneThread = 5e6;  // operations that are not worth another thread
+constexpr int64_t kBlock = 32;               // rows above that are subtracted together
+constexpr int64_t kChunk = 256;              // columns of such a block, which stay in cache
+constexpr int64_t kTile = 4;                 // rows or columns per register tile
+constexpr double kProductOfOneThread = 5e6;  // operations below which one thread is faster
 
 using Pair = double __attribute__((vector_size(16)));
 
@@ -33,8 +33,8 @@ Pair load(const double* numbers) {
 }
 void store(Pair pair, double* numbers) { __builtin_memcpy(numbers, &pair, sizeof pair); }
 
-/// The rows as they become orthonormal. Behind the columns there are zeros up to a multiple of
-/// kTile, and further ones that keep rows from falling into the same sets of a cache.
+/// The rows during orthonormalisation. Each row is padded with zeros to a multiple of kTile, and
+/// further to keep rows out of the same cache sets.
 class Rows {
  public:
   Rows(int64_t count, int64_t columns)
@@ -48,9 +48,9 @@ class Rows {
   int64_t count() const { return count_; }
   const double* row(int64_t i) const { return &numbers_[size_t(i * stride_)]; }
 
-  /// Row `i` of independent normal numbers, none of them 0.
+  /// Draws row `i`: independent normal numbers, none of them 0.
   void draw(int64_t key, int64_t i);
-  /// Makes all rows orthonormal; every thread of the team calls it.
+  /// Orthonormalises all rows; called by every thread of the team.
   void orthonormalize(ThreadTeam& team, int thread);
 
  private:
@@ -68,7 +68,7 @@ class Rows {
 
   int64_t count_, columns_, width_, stride_;
   std::vector<double> numbers_;
-  std::vector<double> shared_;  ///< products of a panel's rows with those above
+  std::vector<double> shared_;  ///< products of a panel's rows with the rows above
 };
 
 void Rows::draw(int64_t key, int64_t i) {
@@ -76,7 +76,7 @@ void Rows::draw(int64_t key, int64_t i) {
   std::vector<float> uniform(size_t(blocks * kNumbersOfBlock));
   fill_uniform(key, i * blocks, uniform);
   double* const numbers = row(i);
-  // Box and Muller's transform. Half a step from 0 and 1 neither the logarithm nor the cosine is 0.
+  // The Box-Muller transform. At half a step from 0 and 1, neither logarithm nor cosine is 0.
   constexpr double half_step = 0x1p-25;
   for (int64_t j = 0; j < columns_; j += 2) {
     const double u = double(uniform[size_t(j)]) + half_step;
@@ -87,7 +87,7 @@ void Rows::draw(int64_t key, int64_t i) {
   }
 }
 
-/// products[o * kPanel + r] of the rows from `a` on with those from `b` on.
+/// products[o * kPanel + r] of the rows at `a` with the rows at `b`.
 template <int rows, int others>
 void Rows::multiply(const double* a, const double* b, double* products) const {
   Pair sums[rows][others] = {};
@@ -104,7 +104,7 @@ void Rows::multiply(const double* a, const double* b, double* products) const {
   }
 }
 
-/// The products of `count` rows from `first` on with the rows begin..end.
+/// The products of `count` rows starting at `first` with the rows begin..end.
 void Rows::find_shared(int64_t first, int64_t count, int64_t begin, int64_t end) {
   for (; begin < end; begin += 2) {
     const bool two = begin + 1 < end;
@@ -119,7 +119,8 @@ void Rows::find_shared(int64_t first, int64_t count, int64_t begin, int64_t end)
   }
 }
 
-/// From `rows` rows of the panel at `first`, in kTile columns, what they share with rows above.
+/// Subtracts the projection onto the rows above, for `rows` rows of the panel at `first` and kTile
+/// columns.
 template <int rows>
 void Rows::subtract(int64_t first, int64_t of_panel, int64_t above, int64_t end, int64_t column) {
   Pair left[rows][2];
@@ -160,7 +161,7 @@ void Rows::subtract_shared(int64_t first, int64_t count, int64_t begin, int64_t 
   }
 }
 
-/// Makes the rows of a panel orthonormal among themselves.
+/// Orthonormalises the rows of a panel among themselves.
 void Rows::finish_panel(int64_t first, int64_t count) {
   for (int64_t i = first; i < first + count; ++i) {
     double* const done = row(i);
@@ -185,9 +186,9 @@ void Rows::orthonormalize(ThreadTeam& team, int thread) {
   };
   for (int64_t first = 0; first < count_; first += kPanel) {
     const int64_t count = std::min(kPanel, count_ - first);
-    // Rounding grows as a row is long for its distance from those above. The last row of a square
-    // matrix may be close to them, at 10^-7 of its length once in 10^7; no other row ever is. What
-    // is left of it then is made orthogonal again.
+    // The rounding error grows with the ratio of a row's length to its distance from the span of
+    // the rows above. Only the last row of a square matrix may be close to that span (10^-7 of its
+    // length, with probability 10^-7), so its remainder is orthogonalised again.
     const int times = first + kPanel < count_ ? 1 : 2;
     for (int time = 0; time < times; ++time) {
       find_shared(first, count, begin_of(thread, first, 1), begin_of(thread + 1, first, 1));

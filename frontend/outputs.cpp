@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run returns, by place and by name.
+// The results of a run, by index and by name.
 #include "frontend/session.h"
 #include "ir/spelling.h"
 

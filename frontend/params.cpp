@@ -71,7 +71,7 @@ Params operator+(const Params& a, const Params& b) {
 void assign(const Params& to, const Params& from, Where where) {
   if (to.size() != from.size())
     throw input_error(where, "assign: {} parameters and {} values", to.size(), from.size());
-  // All values are read before any is assigned: the lists may share parameters.
+  // Reads all values before assigning any: the lists may share parameters.
   Values values;
   for (const Param& param : from) values.push_back(param);
   for (size_t i = 0; i < to.size(); ++i) {

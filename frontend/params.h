@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Params: a list of parameters, for optimizers, derivatives and whatever goes over a model.
+// Params: a list of parameters, for optimizers, derivatives and iteration over a model.
 //
 //   minimize(loss, model.params().without("encoder"), Adam{});  // the encoder is frozen
 #pragma once
@@ -17,7 +17,7 @@ namespace graphc::core {
 class Params;
 class Model;
 
-/// A place in a list.
+/// An index into a list.
 struct ListPlace {
   template <Whole Integer>
   ListPlace(Integer number, Where line = Where::here()) : place(int64_t(number)), where(line) {}
@@ -26,8 +26,8 @@ struct ListPlace {
   Where where;
 };
 
-/// Which parameters of a list: by name, by the name of what they are part of ("encoder" for
-/// "encoder.w" and "encoder.forward.u"), or the parameters themselves.
+/// Selects parameters of a list: by name, by the name of the module they belong to ("encoder" for
+/// "encoder.w" and "encoder.forward.u"), or as objects.
 struct ParamSelection {
   template <std::convertible_to<std::string> Text>
   ParamSelection(const Text& name, Where line = Where::here()) : names{name}, where(line) {}
@@ -38,12 +38,12 @@ struct ParamSelection {
   ParamSelection(const Params& params, Where line = Where::here());
 
   std::vector<std::string> names;
-  std::vector<std::shared_ptr<StateCell>> cells;  ///< of the parameters themselves
+  std::vector<std::shared_ptr<StateCell>> cells;  ///< parameters selected as objects
   Where where;
 };
 
-/// A list of parameters. Its elements are handles that nobody assigns through the list: to leave
-/// one out or to take them in another order makes another list, and changes no parameter.
+/// A list of parameters. Its elements cannot be assigned through the list: selecting or reordering
+/// them makes another list and changes no parameter.
 class Params {
  public:
   Params() = default;
@@ -51,7 +51,7 @@ class Params {
   Params(std::vector<Param> params) : params_(std::move(params)) {}
   Params(const Params&) = default;
   Params(Params&&) noexcept = default;
-  /// Makes this list the other one; no parameter is assigned.
+  /// Replaces this list with the other one; assigns no parameter.
   Params& operator=(Params other) noexcept {
     params_.swap(other.params_);
     taken_.swap(other.taken_);
@@ -62,13 +62,13 @@ class Params {
   auto end() const { return params_.cend(); }
   size_t size() const { return params_.size(); }
   bool empty() const { return params_.empty(); }
-  /// Throws ErrorKind::input, at the caller's line, where the list is shorter.
+  /// Throws ErrorKind::input, at the caller's line, if the index is out of range.
   const Param& operator[](ListPlace place) const;
 
-  /// The parameters selected, in the order of this list. Throws ErrorKind::input, at the caller's
-  /// line, for a name that selects none, and for a parameter that is not in the list.
+  /// The selected parameters, in the order of this list. Throws ErrorKind::input, at the caller's
+  /// line, for a name that selects none and for a parameter that is not in the list.
   Params only(const ParamSelection& selection) const;
-  /// All but the parameters selected; throws as only().
+  /// All but the selected parameters; throws as only() does.
   Params without(const ParamSelection& selection) const;
   /// The parameters for which `predicate(param)` is true.
   template <std::predicate<const Param&> Predicate>
@@ -81,13 +81,13 @@ class Params {
   }
 
   void push_back(const Param& param) { params_.push_back(param); }
-  /// Those of `a`, then those of `b`.
+  /// The parameters of `a`, then those of `b`.
   friend Params operator+(const Params& a, const Params& b);
 
-  /// Of a list that Model::params() made: when, and what was left out of it since. Parameters that
-  /// are declared later are not in the list, whatever its user thinks.
+  /// For a list made by Model::params(): when it was made, and what was removed from it since.
+  /// Parameters declared later are not in the list, which users may not expect.
   struct Taken {
-    int declared = 0;   ///< states that the model had
+    int declared = 0;   ///< number of states that the model had
     int64_t trace = 0;  ///< the trace it was made in; 0: none
     std::vector<std::string> without;
   };
@@ -101,12 +101,12 @@ class Params {
   std::optional<Taken> taken_;
 };
 
-/// Whether a parameter of this name is `whole`, or part of it: "encoder.w" of "encoder".
+/// Whether the parameter with this name is `whole` or part of it: "encoder.w" of "encoder".
 bool is_part_of(std::string_view name, std::string_view whole);
 
-/// Gives each parameter of `to` the value of the one at its place in `from`, at this point of the
-/// graph being traced: a target network takes the weights of the one that learns. Throws
-/// ErrorKind::input when the lists differ in length or types.
+/// Assigns each parameter of `to` the value of the parameter at the same position in `from`, at
+/// this point of the traced graph, for example to update a target network. Throws ErrorKind::input
+/// if the lists differ in length or types.
 void assign(const Params& to, const Params& from, Where where = Where::here());
 
 }  // namespace graphc::core

@@ -14,7 +14,7 @@ namespace {
 constexpr double kWidth = 760, kHeight = 300;  // of a panel
 constexpr double kLeft = 70, kRight = 170, kTop = 34, kBottom = 44;
 constexpr size_t kMostPoints = 2000;
-// Colours that differ for the colour-blind too (Okabe and Ito 2008).
+// A palette for colour-blind readers (Okabe and Ito 2008).
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000"};
 
@@ -36,7 +36,7 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-/// An axis: the numbers it spans, and where they lie in the picture.
+/// An axis: its range of numbers and its position in the picture.
 struct PlotAxis {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   double from = 0, to = 0;
@@ -46,13 +46,13 @@ struct PlotAxis {
     low = std::min(low, number);
     high = std::max(high, number);
   }
-  /// A span where there is none, or a single number.
+  /// Makes the range valid: it may be empty or a single number.
   void close() {
     if (low > high) low = 0, high = 1;
     if (low == high) low -= 0.5, high += 0.5;
   }
   double place(double number) const { return from + (to - from) * ((number - low) / (high - low)); }
-  /// Round numbers within, about five.
+  /// About five round numbers in the range.
   std::vector<double> ticks() const {
     const double rough = (high - low) / 5, power = std::pow(10, std::floor(std::log10(rough)));
     const double step = power * (rough / power < 1.5   ? 1
@@ -78,7 +78,7 @@ std::string path_of(const PlotLine& line, const PlotAxis& x, const PlotAxis& y) 
       path += fmt::format("{}{:.1f} {:.1f}", pen ? "L" : "M", x.place(x_of(line, i)),
                           y.place(line.y[i]));
     }
-    // A point without neighbours is a dot.
+    // An isolated point is drawn as a dot.
     if (drawn && !pen) path += "h0";
     pen = drawn;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots as SVG files, which browsers show: lines over a common axis, panels below each other.
+// Plots as SVG files for browsers: lines over a common axis, in panels one below the other.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@
 
 namespace graphc::core {
 
-/// Numbers of a line: a vector of doubles, made of whatever range of numbers a program has, as the
+/// The numbers of a line: a vector of doubles, converted from any range of numbers, such as the
 /// floats of Tensor::to_vector().
 class PlotNumbers : public std::vector<double> {
  public:
@@ -26,7 +26,7 @@ class PlotNumbers : public std::vector<double> {
   }
 };
 
-/// A line through points (x, y); it has a gap where y is NaN. Without x the places 0, 1, 2, ...
+/// A line through points (x, y), interrupted where y is NaN. Default x: 0, 1, 2, ...
 struct PlotLine {
   std::string name;
   PlotNumbers y;
@@ -40,12 +40,12 @@ struct PlotPanel {
   std::vector<PlotLine> lines;
 };
 
-/// The panels as SVG, each with its axes and the names of its lines. Throws ErrorKind::input for a
-/// line that has another number of x than of y.
+/// The panels as SVG, each with axes and a legend. Throws ErrorKind::input for a line with
+/// different numbers of x and y.
 std::string plot_svg(const std::vector<PlotPanel>& panels);
 
-/// Writes plot_svg() to a file, whole or not at all: `plot("fit.svg", {{"test", "row", {{"load",
-/// truth}, {"forecast", forecast}}}})`. Throws ErrorKind::resource when it cannot be written.
+/// Writes plot_svg() to a file, atomically: `plot("fit.svg", {{"test", "row", {{"load", truth},
+/// {"forecast", forecast}}}})`. Throws ErrorKind::resource if it cannot be written.
 void plot(const std::filesystem::path& path, const std::vector<PlotPanel>& panels);
 
 }  // namespace graphc::core

@@ -10,7 +10,7 @@ namespace graphc::core {
 
 namespace {
 
-/// Billions in a second.
+/// Billions per second.
 std::string speed(double count, const KernelTime& time) {
   return count > 0 && time.seconds > 0 ? fmt::format("{:.1f}", count / time.seconds / 1e9) : "-";
 }

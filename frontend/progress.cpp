@@ -24,13 +24,13 @@ std::string duration(double seconds) {
                       : fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-/// Columns of the terminal; 80 where it does not say.
+/// The width of the terminal; 80 if unknown.
 size_t columns() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// Whether stderr is a terminal that can move its cursor.
+/// Whether stderr is a terminal with a movable cursor.
 bool is_terminal() {
   const char* term = std::getenv("TERM");
   return isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
@@ -94,7 +94,7 @@ void Progress::show_bar(const ProgressAt& at, const std::string& figures) {
     const double each = (steady_seconds() - began_) / double(at.done - began_at_);
     line += fmt::format("   {} left", duration(each * double(at.steps - at.done)));
   }
-  // A line that wraps could not be drawn over.
+  // A wrapped line could not be overwritten.
   write_stderr(fmt::format("\r{}\033[K", line.substr(0, columns() - 1)));
   drawn_ = true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see on stderr while a model trains: on a terminal a bar that moves, elsewhere a line
-// now and then; a line for every epoch.
+// Training progress on stderr: on a terminal a progress bar, elsewhere an occasional line; one line
+// per epoch.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace graphc::core {
 
-/// Where a training is. Of numbers that are 0 nothing is shown.
+/// The position in a training. Numbers that are 0 are not shown.
 struct ProgressAt {
   int64_t epoch = 0;   ///< from 0
   int64_t epochs = 0;  ///< of the training
-  int64_t done = 0;    ///< steps of this epoch that are done
-  int64_t steps = 0;   ///< steps of an epoch
-  int64_t step = 0;    ///< steps done since the beginning
+  int64_t done = 0;    ///< completed steps of this epoch
+  int64_t steps = 0;   ///< steps per epoch
+  int64_t step = 0;    ///< completed steps since the start of the training
 };
 
 /// `Progress progress;`, then after each step `progress.step({.epoch = epoch, .epochs = 30, .done =
@@ -24,18 +24,19 @@ struct ProgressAt {
 class Progress {
  public:
   Progress();
-  /// Leaves the cursor at the beginning of a line.
+  /// Leaves the cursor at the start of a line.
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Shows a step, if none was shown lately: of a bar ten a second, of lines one in two seconds.
+  /// Shows a step unless one was shown recently: a bar at most ten times a second, a line at most
+  /// every two seconds.
   void step(const ProgressAt& at, const Figures& figures) { step(at, text_of(figures)); }
   void step(const ProgressAt& at, const std::string& figures);
-  /// A line for the epoch.
+  /// Prints the line of an epoch.
   void epoch(const ProgressAt& at, const Figures& figures) { epoch(at, text_of(figures)); }
   void epoch(const ProgressAt& at, const std::string& figures);
-  /// Another line.
+  /// Prints another line.
   void message(const std::string& line);
 
   /// "   loss 0.5   validation 0.6".
@@ -46,10 +47,10 @@ class Progress {
   void clear();
 
   bool terminal_;
-  bool drawn_ = false;     ///< a bar stands on the line of the cursor
-  double last_;            ///< when a step was shown
-  double began_ = 0;       ///< when the epoch's first step was shown
-  int64_t began_at_ = -1;  ///< and which step of it that was
+  bool drawn_ = false;     ///< the cursor's line has a bar
+  double last_;            ///< time of the last step shown
+  double began_ = 0;       ///< time of the epoch's first step shown
+  int64_t began_at_ = -1;  ///< and the number of that step
   int64_t began_epoch_ = -1;
 };
 

@@ -10,7 +10,7 @@
 namespace graphc::core {
 namespace {
 
-/// `name` in a module of PyTorch.
+/// `name` in a PyTorch module.
 std::string in_module(const std::string& module, const std::string& name) {
   return module.empty() ? name : module + "." + name;
 }
@@ -28,19 +28,19 @@ Literal transposed(const Literal& matrix) {
   return result;
 }
 
-/// What the names of the arrays of a recurrent layer end with.
+/// The suffix of a recurrent layer's array names.
 std::string suffix_of(int layer, bool reverse) {
   return fmt::format("_l{}{}", layer, reverse ? "_reverse" : "");
 }
 
-/// The names of states, one after the other.
+/// The names of states, joined.
 std::string names_of(const std::vector<std::shared_ptr<StateCell>>& states) {
   std::vector<std::string> names;
   for (const auto& state : states) names.push_back(state->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The state of a model that a handle is of.
+/// The model state behind a handle.
 std::shared_ptr<StateCell> of_model(const State& state, Where where) {
   if (state.cell()->of_model && is_floating(state.type().dtype)) return state.cell();
   throw input_error(where,
@@ -184,7 +184,8 @@ void PytorchState::add_gru(const Gru& gru, const std::string& module, const std:
   add_transposed(gru.w, in_module(module, "weight_ih" + suffix), where);
   add_transposed(gru.u, in_module(module, "weight_hh" + suffix), where);
   if (!gru.b) return;
-  // n = tanh(x w_n + b_n + r (h u_n + c)): the recurrent bias of n is c; those of r and z add up.
+  // n = tanh(x w_n + b_n + r (h u_n + c)): the recurrent bias of n is c; the two biases of r and z
+  // are summed.
   const int64_t hidden = gru.c->shape()[0];
   const auto read = [hidden](const Literals& arrays) {
     const std::span<const double> recurrent = numbers(arrays[1]);
@@ -297,7 +298,7 @@ void PytorchState::save(Session& session, const std::string& path, Loading whole
     for (size_t i = 0; i < arrays.size(); ++i)
       content.arrays.emplace(entry.arrays[i], arrays[i].converted(dtype));
   }
-  // PyTorch's own reader wants to be told whose tensors these are.
+  // PyTorch's reader expects this key.
   content.metadata = {{"format", "pt"}};
   write_safetensors(path, content);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters under PyTorch's names and in PyTorch's forms: reads and writes what
-// `safetensors.torch.save_file(module.state_dict(), path)` writes.
+// Parameters with PyTorch's names and layouts: reads and writes the files of
+// `safetensors.torch.save_file(module.state_dict(), path)`.
 //
 //   PytorchState state;
 //   state.add(embedding, "encoder");     // encoder.weight
@@ -8,11 +8,11 @@
 //   state.add(decoder, "decoder");       // decoder.weight, decoder.bias
 //   state.load(session, "model.safetensors");
 //
-// PyTorch keeps weights as [out, in] with the gates of a recurrent layer one under the other, in
-// our order (LSTM i, f, g, o; GRU r, z, n), and adds two biases where one is enough: reading adds
-// them up, writing makes the second one 0. What goes through a file and back has the same numbers.
+// PyTorch stores weights as [out, in], with the gates of a recurrent layer stacked in the same
+// order as ours (LSTM i, f, g, o; GRU r, z, n), and has two biases where we have one: loading adds
+// them, saving writes zeros for the second. A round trip preserves the numbers.
 //
-// A cell or a layer of one's own says parameter by parameter where it stands:
+// For a user-defined cell or layer, add each parameter:
 //
 //   state.add_transposed(cell.w, "cell.weight_ih");          // [out, in] there
 //   state.add_summed(cell.b, {"cell.bias_ih", "cell.bias_hh"});
@@ -31,10 +31,10 @@ namespace graphc::core {
 
 class PytorchState {
  public:
-  /// Says that a layer stands at `module` of the PyTorch module ("decoder", "encoder.rnn"; empty:
-  /// the module itself). A recurrent layer is layer `layer` of a module, in direction `reverse`.
-  /// Every add throws ErrorKind::input, at the caller's line, when a parameter is there already, or
-  /// an array of that name.
+  /// Maps a layer to `module` of the PyTorch module ("decoder", "encoder.rnn"; empty: the module
+  /// itself). A recurrent layer is layer `layer` of its module, in direction `reverse`. Every add
+  /// throws ErrorKind::input, at the caller's line, if a parameter or an array name was added
+  /// before.
   void add(const Linear& linear, const std::string& module, Where where = Where::here());
   void add(const Embedding& embedding, const std::string& module, Where where = Where::here());
   void add(const LayerNorm& norm, const std::string& module, Where where = Where::here());
@@ -49,16 +49,16 @@ class PytorchState {
   void add_cell(const Gru& gru, const std::string& module, Where where = Where::here());
   void add_cell(const Rnn& rnn, const std::string& module, Where where = Where::here());
 
-  /// A parameter, or a buffer of the model, that is the array, the matrix that is the array
-  /// transposed, and the sum of arrays of its shape: the first is written as the parameter, the
-  /// others as zeros.
+  /// Maps a parameter or buffer to an array, a matrix to the transposed array, and a parameter to
+  /// the sum of arrays of its shape: saving writes the parameter to the first array and zeros to
+  /// the others.
   void add(const State& parameter, const std::string& array, Where where = Where::here());
   void add_transposed(const State& matrix, const std::string& array, Where where = Where::here());
   void add_summed(const State& parameter, const std::vector<std::string>& arrays,
                   Where where = Where::here());
-  /// One parameter that PyTorch has under several names, as tied weights:
+  /// One parameter that PyTorch has under several names, such as tied weights:
   /// `add_tied(words.table, {"encoder.weight", "decoder.weight"})`. A file has one of them or
-  /// several of equal numbers; all are written.
+  /// several with equal values; saving writes all.
   void add_tied(const State& parameter, const std::vector<std::string>& arrays,
                 Where where = Where::here());
 
@@ -79,38 +79,37 @@ class PytorchState {
     }
   }
 
-  /// Reads what was added; floating-point arrays of any width are taken. Throws ErrorKind::input,
-  /// before any is changed, when an array has another shape, when what was added is of another
-  /// model than the session's, or, unless `loading` is partial, when an array is missing or belongs
-  /// to nothing added, and when a parameter or a buffer of the model was not added. Names are
-  /// PyTorch's.
+  /// Loads what was added, from floating-point arrays of any width. Throws ErrorKind::input, before
+  /// changing anything, if an array has another shape, if something was added from another model
+  /// than the session's, or, unless `loading` is partial, if an array is missing or unmapped or a
+  /// parameter or buffer of the model was not added. Names are PyTorch's.
   LoadReport load(Session& session, const std::string& path,
                   Loading loading = Loading::strict) const;
-  /// Writes what was added. Throws ErrorKind::input when it is of another model or, unless `whole`
-  /// is partial, when a parameter or a buffer of the model was not added: the file would lack it.
-  /// Throws ErrorKind::resource when the file cannot be written.
+  /// Saves what was added. Throws ErrorKind::input if it belongs to another model or, unless
+  /// `whole` is partial, if a parameter or buffer of the model was not added, because the file
+  /// would lack it. Throws ErrorKind::resource if the file cannot be written.
   void save(Session& session, const std::string& path, Loading whole = Loading::strict) const;
 
  private:
   using Literals = std::vector<Literal>;
-  /// States that are read from arrays and written to them together.
+  /// States that are read from and written to the same arrays.
   struct Entry {
     std::vector<std::shared_ptr<StateCell>> states;
     std::vector<std::string> arrays;
     std::vector<Shape> shapes;  ///< of the arrays
     std::function<Literals(const Literals& arrays)> read;
     std::function<Literals(const Literals& parameters)> write;
-    bool tied = false;  ///< one of the arrays is enough
+    bool tied = false;  ///< one of the arrays suffices
   };
-  /// Throws unless states and arrays are there for the first time.
+  /// Throws if a state or an array was added before.
   void add(Entry entry, Where where);
-  /// Throws ErrorKind::input for states of another model; and, where all must be there, for those
-  /// of the model that are not.
+  /// Throws ErrorKind::input for states of another model and, unless `whole` is partial, for states
+  /// of the model that were not added.
   void check_states(Session& session, Loading whole, std::string_view what) const;
-  /// The arrays of an entry, or none where some are missing.
+  /// The arrays of an entry; empty if some are missing.
   Literals arrays_of(const Entry& entry, const Safetensors& content, const std::string& path,
                      LoadReport& report) const;
-  /// A recurrent layer, the names of whose arrays end with `suffix`.
+  /// A recurrent layer whose array names end with `suffix`.
   void add_recurrent(const Param& w, const Param& u, const std::optional<Param>& b,
                      const std::string& module, const std::string& suffix, Where where);
   void add_gru(const Gru& gru, const std::string& module, const std::string& suffix, Where where);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compilation has to say to the user, as lines.
+// Remarks of a compilation as lines of text.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace graphc::core {
 /// "cell.cpp:12: remark: fuse: %y: a loop, not one recurrent kernel: ...".
 std::string to_string(const Remark& remark);
 
-/// Of what a compilation remarked: the loops that carry something from step to step and are not one
-/// recurrent kernel, and why.
+/// The remarks on loops with carries that were not compiled to one recurrent kernel, with the
+/// reasons.
 std::vector<Remark> loops_in_pieces(const CompileReport& report);
 
 }  // namespace graphc::core

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that vary: one compiled graph for many. A graph is compiled for the sizes it is called
-// with; a session that rounds a dim up compiles for a few of its sizes and pads what it is given.
+// Variable sizes with few compilations. A graph is compiled for the sizes it is called with; a
+// session that rounds a dim up compiles for fewer sizes and pads its inputs.
 //
 //   Session session(m, {.round_up = {{"steps", to_multiple_of(16)}}});
 //
-// Inputs are padded with 0 behind their ends, results cut to what they would have been. That is
-// right where the graph makes nothing of what is padded: where its loops and layers have lengths
-// (ScanOptions::lengths) and its losses are means over them (frontend/lengths.h). The lengths are
-// an input of the user's, or Inputs::length(): what the caller brought.
+// Inputs are padded with 0 at their ends, and results are cut to their true sizes. This is correct
+// only if the padding does not affect the results: the graph's loops and layers must take lengths
+// (ScanOptions::lengths), and its losses must be means over the lengths (frontend/lengths.h). The
+// lengths are a user's input or Inputs::length(), the extent that the caller passed.
 #pragma once
 
 #include <functional>
@@ -19,30 +19,30 @@
 
 namespace graphc::core {
 
-/// From an extent to the one that is compiled for, no smaller.
+/// From an extent to the compiled extent, which is at least as large.
 using RoundUp = std::function<int64_t(int64_t)>;
 
-/// To a multiple of `step`. Throws ErrorKind::usage when that is less than 1.
+/// To a multiple of `step`. Throws ErrorKind::usage if `step` is less than 1.
 RoundUp to_multiple_of(int64_t step);
 /// To a power of two.
 RoundUp to_power_of_two();
-/// To the least of these that is large enough; an extent beyond them stays what it is.
+/// To the smallest of these that is large enough; larger extents stay unchanged.
 RoundUp to_one_of(std::vector<int64_t> sizes);
 
-/// By the name of the dim: "steps".
+/// By dim name, e.g. "steps".
 using RoundUps = std::map<std::string, RoundUp, std::less<>>;
 
-/// A call as it is made, and as it is compiled.
+/// A call as made and as compiled.
 struct RoundedCall {
-  GivenTypes called;  ///< types of the inputs as the caller brings them
+  GivenTypes called;  ///< types of the caller's inputs
   GivenTypes inputs;  ///< the same, rounded up
   std::vector<Type> results;
   InputRules rules;
 };
 
-/// Traces a graph for what it is called with, `traced_as` in the graph's element types, and says
-/// what is to be compiled. Throws what Model::trace() throws, and ErrorKind::usage when `rounds`
-/// makes an extent smaller.
+/// Traces a graph for the types of a call and determines what to compile; `traced_as` are these
+/// types in the graph's element types. Throws what Model::trace() throws, and ErrorKind::usage if
+/// `rounds` decreases an extent.
 RoundedCall round_call(Model& model, std::string_view graph, const GivenTypes& called,
                        const GivenTypes& traced_as, const RoundUps& rounds);
 

@@ -34,8 +34,8 @@ int64_t steps_of(const Values& streams, Where where) {
   return streams[0].shape()[0];
 }
 
-/// A traced body put in the order a scan has: streams, carries, captures; captures of one value
-/// joined, those that nothing uses dropped.
+/// Puts a traced body into the order of a scan: streams, carries, captures. Merges captures of the
+/// same value and drops unused ones.
 class OrderedBody {
  public:
   OrderedBody(const Graph& traced)
@@ -142,7 +142,7 @@ Values ScanTrace::next_states(Graph& body, const Scope::Seen& state) {
   const int rank = state.current.shape().rank();
   const Value has_step = this->has_step(body, rank, false);
   const Value first = ended_->first_state(state.outer);
-  // Backwards the steps that a row does not have come first: what it holds is what it began with.
+  // In reverse, the missing steps of a row come first: its state keeps the initial value.
   if (options_.reverse) return {select(has_step, state.current, state.entry)};
   const Value has_next = this->has_step(body, rank, true);
   const Value entry = body.input(state.cell->type, state.cell->name + ".held", where_);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: the loop. The body is a function of one step; a state assigned in it is a carry.
+// scan: the loop. The body is a function of one step; a state assigned in it is a loop carry.
 //
 //   Value y = scan(xs, [&](Value x) {               // xs [steps, batch, input]
 //     h = tanh(matmul(x, w) + matmul(h, u) + b);
 //     return h;                                     // stacked to y [steps, batch, hidden]
 //   });
 //
-// The body is called once, while the graph is being traced. It may use any value and state around
-// it. What it returns is stacked along a new axis 0: a value, an array, pair or tuple of values, a
-// Values, or nothing. After the loop an assigned state has the value of the last step.
+// The body is called once, while the graph is traced. It may use any value and state of the
+// enclosing graph. Its results are stacked along a new axis 0; it returns a value, an array, pair
+// or tuple of values, a Values, or nothing. After the loop an assigned state has its value of the
+// last step.
 //
-// Rows of different lengths: `{.lengths = n}` with n [batch] of integers, for streams [steps,
-// batch, ...], states and results [batch, ...]. Each row goes its own number of steps, `reverse`
-// from its own end, as if it ran alone: see ScanOptions.
+// Rows of different lengths: `{.lengths = n}` with n integers [batch], for streams [steps, batch,
+// ...], states and results [batch, ...]. Each row runs its own number of steps as if it were alone;
+// `reverse` starts at its own end. See ScanOptions.
 #pragma once
 
 #include <array>
@@ -28,66 +29,66 @@
 namespace graphc::core {
 
 struct ScanOptions {
-  bool reverse = false;  ///< from the last step to the first; results still lie at their step
-  /// The steps of each row: integers of any type [batch], or [] for all rows. Past its end a row's
-  /// states hold what they are, what it emits is 0, and nothing that stands in the streams has any
-  /// influence on values or gradients, NaN included. What the body makes there goes nowhere; so
-  /// that its derivatives do not either, it gets the row's own first step again there, streams and
-  /// states: it is singular, as x / |x| is at 0, where the row alone is.
+  bool reverse = false;  ///< run from the last step to the first; results stay at their steps
+  /// The number of steps of each row: integers of any type [batch], or [] for all rows. Past its
+  /// end a row's states keep their values, its results are 0, and the streams affect neither values
+  /// nor gradients, NaN included. The results of the body are discarded there. To keep its
+  /// derivatives finite as well, the body sees the row's own first step there, streams and states:
+  /// it is singular (as x / |x| is at 0) only where the row alone is.
   ///
-  /// Two cases are left. A row without any step gets the first step of the first row that has one;
-  /// where no row has any, streams are 0 in the body. And step_index() is the number of the step
-  /// also where a row has ended: log(4 - step) is infinite in step 4 for every row.
+  /// Two special cases: a row with no steps gets the first step of the first row that has one (if
+  /// no row has any, streams are 0 in the body); and step_index() keeps counting after a row has
+  /// ended: log(4 - step) is infinite in step 4 for every row.
   ///
-  /// A length of more than the steps counts as all of them, one below 0 as none; one that is an
-  /// input of the graph is checked by the session first.
+  /// A length above the number of steps counts as all of them, a negative one as none; if the
+  /// lengths are an input of the graph, the session checks them first.
   Value lengths = {};
 };
 
-/// A number of steps, for a loop over nothing: `scan(Steps(10), [&](Value index) { ... })`.
+/// A number of steps, for a loop without streams: `scan(Steps(10), [&](Value index) { ... })`.
 struct Steps {
   explicit Steps(int64_t steps) : count(steps) {}
   int64_t count;
 };
 
-/// The index (i32[]) of the step, inside the body of a scan.
+/// The index (i32[]) of the current step, inside the body of a scan.
 Value step_index(Where where = Where::here());
 
 namespace detail {
 
-/// A scan being traced: from the construction to finish() the body is where nodes go.
+/// A scan being traced: from construction to finish(), nodes go to its body.
 class ScanTrace {
  public:
-  /// Throws ErrorKind::input at `where` when the streams have no or different numbers of steps.
+  /// Throws ErrorKind::input at `where` if the streams have no steps or different numbers of steps.
   ScanTrace(const Values& streams, int64_t steps, ScanOptions options, Where where);
   ScanTrace(const Values& streams, ScanOptions options, Where where);
   ~ScanTrace();
   ScanTrace(const ScanTrace&) = delete;
 
   const Values& slices() const { return slices_; }
-  /// Ends the body; returns what it emitted, stacked.
+  /// Ends the body; returns its results, stacked.
   Values finish(const Values& emits);
 
  private:
   void check_lengths();
-  /// A stream of truth values, and its slice in the body.
+  /// A boolean stream and its slice in the body.
   struct Mask {
     Value stream, slice;
   };
-  /// Whether rows have this step, or the one that the loop does after it, for values of a rank.
+  /// Whether rows have this step, or the step after it in loop order, for values of a given rank.
   Value has_step(Graph& body, int rank, bool next);
-  /// Throws ErrorKind::input unless the value has an axis for the rows first.
+  /// Throws ErrorKind::input unless axis 0 of the value is the rows.
   void check_rows(Value value, const char* what, const std::string& name) const;
-  /// The next values of a state that the body assigned: what the body gets in the next step, and,
-  /// where rows end before the last step, what their states are then.
+  /// The next values of an assigned state: its value in the body's next step and, if rows end
+  /// before the last step, its value at their ends.
   Values next_states(Graph& body, const Scope::Seen& state);
 
-  /// What the traced body gives: the next values of the states that it assigned, then of held_,
-  /// then what it emits.
+  /// The results of the traced body: the next values of assigned states, then of held_, then its
+  /// emitted values.
   Values results_of_body(Graph& body, const std::vector<const Scope::Seen*>& carried,
                          const Values& emitted);
 
-  /// A state that the loop carries beside what the body gets.
+  /// A loop carry in addition to what the body sees.
   struct Held {
     Value initial, entry;
   };
@@ -102,7 +103,7 @@ class ScanTrace {
   bool open_ = true;
 };
 
-/// How the result of a body becomes values, and the stacked values the result of scan.
+/// Converts the result of a body to values, and stacked values to the result of scan.
 template <typename Result>
 struct Emitted {
   static_assert(std::is_convertible_v<Result, Value>,
@@ -147,14 +148,15 @@ auto finish_scan(ScanTrace& trace, Call&& call) {
 
 }  // namespace detail
 
-/// The loop over the steps of one stream [steps, ...]; the body takes one step of it [...].
+/// A loop over the steps of one stream [steps, ...]; the body takes one step of it [...].
 template <typename Body>
 auto scan(Value stream, Body&& body, ScanOptions options = {}, Where where = Where::here()) {
   detail::ScanTrace trace({stream}, options, where);
   return detail::finish_scan(trace, [&] { return body(trace.slices()[0]); });
 }
 
-/// The same over several streams of equally many steps: `scan({x, mask}, [&](Value x, Value m) {`.
+/// The same over several streams with equal numbers of steps: `scan({x, mask}, [&](Value x, Value
+/// m) {`.
 template <size_t count, typename Body>
 auto scan(const Value (&streams)[count], Body&& body, ScanOptions options = {},
           Where where = Where::here()) {
@@ -172,7 +174,7 @@ auto scan(const Values& streams, Body&& body, ScanOptions options = {},
   return detail::finish_scan(trace, [&] { return body(trace.slices()); });
 }
 
-/// The loop over a number of steps; the body takes the step's index (i32[]), or nothing.
+/// A loop over a number of steps; the body takes the step index (i32[]) or nothing.
 template <typename Body>
 auto scan(Steps steps, Body&& body, ScanOptions options = {}, Where where = Where::here()) {
   detail::ScanTrace trace({}, steps.count, options, where);

@@ -21,7 +21,7 @@ void expect_decay(const char* who, const Operand& rate, double every, double fac
   expect_in(who, "factor", factor, kAboveZero, where);
 }
 
-/// The options, or an error.
+/// Returns the options, or throws.
 const PlateauOptions& checked(const PlateauOptions& options, double rate, Where where) {
   expect_in("Plateau", "rate", rate, kAboveZero, where);
   expect_in("Plateau", "factor", options.factor, kAboveZeroBelowOne, where);

@@ -20,10 +20,10 @@
 namespace graphc::core {
 namespace {
 
-/// Of the sizes that a graph was called with, those that are remembered with what they round to.
+/// Call shapes per graph whose rounding is cached.
 constexpr size_t kCallsKept = 256;
 
-/// For its time the trace leaves the profile of executables alone.
+/// Pauses the trace's profiling of executables during its lifetime.
 class Profiling {
  public:
   explicit Profiling(bool& profiling) : profiling_(profiling) { profiling_ = true; }
@@ -36,21 +36,21 @@ class Profiling {
 
 }  // namespace
 
-/// A graph compiled for inputs of certain types.
+/// A graph compiled for inputs of these types.
 struct Session::Compiled {
   std::string graph;
   GivenTypes inputs;
   InputRules rules;
   Outputs::Names result_names;
   std::unique_ptr<Executable> executable;
-  std::vector<StoredState*> states;  ///< the session's
-  std::vector<Tensor> outputs;       ///< of the last run; used again when nobody else holds them
+  std::vector<StoredState*> states;  ///< owned by the session
+  std::vector<Tensor> outputs;       ///< of the last run; reused if nobody else holds them
   CompileReport report;
-  std::vector<DType> declared;  ///< of the inputs that the caller brings
+  std::vector<DType> declared;  ///< of the caller's inputs
   int64_t traced_runs = 0;      ///< runs whose kernels are in the trace
   GraphPtr traced;              ///< with SessionOptions::check_finite
 
-  /// Whether these inputs are those of the graph, or become them.
+  /// Whether these inputs have, or can be converted to, the graph's types.
   bool takes(const GivenTypes& given) const {
     if (given == inputs) return true;
     if (given.size() != declared.size()) return false;
@@ -121,8 +121,8 @@ std::vector<Data> Session::ordered(std::string_view graph, const NamedData& inpu
   return in_order(inputs, names, graph);
 }
 
-/// A graph that has been compiled could be run from the function of another, one that has not could
-/// not: neither may, so that a program does not depend on what ran before.
+/// A compiled graph could run inside the function of another one, but an uncompiled one could not.
+/// Both are refused, so that a program does not depend on what ran before.
 void Session::check_not_traced(std::string_view graph) const {
   Trace* const trace = Trace::current();
   if (trace == nullptr) return;
@@ -233,7 +233,7 @@ std::vector<KernelTime> Session::profile_run(std::string_view graph,
 }
 
 GivenTypes Session::traced_types(GivenTypes types) const {
-  // Under f64 the caller may bring f64 for the f32 of the graph.
+  // A session in f64 accepts f64 for the f32 of the graph.
   for (GivenType& given : types) {
     DType& dtype = given.type.dtype;
     if (options_.compile.precision == "f64" && dtype == DType::f64) dtype = DType::f32;
@@ -320,7 +320,7 @@ void Session::announce_unmet(const TracedGraph& traced) {
 }
 
 void Session::announce_loops(const CompileReport& report) const {
-  // Other variants are asked for to be compared with.
+  // Other variants are compiled only for comparison.
   if (options_.compile.variant != CompileOptions{}.variant) return;
   for (const Remark& loop : loops_in_pieces(report)) options_.announce(to_string(loop));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving and loading the states of a session as safetensors, and what is said of those that are not
-// declared yet.
+// Saving and loading the states of a session as safetensors, and the metadata on states that are
+// not declared yet.
 #include <algorithm>
 #include <array>
 
@@ -12,7 +12,7 @@
 namespace graphc::core {
 namespace {
 
-// Keys of the metadata, and what the first of them says.
+// Keys of the metadata, and the value of the first one.
 constexpr const char *kSaved = "saved", *kTraced = "traced_graphs",
                      *kByGraphs = "declared_by_graphs", *kKeptBy = "kept_by";
 constexpr const char *kEverything = "everything", *kOfModel = "model";
@@ -25,7 +25,7 @@ std::string list_of(const std::vector<std::string>& names) {
   return fmt::format("{}{}", fmt::join(shown, ", "), names.size() > kShown ? ", ..." : "");
 }
 
-/// The lines of a text, without their ends.
+/// The lines of a text, without their newlines.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// What of the file has a state in the model, and what each of them lacks.
+/// Compares the states of the file with those of the model, in both directions.
 LoadReport compared(const Model& model, const Safetensors& content, const SavedStates& says) {
   LoadReport report;
   std::map<std::string, const StateCell*, std::less<>> known;
@@ -143,9 +143,9 @@ void Session::save(const std::string& path, Saving saving) {
   const bool everything = saving == Saving::everything;
   Safetensors content;
   SavedStates says{.everything = everything, .by_graphs = {}, .traced = model_.traced_graphs()};
-  // What other sessions had traced was in the files that were loaded.
+  // Loaded files include graphs that other sessions had traced.
   says.traced.insert(loaded_graphs_.begin(), loaded_graphs_.end());
-  // Looking a state up may not declare another one: the list is the model's as it stands.
+  // Looking up a state must not declare another one, so iterate over the model's current list.
   for (const std::shared_ptr<StateCell>& cell : model_.states()) {
     if (cell->transient && !everything) continue;
     content.arrays.emplace(cell->name, state(cell->name));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of a session: drawn when they are first asked for, read and set.
+// The states of a session: drawn at first use, read and set.
 #include <algorithm>
 
 #include "frontend/initial_draw.h"
@@ -12,7 +12,7 @@
 namespace graphc::core {
 namespace {
 
-/// The value as the state's type has it; what it cannot hold is an error that names the state.
+/// The value in the state's type; throws an error naming the state if it does not fit.
 Literal converted_state(const StateCell& cell, const Literal& value) {
   try {
     return value.converted(cell.type.dtype);
@@ -43,7 +43,7 @@ StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
   const StateCell& cell = declared(name);
   const Type type = stored_type(cell.type, options_.compile.precision);
   auto awaited = awaited_.find(name);
-  // What another optimizer has counted is no beginning for this one.
+  // A value kept by another optimizer is discarded.
   if (awaited != awaited_.end() && !awaited->second.is_of_same_optimizer(cell)) {
     awaited_.erase(awaited);
     awaited = awaited_.end();
@@ -57,7 +57,7 @@ StoredState& Session::stored(std::string_view name, DrawsBeside* beside) {
       throw input_error(cell.where, "{}: {}", awaited->second.path, error.message());
     }
   }
-  // What throws here leaves no state behind that nobody has drawn.
+  // Draws before inserting, so that an exception leaves no undrawn state behind.
   std::optional<Literal> value = beside != nullptr ? beside->take(name) : std::nullopt;
   if (!value) value = awaited == awaited_.end() ? draw(cell) : awaited->second.value;
   Tensor initial(std::move(*value).converted(type.dtype));
@@ -111,7 +111,7 @@ int64_t Session::key_of(const StateCell& cell) const {
 }
 
 Literal Session::draw(const StateCell& cell) const {
-  // What takes no longer nobody wonders about.
+  // Shorter draws go unnoticed.
   constexpr double unnoticed = 1;
   const double begun = steady_seconds();
   Literal value = drawn(cell);
@@ -129,12 +129,12 @@ Literal Session::drawn(const StateCell& cell) const {
   const GraphPtr& graph = initial.graph;
   const int threads = threads_of(options_.compile);
   if (const auto plain = PlainDraw::of(*graph, key_of(cell))) return plain->value(threads);
-  // The evaluator draws so few in half a millisecond; a kernel for it takes 5 to 10 to compile.
+  // The evaluator draws this many in half a millisecond; compiling a kernel takes 5 to 10.
   constexpr int64_t kFew = 4096;
   const bool few = cell.type.shape.elements() <= kFew;
   if (few || options_.compile.precision == "f64" || !initial.draws.empty() || !is_exact(graph))
     return initial.value(key_of(cell), threads);
-  // The same bits as the evaluator's, at the target's speed.
+  // Bit-identical to the evaluator, at the target's speed.
   CompileReport unused;
   const std::unique_ptr<Executable> executable = made(graph, unused);
   const Tensor inputs[] = {Tensor(Literal::of(key_of(cell)))};

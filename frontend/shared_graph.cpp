@@ -10,8 +10,8 @@
 namespace graphc::core {
 namespace detail {
 
-/// What runners share. Nothing of it changes once the first runner has been made, but under the
-/// lock: the derived forms of parameters are made then.
+/// Shared by all runners. Constant once the first runner exists, except under the lock, which
+/// guards the packing of parameters.
 struct SharedParts {
   std::string name;
   GraphPtr graph;
@@ -23,7 +23,7 @@ struct SharedParts {
   Outputs::Names result_names;
   std::mutex making;
   StateStore shared;                       ///< states that the graph only reads
-  std::map<std::string, Literal> written;  ///< the others, as they begin
+  std::map<std::string, Literal> written;  ///< initial values of the others
 };
 
 struct RunnerParts {
@@ -36,7 +36,7 @@ struct RunnerParts {
   std::string shown;  ///< "a runner of graph 'predict'"
 
   OneThread::Inside inside() { return {thread, shown}; }
-  /// A state of its own. Throws ErrorKind::input for another name.
+  /// A state of this runner. Throws ErrorKind::input for another name.
   StoredState& state(std::string_view name) {
     if (const auto found = own.find(name); found != own.end()) return found->second;
     std::vector<std::string> names;
@@ -74,7 +74,7 @@ SharedGraph::SharedGraph(Session& session, std::string_view graph, const std::ve
                     parts.target->name));
   }
   parts.options = session.options().compile;
-  parts.options.arena = nullptr;  // runners run at the same time
+  parts.options.arena = nullptr;  // runners run concurrently
   if (parts.target == &targets::cpu) parts.options.threads = 1;
   const TracedGraph traced = session.model().trace(graph, inputs);
   parts.name = graph;
@@ -91,7 +91,7 @@ SharedGraph::SharedGraph(Session& session, std::string_view graph, const std::ve
       add(parts.shared, state.name, value);
     }
   }
-  runner();  // what cannot be compiled is an error here
+  runner();  // reports compile errors here
 }
 
 Runner SharedGraph::runner() const {
@@ -109,7 +109,7 @@ Runner SharedGraph::runner() const {
     made->states.push_back(&stored);
   }
   for (const Argument& output : signature.outputs) made->outputs.emplace_back(output.type);
-  // Makes the derived forms of what is shared, under the lock; from now on they are only read.
+  // Packs the shared parameters, under the lock; afterwards they are only read.
   made->executable->prepare(made->states);
   return Runner(std::move(made));
 }
@@ -121,7 +121,7 @@ Runner::~Runner() = default;
 
 detail::RunnerParts& Runner::parts() const {
   if (parts_ != nullptr) return *parts_;
-  throw input_error({}, "this runner was moved to another, which runs the graph in its place");
+  throw input_error({}, "this runner was moved from: use the runner that it was moved to");
 }
 
 Outputs Runner::run(const std::vector<Data>& inputs) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedGraph: a compiled graph that several threads run at once, for a server. A session is used
-// by one thread at a time; this is made from it, and has a runner for each thread.
+// SharedGraph: a compiled graph that several threads run at once, for servers. A session serves one
+// thread at a time; a SharedGraph is made from it and provides a runner for each thread.
 //
 //   const SharedGraph shared(session, "predict", {{f32, {1, 16}}});
 //   // in each thread:
 //   Runner runner = shared.runner();
 //   Tensor y = runner(x);
 //
-// Runners share machine code and parameters, which are those of the session when the shared graph
-// was made: training may go on meanwhile. Each has an arena of its own, and its own states where
-// the graph writes them: what one carries on from call to call is no other's. A runner uses the
-// thread that calls it and no other, so that runners in as many threads as cores run side by side.
+// Runners share machine code and parameters, with the session's values when the SharedGraph was
+// made: training may continue meanwhile. Each runner has its own arena and its own copy of the
+// states that the graph writes, so carried states are not shared. A runner uses only the thread
+// that calls it, so as many runners as cores run in parallel.
 #pragma once
 
 #include <memory>
@@ -26,16 +26,16 @@ struct SharedParts;
 struct RunnerParts;
 }  // namespace detail
 
-/// Runs a shared graph, on the thread that calls it: one call at a time. Another thread that calls
-/// meanwhile gets an error.
+/// Runs a shared graph on the calling thread, one call at a time. A concurrent call from another
+/// thread is an error.
 class Runner {
  public:
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
   ~Runner();
 
-  /// As Session::operator(), with anything that Data is made of. Throws ErrorKind::input when the
-  /// inputs are not of the types that the graph was compiled for, and do not become it.
+  /// Like Session::operator(), with anything that converts to Data. Throws ErrorKind::input if the
+  /// inputs do not have, and cannot be converted to, the types that the graph was compiled for.
   template <typename... Inputs>
   Outputs operator()(const Inputs&... inputs) {
     return run(std::vector<Data>{Data(inputs)...});
@@ -47,7 +47,7 @@ class Runner {
   }
   Outputs run_named(const NamedData& inputs);
 
-  /// Gives the states that the graph writes the values they had when it was made.
+  /// Resets the states that the graph writes to their values when the runner was made.
   void reset();
   /// A copy of a state that the graph writes. Throws ErrorKind::input for another name.
   Literal state(std::string_view name) const;
@@ -57,23 +57,22 @@ class Runner {
  private:
   friend class SharedGraph;
   explicit Runner(std::unique_ptr<detail::RunnerParts> parts);
-  /// Throws ErrorKind::input where another runner was made of this one.
+  /// Throws ErrorKind::input if this runner was moved from.
   detail::RunnerParts& parts() const;
 
   std::unique_ptr<detail::RunnerParts> parts_;
 };
 
-/// Copies are the same graph.
+/// Copies share the same graph.
 class SharedGraph {
  public:
-  /// A graph of the session's model compiled for inputs of these types, and the states it uses as
-  /// they are now. Neither the session nor its model is needed afterwards. Throws what
-  /// Session::compile() throws, and ErrorKind::usage for a target that computes elsewhere than on
-  /// the thread that calls it.
+  /// A graph of the session's model, compiled for inputs of these types, with the current values of
+  /// its states. Needs neither the session nor its model afterwards. Throws what Session::compile()
+  /// throws, and ErrorKind::usage for a target that does not compute on the calling thread.
   SharedGraph(Session& session, std::string_view graph, const std::vector<Type>& inputs);
 
-  /// Another runner; may be called from any thread. Its memory is there and the parameters lie as
-  /// its code reads them, so that its first call is as quick as the others.
+  /// Makes a runner; may be called from any thread. Its memory is allocated and its parameters are
+  /// packed, so that the first call is as fast as the others.
   Runner runner() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers drawn on the host, the same on every machine.
+// Random numbers on the host, the same on every machine.
 #pragma once
 
 #include <cstdint>

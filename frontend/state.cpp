@@ -28,7 +28,7 @@ State::State(State&& other) noexcept
       copied_(other.copied_ ? other.copied_ : other.moved_away_.lock()),
       given_to_(std::exchange(other.given_to_, {})) {
   if (is_copy()) return;
-  if (!copied_) copied_ = std::make_shared<Copied>();  // moved from again, and who had it is gone
+  if (!copied_) copied_ = std::make_shared<Copied>();  // a second move; the first target died
   other.copied_.reset();
   other.moved_away_ = copied_;
 }
@@ -53,7 +53,7 @@ State::operator Value() const {
 }
 
 State& State::operator=(Operand value) {
-  const Where where = Called::place(value.where());  // a layer's or an optimizer's caller
+  const Where where = Called::place(value.where());  // the caller of a layer or an optimizer
   if (is_copy()) {
     throw input_error(
         where,
@@ -69,7 +69,7 @@ State& State::operator=(Operand value) {
     moved_away_.reset();
   }
   if (value.is_number()) {
-    const Called called("state", where);  // its type may not have the number
+    const Called called("state", where);  // the type may not be able to represent the number
     trace.assign(cell_, splat(trace.graph(), value.number(), cell_->type), where);
   } else {
     value.value().expect_usable(where);

@@ -56,7 +56,7 @@ std::string types_text(const NamedTypes& values) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// Parameters of one layer: the same name up to the last dot.
+/// The parameters of one layer: those with the same name up to the last dot.
 struct Layer {
   std::string name;
   NamedTypes parameters;
@@ -138,7 +138,7 @@ GraphSummary summarize(const GraphPtr& graph, const std::vector<std::string>& re
   compile(graph, target, options, report);
   summary.arena_bytes = report.peak_bytes;
   summary.loops = loops_in_pieces(report);
-  // The evaluator, which makes none, plans no memory either.
+  // The evaluator has no kernels and plans no memory.
   if (report.kernels + report.cache_hits > 0) {
     CompileReport unused;
     count_kernels(*form_kernels_for(graph, options, unused, target.stores_bf16), summary);

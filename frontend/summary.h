@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model consists of and what becomes of it: layers, parameters, graphs, planned memory.
+// A summary of a model and its compilation: layers, parameters, graphs, planned memory.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace graphc::core {
 
-/// What a summary says of a graph.
+/// The summary of one graph.
 struct GraphSummary {
   std::string name;
   std::vector<std::pair<std::string, Type>> inputs, results;
-  int64_t nodes = 0;          ///< those in loops counted once
-  int64_t kernels = 0;        ///< what they became; 0 where a target forms none
-  int64_t recurrent = 0;      ///< loops that are one kernel
-  int64_t arena_bytes = 0;    ///< planned for what is neither input, state nor result
-  std::vector<Remark> loops;  ///< those that are not, and why
+  int64_t nodes = 0;          ///< nodes in loops are counted once
+  int64_t kernels = 0;        ///< compiled kernels; 0 if the target has none
+  int64_t recurrent = 0;      ///< loops compiled to one kernel
+  int64_t arena_bytes = 0;    ///< planned for everything but inputs, states and results
+  std::vector<Remark> loops;  ///< loops not compiled to one kernel, and why
 };
 
 struct Summary {
@@ -27,18 +27,18 @@ struct Summary {
   std::vector<GraphSummary> graphs;
 
   int64_t parameter_count() const;
-  /// The states that a model has by now: tracing may have declared some.
+  /// Takes the states that a model has now: tracing may have declared more.
   void take_states(const Model& from);
-  /// For people: a line for each layer (names up to the last dot), one for other states, and one
-  /// for each graph.
+  /// A readable text: one line per layer (names up to the last dot), one for other states, and one
+  /// per graph.
   std::string text() const;
 };
 
-/// Compiles the graph for its shapes and counts. Throws what compile() throws.
+/// Compiles the graph for its shapes and summarises it. Throws what compile() throws.
 GraphSummary summarize(const GraphPtr& graph, const std::vector<std::string>& result_names,
                        const Target& target, const CompileOptions& options = {});
 
-/// The model and all its graphs, for what named dims stand for: `print(summarize(model,
+/// The model and all its graphs, for given extents of named dims: `print(summarize(model,
 /// {{"batch", 32}}))`. Throws what tracing and compile() throw.
 Summary summarize(Model& model, const Extents& extents, const std::string& target = {});
 

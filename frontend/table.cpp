@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table offers once it is read, and what becomes of missing cells.
+// The columns of a table as tensors, and the treatment of missing cells.
 #include "frontend/table.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 5> kMissingWords{"refuse", "mean", "previous", "drop",
                                                         "mask"};
 
-/// Throws where numbers so far from 0 lose, as f32, what tells them apart.
+/// Throws if the values are so far from 0 that f32 cannot tell them apart.
 void check_f32(const TableColumn& column, const std::string& file) {
-  constexpr double kMostRounding = 1e-3;  // of the deviation
+  constexpr double kMostRounding = 1e-3;  // relative to the standard deviation
   double count = 0, sum = 0, squares = 0, rounding = 0, first = 0;
   for (const double value : column.values) {
     if (std::isnan(value)) continue;

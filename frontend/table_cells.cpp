@@ -24,7 +24,7 @@ bool equals_in_any_case(std::string_view a, std::string_view lower) {
                             [](unsigned char x, unsigned char y) { return std::tolower(x) == y; });
 }
 
-/// What may stand between groups of digits in every country.
+/// A group separator that is unambiguous in every locale.
 std::string_view neutral_separator(std::string_view text) {
   // Space, apostrophes, no-break space, thin space, narrow no-break space.
   for (const std::string_view each : {" ", "'", "\u2019", "\u00a0", "\u2009", "\u202f"}) {
@@ -33,14 +33,14 @@ std::string_view neutral_separator(std::string_view text) {
   return {};
 }
 
-/// The digits of a whole part in groups of three, and what stood between them.
+/// The digits of an integer part in groups of three, and their separator.
 struct Groups {
   std::string digits;
   std::string_view separator;  ///< empty: no groups
   size_t count = 0;            ///< groups after the first
 };
 
-/// Takes the groups at the beginning of `text`, which is left with what is behind them.
+/// Consumes the groups at the start of `text`.
 Groups take_groups(std::string_view& text, std::string_view separator) {
   Groups groups;
   const size_t first = digits_at(text);
@@ -68,7 +68,7 @@ bool is_exponent(std::string_view text) {
   return !text.empty() && digits_at(text) == text.size();
 }
 
-/// The cell as from_chars has numbers; empty where it is none.
+/// The cell in the notation of from_chars; empty if it is not a number.
 std::string plain_number(std::string_view cell, char decimal) {
   std::string plain;
   if (!cell.empty() && (cell[0] == '+' || cell[0] == '-')) {
@@ -96,7 +96,7 @@ std::string plain_number(std::string_view cell, char decimal) {
   return plain + std::string(rest);
 }
 
-/// Takes a number of so many digits, at least and at most.
+/// Consumes a number with `least` to `most` digits.
 std::optional<int> take_int(std::string_view& text, size_t least, size_t most) {
   const size_t count = digits_at(text);
   if (count < least || count > most) return std::nullopt;
@@ -120,7 +120,7 @@ struct DateParts {
   double seconds = 0;  ///< of the day
 };
 
-/// Z, +01:00, -0500, or nothing.
+/// Consumes Z, +01:00, -0500, or nothing.
 bool take_offset(std::string_view& text) {
   if (text.empty() || take_one(text, 'Z')) return true;
   if (!take_one(text, '+') && !take_one(text, '-')) return false;
@@ -131,7 +131,7 @@ bool take_offset(std::string_view& text) {
   return take_int(text, 2, 2).has_value();
 }
 
-/// The time behind a date, in seconds.
+/// Consumes the time after a date; in seconds.
 std::optional<double> take_time(std::string_view& text) {
   const auto hours = take_int(text, 1, 2);
   if (!hours || *hours > 23 || !take_one(text, ':')) return std::nullopt;
@@ -163,7 +163,7 @@ std::optional<DateParts> parts_of(std::string_view text) {
   text.remove_prefix(1);
   const auto b = take_int(text, 1, 2);
   if (!b || !take_one(text, parts.between)) return std::nullopt;
-  // A year has four digits: of two nobody knows the century.
+  // A year needs four digits: with two, the century is unknown.
   const auto c = parts.year_first ? take_int(text, 1, 2) : take_int(text, 4, 4);
   if (!c) return std::nullopt;
   parts.a = *a;
@@ -213,7 +213,7 @@ std::optional<double> number_in(std::string_view cell, char decimal) {
   if (plain.empty()) return std::nullopt;
   double number = 0;
   const auto [end, error] = std::from_chars(plain.data(), plain.data() + plain.size(), number);
-  // Too large, or too small: from_chars does not say which.
+  // Overflow or underflow; from_chars does not distinguish them.
   if (error == std::errc::result_out_of_range) return std::strtod(plain.c_str(), nullptr);
   if (error != std::errc() || end != plain.data() + plain.size()) return std::nullopt;
   return number;
@@ -225,7 +225,7 @@ DecimalSign decimal_sign_of(std::string_view cell) {
   const bool as_point = number_in(cell, '.').has_value(),
              as_comma = number_in(cell, ',').has_value();
   if (as_point && as_comma) {
-    // Nobody writes 0 before a group.
+    // A group is never preceded by 0.
     const size_t first = cell.find_first_of("0123456789");
     const bool leads_with_zero = first != cell.npos && cell[first] == '0';
     if (leads_with_zero) return has_point ? DecimalSign::point : DecimalSign::comma;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the columns that are wanted, and their kinds.
+// Finds the requested columns and their kinds.
 #include "frontend/table_columns.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace graphc::core {
 namespace {
 
-/// The number from 1 that the text is, of so many at most.
+/// The text as a number in [1, most].
 std::optional<size_t> number_of_column(const std::string& text, size_t most) {
   size_t number = 0;
   const char* const end = text.data() + text.size();
@@ -24,10 +24,10 @@ bool is_whole_number(const std::string& name) {
   return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
 }
 
-/// The place of the column that is called so: by its name, else by its number.
+/// The index of a column, by its name or else by its number.
 size_t place_of(const std::string& wanted, const ColumnNames& columns, const std::string& file) {
   const std::vector<std::string>& names = columns.names;
-  // Among names such as 0, 1, 2 a number is a name, and one that is not there is a mistake.
+  // If the names are numbers such as 0, 1, 2, a number is a name, and an unknown one is an error.
   const bool by_number = columns.are_numbers || std::ranges::none_of(names, is_whole_number);
   const auto found = std::ranges::find(names, wanted);
   if (found != names.end()) {
@@ -44,7 +44,7 @@ size_t place_of(const std::string& wanted, const ColumnNames& columns, const std
   throw input_error({}, "{}: there is no column '{}'{}", file, wanted, it_has);
 }
 
-/// "time:date": the kind behind the last colon, unless a column has the whole as its name.
+/// "time:date": the kind follows the last colon, unless the whole text is the name of a column.
 WantedColumn wanted_column(const std::string& text, const std::vector<std::string>& names) {
   WantedColumn wanted{.name = text, .kind = ColumnKind::number, .is_declared = true};
   const size_t colon = text.rfind(':');

@@ -18,7 +18,7 @@ enum class CellKind { missing, number, date, text };
 
 CellKind cell_kind_of(const std::string& cell, char decimal) {
   if (is_missing(cell)) return CellKind::missing;
-  // INF is a name where it stands in the first line, and refused where it does not.
+  // INF is a name in the first line, and an error elsewhere.
   if (const auto number = number_in(cell, decimal); number && std::isfinite(*number))
     return CellKind::number;
   return is_date(cell) ? CellKind::date : CellKind::text;
@@ -29,12 +29,12 @@ bool is_digits(std::string_view cell) {
          std::ranges::all_of(cell, [](unsigned char c) { return std::isdigit(c); });
 }
 
-/// Digits, in groups or not, with a sign or not.
+/// Digits, optionally with a sign and grouped.
 bool is_whole(const std::string& cell) {
   return cell.find_first_of(".,eE") == cell.npos && cell_kind_of(cell, '.') == CellKind::number;
 }
 
-/// Whether each two cells are whole numbers, the second without a sign.
+/// Whether the cells form pairs of integers, the second without a sign.
 bool may_be_halves(const DelimitedText::Cells& cells) {
   for (size_t i = 0; i + 1 < cells.size(); i += 2) {
     if (!is_whole(cells[i]) || !is_digits(cells[i + 1])) return false;
@@ -60,7 +60,7 @@ class LayoutFinder {
   }
 
  private:
-  /// Of all records but the first, which may be names.
+  /// From all records but the first, which may be names.
   void find_decimal() {
     if (options_.decimal != 0) {
       result_.decimal = options_.decimal;
@@ -118,7 +118,7 @@ class LayoutFinder {
     throw undecided("it has numbers and texts, and so have the lines behind it");
   }
 
-  /// `,0,1,2` as pandas writes a frame whose columns have no names.
+  /// `,0,1,2` as pandas writes a frame with unnamed columns.
   bool is_numbered_header() const {
     const DelimitedText::Cells& first = records_[0].first;
     if (first.size() < 2 || !first[0].empty() || records_.size() < 2) return false;
@@ -128,7 +128,7 @@ class LayoutFinder {
     return !records_[1].first[0].empty();
   }
 
-  /// Whether a text stands above numbers or dates, or a date or a number above the other one.
+  /// Whether a text is above numbers or dates, or a date above a number or vice versa.
   bool first_differs_from_column() const {
     const DelimitedText::Cells& first = records_[0].first;
     for (size_t column = 0; column < first.size(); ++column) {
@@ -162,7 +162,7 @@ class LayoutFinder {
                        file_, records_[0].second, why, words_.names(true), words_.names(false));
   }
 
-  /// `1,5` is one number to some, and two to CSV.
+  /// `1,5` may be one number, or two cells of CSV.
   void warn_of_split_numbers() {
     if (delimiter_ != ',' || options_.decimal != 0) return;
     result_.may_be_split = std::ranges::all_of(
@@ -194,7 +194,7 @@ TableLayout layout_of(const std::string& file, const std::vector<TableRecord>& r
 void check_not_split(const std::string& file, const TableRecord& row, const TableOptions& options) {
   const auto& [cells, line] = row;
   if (!may_be_halves(cells)) return;
-  // No whole number begins with 0 but 0.
+  // The only integer that begins with 0 is 0.
   for (size_t i = 1; i < cells.size(); i += 2) {
     if (cells[i].size() < 2 || cells[i][0] != '0') continue;
     throw input_error({},

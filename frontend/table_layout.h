@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a table is written, as its first records show: whether the first of them has the columns'
-// names, and what stands before the fraction of its numbers.
+// The layout of a table, detected from its first records: whether the first one has the column
+// names, and which decimal separator numbers use.
 #pragma once
 
 #include <optional>
@@ -13,25 +13,25 @@
 
 namespace graphc::core {
 
-/// A record and the line that it begins at.
+/// A record and the line where it begins.
 using TableRecord = std::pair<DelimitedText::Cells, int64_t>;
 
 struct TableLayout {
   bool has_names = false;
   char decimal = '.';
-  /// Whether a cell showed it or the options say it: a point is only taken for granted otherwise.
+  /// Whether a cell showed it or an option gives it; otherwise a point is assumed.
   bool decimal_is_known = false;
-  /// Whether each two cells may be the halves of a number with a decimal comma.
+  /// Whether every two cells may be halves of a number with a decimal comma.
   bool may_be_split = false;
-  std::vector<std::string> remarks;  ///< what was taken for granted
+  std::vector<std::string> remarks;  ///< what was assumed
 };
 
-/// The layout of a table whose first records these are, by the rules that read_table() documents.
-/// Throws ErrorKind::input, naming the file and the option that decides, where they leave it open.
+/// The layout of a table with these first records, by the rules documented at read_table(). Throws
+/// ErrorKind::input, naming the file and the option that decides, if it is ambiguous.
 TableLayout layout_of(const std::string& file, const std::vector<TableRecord>& records,
                       char delimiter, const TableOptions& options);
 
-/// Throws ErrorKind::input where a row of a table that may be split so shows it: 1,05.
+/// Throws ErrorKind::input if a row of a table that may be split proves it, e.g. 1,05.
 void check_not_split(const std::string& file, const TableRecord& row, const TableOptions& options);
 
 }  // namespace graphc::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads tables: from records of cells to columns of values.
+// Reads tables: converts records of cells to columns of values.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,10 +23,10 @@ namespace {
 using Cells = DelimitedText::Cells;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-/// So many records are seen before the layout is decided, of so many bytes at most.
+/// The layout is decided after this many records or bytes.
 constexpr size_t kFirstRecords = 1000, kFirstBytes = size_t{1} << 22;
 
-/// Takes the columns that are wanted out of records of cells.
+/// Extracts the requested columns from records of cells.
 class TableReader {
  public:
   TableReader(std::string file, const std::vector<std::string>& wanted, const TableOptions& options)
@@ -62,7 +62,7 @@ class TableReader {
  private:
   void decide() {
     decided_ = true;
-    // Empty lines at the end of a file are nothing.
+    // Empty lines at the end of a file are ignored.
     std::vector<TableRecord> records = std::move(first_);
     std::vector<TableRecord> filled;
     for (const TableRecord& record : records) {
@@ -79,7 +79,7 @@ class TableReader {
     rows_.begin(columns_.size());
     bool first = layout_.has_names;
     for (const auto& [cells, line] : records) {
-      // The line of names.
+      // The line of column names.
       if (first && !is_empty(cells)) {
         first = false;
       } else {
@@ -91,7 +91,7 @@ class TableReader {
   static bool is_empty(const Cells& cells) { return cells.size() == 1 && cells[0].empty(); }
 
   void take_row(const Cells& cells, int64_t line) {
-    // At the end of a file it is nothing; in a table of one column it may be a missing cell.
+    // Ignored at the end of a file; in a table with one column it may be a missing cell.
     if (is_empty(cells)) return empty_.push_back(line);
     if (!empty_.empty()) {
       if (width_ > 1 || options_.missing == Missing::refuse)
@@ -106,7 +106,7 @@ class TableReader {
     take_cells(cells, line);
   }
 
-  /// Whether commas that part cells may be decimal commas.
+  /// Suggests that the separating commas are decimal commas.
   std::string comma_hint(const Cells& cells) const {
     if (delimiter_ != ',' || cells.size() <= width_) return "";
     for (size_t i = 1; i < cells.size(); ++i) {
@@ -149,7 +149,7 @@ class TableReader {
                                            : number_of(cell, column, line);
   }
 
-  /// A column of texts may be categories, unless a cell of it is something else.
+  /// A detected category may contain only texts.
   void check_category(const std::string& cell, const WantedColumn& column, int64_t line) const {
     if (column.is_declared || is_missing(cell)) return;
     const bool number = number_in(cell, '.') || number_in(cell, ',');
@@ -159,7 +159,7 @@ class TableReader {
                             number ? "number" : "date", naming(column)));
   }
 
-  /// How a column is read that has cells of another kind than most are.
+  /// How to request a column with cells of different kinds.
   std::string naming(const WantedColumn& column) const {
     if (column.is_declared || !words_.is_program()) return "";
     return fmt::format(", or the columns by name, '{}:category' among them", column.name);
@@ -199,7 +199,7 @@ class TableReader {
                 fmt::format("has {}: wanted a finite number within f32", printable(cell, 40)));
   }
 
-  /// Where no cell of the first rows showed what stands before a fraction, one may do later.
+  /// If the first rows did not show the decimal separator, a later row may.
   void watch_points(const std::string& cell, WantedColumn& column, int64_t line) {
     const DecimalSign sign = decimal_sign_of(cell);
     if (sign == DecimalSign::either_comma) {
@@ -216,8 +216,8 @@ class TableReader {
       open_point_ = fmt::format("'{}' in line {}", printable(cell, 40), line);
   }
 
-  /// 1.234 is read as a decimal point. A column with numbers below 1000 beside it that have none
-  /// may have thousands: fractions would be written in all of them.
+  /// 1.234 is read with a decimal point. If the column also has integers below 1000 without one, it
+  /// may be a thousands separator: fractions would be written in every cell.
   void remark_points() {
     if (layout_.decimal_is_known || points_are_known_ || open_point_.empty()) return;
     const auto has_both = [](const WantedColumn& each) {
@@ -229,7 +229,7 @@ class TableReader {
                     open_point_, words_.decimal(',')));
   }
 
-  /// What else the cell may be.
+  /// Other ways to read the cell.
   std::string advice_on(const std::string& cell, const WantedColumn& column) const {
     const char other = layout_.decimal == '.' ? ',' : '.';
     if (number_in(cell, other))
@@ -251,18 +251,18 @@ class TableReader {
   std::vector<std::string> wanted_;
   const TableOptions& options_;
   TableWords words_;
-  std::vector<TableRecord> first_;  ///< before the layout is decided
-  size_t bytes_ = 0;                ///< of them
+  std::vector<TableRecord> first_;  ///< until the layout is decided
+  size_t bytes_ = 0;                ///< their size
   char delimiter_ = ',';
-  bool spaces_too_ = false;  ///< whether spaces might be the delimiter
+  bool spaces_too_ = false;  ///< whether space may be the delimiter
   bool decided_ = false;
   TableLayout layout_;
-  bool points_are_known_ = false;  ///< a cell that is read shows it
+  bool points_are_known_ = false;  ///< a cell that was read shows it
   std::string open_point_;         ///< the first cell that may have thousands, and its line
   std::vector<WantedColumn> columns_;
   TableRows rows_;
-  size_t width_ = 0;            ///< cells of a row
-  std::vector<int64_t> empty_;  ///< lines that are empty, after which no other came yet
+  size_t width_ = 0;            ///< cells per row
+  std::vector<int64_t> empty_;  ///< empty lines since the last non-empty one
 };
 
 Table table_of(const Literal& array, const std::string& file,
@@ -301,8 +301,8 @@ Table table_of(const Literal& array, const std::string& file,
   return result.end({});
 }
 
-/// Holds back what DOS ends a text with (Ctrl-Z, as often as it likes): behind the last byte it is
-/// nothing.
+/// Holds back trailing Ctrl-Z characters, with which DOS ends a text: at the end of the file they
+/// are ignored.
 void add_without_end_marks(DelimitedText& text, std::string_view piece, size_t& marks) {
   constexpr char kMark = '\x1a';
   const size_t last = piece.find_last_not_of(kMark);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of values become columns; what is missing is filled or left out.
+// Collects rows of values into columns; fills or drops missing values.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ class TableRows {
  public:
   TableRows(std::string file, Missing missing) : file_(std::move(file)), missing_(missing) {}
 
-  /// Before the first row: how many columns there are.
+  /// Called before the first row with the number of columns.
   void begin(size_t columns);
   TableColumn& column(size_t index) { return table_.columns[index]; }
   void add(std::vector<double> values);
-  /// How many rows were added.
+  /// The number of rows added.
   int64_t read() const { return read_; }
-  /// The table, with a remark for each column that lacked values. Throws ErrorKind::input where no
-  /// row is left, or a column that is to be filled has no value.
+  /// The table, with a remark for each column with missing values. Throws ErrorKind::input if no
+  /// row is left, or if a column to be filled has no value.
   Table end(std::vector<std::string> remarks);
 
  private:
@@ -31,7 +31,7 @@ class TableRows {
   std::string file_;
   Missing missing_;
   Table table_;
-  std::vector<int64_t> gaps_;  ///< missing cells of each column
+  std::vector<int64_t> gaps_;  ///< missing cells per column
   int64_t read_ = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages name the options of a table, in the words of whoever asked for it.
+// Names of table options in messages, in the words of the caller's interface.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ class TableWords {
     if (is_program()) return fmt::format(".names = {}", answer);
     return answer ? "--names=yes" : "--names=no";
   }
-  /// What else becomes of a cell of that kind without a value, behind what is wanted; nothing where
-  /// the user has no such option.
+  /// The alternatives for a missing cell of that kind, to append to an error; empty if the user has
+  /// no such option.
   std::string missing(ColumnKind kind) const {
     if (words_ == OptionWords::trained_command) return "";
     // Dates and categories have no mean.

@@ -15,7 +15,7 @@
 namespace graphc::core {
 namespace {
 
-/// What a byte does to the checksum: the polynomial's bits in reverse order, as RFC 3720 has them.
+/// The CRC table: per byte, with the polynomial's bits in reverse order, as in RFC 3720.
 constexpr std::array<uint32_t, 256> kCastagnoli = [] {
   std::array<uint32_t, 256> table{};
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -60,7 +60,7 @@ TensorBoard::TensorBoard(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder, error);
   if (error)
     throw resource_error("cannot make the folder '{}': {}", folder.string(), error.message());
-  // The name that the reader looks for; the process keeps two of a second apart.
+  // TensorBoard looks for this name; the process number keeps files of the same second apart.
   path_ =
       (folder / fmt::format("events.out.tfevents.{}.graphc.{}", int64_t(wall_seconds()), getpid()))
           .string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session writes to a trace.
+// The events that a session writes to a trace.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace graphc::core {
 
-/// A compilation that has just ended: its phases one behind the other in the order of the report
-/// (parts that alternate are added up), the passes inside theirs.
+/// A compilation that has just ended: its phases one after another in the order of the report
+/// (alternating parts are added up), with the passes nested in them.
 void trace_compilation(TraceFile& trace, const std::string& graph, const CompileReport& report);
 
-/// What each worker did in a run: its share of each kernel, and waiting for the others.
+/// The work of each worker in a run: its share of each kernel, and waiting for other workers.
 void trace_run(TraceFile& trace, const RunProfile& profile);
 
 }  // namespace graphc::core

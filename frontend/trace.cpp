@@ -131,7 +131,7 @@ Value Trace::read(size_t level, const std::shared_ptr<StateCell>& cell, Where wh
                       cell->trace == id_ ? "loop" : "graph");
   }
   expect_own(*cell, where);
-  // An input for now, so that no name of a node is in a state's way; finish() makes it a state.
+  // An input for now, so that node names cannot collide with a state; finish() makes it a state.
   const Value entry = graph_->input(cell->type, cell->name, cell->where);
   scope.add({cell, {}, entry, entry});
   return entry;
@@ -193,7 +193,7 @@ void Trace::note_dropped(const std::shared_ptr<StateCell>& cell,
                        "has no handle any more: elements of a list of states are not erased so",
                        cell->name, taker));
     for (auto& [known, settled] : registers_) settled |= known == cell;
-  } catch (...) {  // no memory: the remark is lost, the trace is not
+  } catch (...) {  // out of memory: the remark is lost, the trace is not
   }
 }
 
@@ -268,8 +268,8 @@ GraphPtr Trace::finish(const Values& results, const Values& inputs) {
   GRAPHC_CHECK(!in_loop(), "graph '{}' ends inside a loop", graph_->name());
   Values roots;
   for (Value result : results) roots.push_back(here(result));
-  // States stand in the order of declaration: that of first use depends on the C++ compiler, which
-  // may evaluate the operands of an expression in any order.
+  // States are in the order of declaration: the order of first use depends on the C++ compiler,
+  // which may evaluate the operands of an expression in any order.
   std::vector<Scope::Seen> seen(scopes_.front().seen.begin(), scopes_.front().seen.end());
   std::ranges::stable_sort(seen, {}, [](const Scope::Seen& state) { return state.cell->order; });
   for (const Scope::Seen& state : seen) {
@@ -277,7 +277,7 @@ GraphPtr Trace::finish(const Values& results, const Values& inputs) {
   }
   graph_->set_results(roots);
 
-  // Copying drops what the function computed and did not use, states it only looked at included.
+  // Copying drops unused nodes and states that the function only looked up.
   const std::vector<int> uses = use_counts(*graph_);
   auto graph = std::make_unique<Graph>(graph_->name());
   std::unordered_map<const Node*, Value> leaves;

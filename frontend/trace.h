@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace: a graph while the user's function writes it. Users meet it only through what it does:
-// where a node without operands goes, what a state's value is at this point, which key is next.
+// Trace: a graph while the user's function builds it. Users see only its effects: the graph that
+// source nodes go to, the current values of states, and the next random key.
 #pragma once
 
 #include <deque>
@@ -17,67 +17,67 @@
 
 namespace graphc::core {
 
-/// What a graph is for: layers such as dropout differ.
+/// The purpose of a graph; layers such as dropout depend on it.
 enum class Mode { evaluation, training };
 
-/// A region under construction and the states seen in it.
+/// A region under construction and the states used in it.
 struct Scope {
-  /// A state in a region. `entry` is its value where the region begins: in a body an input that
-  /// stands for `outer`, its value in the region around it.
+  /// A state in a region. `entry` is its value at the start of the region: in a body, an input that
+  /// stands for `outer`, its value in the enclosing region.
   struct Seen {
     std::shared_ptr<StateCell> cell;
     Value outer, entry, current;
     bool assigned = false;
-    Where assigned_at;  ///< the last time
+    Where assigned_at;  ///< the last assignment
   };
 
   Graph* graph = nullptr;
   std::deque<Seen> seen;
-  Value index;  ///< the step index, once asked for
+  Value index;  ///< the step index, once requested
 
-  /// The state here, or null before it was seen.
+  /// The state in this region, or null if it has not been used.
   Seen* find(const StateCell& cell);
   void add(Seen state);
 
-  std::unordered_map<const StateCell*, size_t> places{};  ///< in `seen`; add() keeps it
+  std::unordered_map<const StateCell*, size_t> places{};  ///< indices into `seen`
 };
 
-/// What the elements of an input of integers may be: no less than 0, and no more than `most`.
+/// The bounds of an integer input: its elements are in [0, most].
 struct InputBound {
   std::string input;
   int64_t most = 0;
-  Where where;  ///< who wants it
+  Where where;  ///< the line that requires it
 };
 
 class Trace {
  public:
-  /// Begins a graph; it is current on this thread until the trace ends. Traces do not nest.
+  /// Begins a graph, current on this thread until the trace ends. Traces do not nest.
   Trace(std::string graph_name, Mode mode);
   ~Trace();
   Trace(const Trace&) = delete;
 
   /// The trace of this thread, or null.
   static Trace* current();
-  /// The same; throws ErrorKind::input saying that `what` needs one.
+  /// The same; throws ErrorKind::input saying that `what` needs a trace.
   static Trace& require(std::string_view what, Where where);
 
   const std::string& name() const { return graph_->name(); }
   Mode mode() const { return mode_; }
-  /// No other trace of the process has it.
+  /// Unique in the process.
   int64_t id() const { return id_; }
   /// The innermost region under construction.
   Graph& graph() { return *scopes_.back().graph; }
   Graph& root() { return *scopes_.front().graph; }
-  /// The value as one of the innermost region. Throws ErrorKind::input, at the value's line, when
-  /// it belongs to a loop that has ended.
+  /// The value in the innermost region. Throws ErrorKind::input, at the value's line, if it belongs
+  /// to a loop that has ended.
   Value here(Value value, Where where = {});
 
   // --- states ---
 
-  /// A state of the model: the one declared before under its name, or this one from now on. Throws
-  /// ErrorKind::input when it is declared as another kind.
+  /// Declares a state of the model: returns the one declared before under its name, or this one.
+  /// Throws ErrorKind::input if it was declared with another kind.
   std::shared_ptr<StateCell> declare(StateCell cell) { return declare_(std::move(cell)); }
-  /// How states of the model are declared: set by the model that traces.
+  /// Set by the tracing model: how to declare its states.
   void set_model(int64_t id, std::string name,
                  std::function<std::shared_ptr<StateCell>(StateCell)> declare) {
     model_ = id;
@@ -89,57 +89,57 @@ class Trace {
   void add_register(const std::shared_ptr<StateCell>& cell, Value initial);
   Value read(const std::shared_ptr<StateCell>& cell, Where where);
   void assign(const std::shared_ptr<StateCell>& cell, Value value, Where where);
-  /// The state's value before the graph has run: what a derivative is taken by.
+  /// The value of the state before the graph runs: what derivatives refer to.
   Value leaf(const std::shared_ptr<StateCell>& cell);
-  /// The state, if the graph outside of loops has given it a value by now; else null.
+  /// The state if the graph has assigned it outside of loops; otherwise null.
   const Scope::Seen* assigned(const StateCell& cell);
-  /// The values of parameters that were read after the graph had assigned them.
+  /// Values of parameters that were read after the graph had assigned them.
   const std::unordered_map<const Node*, std::shared_ptr<StateCell>>& new_values() const {
     return new_values_;
   }
   /// The states of the model that the graph uses, in the order of first use.
   std::vector<std::shared_ptr<StateCell>> states_of_model() const;
-  /// Whether the graph gives a state of the model a value, the count of draws left out.
+  /// Whether the graph assigns a state of the model other than the count of random draws.
   bool writes_states() const;
 
   // --- inputs ---
 
-  /// Lengths are at most `steps`: noted where they are an input of the graph as it came.
+  /// Bounds lengths by `steps`; recorded if they are an unmodified input of the graph.
   void bound(Value lengths, int64_t steps, Where where);
   const std::vector<InputBound>& bounds() const { return bounds_; }
 
   // --- loops ---
 
   Scope& open(std::string name);
-  /// Ends the innermost scope; its graph stays alive as long as the trace, so that a value that
-  /// leaked out of a loop is found rather than followed.
+  /// Ends the innermost scope. Its graph lives as long as the trace, so that a value leaked out of
+  /// a loop is detected instead of dangling.
   Scope close();
-  /// The same for a body that is given up; in contrast to close() it needs no memory.
+  /// The same for a body that is abandoned; unlike close() it allocates nothing.
   void abandon() noexcept { scopes_.pop_back(); }
   bool in_loop() const { return scopes_.size() > 1; }
-  /// The index (i32[]) of the step of the innermost loop. Throws ErrorKind::input outside a loop.
+  /// The step index (i32[]) of the innermost loop. Throws ErrorKind::input outside a loop.
   Value step_index(Where where);
 
-  // --- remarks: what is right and perhaps not meant ---
+  // --- remarks: on code that is valid but may not be intended ---
 
   void remark(Where where, std::string text);
-  /// The last handle that could assign the state is gone: its value was moved to `taker`.
+  /// Records that the last assignable handle of a state is gone: its value was moved to `taker`.
   void note_dropped(const std::shared_ptr<StateCell>& cell, const std::string& taker) noexcept;
-  /// Those so far, and of the states that the trace has made those that nothing assigns.
+  /// The remarks so far, including those on registers of this trace that nothing assigns.
   std::vector<Remark> remarks() const;
 
   // --- random ---
 
-  /// A key (i64[]) nobody else gets: from the model's seed and step, the number of keys asked for
-  /// before in this graph and, in loops, the step indices.
+  /// A fresh key (i64[]): from the model's seed and step, the number of keys requested before in
+  /// this graph and, in loops, the step indices.
   Value random_key();
 
-  /// Ends the graph: sets results and the next value of every assigned state. These of its inputs
-  /// come first, in this order.
+  /// Ends the graph: sets its results and the next value of every assigned state. `inputs` become
+  /// its first inputs, in this order.
   GraphPtr finish(const Values& results, const Values& inputs);
 
  private:
-  /// What Value::trace is of its values: never 0.
+  /// Value::trace of its values; never 0.
   uint32_t value_number() const;
   Value read(size_t scope, const std::shared_ptr<StateCell>& cell, Where where);
   Value index_of(Scope& scope);
@@ -156,13 +156,13 @@ class Trace {
   std::unordered_map<const Node*, std::shared_ptr<StateCell>> new_values_;
   std::vector<InputBound> bounds_;
   std::vector<Remark> remarks_;
-  /// The states that it has made, and whether they are assigned, or dropped.
+  /// The registers of this trace, and whether each is assigned or dropped.
   std::vector<std::pair<std::shared_ptr<StateCell>, bool>> registers_;
   int keys_ = 0;
   Value root_key_;
 };
 
-/// The states every model has once it draws random numbers while training: `random.seed`, and
+/// The states that every model has once it draws random numbers in training: `random.seed`, and
 /// `random.step`, which counts the runs of graphs that draw.
 std::shared_ptr<StateCell> random_seed_cell();
 std::shared_ptr<StateCell> random_step_cell();

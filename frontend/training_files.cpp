@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file of everything and a training that goes on from it say of the states they keep: slots
-// and counters of optimizers, carried activations.
+// Compares a checkpoint with every state and the training that resumes from it: optimizer slots and
+// counters, carried activations.
 #include <algorithm>
 
 #include "frontend/session.h"
@@ -9,7 +9,7 @@
 namespace graphc::core {
 namespace {
 
-/// Which a graph may begin to draw, or cease to, in the middle of a training.
+/// A graph may begin or cease to draw random numbers in the middle of a training.
 bool is_random(const StateCell& cell) {
   return cell.name == random_seed_cell()->name || cell.name == random_step_cell()->name;
 }
@@ -43,7 +43,7 @@ TrainingDifferences differences(const TrainingFile& file, const std::string& gra
                                 const std::vector<std::string>& used,
                                 const std::vector<std::shared_ptr<StateCell>>& cells) {
   TrainingDifferences found;
-  // Who wrote the file had no such graph, or had not come to it.
+  // The writer of the file had not traced this graph, if it had it.
   if (!file.says.traced.contains(graph)) return found;
   std::map<std::string_view, const StateCell*> known;
   for (const std::shared_ptr<StateCell>& cell : cells) known.emplace(cell->name, cell.get());
@@ -117,8 +117,8 @@ void Session::expect_everything(const TrainingFile& file) const {
   }
   const auto cells = model_.states();
   for (const std::shared_ptr<StateCell>& cell : cells) {
-    // What graphs declare is compared with each of them; what has an owner and no graph are numbers
-    // that another session of the model keeps.
+    // States declared by graphs are compared graph by graph. A state with an owner but no graph
+    // holds numbers kept by another session of the model.
     const bool here = cell->transient && cell->graph.empty() && cell->owner.empty();
     if (here && !file.names.contains(cell->name)) {
       throw input_error(cell->where, "{}: it lacks the transient state '{}', which this model has",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of namespace graphc: what a program that writes, trains and runs models says, and
-// nothing else. Everything is declared in graphc::core, where the compiler's own names are too
-// (Op, Node, Type, Graph, ...): `using namespace graphc` leaves those to the program.
+// The names of namespace graphc: what a program needs to write, train and run models, and nothing
+// else. Everything is declared in graphc::core, with the compiler's own names (Op, Node, Type,
+// Graph, ...); `using namespace graphc` leaves those to the program.
 #pragma once
 
 #include "codegen/target.h"
@@ -56,7 +56,7 @@ using core::DType::f64;
 using core::DType::i32;
 using core::DType::i64;
 
-// --- models and what runs them ---
+// --- models and how to run them ---
 
 using core::CompileOptions;
 using core::Data;
@@ -259,7 +259,7 @@ using core::unstack;
 using core::variance;
 using core::watch;
 
-// --- other people's files, what became of a model, and what went wrong ---
+// --- foreign files, summaries of a model, and errors ---
 
 using core::ColumnKind;
 using core::Error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes: the constants of a node that are part of the program, never of the data.
+// Attributes: constants of a node that are part of the program, not of the data.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ namespace graphc::core {
 using AttributeKinds = std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>,
                                     std::vector<double>>;
 
-/// A value of one of these kinds: everything std::variant offers, and copies that may find no
-/// memory. libstdc++ takes a variant of these kinds to be never without a value, and when copying
-/// one throws destroys a value that was never made (seen in 12): here the copy is made outside and
-/// moved in, which cannot throw.
+/// A value of one of these kinds: std::variant with exception-safe copies. libstdc++ treats a
+/// variant of these kinds as never valueless; if copying one throws, it destroys a value that was
+/// never constructed (seen in version 12). The copy is therefore made outside and moved in, which
+/// cannot throw.
 class Attribute : public AttributeKinds {
  public:
   using AttributeKinds::AttributeKinds;
@@ -34,13 +34,12 @@ class Attribute : public AttributeKinds {
   Attribute& operator=(Attribute&& other) noexcept = default;
 };
 
-/// The attribute as it stands in text; floats print shortest-exact and always with a point or
-/// exponent.
+/// The attribute as text; floats print in the shortest exact form, always with a point or exponent.
 std::string to_string(const Attribute& attribute);
 
-/// A small map from names to attributes, sorted by name, so that equal sets print alike. Copies
-/// share their entries until one of them is changed: passes copy nodes far more often than they
-/// change them.
+/// A small map from names to attributes, sorted by name, so that equal sets print the same. Copies
+/// share their entries until one is changed: passes copy nodes far more often than they change
+/// attributes.
 class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
@@ -51,8 +50,8 @@ class Attributes {
   void set(std::string_view name, Attribute value);
   const Attribute* find(std::string_view name) const;
 
-  /// The value of the attribute, or `otherwise` when it is absent.
-  /// Throws ErrorKind::input when it is present with another kind.
+  /// The value of the attribute, or `otherwise` if it is absent. Throws ErrorKind::input if it is
+  /// present with another kind.
   bool get_bool(std::string_view name, bool otherwise) const;
   int64_t get_int(std::string_view name, int64_t otherwise) const;
   double get_float(std::string_view name, double otherwise) const;  ///< an int is accepted

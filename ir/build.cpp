@@ -19,7 +19,7 @@ const Graph* root_of(const Graph* graph) {
   return graph;
 }
 
-/// Throws ErrorKind::input unless the value is one of the graph or of a graph around it.
+/// Throws ErrorKind::input unless the value belongs to the graph or an enclosing graph.
 void check_in_reach(const Graph& graph, Value value, Where where) {
   const Graph* const home = value.node->graph;
   for (const Graph* around = &graph; around != nullptr; around = around->parent())
@@ -66,7 +66,7 @@ const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attrib
       values.push_back(innermost->capture(operand.value()));
       continue;
     }
-    // The type may not have the number.
+    // The type may not be able to represent the number.
     const Called called(op.name, where ? where : operand.where());
     values.push_back(scalar_constant(*innermost, operand.number(), dtype));
   }
@@ -93,7 +93,7 @@ std::optional<double> splat_value(Value value) {
   if (!value.node->is(ops::constant)) return std::nullopt;
   const Attribute* attribute = value.node->attributes.find("value");
   if (const auto* number = std::get_if<double>(attribute)) return *number;
-  // What a double would round is another number: no rule knows it.
+  // An integer that a double would round is a different number; rules do not know it.
   constexpr int64_t most = int64_t{1} << 53;
   if (const auto* number = std::get_if<int64_t>(attribute)) {
     const bool exact = *number >= -most && *number <= most;
@@ -247,8 +247,8 @@ Value reduce(const Op& op, Value x, const Axes& axes, bool keep, Where where) {
   return apply1(op, {x}, {{"axes", axes.of(x.shape().rank())}, {"keep", keep}}, where);
 }
 
-/// A mean over no elements is NaN, which nobody wants who writes a graph. Passes and derivatives
-/// reduce what is empty because the whole graph computes nothing.
+/// The mean of no elements is NaN, never what a user wants. Passes and derivatives may reduce empty
+/// values, because then the whole graph computes nothing.
 void expect_elements(const char* what, Value x, const Axes& axes, Where where) {
   x.expect_usable(where);
   if (current_trace_number() == 0) return;

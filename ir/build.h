@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing graphs as equations: functions and operators on Value that add a node and return its
+// Building graphs from equations: functions and operators on Value that add a node and return its
 // result.
 //
-// No builder is passed around. A node goes into the innermost graph among its operands, so what
-// does not depend on a loop's values is outside the loop by itself; values of enclosing graphs are
-// captured (ir/graph.h). Passes, derivatives and the frontend all write with these.
+// There is no builder object. A node goes into the innermost graph among its operands, so a
+// computation that does not depend on a loop's values is automatically outside the loop. Values of
+// enclosing graphs are captured (ir/graph.h). Passes, derivatives and the frontend all use these
+// functions.
 #pragma once
 
 #include <optional>
@@ -17,9 +18,9 @@
 
 namespace graphc::core {
 
-/// A value or a number, with the line that wrote it. A number takes the dtype of the values beside
-/// it, as Numeral says. A bool is no number: what compares two values by `==` in C++ compares which
-/// nodes they are.
+/// A value or a number, with its source line. A number takes the dtype of the values it is combined
+/// with (see Numeral). A bool is not a number: comparing two values by C++ `==` compares node
+/// identity.
 class Operand {
  public:
   Operand(Value value, Where where = Where::here()) : value_(value), where_(where) {}
@@ -27,7 +28,7 @@ class Operand {
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   Operand(T number, Where where = Where::here())
       : number_(number), is_number_(true), where_(where) {}
-  /// What converts to a value, such as a state of the frontend.
+  /// Anything that converts to a value, such as a frontend state.
   template <typename T>
     requires(std::is_class_v<T> && !std::is_same_v<T, Value> && std::is_convertible_v<T, Value>)
   Operand(const T& value, Where where = Where::here()) : value_(Value(value)), where_(where) {}
@@ -44,7 +45,7 @@ class Operand {
   Where where_;
 };
 
-/// While it lives, nodes that have no line of their own get this one: passes set the line of the
+/// During its lifetime, nodes without a line of their own get this one: passes set the line of the
 /// node they replace.
 class WhereScope {
  public:
@@ -56,7 +57,7 @@ class WhereScope {
   Where previous_;
 };
 
-/// Adds a node to the innermost graph among the operands (there must be one value among them).
+/// Adds a node to the innermost graph among the operands, at least one of which must be a value.
 const Node& apply(const Op& op, std::vector<Operand> operands, Attributes attributes = {},
                   std::vector<GraphPtr> regions = {}, Where where = {},
                   std::vector<std::string> names = {});
@@ -66,15 +67,15 @@ Value apply1(const Op& op, std::vector<Operand> operands, Attributes attributes 
 
 /// A scalar constant in `graph`.
 Value scalar_constant(Graph& graph, Numeral value, DType dtype = DType::f32);
-/// A constant of the type in which every element is `value`. Throws ErrorKind::input when the type
-/// does not have the number.
+/// A constant of this type with every element `value`. Throws ErrorKind::input if the type cannot
+/// represent the number.
 Value splat(Graph& graph, Numeral value, const Type& type);
-/// The number all elements of a constant are, if its value is one number that a double holds.
+/// The common value of all elements of a constant, if there is one and a double can represent it.
 std::optional<double> splat_value(Value value);
 /// splat_value() == number.
 bool is_splat(Value value, double number);
-/// 0, 1, 2, ... along `axis` of the shape. Throws ErrorKind::input when a type of integers does not
-/// have the last of them.
+/// 0, 1, 2, ... along `axis` of the shape. Throws ErrorKind::input if an integer type cannot
+/// represent the last one.
 Value iota(Graph& graph, const Shape& shape, int axis = 0, DType dtype = DType::i32);
 
 #define GRAPHC_UNARY(name)                                  \
@@ -148,8 +149,8 @@ inline Value& operator/=(Value& a, Operand b) {
   return a = apply1(ops::div, {a, b}, {}, b.where());
 }
 
-/// What a comparison of elements gives: a value (bool) for select(), cast() and the like. It is
-/// known when the graph runs, not while it is written: an `if` of it does not compile.
+/// The result of an elementwise comparison: a bool value for select(), cast() and the like. It is
+/// known only at run time, so `if` on it does not compile.
 struct Condition : Value {
   explicit operator bool() const = delete;  // write select(condition, a, b)
 };
@@ -163,7 +164,7 @@ inline Condition operator!(Condition a) {
 inline Condition operator&&(Condition a, Condition b) { return {logical_and(a, b)}; }
 inline Condition operator||(Condition a, Condition b) { return {logical_or(a, b)}; }
 
-/// Where `condition` (bool) holds the element of `a`, elsewhere that of `b`; broadcasts.
+/// `a` where `condition` (bool) is true, otherwise `b`; broadcasts.
 inline Value select(Value condition, Operand a, Operand b) {
   return apply1(ops::select, {condition, a, b}, {}, a.where());
 }
@@ -171,29 +172,29 @@ inline Value cast(Value x, DType dtype, Where where = Where::here()) {
   x.expect_usable(where);
   return x.dtype() == dtype ? x : apply1(ops::cast, {x}, {{"dtype", dtype}}, where);
 }
-/// The last two axes multiplied, leading axes batched; see ops::matmul.
+/// Matrix product over the last two axes, with leading batch axes; see ops::matmul.
 Value matmul(Value a, Value b, bool transpose_a = false, bool transpose_b = false,
              Where where = Where::here());
 /// The same elements in another shape: `reshape(x, {8, -1})`.
 Value reshape(Value x, const NewShape& shape, Where where = Where::here());
 Value transpose(Value x, std::vector<int64_t> permutation, Where where = Where::here());
-/// Two axes for one another.
+/// Swaps two axes.
 Value transpose(Value x, int axis, int other, Where where = Where::here());
 Value broadcast_to(Value x, const Shape& shape, Where where = Where::here());
-/// Elements start <= i < limit along an axis; below 0 they count from the end.
+/// Elements start <= i < limit along an axis; negative bounds count from the end.
 Value slice(Value x, int axis, int64_t start, int64_t limit, Where where = Where::here());
-/// Element `index` along an axis, which goes.
+/// Element `index` along an axis, which is removed.
 Value at(Value x, int64_t index, int axis = 0, Where where = Where::here());
-/// `value` before and behind `x`: low[i] and high[i] elements along axis i.
+/// `x` padded with `value`: low[i] elements before and high[i] after it along axis i.
 Value pad(Value x, std::vector<int64_t> low, std::vector<int64_t> high, Numeral value = 0,
           Where where = Where::here());
-/// The elements in reverse order along the axes.
+/// The elements in reverse order along these axes.
 Value reverse(Value x, const Axes& axes, Where where = Where::here());
 Value concat(Values parts, int axis, Where where = Where::here());
 Values split(Value x, int parts, int axis, Where where = Where::here());
 
 // Reductions: `sum(x)` over all axes, `sum(x, -1)` over one, `sum(x, {0, 1})` over several; `keep`
-// leaves them with extent 1.
+// keeps them with extent 1.
 
 Value sum(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
 Value mean(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
@@ -202,27 +203,28 @@ Value min(Value x, const Axes& axes = {}, bool keep = false, Where where = Where
 Value prod(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
 /// The population variance: the mean of the squared differences from the mean.
 Value variance(Value x, const Axes& axes = {}, bool keep = false, Where where = Where::here());
-/// The sum of each element and all before it along the axis; with `reverse` all behind it.
+/// The sum of each element and all preceding ones along the axis; with `reverse`, all following
+/// ones.
 Value cumsum(Value x, int axis, bool reverse = false, Where where = Where::here());
-/// The index (i32) along the axis, which goes, of the first of the largest or smallest elements;
-/// without an axis the index among all elements, row-major.
+/// The index (i32) of the first largest or smallest element along the axis, which is removed;
+/// without an axis, the row-major index over all elements.
 Value argmax(Value x, int axis, Where where = Where::here());
 Value argmax(Value x, Where where = Where::here());
 Value argmin(Value x, int axis, Where where = Where::here());
 Value argmin(Value x, Where where = Where::here());
 /// The k largest elements along the last axis in descending order, and their indices (i32).
 std::pair<Value, Value> top_k(Value x, int64_t k, Where where = Where::here());
-/// Each element, but no less than `low` and no more than `high`, numbers that its type has.
+/// Clamps each element to [low, high]; its type must be able to represent both.
 Value clip(Value x, Numeral low, Numeral high, Where where = Where::here());
-/// Rows of `table` (axis 0) chosen by integer `indices`: shape indices ++ row.
+/// Rows of `table` (axis 0) selected by integer `indices`: shape indices ++ row.
 Value gather(Value table, Value indices, Where where = Where::here());
 Value scatter_add(Value base, Value indices, Value rows, Where where = Where::here());
-/// The base with rows (axis 0) replaced by `rows`; index -1 writes nothing.
+/// `base` with rows (axis 0) replaced by `rows`; index -1 writes nothing.
 Value scatter(Value base, Value indices, Value rows, Where where = Where::here());
-/// The distinct indices, ascending and then -1, and the sums of the rows of each; see
+/// The distinct indices in ascending order, padded with -1, and the sum of the rows of each; see
 /// ops::merge_rows.
 std::pair<Value, Value> merge_rows(Value indices, Value rows, Where where = Where::here());
-/// Sums `x` down to `shape`, undoing a broadcast; `x` itself when the shapes are equal.
+/// Sums `x` down to `shape`, undoing a broadcast; returns `x` if the shapes are equal.
 Value sum_to(Value x, const Shape& shape);
 
 }  // namespace graphc::core

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whom an error is told: while a function that users call works, what goes wrong in it is at the
-// user's line and in the function's words, not at a line or in the words of what it is made of.
+// Attribution of errors: while a function called by the user runs, errors have the user's line and
+// the function's name, not those of its implementation.
 #pragma once
 
 #include <string>
@@ -10,33 +10,33 @@
 
 namespace graphc::core {
 
-/// A function of the user's vocabulary while it works. Of several on a thread the outermost counts,
-/// and none does inside of a WhereScope (ir/build.h): what a user called is what a user knows.
+/// A user-visible function while it runs. The outermost one on the thread counts, and none inside a
+/// WhereScope (ir/build.h): users know what they called.
 class Called {
  public:
-  /// The name lives as long as the process.
+  /// The name must live as long as the process.
   Called(std::string_view function, Where where);
   ~Called();
   Called(const Called&) = delete;
 
-  /// The line that nodes and errors get on this thread instead of their own; empty when there is
+  /// The line that nodes and errors on this thread get instead of their own; empty if there is
   /// none.
   static Where& line();
-  /// line(), or `own` when there is none.
+  /// line(), or `own` if it is empty.
   static Where place(Where own) { return line() ? line() : own; }
-  /// The error in the words of the function that was called: "LayerNorm: shapes do not broadcast",
-  /// not "mul: ...".
+  /// The error in the words of the called function: "LayerNorm: shapes do not broadcast", not "mul:
+  /// ...".
   static Error in_its_words(const Error& error);
 
  private:
   bool outermost_;
 };
 
-/// Whether the place is a line of the C++ library: what a defaulted `Where` is when that calls, as
-/// vector::emplace_back() does.
+/// Whether the line is in the C++ standard library: the default `Where` of a call made by the
+/// library, as in vector::emplace_back().
 bool is_of_the_library(Where where);
 
-/// `message` as one of `who`: the name of an op that it begins with goes.
+/// `message` attributed to `who`: replaces a leading op name.
 std::string in_words_of(std::string_view who, std::string_view message);
 
 }  // namespace graphc::core

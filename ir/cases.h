@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function for each alternative of a variant: one that has none does not compile.
+// Overloaded lambdas for std::visit; a missing alternative is a compile error.
 #pragma once
 
 namespace graphc::core {

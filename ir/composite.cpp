@@ -12,7 +12,7 @@
 namespace graphc::core {
 namespace {
 
-/// How many instantiations a thread remembers the types of.
+/// Instantiations per thread whose types are cached.
 constexpr size_t kMaxRemembered = 4096;
 
 std::vector<Type> operand_types(const Node& node) {
@@ -21,7 +21,7 @@ std::vector<Type> operand_types(const Node& node) {
   return types;
 }
 
-/// The names of a body's parameters, in order: what stands between the first parentheses.
+/// The names of a body's parameters, in order, from its first pair of parentheses.
 std::vector<std::string_view> parameters_of(std::string_view body) {
   std::vector<std::string_view> names;
   const size_t close = body.find(')');
@@ -36,13 +36,13 @@ std::string list(std::span<const int64_t> extents) {
   return fmt::format("[{}]", fmt::join(extents.begin(), extents.end(), ","));
 }
 
-/// An iota of u8 begins again at 256: an index is compared in a dtype that goes on.
+/// An iota of u8 wraps around at 256: indices are compared in a wider dtype.
 DType index_dtype(DType dtype) {
   if (dtype == DType::u8) return DType::i32;
   return dtype == DType::u32 ? DType::i64 : dtype;
 }
 
-/// The least number of a dtype.
+/// The smallest number of a dtype.
 std::string lowest_of(DType dtype) {
   if (is_floating(dtype)) return "-inf";
   if (dtype == DType::i32) return fmt::format("{}", std::numeric_limits<int32_t>::min());
@@ -50,7 +50,7 @@ std::string lowest_of(DType dtype) {
   return "0";
 }
 
-/// What `$parameter.fact` stands for.
+/// The text of `$parameter.fact`.
 std::string fact_of(const Type& type, std::string_view fact) {
   const Shape& shape = type.shape;
   if (fact == "dtype") return std::string(name_of(type.dtype));
@@ -75,7 +75,7 @@ std::string fact_of(const Type& type, std::string_view fact) {
   return std::to_string(fact == "last" ? shape.rank() - 1 : shape[-1]);
 }
 
-/// Gives the texts of `$...` for one node, and notes which attributes the body knows.
+/// Produces the texts of `$...` for one node, and records which attributes the body uses.
 class Substitution {
  public:
   explicit Substitution(const Node& node) : node_(node), parameters_(parameters_of(node.op.body)) {}
@@ -86,7 +86,7 @@ class Substitution {
       for (size_t i = 0; i < parameters_.size(); ++i) {
         if (parameters_[i] != name.substr(0, dot)) continue;
         return i < node_.operands.size() ? fact_of(node_.operands[i].type(), name.substr(dot + 1))
-                                         : "0";  // the count of operands is refused by the parser
+                                         : "0";  // the parser reports the wrong number of operands
       }
       GRAPHC_CHECK(false, "the body of {} has no parameter for '${}'", node_.op.name, name);
     }
@@ -97,7 +97,7 @@ class Substitution {
     throw input_error({}, "attribute '{}' is missing", name);
   }
 
-  /// Refuses attributes that the body does not use.
+  /// Throws for attributes that the body does not use.
   void check_attributes() const {
     for (const auto& [name, value] : node_.attributes) {
       if (known_.contains(name)) continue;
@@ -112,7 +112,7 @@ class Substitution {
   std::set<std::string, std::less<>> known_;
 };
 
-/// Everything the types of the body depend on.
+/// Everything that determines the types of the body.
 std::string key_of(const Node& node) {
   std::string key(node.op.name);
   for (Value operand : node.operands) key += " " + to_string(operand.type());
@@ -132,7 +132,7 @@ GraphPtr body_of(const Node& node) {
     substitution.check_attributes();
     return body;
   } catch (const Error& error) {
-    // The place in the body's text says nothing to the user: keep the first line of the message.
+    // The position in the body is of no use to the user: keep the first line of the message.
     const std::string& message = error.message();
     throw Error(error.kind(), {}, in_words_of(node.op.name, message.substr(0, message.find('\n'))));
   }

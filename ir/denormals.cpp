@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In a file of its own: calls that the compiler cannot see into keep arithmetic on its side of
-// them.
+// In a file of its own: opaque calls keep the compiler from moving arithmetic across them.
 #include "ir/denormals.h"
 
 #include <immintrin.h>
@@ -10,14 +9,14 @@
 namespace graphc::core {
 namespace {
 
-/// Every exception is masked, rounding is to nearest.
+/// All exceptions are masked; rounding is to nearest.
 constexpr uint32_t kUsual = _MM_MASK_MASK | _MM_ROUND_NEAREST;
-/// Results are flushed, operands too.
+/// Flushes results and treats denormal operands as zero.
 constexpr uint32_t kFlushing = kUsual | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON;
 
 }  // namespace
 
-// Long doubles round as the x87 unit is told, which has a register of its own.
+// Long doubles follow the rounding mode of the x87 unit, which has its own control register.
 ArithmeticMode::ArithmeticMode(uint32_t mode)
     : before_(_mm_getcsr()), rounding_before_(std::fegetround()) {
   std::fesetround(FE_TONEAREST);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modes of floating-point instructions: that of compiled steps on CPUs, which takes numbers below
-// the smallest normal one for zeros, and that in which graphs are compiled and evaluated.
+// Floating-point modes: that of compiled steps on CPUs, which flushes denormals to zero, and that
+// of compilation and evaluation.
 #pragma once
 
 #include <cstdint>
 
 namespace graphc::core {
 
-/// A mode of the thread while it lives: MXCSR (Intel 64 and IA-32 Architectures Software
-/// Developer's Manual, volume 1, 10.2.3). Afterwards the thread has the mode and the exception
-/// flags of before.
+/// Sets the thread's mode during its lifetime: MXCSR (Intel 64 and IA-32 Architectures Software
+/// Developer's Manual, volume 1, 10.2.3). The destructor restores the mode and the exception flags.
 class ArithmeticMode {
  public:
   ArithmeticMode(const ArithmeticMode&) = delete;
@@ -20,19 +19,19 @@ class ArithmeticMode {
 
  private:
   const uint32_t before_;
-  const int rounding_before_;  ///< of long doubles too, which MXCSR does not say
+  const int rounding_before_;  ///< x87 rounding, which MXCSR does not include
 };
 
-/// While one exists, floating-point instructions of its thread take denormal operands for zeros of
-/// their sign and give such zeros in place of denormal results; they round to nearest and trap
-/// nothing, whatever the thread had set. What only moves numbers keeps their bits.
+/// During its lifetime, floating-point instructions on this thread treat denormal operands as zeros
+/// of their sign and produce such zeros instead of denormal results; they round to nearest and do
+/// not trap, whatever the thread had set. Pure data movement keeps all bits.
 class DenormalsFlushed : public ArithmeticMode {
  public:
   DenormalsFlushed();
 };
 
-/// While one exists its thread computes as a new process does: denormal numbers are kept, rounding
-/// is to nearest and nothing traps, whatever the caller of graphc has set.
+/// During its lifetime this thread computes as in a new process: denormals are kept, rounding is to
+/// nearest, and nothing traps, whatever graphc's caller has set.
 class UsualArithmetic : public ArithmeticMode {
  public:
   UsualArithmetic();

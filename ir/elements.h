@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of an array, as a program reads them.
+// The elements of an array, for reading.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace graphc::core {
 
-/// The elements of an array in row-major order: a contiguous range, which becomes a std::span where
-/// one is wanted. It keeps their buffer, so that it may outlive the array that it was asked of:
-/// `for (float p : session.state("w").data<float>())` reads no memory that is gone, and what a run
-/// returned stays what it was when the session runs again. A span made of it keeps nothing.
+/// The elements of an array in row-major order: a contiguous range that converts to std::span. It
+/// keeps their buffer alive, so it may outlive the array: `for (float p :
+/// session.state("w").data<float>())` does not dangle, and the results of a run survive the next
+/// run. A span made from it keeps nothing alive.
 template <typename T>
 class Elements {
  public:
@@ -37,8 +37,8 @@ class Elements {
   T& front() const { return first_[0]; }
   T& back() const { return first_[count_ - 1]; }
 
-  /// `count` of them from `place` on, which must be there, as std::span has it; they keep the
-  /// buffer as well.
+  /// `count` elements starting at `place`, which must exist, as for std::span; keeps the buffer
+  /// alive as well.
   Elements subspan(size_t place, size_t count) const { return {buffer_, first_ + place, count}; }
   Elements first(size_t count) const { return subspan(0, count); }
 

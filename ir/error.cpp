@@ -10,10 +10,10 @@
 namespace graphc::core {
 namespace {
 
-/// A path that Linux opens is shorter.
+/// Longer than any path that Linux opens.
 constexpr size_t kLongestPath = 4096;
 
-/// Where the user is told to look: the function that was called, when nothing else is known.
+/// The line shown to the user: that of the called function, if nothing else is known.
 Where told(ErrorKind kind, Where where) {
   if (kind != ErrorKind::input) return where;
   return where && !is_of_the_library(where) ? where : Called::line();
@@ -33,7 +33,7 @@ const char* intern_file_name(std::string_view name) {
 Error::Error(ErrorKind kind, Where where, std::string message)
     : kind_(kind),
       where_(told(kind, where)),
-      // A defect of ours may show code, on lines that are not indented.
+      // Internal errors may quote code, on lines that are not indented.
       message_(kind == ErrorKind::internal ? printable_lines(message)
                                            : printable_message(message)) {
   compose();

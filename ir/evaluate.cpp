@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the nodes of a graph in order. What a node needs beyond its operands (its scalar program,
-// the body of a composite) is made once, however often a scan runs it; an array is freed after its
-// last use. Regions recurse, nodes do not.
+// Runs the nodes of a graph in order. Everything a node needs besides its operands (its scalar
+// program, the body of a composite) is prepared once, however often a scan runs it; an array is
+// freed after its last use. Regions recurse, nodes do not.
 #include "ir/evaluate.h"
 
 #include <algorithm>
@@ -18,16 +18,16 @@ namespace {
 
 using namespace evaluation;
 
-/// What is known of a graph before it runs.
+/// Everything about a graph that is prepared before it runs.
 struct Plan {
   struct Step {
     const Node* node;
-    std::vector<size_t> last_used;  ///< slots that nothing after this node needs
-    ScalarCode program;             ///< of an elementwise node
-    GraphPtr body;                  ///< of a composite
+    std::vector<size_t> last_used;  ///< slots that no later node needs
+    ScalarCode program;             ///< for an elementwise node
+    GraphPtr body;                  ///< for a composite
   };
   std::vector<Step> steps;    ///< live nodes in order, without inputs and states
-  std::vector<size_t> slots;  ///< of each node, where its first result is kept
+  std::vector<size_t> slots;  ///< for each node, the slot of its first result
   size_t slot_count = 0;
 };
 
@@ -72,8 +72,7 @@ class Evaluator {
   explicit Evaluator(Precision precision, Watch* watch = nullptr)
       : precision_(precision), watch_(watch) {}
 
-  /// The values of `wanted` from the arguments, which stand for the graph's inputs, then its
-  /// states.
+  /// The values of `wanted`; `arguments` are the graph's inputs, then its states.
   Arrays run(const Graph& graph, Arrays arguments, const Values& wanted) {
     const Plan& plan = plan_of(graph);
     Arrays slots(plan.slot_count);

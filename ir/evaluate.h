@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference evaluator: what a graph means. A target is right when it agrees with it.
+// The reference evaluator: it defines the meaning of a graph, and targets must agree with it.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace graphc::core {
 
-/// In f32 mode every value is rounded to its type (sums and products are formed in f64 and rounded
-/// once). In f64 mode f32 and bf16 values are computed and kept in f64, and returned as f64
+/// In f32 mode every value is rounded to its type (sums and products are accumulated in f64 and
+/// rounded once). In f64 mode f32 and bf16 values are computed and kept in f64, and returned as f64
 /// literals.
 enum class Precision { f32, f64 };
 
@@ -21,16 +21,16 @@ struct Evaluation {
   std::map<std::string, Literal> next;  ///< new values of the states the graph assigns
 };
 
-/// Evaluates the graph. `inputs` are in the graph's order; `states` has every state the graph
-/// lists. In f64 mode floating-point arguments may be f64 literals of the same shape. Throws
-/// ErrorKind::input for a missing or mistyped argument, an index outside a table or a label that is
-/// no class (naming it and the node's line), and for `grad`.
+/// Evaluates the graph. `inputs` are in the graph's order; `states` contains every state that the
+/// graph lists. In f64 mode floating-point arguments may be f64 literals of the same shape. Throws
+/// ErrorKind::input for a missing or mistyped argument, an index outside a table, a label outside
+/// the classes (naming it and the node's line), and for `grad`.
 Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
                     const std::map<std::string, Literal>& states = {},
                     Precision precision = Precision::f32);
 
-/// The error of a label that is none of the classes, the same whoever finds it; `row` is its
-/// position in row-major order.
+/// The error for a label outside the classes, the same for every target; `row` is its row-major
+/// position.
 Error label_error(Where where, int64_t label, int64_t row, int64_t classes);
 
 }  // namespace graphc::core

@@ -17,8 +17,8 @@ std::shared_ptr<std::byte> allocate(int64_t elements) {
   return {memory, [](std::byte* pointer) { std::free(pointer); }};
 }
 
-/// Nearest bf16, ties to even, rounding once: the float on the way keeps in its last bit whether
-/// anything was dropped.
+/// The nearest bf16, ties to even, rounded once: the intermediate float has its last bit set if
+/// anything was dropped (round to odd).
 double rounded_to_bf16(double value) {
   float nearest = float(value);
   if (std::isfinite(nearest) && double(nearest) != value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays the evaluator computes with: doubles for floating-point values, int64 for integers and
-// bool, whatever their type; and rounding to the type.
+// The arrays of the evaluator: doubles for floating-point values, int64 for integers and bool,
+// whatever their type; and rounding to the type.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace graphc::core::evaluation {
 
-/// A type and its elements, row-major, eight bytes each. Copies and views share the elements; they
-/// are written only by whoever made the array, before it is passed on.
+/// A type and its elements, row-major, eight bytes each. Copies and views share the elements; only
+/// the creator of the array writes them, before passing it on.
 class Array {
  public:
   Array() = default;
@@ -29,15 +29,15 @@ class Array {
   const int64_t* integers() const { return reinterpret_cast<const int64_t*>(elements_.get()); }
   double* floats() { return reinterpret_cast<double*>(elements_.get()); }
   int64_t* integers() { return reinterpret_cast<int64_t*>(elements_.get()); }
-  /// The elements as they lie, for moving them about.
+  /// The raw elements, for data movement.
   const std::byte* bytes() const { return elements_.get(); }
   std::byte* bytes() { return elements_.get(); }
 
-  /// The elements from `offset` on as another type of the same representation.
+  /// The elements from `offset` on, as another type of the same representation.
   Array view(const Type& type, int64_t offset = 0) const;
 
-  /// For each element a number that ir/not_finite.cpp gives to where it began to be no finite
-  /// number, 0 for the others; null where all are 0, and where nobody watches.
+  /// For each element, the origin that ir/not_finite.cpp assigned if it is not finite, else 0; null
+  /// if all are 0 or origins are not tracked.
   std::shared_ptr<const std::vector<int>> origins;
 
  private:
@@ -48,18 +48,18 @@ class Array {
 /// Bytes of one element of an Array.
 inline constexpr int64_t kElementBytes = 8;
 
-/// Rounds each element to `dtype` as `precision` says; f64 mode and f64 keep all bits.
+/// Rounds each element to `dtype` according to `precision`; f64 mode and f64 keep all bits.
 void round_floats(DType dtype, Precision precision, double* elements, int64_t count);
 /// Wraps each element to the width of `dtype`; a bool becomes 0 or 1.
 void wrap_integers(DType dtype, int64_t* elements, int64_t count);
-/// Toward zero; what int64 cannot hold becomes its nearest number, a NaN 0.
+/// Truncates toward zero; a number out of range becomes the nearest int64, NaN becomes 0.
 int64_t truncated(double value);
 
-/// The literal as an array of `type`, whose shape it has. `where` and `what` are for errors: the
-/// literal must have the type, or in f64 mode may be f64 where `type` is another floating one.
+/// The literal as an array of `type`, whose shape it has. The literal must have the type; in f64
+/// mode it may be f64 for any floating-point type. `where` and `what` are for errors.
 Array from_literal(const Literal& literal, const Type& type, Precision precision, Where where,
                    const std::string& what);
-/// The array as a literal of its type; in f64 mode floating-point values give f64.
+/// The array as a literal of its type; f64 for floating-point values in f64 mode.
 Literal to_literal(const Array& array, Precision precision);
 
 }  // namespace graphc::core::evaluation

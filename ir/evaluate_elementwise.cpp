@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise ops: the scalar program is run instruction by instruction over blocks of elements, so
-// that the choice of the operation is made once a block and the registers stay in the cache.
+// Elementwise ops: runs the scalar program instruction by instruction over blocks of elements, so
+// that dispatch happens once per block and registers stay in cache.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -66,7 +66,7 @@ void compute(ScalarOp op, const double* a, const double* b, double* y, int64_t n
 }
 
 /// Arithmetic on integers, modulo 2^64; the caller wraps to the width. Logical shifts need the
-/// operand without its sign: `mask` has the bits of the type.
+/// operand without sign extension: `mask` has the bits of the type.
 void compute(ScalarOp op, const int64_t* a, const int64_t* b, int64_t* y, int64_t n,
              uint64_t mask) {
   using U = uint64_t;
@@ -137,10 +137,10 @@ void convert(const ScalarElements& a, DType to, std::byte* y, int64_t n) {
   if (!a.floating() && floating) map(a.integers(), floats, n, [](int64_t v) { return double(v); });
 }
 
-/// The values of one instruction over the current block.
+/// The values of one instruction for the current block.
 struct Register {
-  ScalarElements elements;       ///< this block's: in `storage`, or an operand's
-  std::byte* storage = nullptr;  ///< a block of elements, where it has its own
+  ScalarElements elements;       ///< of this block: in `storage`, or in an operand
+  std::byte* storage = nullptr;  ///< a block of elements, if not in an operand
 };
 
 class Run {
@@ -161,7 +161,7 @@ class Run {
     }
   }
 
-  /// Computes elements start .. start + count - 1 into `result`, the whole result's elements.
+  /// Computes elements start .. start + count - 1 of the whole result at `result`.
   void block(int64_t start, int64_t count, std::byte* result) {
     for (size_t i = 0; i < registers_.size(); ++i) {
       const ScalarInstruction& instruction = program_.code[i];

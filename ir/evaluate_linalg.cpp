@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, products, tables and panels. Sums are formed in f64 and rounded once.
+// Sums, matrix products and cumulative sums. Sums are accumulated in f64 and rounded once.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace graphc::core::evaluation {
 namespace {
 
-/// Folds x into `result` (which holds the initial values), whose strides along x's axes are
-/// `strides`: 0 along a reduced axis. Elements are taken in row-major order.
+/// Folds x into `result`, which holds the initial values. `strides` are the strides of `result`
+/// along x's axes, 0 along a reduced axis. Elements are taken in row-major order.
 template <typename T, typename Function>
 void fold(const Shape& shape, const std::vector<int64_t>& strides, const T* x, T* result,
           Function function) {
@@ -42,7 +42,7 @@ void fold(const Shape& shape, const std::vector<int64_t>& strides, const T* x, T
   }
 }
 
-/// Strides, along the axes of `shape`, of a value without the axes `reduced`.
+/// Strides along the axes of `shape` of a value without the axes `reduced`.
 std::vector<int64_t> strides_without(const Shape& shape, const std::vector<int64_t>& reduced) {
   std::vector<int64_t> strides(size_t(shape.rank()), 0);
   int64_t stride = 1;
@@ -54,18 +54,18 @@ std::vector<int64_t> strides_without(const Shape& shape, const std::vector<int64
   return strides;
 }
 
-/// A matrix anywhere in memory: strides in elements from row to row and from column to column.
+/// A matrix anywhere in memory, with row and column strides in elements.
 struct Matrix {
   const double* elements;
   int64_t row_stride, column_stride;
 };
 
 constexpr int64_t kTile = 4, kDepth = 512;
-// Two doubles: the widest vector every x86-64 has, so that bits are the same on all of them.
+// Two doubles: the widest vector that every x86-64 CPU has, for the same bits on all of them.
 using Pair = double __attribute__((vector_size(16)));
 
-/// Rows first .. first + 3 (those that there are) of a matrix, columns k0 .. k0 + depth - 1, as
-/// [depth][4] with zeros for rows that are not there.
+/// Packs rows first .. first + 3 of a matrix, columns k0 .. k0 + depth - 1, as [depth][4], with
+/// zeros for missing rows.
 void pack_rows(const Matrix& from, int64_t first, int64_t rows, int64_t k0, int64_t depth,
                double* to) {
   const int64_t present = std::min(kTile, rows - first);
@@ -77,7 +77,7 @@ void pack_rows(const Matrix& from, int64_t first, int64_t rows, int64_t k0, int6
   }
 }
 
-/// sum[i][j] += a[k][i] * b[k][j], k ascending.
+/// sum[i][j] += a[k][i] * b[k][j], in ascending k.
 void multiply_tile(const double* a, const double* b, int64_t depth, double (&sum)[kTile][kTile]) {
   Pair y[kTile][2];
   std::memcpy(y, sum, sizeof y);
@@ -93,7 +93,7 @@ void multiply_tile(const double* a, const double* b, int64_t depth, double (&sum
   std::memcpy(sum, y, sizeof y);
 }
 
-/// c[m, n] = a[m, k] b[k, n], each element summed over k ascending.
+/// c[m, n] = a[m, k] b[k, n], each element summed in ascending k.
 void multiply(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, double* c) {
   std::fill_n(c, m * n, 0.0);
   const Matrix columns{b.elements, b.column_stride, b.row_stride};
@@ -120,7 +120,6 @@ void multiply(int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, double* c) {
   }
 }
 
-/// Throws when an index is outside the rows of a table.
 }  // namespace
 
 Array product_of(const Node& node, const Array& x, Precision precision) {
@@ -146,7 +145,7 @@ Array cumsum_of(const Node& node, const Array& x, Precision precision) {
   const int64_t extent = x.shape()[axis], inner = x.shape().strides()[size_t(axis)];
   const int64_t step = reverse ? -inner : inner;
   for (int64_t i = 0; i < x.elements(); ++i) {
-    // The lines along the axis begin where its index is the first to be summed.
+    // Each line along the axis starts at the first element to be summed.
     if (i / inner % extent != (reverse ? extent - 1 : 0)) continue;
     for (int64_t k = 0, at = i; k < extent; ++k, at += step) {
       if (x.floating()) {

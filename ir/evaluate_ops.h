@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each primitive computes, one function a group of ops; evaluate.cpp puts them in order.
+// The computation of each primitive, one function per group of ops; evaluate.cpp sequences them.
 #pragma once
 
 #include <array>
@@ -14,15 +14,15 @@ namespace graphc::core::evaluation {
 using Arrays = std::vector<Array>;
 using ArrayOperands = std::span<const Array>;
 
-/// Elements of an array walked in row-major order of `shape`, each axis with its own stride (in
+/// Elements of an array traversed in row-major order of `shape`, with one stride per axis (in
 /// elements): a transposed, repeated or sliced view.
 class StridedView {
  public:
   StridedView(const Array& array, const Shape& shape, std::span<const int64_t> strides);
-  /// The array repeated to `shape` by NumPy's rule.
+  /// The array broadcast to `shape` by NumPy's rule.
   static StridedView broadcast(const Array& array, const Shape& shape);
 
-  /// Copies elements start .. start + count - 1 of the walk to `target`.
+  /// Copies elements start .. start + count - 1 of the traversal to `target`.
   void read(int64_t start, int64_t count, std::byte* target) const;
 
  private:
@@ -31,7 +31,7 @@ class StridedView {
   std::array<int64_t, Shape::kMaxRank> extents_{}, strides_{};
 };
 
-/// Elements that an instruction of a scalar program reads, as an Array of `dtype` holds them.
+/// Elements read by an instruction of a scalar program, stored as in an Array of `dtype`.
 struct ScalarElements {
   DType dtype = DType::f32;
   const std::byte* values = nullptr;
@@ -41,12 +41,12 @@ struct ScalarElements {
   const int64_t* integers() const { return reinterpret_cast<const int64_t*>(values); }
 };
 
-/// The larger of two; NaN where one of them is.
+/// The larger of two; NaN if either is.
 inline double larger(double a, double b) { return a != a || b != b ? a + b : (a < b ? b : a); }
 
-/// What `op`, which is no argument and no constant, makes of `count` elements of each of its
-/// operands: the meaning of every ScalarOp. Writes elements of `dtype`, rounded or wrapped to it,
-/// to `result`, which is no operand.
+/// The meaning of every ScalarOp: applies `op`, which is not argument or constant, to `count`
+/// elements of each operand. Writes elements of `dtype`, rounded or wrapped to it, to `result`,
+/// which does not alias an operand.
 void run_scalar(ScalarOp op, DType dtype, const std::array<ScalarElements, 3>& operands,
                 int64_t count, Precision precision, std::byte* result);
 
@@ -62,7 +62,7 @@ Array broadcast_of(const Array& x, const Type& type);
 Array slice_of(const Array& x, int axis, int64_t start, int64_t extent);
 Array concat_of(ArrayOperands parts, int axis, const Type& type);
 
-/// The operand with a number around it; its axes in reverse order.
+/// The operand padded with a number; the operand with axes reversed.
 Array pad_of(const Node& node, const Array& x, Precision precision);
 Array reverse_of(const Node& node, const Array& x);
 
@@ -79,7 +79,7 @@ Array scatter_of(const Node& node, const Array& base, const Array& indices, cons
 /// The distinct indices and the sums of their rows.
 std::pair<Array, Array> merge_rows_of(const Node& node, const Array& indices, const Array& rows,
                                       Precision precision);
-/// The labels, each one of the classes.
+/// The labels, checked to be classes.
 Array check_labels_of(const Node& node, const Array& labels);
 
 }  // namespace graphc::core::evaluation

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants, and ops that move elements without computing.
+// Constants, and ops that only move data.
 #include <cmath>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace graphc::core::evaluation {
 namespace {
 
-/// Elements before `axis` joined, and after it.
+/// The joined extents before and after `axis`.
 struct Split {
   Split(const Shape& shape, int axis) {
     for (int i = 0; i < shape.rank(); ++i) (i < axis ? outer : inner) *= i == axis ? 1 : shape[i];
@@ -170,7 +170,8 @@ Array concat_of(ArrayOperands parts, int axis, const Type& type) {
 
 namespace {
 
-/// Copies every element of `x` to an offset that moves by `strides` (in elements) along its axes.
+/// Copies every element of `x` to an offset that advances by `strides` (in elements) along its
+/// axes.
 void copy_elements(const Array& x, const std::vector<int64_t>& strides, int64_t offset, Array& to) {
   const Shape& shape = x.shape();
   std::vector<int64_t> index(strides.size(), 0);
@@ -198,7 +199,7 @@ Array pad_of(const Node& node, const Array& x, Precision precision) {
       result.integers()[i] = value.as_integer();
     }
   }
-  // Rounded as every number of the type: below only elements of the operand follow.
+  // Round the padding now; below only elements of the operand follow.
   round_or_wrap(result, precision);
   const auto strides = result.shape().strides();
   const std::vector<int64_t> low = node.attributes.get_ints("low");

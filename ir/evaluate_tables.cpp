@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator's tables: rows chosen, written and summed by index.
+// Table ops of the evaluator: gather, scatter and sums by index.
 #include <cstring>
 #include <map>
 
@@ -10,7 +10,7 @@
 namespace graphc::core::evaluation {
 namespace {
 
-/// Throws unless every index is a row of the table; `lowest` is 0, or -1 where that means no row.
+/// Throws unless every index is a row of the table; `lowest` is 0, or -1 where -1 means no row.
 void check_indices(const Node& node, const Array& indices, const Array& table, int64_t lowest = 0) {
   const int64_t rows = table.shape()[0];
   for (int64_t i = 0; i < indices.elements(); ++i) {
@@ -24,7 +24,7 @@ void check_indices(const Node& node, const Array& indices, const Array& table, i
 
 int64_t row_elements(const Array& table) { return table.shape().with(0, 1).elements(); }
 
-/// Adds row `source` of `rows` to row `target` of `sums`, before rounding.
+/// Adds row `source` of `rows` to row `target` of `sums`, without rounding.
 void add_row(const Array& rows, int64_t source, Array& sums, int64_t target, int64_t width) {
   for (int64_t j = 0; j < width; ++j) {
     if (sums.floating()) {

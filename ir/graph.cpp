@@ -112,7 +112,7 @@ void Graph::infer_types(Node& node) {
   const Where where = node.where;
   try {
     node.types = node.op.infer(node);
-    for (const Type& type : node.types) Shape(type.shape.extents());  // throws when out of bounds
+    for (const Type& type : node.types) Shape(type.shape.extents());  // throws if out of bounds
   } catch (const Error& error) {
     nodes_.pop_back();
     throw Called::in_its_words(error).at(where);
@@ -133,7 +133,7 @@ void Graph::name_results(Node& node, std::vector<std::string> hints) {
 }
 
 std::string Graph::unique_name(const std::string& taken) {
-  // `x.1` hints at a copy of `x`: number it on from there rather than `x.1.1`.
+  // `x.1` suggests a copy of `x`: continue its numbering rather than make `x.1.1`.
   std::string base = taken;
   const size_t dot = base.rfind('.');
   if (dot != std::string::npos && dot > 0 && dot + 1 < base.size() &&
@@ -209,7 +209,7 @@ GraphPtr freeze(std::unique_ptr<Graph> graph) {
 
 namespace {
 
-/// Compares from the roots down, remembering which nodes have been found equal.
+/// Compares from the roots down; remembers nodes found equal.
 class Comparison {
  public:
   bool graphs(const Graph& a, const Graph& b) {
@@ -240,7 +240,7 @@ class Comparison {
  private:
   bool values(Value a, Value b) {
     if (a.index != b.index) return false;
-    // An explicit stack: a written-out loop of a thousand steps must not recurse.
+    // An explicit stack: an unrolled loop of a thousand steps must not recurse.
     std::vector<std::pair<const Node*, const Node*>> stack{{a.node, b.node}};
     while (!stack.empty()) {
       const auto [x, y] = stack.back();

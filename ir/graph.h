@@ -8,10 +8,10 @@
 //
 // A *region* is a graph inside a node: the body of a `scan`, the contents of a `kernel`. Regions
 // nest. A region is closed: everything it uses is one of its inputs, and input i is operand i of
-// the node, or one step of it where the op says so (ir/scan.h). Only while it is being traced may a
-// region use values of the graphs around it; each becomes an input. A node holds its regions by
-// shared pointers to frozen graphs; nodes with the same region share one object (a forward loop
-// copied for two layers of one shape has one body).
+// the node, or one step of it where the op says so (ir/scan.h). Only during tracing may a region
+// use values of the graphs around it; each becomes an input. A node holds its regions by shared
+// pointers to frozen graphs; nodes with the same region share one object (a forward loop copied for
+// two layers of one shape has one body).
 //
 // A *state* belongs to the module, not to a graph: parameters, optimizer slots, carried
 // activations, counters. A graph lists the states it uses and, in `next`, the value each will have
@@ -22,13 +22,14 @@
 // its graph and not keeping it alive: hold the GraphPtr. A graph is built by adding nodes, then
 // frozen; from then on nobody changes it. The fields of a Node are public to be read.
 //
-// A *pass* is a function from frozen graph to frozen graph: it makes a new graph out of an old one
+// A *pass* is a function from frozen graph to frozen graph: it builds a new graph from an old one
 // (ir/rewrite.h), so that before and after both exist. It may assume what the verifier checks
-// (ir/verify.h): types inferred and right, regions closed, names unique in a graph; not that every
-// node is live, nor which passes ran before it. It must keep inputs, states, results and `next` in
-// number, order and type, and their values: exactly where arithmetic is exact, otherwise to the
-// rounding of another order of summation. It keeps names and user lines of what it copies; dead
-// nodes it need not copy. What it cannot do it leaves as it is, and says so in a remark.
+// (ir/verify.h): types inferred and correct, regions closed, names unique in a graph. It may not
+// assume that every node is live, nor which passes ran before. It must keep the number, order and
+// types of inputs, states, results and `next`, and their values: exactly where arithmetic is exact,
+// otherwise up to the rounding of another summation order. It keeps the names and user lines of
+// nodes that it copies; dead nodes need not be copied. Where a pass cannot apply, it leaves the
+// graph unchanged and emits a remark.
 #pragma once
 
 #include <deque>
@@ -51,20 +52,20 @@ struct Op;
 class Graph;
 using GraphPtr = std::shared_ptr<const Graph>;
 
-/// The trace that this thread writes, set by whoever traces; 0 when there is none.
+/// The number of the trace active on this thread, set by the tracer; 0 if none.
 uint32_t& current_trace_number();
 
 /// One result of a node. Two words; copied freely. A default value is "absent".
 ///
-/// A value of a user's trace has the number of that trace: its graph goes when the trace ends, and
-/// users keep values in variables of theirs. Reading one later, or in another trace, is
-/// ErrorKind::input. Graphs that no user traces have the number 0, and nothing is checked.
+/// A value of a user's trace carries the number of that trace: its graph dies with the trace, but
+/// users may keep values in variables. Reading one later, or in another trace, is ErrorKind::input.
+/// Graphs that are not traced by a user have the number 0 and are not checked.
 struct Value {
   const Node* node = nullptr;
   int index = 0;
   uint32_t trace = 0;
 
-  /// Throws ErrorKind::input, at `where`, for an absent value and one of another trace.
+  /// Throws ErrorKind::input, at `where`, for an absent value and for one of another trace.
   void expect_usable(Where where) const;
 
   const Type& type() const;
@@ -76,7 +77,7 @@ struct Value {
   /// elements.
   bool operator==(const Value& other) const { return node == other.node && index == other.index; }
 
-  /// Element `place` along axis 0, which goes; adds nodes, as the functions of ir/build.h do.
+  /// Element `place` along axis 0, which is removed; adds nodes, as the functions of ir/build.h do.
   Value operator[](Index place) const;
   /// A part along an axis: `x[{.from = 1}]`.
   Value operator[](Slice part) const;
@@ -91,7 +92,7 @@ struct Node {
   std::vector<GraphPtr> regions;   ///< frozen; most nodes have none, `scan` and `kernel` have one
   std::vector<Type> types;         ///< of the results, computed by `op.infer`
   std::vector<std::string> names;  ///< of the results; kept through passes
-  Where where;                     ///< the user's line that asked for it
+  Where where;                     ///< the user's line that created it
   Graph* graph = nullptr;          ///< the graph that owns this node
   int id = 0;                      ///< position in its graph: index into `Graph::nodes()`
   uint32_t trace = 0;              ///< see Value
@@ -120,26 +121,26 @@ class Graph {
   /// Adds an input. Inputs keep the order in which they are added.
   Value input(const Type& type, std::string name, Where where = {});
   /// Adds a use of the module's state `name`; returns the existing value if it is already listed.
-  /// Throws ErrorKind::input when it is listed with another type.
+  /// Throws ErrorKind::input if it is listed with another type.
   Value state(const Type& type, const std::string& name, Where where = {});
   /// Adds a node and infers its result types. Names are hints: a name already taken gets `.1`,
-  /// `.2`, ...; absent names come from the op. Throws ErrorKind::input, at `where`, when the
-  /// operands do not fit the op.
+  /// `.2`, ...; absent names come from the op. Throws ErrorKind::input, at `where`, if the operands
+  /// do not fit the op.
   const Node& add(const Op& op, Values operands, Attributes attributes = {},
                   std::vector<GraphPtr> regions = {}, Where where = {},
                   std::vector<std::string> names = {});
-  /// Adds a node with the op, attributes, line and names of `node`, which is of any graph, and
-  /// these operands and regions. Its types are those of `node` where the operands' types and the
-  /// regions are, and inferred otherwise. Throws what add() throws.
+  /// Adds a node with the op, attributes, line and names of `node`, which may be in any graph, and
+  /// these operands and regions. Reuses the types of `node` if operand types and regions are the
+  /// same; otherwise infers them. Throws what add() throws.
   const Node& add_copy(const Node& node, Values operands, std::vector<GraphPtr> regions);
   void set_results(Values results);
-  /// Room for so many nodes more, for who knows how many will be added.
+  /// Reserves room for this many more nodes, if the number is known.
   void reserve(size_t nodes);
-  /// Sets the value `state` has after the graph has run. The types must be equal; the last call for
+  /// Sets the value of `state` after the graph has run. The types must be equal; the last call for
   /// a state counts.
   void set_next(Value state, Value value);
   void set_name(std::string name) { name_ = std::move(name); }
-  /// Its values are those of this trace; before the first node.
+  /// Marks its values as those of this trace; call before adding nodes.
   void set_trace(uint32_t number) { trace_ = number; }
 
   // --- reading ---
@@ -159,11 +160,11 @@ class Graph {
 
   // --- tracing: a region under construction may use values of the graphs around it ---
 
-  /// The graph around this one while it is being traced; null otherwise.
+  /// The enclosing graph during tracing; null otherwise.
   Graph* parent() const { return parent_; }
   void set_parent(Graph* parent) { parent_ = parent; }
-  /// The input of this graph that stands for `outer`, a value of an enclosing graph; made on first
-  /// use.
+  /// The input of this graph that stands for `outer`, a value of an enclosing graph; created on
+  /// first use.
   Value capture(Value outer);
   /// The captured outer values, in the order of the inputs made for them.
   const std::vector<std::pair<Value, Value>>& captures() const { return captures_; }
@@ -191,9 +192,9 @@ class Graph {
 /// Ends the building of a graph: from here on it is constant and may be shared.
 GraphPtr freeze(std::unique_ptr<Graph> graph);
 
-/// Equal programs: the same nodes applied to the same values, with equal attributes, regions,
-/// types, inputs, states, results and next; names of values and user locations do not count, nor
-/// does the order of independent nodes or whether two uses share one constant node.
+/// Program equality: the same nodes applied to the same values, with equal attributes, regions,
+/// types, inputs, states, results and next. Names of values, user locations, the order of
+/// independent nodes, and whether two uses share one constant node are ignored.
 bool equal(const Graph& a, const Graph& b);
 
 /// Named graphs and the states they share.
@@ -202,7 +203,7 @@ struct Module {
   std::vector<std::pair<std::string, Type>> states;  ///< in the order of declaration
   std::vector<GraphPtr> graphs;                      ///< each with a distinct name
 
-  /// The graph called `name`; throws ErrorKind::input naming what there is.
+  /// The graph called `name`; throws ErrorKind::input naming the existing graphs.
   const GraphPtr& graph(const std::string& name) const;
   /// Declares a state; throws ErrorKind::input if it is declared with another type.
   void declare(const std::string& name, const Type& type, Where where = {});

@@ -137,7 +137,7 @@ class Lexer {
       at_ += peek() == '+' || peek() == '-';
       while (is_digit(peek())) ++at_;
     }
-    while (is_name_character(peek())) ++at_;  // whatever else is glued to it belongs to the message
+    while (is_name_character(peek())) ++at_;  // include everything attached to it in the message
     const std::string_view text = text_.substr(start_, at_ - start_);
     Token result = token(floating ? TokenKind::floating : TokenKind::integer, std::string(text));
     const char *begin = text.data(), *end = begin + text.size();

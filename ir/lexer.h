@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the text: tokens with their positions, and the rules of spelling that print and
-// parse share.
+// The lexer: tokens with their positions, and the spelling rules that printer and parser share.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +14,10 @@ namespace graphc::core {
 
 enum class TokenKind : uint8_t { value, global, word, integer, floating, string, symbol, end };
 
-/// One word of the text.
+/// One token of the text.
 struct Token {
   TokenKind kind = TokenKind::end;
-  /// A name without its `%` or `@`, a string without its quotes and escapes, else as written.
+  /// A name without its `%` or `@`, a string without quotes and escapes, otherwise as written.
   std::string text;
   int line = 1, column = 1;  ///< of its first character, 1-based, in bytes
   int width = 1;             ///< characters as written, on its first line
@@ -29,7 +28,7 @@ struct Token {
   bool is(std::string_view word) const { return kind == TokenKind::word && text == word; }
 };
 
-/// A text and the name of the file it came from: what an error message needs.
+/// A text and the name of its file, for error messages.
 class SourceText {
  public:
   SourceText(std::string_view text, std::string_view file_name)
@@ -38,7 +37,7 @@ class SourceText {
   std::string_view text() const { return text_; }
   Where where(const Token& token) const { return {file_, token.line, token.column}; }
 
-  /// An input error at the token, whose message is followed by the line with the token marked.
+  /// An input error at the token; the message is followed by the line with the token marked.
   template <typename... Args>
   Error error(const Token& token, fmt::format_string<Args...> format, Args&&... args) const {
     return marked(token, fmt::format(format, std::forward<Args>(args)...));
@@ -50,16 +49,16 @@ class SourceText {
   const char* file_;
 };
 
-/// All tokens of the text; the last is `end`. Throws ErrorKind::input at what is not a token.
+/// All tokens of the text; the last one is `end`. Throws ErrorKind::input at anything else.
 std::vector<Token> tokens_of(const SourceText& source);
 
-/// True for a word: letters, digits and underscores, not a digit first.
+/// Whether the text is a word: letters, digits and underscores, not starting with a digit.
 bool is_word(std::string_view text);
-/// The name behind a `%` or `@`: as it is, or in quotes when it has characters other than letters,
+/// The name for use after `%` or `@`: as is, or quoted if it has characters other than letters,
 /// digits and `_ . / -`.
 std::string spelled_name(const std::string& name);
-/// Whether a number may stand for this operand, with the dtype of the other such operands: all but
-/// the condition of a select.
+/// Whether a number may be written for this operand, with the dtype of the other such operands:
+/// every operand except the condition of a select.
 bool takes_number(const Op& op, size_t operand);
 
 }  // namespace graphc::core

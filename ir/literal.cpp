@@ -15,9 +15,8 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
-/// The float next to `value` towards zero, with its last bit set when anything was dropped.
-/// Rounding that to a type with at least two bits fewer gives what rounding `value` itself would
-/// give.
+/// Rounds to odd: the float next to `value` towards zero, with its last bit set if anything was
+/// dropped. Rounding that to a type with at least two fewer bits equals rounding `value` itself.
 float rounded_to_odd(long double value) {
   float result = float(value);
   if (static_cast<long double>(result) == value || value != value) return result;
@@ -27,7 +26,7 @@ float rounded_to_odd(long double value) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(result) | 1);
 }
 
-/// True when `value` without its fraction is one of T's numbers.
+/// Whether the truncated `value` is in T's range.
 template <typename T>
 bool fits(long double value) {
   return std::trunc(value) >= static_cast<long double>(std::numeric_limits<T>::min()) &&
@@ -35,14 +34,14 @@ bool fits(long double value) {
 }
 
 [[noreturn]] void refuse(long double value, int64_t index, DType to) {
-  // A whole number is shown with all its digits, which are why it does not fit.
+  // An integer is shown with all its digits, which explain why it does not fit.
   const bool whole = std::trunc(value) == value && std::fabs(value) < 0x1p64L;
   throw input_error({}, "element {} is {}, which {} cannot hold", index,
                     whole ? fmt::format("{:.0f}", value) : fmt::format("{}", double(value)),
                     name_of(to));
 }
 
-/// One element as another type. long double holds every stored value exactly.
+/// Converts one element. long double represents every stored value exactly.
 template <DType to>
 Stored<to> convert(long double value, int64_t index) {
   if constexpr (to == DType::boolean) {
@@ -100,8 +99,8 @@ void copy_elements(Literal& to, std::span<const T> elements) {
   std::copy(elements.begin(), elements.end(), to.mutable_data<T>().begin());
 }
 
-/// Memory that begins on a huge page: a hint, without which it is the same, only slower. The kernel
-/// brings it zeroed as it is first written: to write zeros too would take as long again.
+/// Memory aligned to huge pages: a hint, without which it is only slower. The kernel zeroes pages
+/// at first touch; writing zeros as well would take as long again.
 std::shared_ptr<std::byte> map_huge_pages(size_t bytes) {
   const size_t mapped = bytes + kHugePage;
   void* const memory =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host arrays: the constants of a graph, and what the reference evaluator computes with.
+// Host arrays: the constants of a graph, and the arguments and results of the reference evaluator.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ namespace graphc::core {
 inline constexpr size_t kBufferAlignment = 64;
 
 /// Allocates a 64-byte aligned buffer of zeros; at least one byte, so the pointer is never null.
-/// Throws ErrorKind::resource when there is no memory for it.
+/// Throws ErrorKind::resource if there is not enough memory.
 std::shared_ptr<std::byte> allocate_buffer(int64_t bytes);
 
-/// A type and its elements, row-major. A value: copies share one buffer until one of them is
-/// written, and a copy that is being written owns its buffer alone.
+/// A type and its elements, row-major. Copy-on-write: copies share one buffer until one of them is
+/// written.
 class Literal {
  public:
   /// f32[0].
@@ -34,7 +34,8 @@ class Literal {
   /// Every element is `value`, converted as by converted().
   static Literal filled(const Type& type, double value);
 
-  /// The elements in row-major order; throws ErrorKind::input when their number is not the shape's.
+  /// The elements in row-major order; throws ErrorKind::input if their number does not match the
+  /// shape.
   Literal(std::span<const float> elements, const Shape& shape);
   Literal(std::span<const double> elements, const Shape& shape);
   Literal(std::span<const int32_t> elements, const Shape& shape);
@@ -47,8 +48,8 @@ class Literal {
   static Literal of(int32_t value) { return Literal(std::span<const int32_t>(&value, 1), Shape{}); }
   static Literal of(int64_t value) { return Literal(std::span<const int64_t>(&value, 1), Shape{}); }
 
-  /// Takes the elements as they lie in `bytes`. Another length than the type's is ErrorKind::input,
-  /// and so is a bool that is neither 0 nor 1.
+  /// Takes the raw elements in `bytes`. Throws ErrorKind::input for a length other than the type's
+  /// and for a bool that is neither 0 nor 1.
   static Literal from_bytes(const Type& type, std::span<const std::byte> bytes,
                             Where where = Where::here());
   /// Shares `buffer`, which must hold at least type.bytes() bytes at a 64-byte aligned address.
@@ -66,25 +67,24 @@ class Literal {
   const std::shared_ptr<std::byte>& buffer() const { return buffer_; }
 
   /// The elements as `T`, which is Stored<dtype()>. Throws ErrorKind::input, at the caller's line,
-  /// for another type: `converted(f64)` has the elements as doubles.
+  /// for another type; `converted(f64)` has the elements as doubles.
   template <typename T>
   Elements<const T> data(Where where = Where::here()) const {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {buffer_, reinterpret_cast<const T*>(buffer_.get()), size_t(elements())};
   }
-  /// As data(), to be written; copies the buffer first when something shares it, so that nothing
-  /// else changes. It is valid as long as the literal, and as nobody copies that.
+  /// Writable elements; first copies the buffer if it is shared, so that nothing else changes.
+  /// Valid as long as the literal lives and is not copied.
   template <typename T>
   std::span<T> mutable_data(Where where = Where::here()) & {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {reinterpret_cast<T*>(mutable_bytes().data()), size_t(elements())};
   }
 
-  /// The only element, as a number. Throws ErrorKind::input when there is another number of
-  /// elements.
+  /// The only element, as a number. Throws ErrorKind::input if there is not exactly one element.
   double scalar() const;
-  /// The elements in row-major order; those of another type are converted as by converted(), which
-  /// throws ErrorKind::input for one that `T` cannot hold.
+  /// The elements in row-major order, converted as by converted() if they have another type; throws
+  /// ErrorKind::input for one that `T` cannot represent.
   template <Number T = float>
   std::vector<T> to_vector() const {
     const Literal all = converted(dtype_of<T>());
@@ -98,24 +98,24 @@ class Literal {
   double element(int64_t index, Where where = Where::here()) const;
 
   /// The same elements as another type. Floats round to nearest even, once; a float becomes an
-  /// integer by dropping its fraction; anything but 0 becomes true. Throws ErrorKind::input naming
-  /// the element when the type cannot hold it: an integer outside the type's range (a NaN never
-  /// fits), a finite number that would round to infinity.
+  /// integer by truncation; any nonzero number becomes true. Throws ErrorKind::input naming the
+  /// element if the type cannot represent it: an integer out of range (NaN is never in range), or a
+  /// finite number that would round to infinity.
   Literal converted(DType dtype) const;
-  /// The same elements in another shape of as many elements; shares the buffer.
+  /// The same elements in another shape with as many elements; shares the buffer.
   Literal reshaped(const Shape& shape, Where where = Where::here()) const;
 
-  /// Nested brackets, one pair an axis: "[[1, 2.5], [nan, -inf]]"; a scalar has none. Each float is
-  /// the shortest text that reads back as the same number.
+  /// Nested brackets, one pair per axis: "[[1, 2.5], [nan, -inf]]"; a scalar has none. Each float
+  /// is the shortest text that reads back as the same number.
   std::string to_text() const;
 
-  /// Same type and the same bits: a NaN equals itself, and 0 differs from -0.
+  /// Same type and same bits: NaN equals itself, and 0 differs from -0.
   bool operator==(const Literal& other) const;
 
  private:
   Literal(const Type& type, std::shared_ptr<std::byte> buffer);
   void check_stored_as(bool same, Where where) const;
-  /// Throws ErrorKind::input for an element below 0, which no type without a sign holds.
+  /// Throws ErrorKind::input for a negative element, which unsigned types cannot represent.
   static void check_not_negative(std::span<const int64_t> elements);
 
   Type type_;

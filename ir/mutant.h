@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutants: deliberate defects of the compiler, each of which the tests must notice.
 //
-// A mutant is a line of the product that does the wrong thing where `mutated` says so. In ordinary
-// builds that is constant and false. Builds with -DGRAPHC_MUTANTS=ON, as the preset `dev` is, have
-// the mutant named by $GRAPHC_MUTANT; `tools/mutants` runs the tests that kill it.
+// A mutant is a line of product code that does the wrong thing if `mutated` returns true. In
+// ordinary builds `mutated` is constant false. Builds with -DGRAPHC_MUTANTS=ON, such as the preset
+// `dev`, activate the mutant named by $GRAPHC_MUTANT; `tools/mutants` runs the tests that kill it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Mutant : uint8_t {
 };
 
 #ifdef GRAPHC_MUTANTS
-/// Whether the process has this defect. Throws ErrorKind::usage when $GRAPHC_MUTANT names none.
+/// Whether this mutant is active. Throws ErrorKind::usage if $GRAPHC_MUTANT is not a mutant.
 bool mutated(Mutant mutant);
 #else
 constexpr bool mutated(Mutant) { return false; }

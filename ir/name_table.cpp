@@ -52,7 +52,7 @@ void NameTable::grow(size_t places) {
   before.swap(places_);
   for (const Place& old : before) {
     if (old.node == nullptr) continue;
-    // All names differ: the first free place is the one.
+    // All names differ, so the first free slot is the right one.
     size_t place = old.hash & (places - 1);
     while (places_[place].node != nullptr) place = (place + 1) & (places - 1);
     places_[place] = old;

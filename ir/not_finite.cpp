@@ -49,10 +49,10 @@ namespace {
 
 using namespace evaluation;
 
-/// In the number of an origin: it is a constant, which counts behind all others.
+/// Added to the number of an origin that is a constant, which ranks behind all others.
 constexpr int kConstantOrigin = 1 << 29;
 
-/// What is told of a value: how many elements are not finite, and the range of the others.
+/// The description of a value: the number of non-finite elements, and the range of the others.
 struct ValueRange {
   std::string name;
   NotFiniteCounts counts;
@@ -71,13 +71,13 @@ ValueRange range_of(Value value, const Array& array) {
   return range;
 }
 
-/// Where elements that are not finite begin: one run of a node.
+/// An origin of non-finite elements: one run of a node.
 struct NotFiniteEvent {
   const Node* node = nullptr;
   int result = 0;
-  NotFiniteCounts counts;  ///< the elements that begin here; `elements` are those of the value
+  NotFiniteCounts counts;  ///< elements that begin here; `elements` counts the whole value
   std::vector<ValueRange> operands;
-  std::vector<std::pair<const Node*, int64_t>> steps;  ///< of the loops around it, outermost first
+  std::vector<std::pair<const Node*, int64_t>> steps;  ///< of the enclosing loops, outermost first
 };
 
 std::string range_text(const ValueRange& range) {
@@ -105,7 +105,7 @@ std::string op_text(const NotFiniteEvent& event) {
   for (size_t i = 0; i < node.operands.size(); ++i) {
     const ValueRange& range = event.operands[i];
     finite = finite && range.counts.all() == 0;
-    // A number in the equation has no name that its user knows.
+    // A number in an equation has no name known to the user.
     const bool number = node.operands[i].node->is(ops::constant) && range.least == range.most &&
                         range.counts.elements == 1;
     operands.push_back(number ? fmt::format("{:.6g}", range.least) : "%" + range.name);
@@ -145,7 +145,7 @@ NotFiniteOrigin origin_of(const NotFiniteEvent& event) {
   return {node.where, text};
 }
 
-/// Gives every element that is not finite the number of where it began.
+/// Assigns to every non-finite element the number of its origin.
 class OriginWatch : public Watch {
  public:
   void argument(Value value, Array& array) override {
@@ -182,7 +182,7 @@ class OriginWatch : public Watch {
  private:
   struct Open {
     const Node* node;
-    size_t events;  ///< as many were there when it began
+    size_t events;  ///< their number when the node began
     int64_t step;
   };
 
@@ -191,7 +191,7 @@ class OriginWatch : public Watch {
                        [](double x) { return std::isfinite(x); });
   }
 
-  /// The number of a new event at the node.
+  /// Adds an event at the node; returns its number.
   int add_event(const Node& node, int index, const Array& result, const Arrays& operands) {
     NotFiniteEvent event{.node = &node, .result = index};
     event.counts.elements = result.elements();
@@ -204,7 +204,7 @@ class OriginWatch : public Watch {
     return int(events_.size()) | (makes_constants(node) ? kConstantOrigin : 0);
   }
 
-  /// What pads puts its number around.
+  /// Whether it introduces a constant: a constant, or the padding of a pad.
   static bool makes_constants(const Node& node) {
     return node.is(ops::constant) || node.is(ops::pad);
   }
@@ -220,7 +220,7 @@ class OriginWatch : public Watch {
       int origin = std::isnan(element) ? source.nan : source.infinite;
       if (origin == NotFiniteSource::none) {
         origin = std::min(source.nan, source.infinite);
-        // A NaN of a constant's infinity: the constant may stand there for good reason.
+        // A NaN made from a constant's infinity: the constant itself may be legitimate.
         const bool of_constant = std::isnan(element) && (origin & kConstantOrigin) != 0;
         if (origin == NotFiniteSource::none || of_constant) {
           if (fresh == 0) fresh = add_event(node, index, result, operands);
@@ -240,7 +240,7 @@ class OriginWatch : public Watch {
     --counts.elements;
   }
 
-  /// What begins inside a composite begins, for its user, in the composite.
+  /// An origin inside a composite is attributed to the composite, which the user knows.
   void adopt(const Node& node, int index, Array& result, const Arrays& operands, size_t before) {
     if (result.origins == nullptr) return;
     std::vector<int> origins = *result.origins;
@@ -276,7 +276,7 @@ std::optional<NotFiniteOrigin> first_not_finite(const Graph& graph,
                                                 const std::vector<Shape>& shown) {
   OriginWatch watch;
   const Arrays roots = evaluate_watched(graph, inputs, states, precision, watch);
-  // NaN go before infinities, and constants behind all else.
+  // NaN ranks before infinity, and constants behind everything else.
   constexpr std::array<int, 3> none = {1, 1, NotFiniteSource::none};
   std::array<int, 3> best = none;
   for (size_t k = 0; k < roots.size(); ++k) {

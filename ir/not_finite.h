@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which op made a NaN or an infinity first: a graph is evaluated once more, and every element that
-// is not finite is followed from where it began.
+// Finds the op that first produced a NaN or an infinity: evaluates the graph once more and tracks
+// the origin of every element that is not finite.
 //
-// The rule, for single elements: an element that is not finite *begins* in an op where no element
-// that it is computed of is NaN or infinite; otherwise it has the origin of one of those. So an op
-// is named only if what it made reaches a result or a new state, and only through elements that are
-// not finite themselves: an infinity that a `select` drops, or padding, is not blamed, whatever
-// stands beside it. Of several origins one that made a NaN in the end goes before one that left an
-// infinity, then the earlier one. A constant such as a mask's -inf is no culprit: an op that makes
-// NaN of it (-inf - -inf) is one.
+// The rule, per element: a non-finite element *begins* at an op if none of the elements it is
+// computed from is NaN or infinite; otherwise it inherits the origin of one of them. An op is
+// therefore named only if its result reaches a result or a new state through non-finite elements:
+// an infinity that a `select` drops is not blamed, and neither is padding, whatever is next to it.
+// Among several origins, one that led to a NaN precedes one that left an infinity; then the earlier
+// one wins. A constant such as a mask's -inf is not an origin; an op that turns it into NaN (-inf -
+// -inf) is.
 #pragma once
 
 #include <map>
@@ -20,24 +20,24 @@
 
 namespace graphc::core {
 
-/// What a graph begins with that is not finite.
+/// The origin of non-finite values in a graph.
 struct NotFiniteOrigin {
   Where where;       ///< the user's line of the op, the input, the constant or the state
-  std::string text;  ///< one line that says all: value, op, counts, loops and steps, operands
+  std::string text;  ///< one line: value, op, counts, loops and steps, operands
 };
 
-/// Evaluates a graph without `grad` and says where the first NaN or infinity begins that reaches a
-/// result or a new state; nothing when all of these are finite. Arguments, precision and errors are
-/// those of evaluate(). Of result i only the elements inside `shown[i]` count, a shape of its rank;
-/// an empty list shows all. In a tensor product of sums, in cumulative sums and in tables that are
-/// summed into, elements of one row, or of the whole value, count as computed of all the others.
+/// Evaluates a graph without `grad` and returns the origin of the first NaN or infinity that
+/// reaches a result or a new state; nothing if all of these are finite. Arguments, precision and
+/// errors are those of evaluate(). Of result i only the elements inside `shown[i]`, a shape of its
+/// rank, count; an empty list means everything. In products of tensors, cumulative sums and summed
+/// tables, each element is taken to depend on all elements of its row or of the whole value.
 std::optional<NotFiniteOrigin> first_not_finite(const Graph& graph,
                                                 const std::vector<Literal>& inputs,
                                                 const std::map<std::string, Literal>& states = {},
                                                 Precision precision = Precision::f32,
                                                 const std::vector<Shape>& shown = {});
 
-/// How many elements are NaN, and how many infinite; none of types that are not floating.
+/// The numbers of NaN and infinite elements; 0 for types that are not floating-point.
 struct NotFiniteCounts {
   int64_t elements = 0, nan = 0, above = 0, below = 0;
 

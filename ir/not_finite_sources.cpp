@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three exact rules and one that is coarse: elementwise ops by broadcasting, ops that move elements
-// by moving numbers of origins, sums and products by the rows and columns they fold; all else of
-// all elements.
+// Three exact rules and a coarse one. Elementwise ops: by broadcasting. Ops that move elements: by
+// moving the numbers of the origins. Sums and products: by the rows and columns they reduce.
+// Everything else: each element depends on all elements.
 #include "ir/not_finite_sources.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ NotFiniteSource source_at(const Array& x, int64_t i) {
 }
 
 /// Where element `i` of `shape` is read in a value that is broadcast to it, or that lacks the axes
-/// where `stride` is 0.
+/// with `stride` 0.
 class Places {
  public:
   Places(const Shape& shape, std::vector<int64_t> strides)
@@ -75,7 +75,7 @@ bool moves_elements(const Node& node) {
   return false;
 }
 
-/// The op itself moves the numbers of the origins, which are floats as good as any.
+/// Applies the op itself to the origins' numbers, which are valid floats.
 NotFiniteSources moved_sources(int index, const Arrays& operands, const Array& result,
                                const std::function<Arrays(const Arrays&)>& again) {
   Arrays numbers;
@@ -93,7 +93,7 @@ NotFiniteSources moved_sources(int index, const Arrays& operands, const Array& r
   NotFiniteSources sources(size_t(result.elements()));
   for (int64_t i = 0; i < result.elements(); ++i) {
     const double origin = moved.floats()[i];
-    // What a pad puts around is no number of an origin.
+    // The padding of a pad is not the number of an origin.
     if (!(origin >= 1 && origin < NotFiniteSource::none) || std::isfinite(result.floats()[i]))
       continue;
     NotFiniteSource& source = sources[size_t(i)];
@@ -119,8 +119,8 @@ NotFiniteSources folded_sources(const Node& node, const Array& x, const Array& r
   return sources;
 }
 
-/// Of a factor of a product: the source of each of its rows, which are columns where it is
-/// transposed, in each of its batches.
+/// For a factor of a product: the source of each of its rows (or columns, if transposed), in each
+/// batch.
 NotFiniteSources lines_of(const Array& x, bool columns) {
   const int64_t rows = x.shape()[-2], width = x.shape()[-1];
   const int64_t lines = columns ? width : rows;
@@ -148,7 +148,7 @@ NotFiniteSources product_sources(const Node& node, const Arrays& operands, const
   const int64_t rows = result.shape()[-2], columns = result.shape()[-1];
   const NotFiniteSources of_rows = lines_of(a, node.attributes.get_bool("transpose_a", false));
   const NotFiniteSources of_columns = lines_of(b, !node.attributes.get_bool("transpose_b", false));
-  // Batches of a factor that has fewer are repeated: one matrix, or the last axes of batches.
+  // A factor with fewer batches is broadcast: one matrix, or the last batch axes.
   NotFiniteSources sources(size_t(result.elements()));
   if (of_rows.empty() || of_columns.empty()) return sources;
   for (int64_t i = 0; i < result.elements(); ++i) {

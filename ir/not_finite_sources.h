@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of which elements that are not finite each element of an op's result is computed.
+// For each element of an op's result: the non-finite elements it is computed from.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace graphc::core::evaluation {
 
-/// The best origin among the elements that an element is computed of: one of those that are NaN and
-/// one of those that are infinite. The lower number is the better one.
+/// The best origins among the elements that an element is computed from: one of the NaN elements
+/// and one of the infinite ones. Lower numbers are better.
 struct NotFiniteSource {
   static constexpr int none = std::numeric_limits<int>::max();
   int nan = none, infinite = none;
@@ -22,8 +22,8 @@ struct NotFiniteSource {
 };
 using NotFiniteSources = std::vector<NotFiniteSource>;
 
-/// For each element of result `index` of the node, whose operands are these, its source. `again`
-/// computes the node of other operands.
+/// The source of each element of result `index` of the node with these operands. `again` recomputes
+/// the node from other operands.
 NotFiniteSources sources_of(const Node& node, int index, const Arrays& operands,
                             const Array& result, const std::function<Arrays(const Arrays&)>& again);
 

@@ -9,7 +9,7 @@
 namespace graphc::core {
 namespace {
 
-/// Whether the number is whole, and int64 has it.
+/// Whether the number is an integer in the range of int64.
 bool is_whole(double number) {
   return number >= -0x1p63 && number < 0x1p63 && std::trunc(number) == number;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Op: what an operation is. One constant record per op; everything else is derived from it.
+// Op: the definition of an operation. One constant record per op; everything else is derived from
+// it.
 #pragma once
 
 #include <span>
@@ -11,8 +12,8 @@
 
 namespace graphc::core {
 
-/// One set of operand types and attributes for generated tests: conformance, gradients, round
-/// trips, docs. Integer operands that index are drawn from [0, index_limit).
+/// Operand types and attributes for generated tests: conformance, gradients, round trips, docs.
+/// Integer operands used as indices are drawn from [0, index_limit).
 struct Sample {
   std::vector<Type> operands;
   Attributes attributes;
@@ -20,45 +21,44 @@ struct Sample {
 };
 using Samples = std::vector<Sample>;
 
-/// The record of an op. All fields are literal types: records are `constinit`, nothing registers
-/// itself.
+/// The record of an op. All fields are literal types: records are `constinit`, and there is no
+/// registration at run time.
 struct Op {
   std::string_view name;  ///< a C++ identifier; the name in text
   std::string_view doc;   ///< one sentence: what it computes, shapes, attributes
 
-  /// Result types from operands, attributes and regions; throws ErrorKind::input naming what does
-  /// not fit.
+  /// The result types for these operands, attributes and regions; throws ErrorKind::input naming
+  /// what does not fit.
   std::vector<Type> (*infer)(const Node& node) = nullptr;
 
-  /// Elementwise meaning: the result at one element from the operands there (after broadcasting).
-  /// Read alike by the evaluator, the LLVM and the CUDA emission. Null for ops that are not
+  /// Elementwise meaning: the result at one element, given the operands there (after broadcasting).
+  /// Used by the evaluator and by LLVM and CUDA code generation. Null for ops that are not
   /// elementwise.
   Scalar (*scalar)(const Node& node, std::span<const Scalar> operands) = nullptr;
 
-  /// A composite's meaning in our own text: a graph whose parameters are the operands; `$name`
+  /// The meaning of a composite in our own text: a graph whose parameters are the operands; `$name`
   /// stands for an attribute. Empty for primitives.
   std::string_view body = {};
 
-  /// Vector-Jacobian product: from the cotangents of the results (absent ones are absent values)
-  /// the cotangents of the operands (absent: none). `node` and `dy` are values of one graph under
-  /// construction, to which the product adds its nodes. A cotangent may have the broadcast shape;
-  /// the caller sums it to the operand's. Null: differentiate the body, or the op has no
-  /// derivative.
+  /// Vector-Jacobian product: from the cotangents of the results (or absent values) to the
+  /// cotangents of the operands (absent: none). `node` and `dy` are values of one graph under
+  /// construction, to which it adds its nodes. A cotangent may have the broadcast shape; the caller
+  /// sums it to the operand's. Null: differentiate the body, or the op has no derivative.
   Values (*vjp)(const Node& node, std::span<const Value> dy) = nullptr;
 
-  /// A composite that has the cotangents of all operands: from the operands, the first result and
-  /// the cotangents of all results. A library may do both (passes/library_layers.h); nothing else
-  /// is differentiated by it. Null: there is none.
+  /// A composite that computes the cotangents of all operands from the operands, the first result
+  /// and the cotangents of all results. Only used where a library implements both ops
+  /// (passes/library_layers.h). Null: there is none.
   const Op* gradients = nullptr;
 
   Samples (*samples)() = nullptr;
 };
 
-/// Every op there is, in the order of ops.def.
+/// All ops, in the order of ops.def.
 std::span<const Op* const> all_ops();
 /// The op called `name`, or null.
 const Op* find_op(std::string_view name);
-/// The name of an op nearest to `name` by edit distance, or empty: for "did you mean".
+/// The name of the op closest to `name` in edit distance, or empty: for "did you mean".
 std::string_view nearest_op(std::string_view name);
 
 inline bool is_elementwise(const Op& op) { return op.scalar != nullptr; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all ops, and how to find one by name.
+// The table of all ops, and lookup by name.
 #include <unordered_map>
 
 #include "ir/op.h"
@@ -29,7 +29,7 @@ const Op* find_op(std::string_view name) {
 }
 
 std::string_view nearest_op(std::string_view name) {
-  // Names that other libraries have for the same.
+  // Names of the same ops in other libraries.
   static constexpr std::pair<std::string_view, const Op*> elsewhere[] = {
       {"cat", &ops::concat},       {"concatenate", &ops::concat}, {"divide", &ops::div},
       {"dot", &ops::matmul},       {"fmod", &ops::remainder},     {"linear", &ops::matmul},

@@ -56,7 +56,7 @@ bool Parser::accept(std::string_view word) {
   return found;
 }
 
-/// Attributes, not a block: no line of a block begins with `name =`.
+/// Whether a `{` begins attributes rather than a block: no line of a block begins with `name =`.
 bool Parser::at_attributes() const {
   const TokenKind kind = peek(1).kind;
   return peek().is('{') && (kind == TokenKind::word || kind == TokenKind::string) &&
@@ -156,7 +156,8 @@ void Parser::check_depth(const Token& place, const Graph& graph) {
   }
 }
 
-/// `types` are those of a body's parameters, which need not be written; empty for other graphs.
+/// `types` are the types of a body's parameters, which may be omitted in text; empty for other
+/// graphs.
 void Parser::parameters(Graph& graph, std::span<const Type> types) {
   const Token start = peek();
   expect('(');
@@ -283,8 +284,8 @@ Attribute Parser::attribute() {
   throw unexpected("a number, true, false, a string, an element type or a list of numbers");
 }
 
-/// Behind `[`: integers, or floats when at least one is written as a float. `[.]` is the empty list
-/// of floats.
+/// After `[`: integers, or floats if at least one is written as a float. `[.]` is the empty list of
+/// floats.
 Attribute Parser::list() {
   std::vector<int64_t> integers;
   std::vector<double> floats;
@@ -323,7 +324,7 @@ bool is_parameter_character(char c) {
   return (c >= 'a' && c <= 'z') || c == '_' || c == '.' || (c >= '0' && c <= '9');
 }
 
-/// The text with each `$name` or `$name:default` replaced.
+/// The text with every `$name` and `$name:default` replaced.
 std::string substituted(std::string_view text,
                         const std::function<std::string(std::string_view)>& substitute) {
   std::string result;

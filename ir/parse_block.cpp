@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner half of the parser: the lines of a block, their operands, and the regions of scans and
-// kernels.
+// The inner half of the parser: lines of a block, operands, and the regions of scans and kernels.
 #include <algorithm>
 
 #include "ir/parser.h"
@@ -9,7 +8,8 @@
 namespace graphc::core {
 namespace {
 
-/// Counts how deep the parser is inside operands and blocks; the text, not the stack, is the limit.
+/// Limits the nesting of operands and blocks, so that bad text is an error instead of a stack
+/// overflow.
 class Nesting {
  public:
   Nesting(int& depth, int limit, const SourceText& source, const Token& token) : depth_(depth) {
@@ -131,8 +131,8 @@ const Op& Parser::op(const Token& token) {
   return *op;
 }
 
-/// `(a, b)`, or `a, b` from the line of the op on, or nothing. Attributes at the end of a list
-/// without parentheses are those of the outer op.
+/// `(a, b)`, or `a, b` starting on the op's line, or nothing. Attributes at the end of a list
+/// without parentheses belong to the outer op.
 std::vector<Parser::Term> Parser::operands(Scope& scope, const Token& op) {
   std::vector<Term> terms;
   if (accept('(')) {
@@ -178,7 +178,7 @@ Parser::Term Parser::operand(Scope& scope, Attached attached) {
   }
   const auto waits = [](const Term& t) { return !t.value; };
   if (!term.operands.empty() && std::all_of(term.operands.begin(), term.operands.end(), waits))
-    return term;  // numbers only: their dtype comes from outside
+    return term;  // only numbers: the context determines their dtype
   const Node& node =
       add(scope, term.token, *term.op, term.operands, std::move(term.attributes), {}, std::nullopt);
   if (node.results() != 1) {
@@ -206,7 +206,7 @@ Value Parser::find(const Scope& scope, const Token& name) {
                       nearest.empty() ? "" : fmt::format("; did you mean %{}?", nearest));
 }
 
-/// The term as a value; `dtype` is that of the numbers in it.
+/// The term as a value; `dtype` is the dtype of its numbers.
 Value Parser::value(Scope& scope, const Term& term, std::optional<DType> dtype) {
   if (term.value) return term.value;
   if (!dtype) {
@@ -258,7 +258,7 @@ const Node& Parser::add(Scope& scope, const Token& token, const Op& op, Values o
   }
 }
 
-/// A name for a nested node that no line of the text has.
+/// A name for a nested node that the text does not use.
 std::string Parser::fresh_name(Scope& scope, std::string_view hint) {
   std::string name(hint);
   while (names_.contains(name) || scope.graph->find(name))

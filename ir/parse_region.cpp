@@ -30,7 +30,7 @@ Values Parser::bound(Scope& scope, const std::vector<Bind>& binds) {
   return values;
 }
 
-/// `@name`, whose parameters must have the names bound at its use.
+/// `@name`; its parameters must have the names bound at its use.
 const GraphPtr& Parser::named_region(const std::vector<Bind>& binds) {
   const Token name = expect(TokenKind::global, "a block or the name of a region");
   const auto found = regions_.find(name.text);
@@ -51,7 +51,7 @@ const GraphPtr& Parser::named_region(const std::vector<Bind>& binds) {
 const Node& Parser::scan(Scope& scope, const Token& token, const std::vector<Token>& names) {
   Attributes attributes;
   if (at_attributes()) {
-    // Forward is said by leaving `reverse` out, so that equal loops are equal.
+    // A forward loop has no attribute `reverse`, so that equal loops are equal.
     for (const auto& [name, value] : this->attributes()) {
       if (name != "reverse" || value != Attribute(false)) attributes.set(name, value);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parser of ir/text.h: recursive descent over tokens, one method for each rule of the grammar.
+// The parser of ir/text.h: recursive descent over tokens, one method per grammar rule.
 #pragma once
 
 #include <map>
@@ -22,23 +22,23 @@ class Parser {
   Parser(std::string_view text, std::string_view file_name);
 
   Module module();
-  /// A graph whose parameters have these types; its nodes get the line `where`.
+  /// A graph with parameters of these types; its nodes get the line `where`.
   GraphPtr body(std::span<const Type> inputs, std::string_view name, Where where);
 
  private:
   static constexpr int kMaxDepth = 64;       ///< of nested operands and blocks
   static constexpr int kMaxTypes = 1 << 16;  ///< of one node
 
-  /// A graph under construction, inside those around it.
+  /// A graph under construction, nested in outer ones.
   struct Scope {
     Graph* graph = nullptr;
     const Scope* outer = nullptr;
-    /// Numbers written in place: equal ones are one node.
+    /// Numbers written inline: equal ones share a node.
     std::map<std::pair<DType, std::string>, Value> numbers;
     std::unordered_map<std::string, int> suffixes;
   };
 
-  /// An operand as written: a value; or a number, or an op of numbers only, which wait for a dtype.
+  /// An operand as written: a value, or a number or an op of numbers, whose dtype is not known yet.
   struct Term {
     Token token;
     Value value;
@@ -54,13 +54,13 @@ class Parser {
     Term term;
   };
 
-  /// `next %name = %value, ...` and what follows it, at the end of a block.
+  /// `next %name = %value, ...` and the results after it, at the end of a block.
   struct BlockEnd {
     std::vector<std::pair<Token, Value>> next;
     Values results;
   };
 
-  enum class Attached : uint8_t { own, outer };  ///< whose are attributes behind a nested op
+  enum class Attached : uint8_t { own, outer };  ///< owner of attributes after a nested op
 
   // ir/parse.cpp: tokens, headers, types and attributes.
   const Token& peek(size_t ahead = 0) const;
@@ -74,7 +74,7 @@ class Parser {
   Where where(const Token& token) const;
   GraphPtr graph();
   void region();
-  /// Throws where the regions inside a graph just read are too deep.
+  /// Throws if the regions of a graph just read are nested too deeply.
   void check_depth(const Token& place, const Graph& graph);
   void parameters(Graph& graph, std::span<const Type> types);
   void states(Graph& graph, Module& module);
@@ -114,9 +114,8 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int depth_ = 0;
-  std::optional<Where> where_;  ///< of all nodes, when not their place in the text
-  std::unordered_set<std::string_view>
-      names_;  ///< all names of values written anywhere in the text
+  std::optional<Where> where_;  ///< for all nodes, instead of their position in the text
+  std::unordered_set<std::string_view> names_;  ///< every value name in the text
   std::map<std::string, GraphPtr> regions_;
   RegionDepth region_depth_;
   Module* module_ = nullptr;

@@ -51,7 +51,7 @@ std::string parameters(const Values& values) {
   return "(" + text + ")";
 }
 
-/// A scalar constant that says nothing a number does not say.
+/// A scalar constant without other information than its number.
 bool is_number(const Node& node) {
   if (!node.is(ops::constant) || node.types[0].shape.rank() != 0) return false;
   const Attribute* value = node.attributes.find("value");
@@ -61,8 +61,8 @@ bool is_number(const Node& node) {
   return single && node.attributes.find("dtype") != nullptr;
 }
 
-/// Whether numbers in place of the constants among the operands would come back as they are: some
-/// operand that is no number has their dtype.
+/// Whether the constants among the operands can be printed as numbers and parsed back: some operand
+/// that is not a number must have their dtype.
 bool shows_numbers(const Node& node) {
   if (!node.regions.empty()) return false;
   const Value* source = nullptr;
@@ -78,7 +78,7 @@ bool shows_numbers(const Node& node) {
   return true;
 }
 
-/// The constants of a graph that print in place: those all of whose uses take a number.
+/// The constants of a graph that print inline: all their uses accept a number.
 std::unordered_set<const Node*> numbers_in_place(const Graph& graph) {
   std::unordered_set<const Node*> used, named;
   for (const Node& node : graph.nodes()) {
@@ -96,7 +96,7 @@ class Printer {
  public:
   explicit Printer(const PrintOptions& options) : options_(options) {}
 
-  /// To be called for every graph before any is printed.
+  /// Must be called for every graph before any is printed.
   void announce(const Graph& graph) {
     taken_.insert(graph.name());
     count_regions(graph);
@@ -161,7 +161,7 @@ class Printer {
     if (!text_.empty()) text_ += "\n";
   }
 
-  /// Prints the shared regions of the graph that have not been, those inside others first.
+  /// Prints the shared regions of the graph that are not printed yet, inner ones first.
   void shared_regions(const Graph& graph) {
     for (const Node& node : graph.nodes()) {
       for (const GraphPtr& region : node.regions) {
@@ -233,7 +233,7 @@ class Printer {
     });
   }
 
-  /// The name of a shared region, or its lines and what `end` prints behind them.
+  /// The name of a shared region, or its lines followed by the output of `end`.
   template <typename End>
   void region(const GraphPtr& region, const std::string& indent, const End& end) {
     const auto named = names_.find(region.get());

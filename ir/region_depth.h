@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How deep regions lie inside one another: what recursion over a graph costs in stack.
+// Nesting depth of regions, which bounds the stack that recursion over a graph needs.
 #pragma once
 
 #include <unordered_map>
@@ -8,18 +8,18 @@
 
 namespace graphc::core {
 
-/// As deep as regions may nest in what is read. Blocks of text nest a little deeper, so that what
-/// is read in one form can be read in every other.
+/// The maximum nesting of regions in parsed input. Blocks of text may nest a little deeper, so that
+/// everything read in one form can be read in every other.
 inline constexpr int kMaxRegionDepth = 48;
 
-/// Depths of graphs that share regions: each region is looked at once, in the life of this object.
+/// Nesting depths of graphs that share regions; each region is visited once per RegionDepth.
 class RegionDepth {
  public:
-  /// 0 for a graph without regions, else one more than the deepest of them. Recurses only into
-  /// regions that it was not asked of before.
+  /// 0 for a graph without regions, otherwise one more than its deepest region. Recurses only into
+  /// regions not visited before.
   int of(const Graph& graph);
 
-  /// Throws ErrorKind::input, without a position, when that is more than kMaxRegionDepth.
+  /// Throws ErrorKind::input, without a position, if the depth exceeds kMaxRegionDepth.
   void check(const Graph& graph);
 
  private:

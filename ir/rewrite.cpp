@@ -9,7 +9,7 @@
 namespace graphc::core {
 namespace {
 
-/// Old values to new ones.
+/// Maps old values to new ones.
 class Mapping {
  public:
   explicit Mapping(const Graph& from) {
@@ -40,7 +40,7 @@ class Mapping {
   }
 
  private:
-  std::vector<size_t> first_;  // of a node's results, by its id
+  std::vector<size_t> first_;  // index of a node's first result, by node id
   Values values_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar programs: what an elementwise op does to one element, written once by calling C++
-// operators on Scalar handles and read by the evaluator, the LLVM emission and the CUDA emission.
+// Scalar programs: the effect of an elementwise op on one element, written once with C++ operators
+// on Scalar handles and read by the evaluator and by LLVM and CUDA code generation.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace graphc::core {
 
 struct Node;
 
-/// The primitive operations a target must know. Comparisons and logic give bool; `cast` converts to
-/// the type of the instruction; integer operations wrap; shifts are logical; `multiply_wide`
-/// is the i64 product of the lower halves, as u32, of two i64.
+/// The primitive operations of a target. Comparisons and logic return bool; `cast` converts to the
+/// type of the instruction; integer operations wrap; shifts are logical; `multiply_wide` is the i64
+/// product of the lower halves, as u32, of two i64.
 enum class ScalarOp : uint8_t {
   argument,
   constant,
@@ -53,7 +53,7 @@ enum class ScalarOp : uint8_t {
   select,
 };
 
-/// As it is spelled above.
+/// The name as spelled above.
 std::string_view name_of(ScalarOp op);
 
 /// One operation of a scalar program. `a`, `b`, `c` are indices of earlier instructions; for
@@ -110,12 +110,11 @@ Scalar cast(Scalar a, DType dtype);
 /// The program of an elementwise node: one argument per operand, of the operand's dtype.
 ScalarCode scalar_code(const Node& node);
 
-/// Whether it is an elementary function, which targets compute to a few ulp and not exactly.
+/// Whether it is an elementary function, which targets compute to a few ulp instead of exactly.
 bool is_elementary(ScalarOp op);
 
-/// True if every instruction has one right result, to the bit: arithmetic rounded once,
-/// comparisons, integers, bits. Elementary functions have not: targets agree on them to a few ulp
-/// only.
+/// Whether every instruction has a unique bit-exact result: arithmetic rounded once, comparisons,
+/// integers, bits. Targets agree on elementary functions only to a few ulp.
 bool is_exact(const ScalarCode& program);
 
 }  // namespace graphc::core

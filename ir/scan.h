@@ -6,9 +6,9 @@
 // body results    next value of each carry  ++  emits [...]
 // node results    emits stacked [steps, ...]  ++  final carries
 //
-// Steps run 0 .. steps-1, or steps-1 .. 0 with {reverse}; an emit lies at the index of its step
+// Steps run 0 .. steps-1, or steps-1 .. 0 with {reverse}; an emit is at the index of its step
 // either way. All carries take their next values at once. With no steps the emits are empty and the
-// carries are the initial values.
+// final carries are the initial values.
 #pragma once
 
 #include <span>
@@ -55,7 +55,7 @@ class Scan {
   bool reverse_;
 };
 
-/// The parts of a scan to be added; see the layout above.
+/// The parts of a scan to add; see the layout above.
 struct ScanParts {
   Values streams, initial, captures;
   GraphPtr body;
@@ -63,7 +63,7 @@ struct ScanParts {
   bool reverse = false;
 };
 
-/// Adds the scan to the graph. Results are named after the body's, unless `names` has them.
+/// Adds the scan to the graph. Results are named like the body's unless `names` has them.
 const Node& add_scan(Graph& graph, ScanParts parts, Where where = {},
                      std::vector<std::string> names = {});
 

@@ -118,7 +118,7 @@ class Reader {
     return input_error({}, "{}", printable(message, kLongestReason)).at(where_);
   }
 
-  /// All forms of protobuf take an empty file for a module that is empty, or say nothing about it.
+  /// Every form of protobuf reads an empty file as an empty module or fails without a reason.
   void check_not_empty(std::string_view content) const {
     if (content.find_first_not_of(" \t\r\n") == content.npos) throw error("the file is empty");
   }
@@ -291,7 +291,7 @@ class Reader {
   RegionDepth depth_;
 };
 
-/// Keeps the first error of protobuf's text parser.
+/// Records the first error of protobuf's text parser.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column,
@@ -306,8 +306,8 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   Where where;
 };
 
-/// protobuf writes -0 and reads it as the whole number 0; -0.0 it reads as it is. A number ends its
-/// line, and a text ends in a quotation mark.
+/// protobuf writes -0 but reads it as the integer 0; it reads -0.0 correctly. A number ends its
+/// line, and a text ends with a quotation mark.
 std::string with_signed_zeros(std::string_view json) {
   std::string text;
   for (size_t at = 0; at < json.size();) {
@@ -355,7 +355,7 @@ Module from_proto(std::string_view bytes, std::string_view file) {
   proto::Module message;
   Reader reader(file);
   reader.check_not_empty(bytes);
-  const google::protobuf::LogSilencer silencer;  // what is wrong is said by the error
+  const google::protobuf::LogSilencer silencer;  // the exception reports the fault
   if (bytes.size() > size_t(INT32_MAX) || !message.ParseFromArray(bytes.data(), int(bytes.size())))
     throw reader.error("it is not a module in protobuf's binary form");
   return reader.module(message);
@@ -386,7 +386,7 @@ Module from_json(std::string_view text, std::string_view file) {
   const auto status = google::protobuf::util::JsonStringToMessage(piece, &message);
   if (!status.ok()) {
     const google::protobuf::StringPiece reason = status.message();
-    // It goes on with an excerpt, on lines of its own, of what may be no text at all.
+    // The rest is a multi-line excerpt of the input, which may not even be text.
     const std::string_view what(reason.data(), reason.size());
     throw reader.error(fmt::format("it is not a module in protobuf's JSON form: {}",
                                    printable(what.substr(0, what.find('\n')), kLongestReason)));

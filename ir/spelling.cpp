@@ -11,7 +11,7 @@
 namespace graphc::core {
 namespace {
 
-/// Insertions, deletions, substitutions and exchanges of neighbours, each letter touched once.
+/// Edit distance with insertions, deletions, substitutions and transpositions of neighbours.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, row(b.size() + 1), next(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -36,7 +36,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   for (std::string_view candidate : candidates) {
     const size_t difference =
         std::max(candidate.size(), word.size()) - std::min(candidate.size(), word.size());
-    if (difference >= best_distance) continue;  // the distance is at least this
+    if (difference >= best_distance) continue;  // a lower bound of the distance
     if (const size_t d = edit_distance(word, candidate); d < best_distance) {
       best = candidate;
       best_distance = d;

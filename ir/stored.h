@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an element of each type is stored on the host, and one place to switch over element types.
+// The host representation of each element type, and a switch over element types.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace graphc::core {
 
-/// The upper half of an f32. Made from a float by rounding to nearest, ties to even.
+/// The upper half of an f32. Conversion from float rounds to nearest, ties to even.
 struct BFloat16 {
   uint16_t bits = 0;
 
@@ -20,7 +20,7 @@ struct BFloat16 {
   explicit BFloat16(float value) {
     const uint32_t word = std::bit_cast<uint32_t>(value);
     if (value != value) {
-      // Rounding could carry a NaN into infinity: truncate and keep it quiet instead.
+      // Rounding could turn a NaN into infinity: truncate it and make it quiet.
       bits = uint16_t(word >> 16 | 0x0040);
     } else {
       bits = uint16_t((word + 0x7fff + (word >> 16 & 1)) >> 16);
@@ -59,13 +59,13 @@ struct StoredAs<DType::boolean> : std::type_identity<uint8_t> {};
 template <DType dtype>
 using Stored = typename detail::StoredAs<dtype>::type;
 
-/// What C++ computes with and an array can be made of.
+/// C++ types with which arrays can be made.
 template <typename T>
 concept Number = std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, bool> ||
                  std::is_same_v<T, BFloat16> || std::is_same_v<T, uint8_t> ||
                  (std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
 
-/// The element type that `T` is; i64 for integers of 64 bits without a sign too.
+/// The element type of `T`; i64 for unsigned 64-bit integers as well.
 template <Number T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>) return DType::f32;
@@ -77,7 +77,7 @@ constexpr DType dtype_of() {
   return DType::i64;
 }
 
-/// True when elements of `dtype` are stored as `T`.
+/// Whether elements of `dtype` are stored as `T`.
 template <typename T>
 constexpr bool is_stored_as(DType dtype) {
   switch (dtype) {
@@ -100,11 +100,11 @@ constexpr bool is_stored_as(DType dtype) {
   return false;
 }
 
-/// How a user writes the type that an element is stored as: "float", "int64_t".
+/// The C++ name of the stored type: "float", "int64_t".
 std::string_view stored_name(DType dtype);
 
-/// Whether a number rounds to a number of the floating-point type: one that is finite does not
-/// become infinite.
+/// Whether a number can be rounded to this floating-point type: a finite number must not become
+/// infinite.
 template <DType dtype, typename Wide>
 bool fits_finite(Wide value) {
   const auto is_finite = [](Wide number) { return number - number == 0; };

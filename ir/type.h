@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types: an element type and a static shape, row-major and logical. A type never says how a value
-// is stored: plans do (codegen/plan/plan.h).
+// Types: an element type and a static, logical, row-major shape. A type does not determine how a
+// value is stored: plans do (codegen/plan/plan.h).
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace graphc::core {
 
-/// Element types. The list is open: the text form of each is its name here (`boolean` prints
+/// Element types. More may be added. The text form of each is its name here (`boolean` prints
 /// `bool`).
 enum class DType : uint8_t { f32, bf16, f64, i32, i64, u32, u8, boolean };
 
@@ -24,7 +24,7 @@ std::optional<DType> dtype_named(std::string_view name);
 /// Bytes of one stored element.
 int64_t size_of(DType dtype);
 bool is_floating(DType dtype);
-/// True for i32, i64, u32 and u8; false for bool.
+/// Whether it is i32, i64, u32 or u8; bool is not an integer.
 bool is_integer(DType dtype);
 
 /// Up to six static extents, outermost first. Zero extents are allowed; negative ones are not.
@@ -33,8 +33,8 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  /// Throws ErrorKind::input, at the line that wrote it, for more than six extents, a negative one,
-  /// or more than 2^48 elements.
+  /// Throws ErrorKind::input, at the line that wrote it, for more than six extents, a negative
+  /// extent, or more than 2^48 elements.
   Shape(std::initializer_list<int64_t> extents, Where where = Where::here())
       : Shape(std::span(extents.begin(), extents.size()), where) {}
   explicit Shape(std::span<const int64_t> extents, Where where = {});
@@ -42,7 +42,8 @@ class Shape {
   int rank() const { return rank_; }
   /// Extent of `axis`; a negative axis counts from the end.
   int64_t operator[](int axis) const { return extents_[axis < 0 ? axis + rank_ : axis]; }
-  /// Number of elements; 1 for a scalar. It and the bytes of any element type fit an int64.
+  /// Number of elements; 1 for a scalar. This number, and the bytes of any element type, fit an
+  /// int64.
   int64_t elements() const;
   std::span<const int64_t> extents() const { return {extents_.data(), size_t(rank_)}; }
   const int64_t* begin() const { return extents_.data(); }
@@ -63,10 +64,10 @@ class Shape {
   int rank_ = 0;
 };
 
-/// NumPy's broadcasting rule; nothing when the shapes do not agree. Throws ErrorKind::input when
-/// the result is too large for a shape.
+/// NumPy's broadcasting rule; empty if the shapes do not match. Throws ErrorKind::input if the
+/// result is too large for a shape.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
-/// "20,650": the extents as they stand between a type's brackets.
+/// "20,650": the extents as written between a type's brackets.
 std::string to_string(const Shape& shape);
 
 /// Element type and shape of a value.

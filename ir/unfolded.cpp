@@ -6,7 +6,7 @@
 namespace graphc::core {
 namespace {
 
-/// As a double: exact far beyond the limit, and it does not overflow in 48 levels of regions.
+/// Counts in double: exact far beyond the limit, and without overflow at 48 levels of regions.
 class Unfolded {
  public:
   double nodes_of(const Graph& graph) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a graph is when its regions are written out at every use. In a file regions that use
-// each other twice need a few lines for each doubling, while passes, code and drawings go through
-// every use.
+// The size of a graph with its regions expanded at every use. A small file can describe an
+// exponentially large graph by regions that use each other twice, while passes, code generation and
+// drawings visit every use.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace graphc::core {
 
-/// Copies of nodes that sharing regions may save, at most.
+/// The maximum number of node copies that sharing regions may save.
 inline constexpr int64_t kMaxSharedNodes = 1'000'000;
 
-/// Throws ErrorKind::input when the graph with every region written out at each of its uses has
-/// more than kMaxSharedNodes nodes beyond those it is made of. Looks at each region once.
+/// Throws ErrorKind::input if the graph with every region expanded at each use has more than
+/// kMaxSharedNodes nodes beyond its own. Visits each region once.
 void check_unfolded(const Graph& graph);
 
 }  // namespace graphc::core

@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kLongestLine = 2000, kKeptOfBeginning = 1400, kKeptOfEnd = 500;
 
-/// Code points, first and last, that steer a terminal or are not seen: control characters, marks
-/// and overrides of direction, separators, what joins or has no width, tags.
+/// Ranges of code points that control a terminal or are invisible: control characters, directional
+/// marks and overrides, separators, joiners and zero-width characters, tags.
 constexpr char32_t kHidden[][2] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},
                                    {0x061C, 0x061C}, {0x180E, 0x180E}, {0x200B, 0x200F},
                                    {0x2028, 0x202E}, {0x2060, 0x206F}, {0xFEFF, 0xFEFF},
@@ -23,16 +23,16 @@ bool is_hidden(char32_t point) {
       kHidden, [=](const auto& range) { return point >= range[0] && point <= range[1]; });
 }
 
-/// Whether a byte begins a character, or is none.
+/// Whether a byte begins a character or is invalid.
 bool begins(char byte) { return (byte & 0xC0) != 0x80; }
 
-/// Writes every character as it can be seen; `stays` says of some that they are as they are.
+/// Makes every character visible; `stays` selects characters to leave unchanged.
 template <typename Stays>
 std::string shown(std::string_view text, Stays&& stays) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    // Most of a text is this, and a text may be long.
+    // The fast path: most of a text is printable ASCII, and a text may be long.
     const auto* plain = std::ranges::find_if_not(text, [](char c) { return c >= ' ' && c < 0x7F; });
     result.append(text.begin(), plain);
     text.remove_prefix(size_t(plain - text.begin()));
@@ -50,7 +50,7 @@ std::string shown(std::string_view text, Stays&& stays) {
   return result;
 }
 
-/// The line without its middle where it is too long. Cut between characters.
+/// Removes the middle of a line that is too long, between characters.
 std::string without_middle(std::string_view line) {
   if (line.size() <= kLongestLine) return std::string(line);
   size_t first = kKeptOfBeginning, last = line.size() - kKeptOfEnd;
@@ -83,7 +83,7 @@ std::string printable(std::string_view text, size_t most) {
   const auto none = [](std::string_view) { return false; };
   if (text.size() <= most) return shown(text, none);
   size_t end = most;
-  // A character has four bytes at most: in what is no UTF-8 any place is as good.
+  // A character has at most four bytes; in text that is not UTF-8 any position is as good.
   while (end > 0 && end + 3 > most && !begins(text[end])) --end;
   return fmt::format("{}... ({} bytes)", shown(text.substr(0, end), none), text.size());
 }

@@ -18,7 +18,7 @@ Error invalid(const Graph& graph, fmt::format_string<Args...> format, Args&&... 
       fmt::format("graph @{}: {}", graph.name(), fmt::format(format, std::forward<Args>(args)...)));
 }
 
-/// The same with the node's line behind it.
+/// The same, followed by the node's line.
 template <typename... Args>
 Error invalid(const Node& node, fmt::format_string<Args...> format, Args&&... args) {
   return Error(ErrorKind::internal, node.where,
@@ -62,7 +62,7 @@ class Verifier {
   }
 
  private:
-  /// `before`: the node, by its id, that the value must come before.
+  /// `before` is the id of the node that the value must precede.
   static void defined(const Graph& graph, Value value, int before, const Node* user) {
     std::string fault;
     if (!value) {
@@ -76,12 +76,12 @@ class Verifier {
                           value.node->results());
     }
     if (fault.empty()) return;
-    // A value that does not exist has no name to print the user's line with.
+    // A value that does not exist has no name with which to print the user's line.
     const bool printable = user != nullptr && fault[0] == '%';
     throw printable ? invalid(*user, "{}", fault) : invalid(graph, "{}", fault);
   }
 
-  /// A name that finds its value is no other value's.
+  /// Looking up a name must find its own value.
   static void names_of(const Node& node) {
     if (node.names.size() != node.types.size())
       throw invalid(*node.graph, "'{}' has {} names and {} types", node.op.name, node.names.size(),
@@ -104,7 +104,7 @@ class Verifier {
                     to_string(node.types));
   }
 
-  /// `values` are nodes of the graph of that op, all of them, each once.
+  /// `values` are exactly the graph's nodes of that op, each once.
   static void listed(const Graph& graph, const Values& values, const Op& op, size_t nodes) {
     std::unordered_set<const Node*> distinct;
     for (Value value : values) {

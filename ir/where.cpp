@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines that errors name: of ir/called.h what ir/error.cpp needs, and nothing of ops.
+// The part of ir/called.h that ir/error.cpp needs, without a dependence on ops.
 #include "ir/called.h"
 
 namespace graphc::core {

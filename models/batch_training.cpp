@@ -20,7 +20,7 @@ EpochSize size_of(const Batches& batches) {
   return {batches.count(), std::accumulate(elements.begin(), elements.end(), int64_t{0})};
 }
 
-/// A batch, read ahead.
+/// A prefetched batch.
 struct ReadBatch {
   std::vector<Tensor> inputs;
   int64_t elements = 0;
@@ -28,7 +28,7 @@ struct ReadBatch {
   EpochSize of_epoch;
 };
 
-/// The batches of all epochs from a position on, one by one.
+/// The batches of all epochs from a position on.
 class BatchReader {
  public:
   BatchReader(const BatchTask& task, int64_t epochs, const TrainPosition& from)
@@ -61,7 +61,7 @@ class BatchReader {
   EpochSize size_;
 };
 
-/// Compiles the graph for inputs of these types, where it has not been.
+/// Compiles the graph for inputs of these types unless it is compiled.
 void compile_for(Session& session, const std::vector<Tensor>& inputs) {
   std::vector<Type> types;
   for (const Tensor& input : inputs) types.push_back(input.type());
@@ -90,7 +90,7 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
   while (training.goes_on()) {
     const int64_t epoch = training.position().epoch;
     const ReadBatch* first = reader.front();
-    // All steps may be done already, and the evaluation behind them was not.
+    // All steps may have been completed before, but not the evaluation after them.
     const bool is_read = first != nullptr && first->epoch == epoch;
     const EpochSize size = is_read ? first->of_epoch : size_of(task.epoch(epoch));
     if (is_read) compile_for(session, first->inputs);
@@ -104,7 +104,7 @@ void train_on_batches(Session& session, const TrainOptions& options, const Batch
                      .gradient_norm = results["gradient_norm"].scalar(),
                      .read = made});
     }
-    // An epoch cut short has no mean: it would compare with nothing.
+    // A partial epoch has no comparable mean.
     if (!training.epoch_is_done()) break;
     const double loss = training.position().total / double(size.elements);
     const std::vector<Metric> validation =

@@ -51,7 +51,7 @@ Cell layer_norm_lstm(Model& m, int64_t inputs, int64_t hidden) {
             State &h = states[0], &c = states[1];
             const auto xw = split<4>(matmul(x, w)), hu = split<4>(matmul(h, u));
             const auto gain1 = split<4>(g1), gain2 = split<4>(g2), bias = split<4>(b);
-            // Each gate is normalised by itself, over its own units.
+            // Each gate is normalised separately, over its own units.
             const auto z = [&](size_t k) {
               return layer_norm(xw[k]) * gain1[k] + layer_norm(hu[k]) * gain2[k] + bias[k];
             };
@@ -93,7 +93,7 @@ Cell gru(Model& m, int64_t inputs, int64_t hidden) {
           }};
 }
 
-/// `u` has the gates r and z; the reset stands before the product with `u_n`.
+/// `u` has the gates r and z; the reset is applied before the product with `u_n`.
 Cell gru_reset_before(Model& m, int64_t inputs, int64_t hidden) {
   const Param w = m.param("w", {inputs, 3 * hidden}, glorot_uniform());
   const Param u = m.param("u", {hidden, 2 * hidden}, glorot_uniform());
@@ -119,7 +119,7 @@ Cell rnn(Model& m, int64_t inputs, int64_t hidden) {
           }};
 }
 
-/// A row times a matrix [rows, gates * hidden].
+/// FLOP of a row times a matrix [rows, gates * hidden].
 template <int gates>
 double product_flop(double rows, double hidden) {
   return 2 * rows * gates * hidden;
@@ -128,7 +128,7 @@ template <int gates>
 double square_flop(double hidden) {
   return product_flop<gates>(hidden, hidden);
 }
-/// The products with u [hidden / 2, 4 hidden] and p [hidden, hidden / 2].
+/// FLOP of the products with u [hidden / 2, 4 hidden] and p [hidden, hidden / 2].
 double projected_flop(double hidden) {
   const double narrow = std::floor(hidden / 2);
   return product_flop<4>(narrow, hidden) + product_flop<1>(hidden, narrow);

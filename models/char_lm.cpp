@@ -43,7 +43,7 @@ class CharLm : public LanguageProgram {
   void generate(Session& session, const GenerateOptions& options) const override {
     const Characters characters = Characters::from_text(vocabulary_note(options.notes));
     check_size(characters.size(), "the vocabulary");
-    // Without a prompt a line begins.
+    // Without a prompt, start a line.
     const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
     refuse_unknown(characters.unknown(prompt), "characters", options);
     generate_tokens(session, network(), characters.ids(prompt), characters.size() - 1, options,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// char-lm: a language model of the characters of any text.
+// char-lm: a character-level language model of any text.
 #pragma once
 
 #include "models/registry.h"

@@ -29,7 +29,7 @@ constinit const ModelRecord char_lstm_model{
     .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       const size_t corpus = parameters.choice("corpus", kCorpora);
       parameters.set_default("vocabulary", kVocabularies[corpus]);
-      parameters.integer("samples");  // refuses what is none, where it is not used too
+      parameters.integer("samples");  // validates the value even if it is unused
       return corpus == 0 ? make_char_lstm_of_bits(parameters) : make_char_lstm_of_text(parameters);
     },
 };

@@ -8,9 +8,9 @@ namespace graphc::core {
 
 extern const ModelRecord char_lstm_model;
 
-/// Of corpus=synthetic: random bits.
+/// For corpus=synthetic: random bits.
 std::unique_ptr<Program> make_char_lstm_of_bits(const Parameters& parameters);
-/// Of the characters of Nietzsche or of WikiText-2.
+/// For the characters of Nietzsche or of WikiText-2.
 std::unique_ptr<Program> make_char_lstm_of_text(const Parameters& parameters);
 
 }  // namespace graphc::core

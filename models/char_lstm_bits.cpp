@@ -39,7 +39,7 @@ class CharLstmOfBits : public Program {
   Work work() const override {
     const double h = double(network_.hidden()), v = double(network_.vocabulary());
     const double calls = double(steps_ * batch_);
-    // The product of bits, whose input needs no gradient, and the others.
+    // The product with the bits, which need no gradient, and the other products.
     const double input = calls * 2 * v * 4 * h;
     const double rest = calls * 2 * h * 4 * h + double(batch_) * 2 * h * v;
     return {.examples = batch_,
@@ -52,7 +52,7 @@ class CharLstmOfBits : public Program {
   void train(Session& session, const TrainOptions& options) const override {
     const uint64_t seed = session.options().seed;
     refuse_data("char-lstm corpus=synthetic", options.data);
-    if (options.sample > 0) generate(session, {});  // refuses: there is no text here
+    if (options.sample > 0) generate(session, {});  // throws: this model has no text
     train_on_batches(session, options, {.epoch = [&](int64_t epoch) {
                        return batches(shuffled(samples_, seed, epoch), seed);
                      }});

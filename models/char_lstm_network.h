@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// W4's network: Keras' LSTM, whose gates are hard sigmoids, over a window, and a softmax behind its
-// last state.
+// W4's network: Keras' LSTM with hard sigmoid gates over a window, and a softmax after its final
+// state.
 #pragma once
 
 #include "frontend/graphc.h"
@@ -9,17 +9,17 @@ namespace graphc::core {
 
 class CharLstmNetwork {
  public:
-  /// With `unroll` the graph has a copy of the cell for each step of a window, without one loop.
+  /// With `unroll` the graph has a copy of the cell per step instead of a loop.
   CharLstmNetwork(Model& model, int64_t vocabulary, int64_t hidden, bool unroll);
 
   int64_t vocabulary() const { return vocabulary_; }
   int64_t hidden() const { return hidden_; }
 
-  /// Logits [batch, vocabulary] behind windows of characters, integers [steps, batch], or of
-  /// numbers [steps, batch, vocabulary]. A character is its row of the kernel: what the product
-  /// with its one-hot vector would give.
+  /// Logits [batch, vocabulary] after windows of characters, integers [steps, batch], or of numbers
+  /// [steps, batch, vocabulary]. A character selects a row of the kernel, the product with its
+  /// one-hot vector.
   Value logits(Value windows, ScanOptions options = {}) const;
-  /// The gradients of a loss, with which RMSprop has updated the parameters.
+  /// Updates the parameters by RMSprop; returns the gradients of the loss.
   Values minimize_by_rmsprop(Value loss, double rate) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How char-lstm writes: a character at a time behind a window of what is there.
+// Text generation of char-lstm: one character at a time, after a window of the previous ones.
 #include <algorithm>
 #include <array>
 
@@ -40,7 +40,7 @@ std::string CharLstmOfText::samples_of(Session& session, const TrainOptions& opt
 
 void CharLstmOfText::generate(Session& session, const GenerateOptions& options) const {
   const Characters characters = characters_of(vocabulary_note(options.notes));
-  // Without a prompt the first of all characters begins: a newline, or a space.
+  // Without a prompt, start with the first character of the alphabet: a newline or a space.
   const std::string prompt = lower_case(options.prompt);
   std::vector<int32_t> ids = prompt.empty() ? std::vector<int32_t>{0} : characters.ids(prompt);
   if (const Unknown unknown = characters.unknown(prompt); !unknown.counts.empty()) {

@@ -13,9 +13,9 @@
 namespace graphc::core {
 namespace {
 
-constexpr int64_t kStride = 3;  ///< characters between the beginnings of windows
+constexpr int64_t kStride = 3;  ///< characters between the starts of windows
 
-/// The windows that have, with the character behind them, no id of `unknown`.
+/// The windows that contain no id `unknown`, including the character that follows.
 std::vector<int64_t> known_windows(const CharacterWindows& windows, int32_t unknown) {
   std::vector<int64_t> known;
   for (int64_t i = 0; i < windows.count(); ++i) {
@@ -57,7 +57,7 @@ Value CharLstmOfText::drawn(Inputs& in) const {
   Value key = in("key", i64, {}), index = in("index", i64, {});
   Value ranks = in("ranks", i32, {"ranks"});
   Value logits = network_.logits(x, {.lengths = length});
-  // No temperature is too low: a quotient of this size leaves the noise no say.
+  // No temperature is too low: with such large quotients the noise has no effect.
   return categorical(fold_in(key, index),
                      keep_likeliest(logits / maximum(temperature, 1e-6), ranks));
 }
@@ -100,7 +100,7 @@ std::string CharLstmOfText::text_of(const std::optional<std::filesystem::path>& 
 
 Characters CharLstmOfText::characters_of(std::string_view alphabet) const {
   Characters characters = Characters::from_text(alphabet);
-  // The id of the others is none of the model's: its text has no others.
+  // The model has no class for other characters, because its own text has none.
   if (characters.size() - 1 == network_.vocabulary()) return characters;
   throw input_error({}, "the text has {} different characters: wanted {}, the model's vocabulary",
                     characters.size() - 1, network_.vocabulary());

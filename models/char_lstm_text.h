@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// char-lstm on text: Nietzsche, or WikiText-2's characters. What it learns is in
-// char_lstm_text.cpp, how it writes in char_lstm_samples.cpp.
+// char-lstm on text: Nietzsche, or WikiText-2's characters. char_lstm_text.cpp trains it,
+// char_lstm_samples.cpp draws text.
 #pragma once
 
 #include "models/char_lstm_network.h"
@@ -18,7 +18,7 @@ class CharLstmOfText : public Program {
   Model& model() override { return model_; }
   Extents extents(std::string_view graph) const override;
   std::vector<Tensor> random_inputs(std::string_view graph, uint64_t seed) const override;
-  /// Looking characters up counts nothing.
+  /// Looking up characters does not count as work.
   Work work() const override;
   DataKind reads() const override { return DataKind::corpus; }
   std::string default_split() const override { return has_splits() ? "test" : "train"; }
@@ -27,20 +27,20 @@ class CharLstmOfText : public Program {
   void generate(Session& session, const GenerateOptions& options) const override;
 
  private:
-  /// The loss, and the share of characters that are the likeliest.
+  /// The loss and the share of correct characters.
   Results evaluation(Inputs& in) const;
-  /// The character behind a window, of which the first `length` are there: training has seen
-  /// windows that begin with a state of zeros, so nothing is carried from one to the next.
+  /// The character that follows a window, of which the first `length` characters are given. Nothing
+  /// is carried between windows: in training every window starts from zero states.
   Value drawn(Inputs& in) const;
 
   bool has_splits() const { return corpus_ == "wikitext-2"; }
-  /// A part of the corpus, as it is trained on.
+  /// A part of the corpus, preprocessed for training.
   std::string text_of(const std::optional<std::filesystem::path>& data, std::string_view part,
                       const Reading& reading) const;
-  /// Throws ErrorKind::input unless the model has a class for each.
+  /// Throws ErrorKind::input unless the model has exactly one class per character.
   Characters characters_of(std::string_view alphabet) const;
-  /// Text at each temperature, as the script draws it: without a prompt it goes on from a window of
-  /// the text, another one after each epoch.
+  /// Text at each temperature, drawn as in the original script: without a prompt it continues a
+  /// window of the text, another one after each epoch.
   std::string samples_of(Session& session, const TrainOptions& options, const Notes& notes,
                          const CharacterWindows& windows, int64_t epoch) const;
 

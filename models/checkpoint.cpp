@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kLongestReason = 1000;
 
-/// What a step reads and writes, which are the states of graph `train`, and what else the model
-/// consists of: parameters and buffers that only other graphs read.
+/// The states that a step reads and writes, those of graph `train`, and the rest of the model:
+/// parameters and buffers that only other graphs read.
 std::vector<std::shared_ptr<StateCell>> states_of_training(Program& program) {
   Model& model = program.model();
   const TracedGraph traced = model.trace("train", program.extents("train"));
@@ -25,8 +25,8 @@ std::vector<std::shared_ptr<StateCell>> states_of_training(Program& program) {
   return cells;
 }
 
-/// The states that are to have the checkpoint's values. Throws ErrorKind::input when one is missing
-/// there or of another shape, and, where all are wanted, when there are more.
+/// The states to set from the checkpoint. Throws ErrorKind::input if one is missing there or has
+/// another shape, and, unless model_only, if the checkpoint has others.
 std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoint, Program& program,
                                                      bool model_only) {
   const auto check_present = [&](const StateCell& cell) {
@@ -34,8 +34,8 @@ std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoin
     throw input_error({}, "the checkpoint of '{}' lacks the state '{}'",
                       printable(checkpoint.model), cell.name);
   };
-  // Every checkpoint has these. A file that lacks one is refused before a graph is made of a size
-  // that only its metadata give.
+  // Every checkpoint has these. A file that lacks one is rejected before a graph is built with a
+  // size that only its metadata give.
   for (const auto& cell : program.model().states()) {
     if (!cell->transient) check_present(*cell);
   }
@@ -56,7 +56,7 @@ std::vector<std::shared_ptr<StateCell>> check_states(const Checkpoint& checkpoin
   return wanted;
 }
 
-/// The words of a text, split at spaces.
+/// The words of a text, separated by spaces.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   while (!text.empty()) {
@@ -93,7 +93,7 @@ std::unique_ptr<Program> program_of(const Checkpoint& checkpoint, bool model_onl
     check_states(checkpoint, *program, model_only);
     return program;
   } catch (const Error& error) {
-    // What the command line would have to answer for, this file has to.
+    // An error in the arguments is here an error in the file.
     if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::input) throw;
     throw input_error({}, "{}: {}", file, printable(error.message(), kLongestReason));
   }

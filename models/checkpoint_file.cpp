@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a checkpoint: states are its arrays, all else is metadata.
+// The file format of a checkpoint: states are arrays, everything else is metadata.
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -10,15 +10,15 @@
 namespace graphc::core {
 namespace {
 
-// The keys of the metadata; those of notes begin with kNote.
+// The keys of the metadata; the keys of notes begin with kNote.
 constexpr const char *kFormat = "format", *kChecksum = "checksum", *kModel = "model",
                      *kEpoch = "epoch", *kWindow = "window", *kStep = "step", *kTotal = "total",
                      *kSeed = "seed", *kBest = "best", *kStalls = "stalls", *kWaited = "waited";
 constexpr std::string_view kThisFormat = "graphc checkpoint 2", kNote = "note.";
-/// The format before, without a checksum.
+/// The previous format, without a checksum.
 constexpr std::string_view kUnchecked = "graphc checkpoint 1";
 
-/// Metadata of a checkpoint, read strictly.
+/// The metadata of a checkpoint, parsed strictly.
 class Metadata {
  public:
   Metadata(const std::map<std::string, std::string>& entries, std::string file)
@@ -45,7 +45,7 @@ class Metadata {
     return value;
   }
 
-  /// A number as "%a" writes it, exactly.
+  /// A number in the format "%a", which is exact.
   double number(const char* key) const {
     const std::string& found = text(key);
     char* end = nullptr;
@@ -72,7 +72,7 @@ Safetensors to_safetensors(Checkpoint checkpoint) {
                       {kWindow, std::to_string(checkpoint.position.window)},
                       {kStep, std::to_string(checkpoint.position.step)},
                       {kTotal, fmt::format("{:a}", checkpoint.position.total)}};
-  // Only where there was a validation: other trainings have nothing of the kind.
+  // Only after a validation, so that other trainings have no such entries.
   if (checkpoint.position.best < HUGE_VAL || checkpoint.position.stalls > 0) {
     content.metadata.emplace(kBest, fmt::format("{:a}", checkpoint.position.best));
     content.metadata.emplace(kStalls, std::to_string(checkpoint.position.stalls));

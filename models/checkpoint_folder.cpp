@@ -19,7 +19,7 @@ constexpr std::string_view kBegin = "checkpoint.", kEnd = ".safetensors";
 
 std::string name_of_step(int64_t step) { return fmt::format("{}{}{}", kBegin, step, kEnd); }
 
-/// The step in the name of an older checkpoint; nothing for any other name.
+/// The step in the name of an older checkpoint; empty for any other name.
 std::optional<int64_t> step_in(const std::string& name) {
   if (name.size() <= kBegin.size() + kEnd.size()) return std::nullopt;
   int64_t step = 0;
@@ -54,7 +54,7 @@ Checkpoint read_newest(const std::vector<filesystem::path>& files) {
       checkpoint.passed_over = std::move(passed_over);
       return checkpoint;
     } catch (const Error& error) {
-      // What is wrong with the machine is not mended by an older file.
+      // An older file does not help if the machine is at fault.
       if (error.kind() != ErrorKind::input) throw;
       passed_over.push_back({file, error.message()});
     }
@@ -78,7 +78,7 @@ Checkpoint read_checkpoint(const filesystem::path& path) {
   std::error_code ignored;
   if (!filesystem::is_directory(path, ignored)) return read_one(path);
   const std::vector<filesystem::path> files = checkpoint_files(path);
-  // Where there is none, the error is about the newest.
+  // If there is none, the error refers to the newest.
   return files.empty() ? read_one(path / kCheckpointName) : read_newest(files);
 }
 
@@ -110,7 +110,7 @@ std::optional<Checkpoint> CheckpointFolder::resume() {
 
 void CheckpointFolder::save(Program& program, Session& session, const std::string& model,
                             const TrainPosition& position, const Notes& notes) {
-  // The end of training may be where an epoch ended: the same step is written again.
+  // If training ends with an epoch, the same step is written twice.
   if (step_ != position.step) keep_newest();
   write_checkpoint(newest(), program, session, model, position, notes);
   step_ = position.step;
@@ -131,9 +131,10 @@ std::optional<Checkpoint> CheckpointFolder::best() const {
 void CheckpointFolder::keep_newest() const {
   if (!step_ || keep_ == 1) return;
   const filesystem::path kept = folder_ / name_of_step(*step_);
-  // A second name: there is no moment without the first. A kill may have left it already.
+  // A hard link, so that the newest file exists at every moment. It may be left from a killed
+  // process.
   if (link(newest().c_str(), kept.c_str()) == 0 || errno == EEXIST) return;
-  // Some file systems have no second names.
+  // Some file systems have no hard links.
   write_file_atomically(kept, read_file(newest()));
 }
 

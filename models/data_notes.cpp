@@ -17,7 +17,7 @@ const std::string& note_of(const Notes& notes, const std::string& name) {
   return found == notes.end() ? none : found->second;
 }
 
-/// The names of all parts, those of either.
+/// The names of the parts in either of the notes.
 std::vector<std::string> parts_of(const Notes& found, const Notes& checkpoint) {
   std::vector<std::string> names;
   for (const Notes* notes : {&found, &checkpoint}) {
@@ -79,8 +79,8 @@ void check_same_data(const Notes& found, const Notes& checkpoint, const Reading&
 Error other_data_error(const std::string& what) {
   return input_error({}, "the data are not those of the checkpoint: {}", what)
       .note(
-          "--resume goes on with the data of before; training on other data begins anew, with "
-          "--init from what was learned");
+          "--resume needs the data of the checkpoint; to train on other data, start a new training "
+          "with --init");
 }
 
 }  // namespace graphc::core

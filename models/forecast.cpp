@@ -73,7 +73,7 @@ class Forecast : public Program {
 
   Model& model() override { return model_; }
 
-  /// One window is forecast at a time.
+  /// Graph `predict` forecasts one window at a time.
   Extents extents(std::string_view graph) const override {
     return {{"steps", steps_}, {"batch", graph == "predict" ? 1 : batch_}};
   }
@@ -102,7 +102,7 @@ class Forecast : public Program {
   DataKind reads() const override { return DataKind::table; }
 
   void train(Session& session, const TrainOptions& options) const override {
-    if (options.sample > 0) generate(session, {});  // refuses: there is no text here
+    if (options.sample > 0) generate(session, {});  // throws: this model has no text
     const bool resumed = !options.notes.empty();
     if (without_effect_ && !resumed) throw *without_effect_;
     const bool begun =
@@ -119,7 +119,7 @@ class Forecast : public Program {
     }
     const uint64_t seed = session.options().seed;
     const auto inputs = [&](std::span<const int64_t> samples) { return windows.batch(samples); };
-    // The part for training begins with window 0.
+    // The training part begins with window 0.
     const int64_t count = windows.part("train").second;
     train_on_batches(
         session, options,
@@ -147,7 +147,7 @@ class Forecast : public Program {
   };
 
   int64_t outputs() const { return int64_t(targets_.size()); }
-  /// Numbers of a row that the first layer reads.
+  /// The number of values per row that the first layer reads.
   int64_t width() const {
     const int64_t each = embedding_ > 0 ? embedding_ : features_.options().categories;
     return features_.plain() + features_.categorical() * each;
@@ -162,7 +162,7 @@ class Forecast : public Program {
     return tables;
   }
 
-  /// The columns that are read: those of the features, and the targets that are none of them.
+  /// The columns to read: those of the features, and targets that are not features.
   std::vector<std::string> columns() const {
     std::vector<std::string> columns = features_.options().columns;
     for (const std::string& target : targets_) {
@@ -180,15 +180,16 @@ class Forecast : public Program {
     return columns;
   }
 
-  /// The windows of a table, and what rows are to be read with later. Notes that there are decide
-  /// what a category's number is and what fills a gap.
+  /// The windows of a table, and the layout for reading rows later. If there are notes, they
+  /// determine category numbers and fill values.
   ReadTable read(const std::optional<std::filesystem::path>& data, const Reading& reading,
                  const Notes& notes) const {
     if (!data) {
       throw Error(ErrorKind::usage, {},
                   "forecast: there is no table: --data wants a CSV or .npy file");
     }
-    // What a checkpoint was trained with decides about missing cells, not an option.
+    // For a trained model, the treatment of missing cells is fixed by the checkpoint, not an
+    // option.
     const OptionWords words =
         notes.contains(kTableNote) ? OptionWords::trained_command : OptionWords::command_line;
     const Table table =
@@ -210,7 +211,7 @@ class Forecast : public Program {
     return {TableWindows(x, y, steps_, horizon_), told};
   }
 
-  /// The spread of plain features and targets; what is no number is left as it is.
+  /// Mean and deviation of plain features and targets; those that are not numbers stay unscaled.
   TableWindows::Spread scaling(const TableWindows& windows) const {
     TableWindows::Spread spread = windows.spread();
     for (std::vector<float>* each : {&spread.mean, &spread.deviation}) {
@@ -227,8 +228,8 @@ class Forecast : public Program {
     return slice(scaling, 0, features_.plain(), features_.plain() + outputs());
   }
 
-  /// The forecast for x [steps, batch, features] in deviations from the targets' means: [horizon,
-  /// batch, targets].
+  /// The forecast for x [steps, batch, features], standardised like the targets: [horizon, batch,
+  /// targets].
   Value standardised_forecast(Inputs& in) const {
     const Value x = in("x", f32, {"steps", "batch", features_.width()});
     Values parts;
@@ -250,7 +251,7 @@ class Forecast : public Program {
     return standardised * of_targets(deviation_) + of_targets(mean_);
   }
 
-  /// The mean square of what differs, in deviations, over the targets that are known.
+  /// The mean squared error, in deviations, over known targets.
   Value loss(Value forecast, Inputs& in) const {
     const Value y = in("y", f32, {horizon_, "batch", outputs()});
     const Value wanted = (y - of_targets(mean_)) / of_targets(deviation_);
@@ -277,7 +278,7 @@ class Forecast : public Program {
           const double error = double(forecast[ahead * outputs() + i]) - wanted;
           loss += std::pow(error / spread, 2);
           ++known;
-          // Both errors are of the same cells: before the first value there is no naive forecast.
+          // Both errors cover the same cells: before the first value there is no naive forecast.
           if (std::isnan(now)) continue;
           squares[size_t(i)] += error * error;
           naive[size_t(i)] += std::pow(now - wanted, 2);
@@ -296,7 +297,7 @@ class Forecast : public Program {
     return metrics;
   }
 
-  /// Calls `use` with each window and its forecast [horizon, targets], by graph `forward`.
+  /// Calls `use` with each window and its forecast [horizon, targets], computed by graph `forward`.
   template <typename Use>
   void each_forecast(Session& session, const TableWindows& windows, int64_t begin, int64_t end,
                      const Use& use) const {
@@ -317,7 +318,7 @@ class Forecast : public Program {
     }
   }
 
-  /// The first target of the test rows, and what was forecast for each, as far ahead as possible.
+  /// The first target of the test rows, and its forecast as far ahead as possible.
   std::vector<TrainLine> lines(Session& session, const TableWindows& windows) const {
     const auto [begin, end] = windows.part("test");
     TrainLine truth{targets_[0], {}}, forecast{fmt::format("forecast, {} ahead", horizon_), {}};
@@ -331,15 +332,15 @@ class Forecast : public Program {
   std::vector<std::string> targets_;
   TableFeatures features_;
   int64_t steps_, horizon_, hidden_, count_, batch_, embedding_;
-  std::optional<Error> without_effect_;  ///< a parameter that was given
+  std::optional<Error> without_effect_;  ///< set if a parameter was given without effect
   double clip_, rate_;
   Model model_;
-  std::vector<Embedding> tables_;  ///< of categories, where they have a width
+  std::vector<Embedding> tables_;  ///< for categories, if they are embedded
   Stacked<Lstm> layers_;
   Linear out_;
   Params trained_;
-  /// What features and targets are standardised by. Training leaves it alone; it is among the
-  /// parameters because they are of no use without it.
+  /// Mean and deviation of features and targets. Training does not change them; they are parameters
+  /// because the other parameters are useless without them.
   Param mean_, deviation_;
 };
 

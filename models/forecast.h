@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A forecast of a column of a table from the rows before.
+// Forecasts a column of a table from preceding rows.
 #pragma once
 
 #include "models/registry.h"

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 3> kParts{"train", "valid", "test"};
 
 Error forecast_error(std::string what) { return Error(ErrorKind::usage, {}, "forecast: " + what); }
 
-/// Throws ErrorKind::usage for a column that a parameter names twice, of whatever kinds.
+/// Throws ErrorKind::usage for a column that a parameter names twice, with any kinds.
 void refuse_twice(std::string_view parameter, const std::vector<std::string>& columns) {
   std::vector<std::string> names;
   for (const std::string& column : columns) {
@@ -26,7 +26,8 @@ void refuse_twice(std::string_view parameter, const std::vector<std::string>& co
   }
 }
 
-/// Throws ErrorKind::usage for a target that is a feature of another kind: a column is read once.
+/// Throws ErrorKind::usage for a target that is also a feature of another kind: a column is read
+/// once.
 void refuse_other_kinds(const std::vector<std::string>& targets,
                         const std::vector<std::string>& columns) {
   for (const std::string& column : columns) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnn-variants task=returnn: a class for every frame of chunks of different lengths.
+// rnn-variants task=returnn: a class for every frame of chunks with different lengths.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -14,7 +14,7 @@ namespace graphc::core {
 namespace {
 
 constexpr int64_t kSymbols = int64_t(k12AxSymbols.size()), kClasses = 2;
-constexpr int64_t kMostFrames = 2000;  ///< of a batch, padding included
+constexpr int64_t kMostFrames = 2000;  ///< per batch, padding included
 
 class FrameClassifier : public Program {
  public:
@@ -50,7 +50,7 @@ class FrameClassifier : public Program {
     return batch_12ax(chunks, steps_, batch_);
   }
 
-  /// Frames of a batch without padding.
+  /// Counts the frames of a batch without padding.
   Work work() const override {
     const double h = double(hidden_), frames = double(steps_ * batch_);
     const double first = frames * 2 * 2 * double(kSymbols) * 4 * h;
@@ -68,7 +68,7 @@ class FrameClassifier : public Program {
 
   void train(Session& session, const TrainOptions& options) const override {
     refuse_data("rnn-variants", options.data);
-    if (options.sample > 0) generate(session, {});  // refuses: there is no text here
+    if (options.sample > 0) generate(session, {});  // throws: this model has no text
     const uint64_t seed = session.options().seed;
     const auto figures = [&] { return figures_of(session, "valid"); };
     train_on_batches(
@@ -88,7 +88,7 @@ class FrameClassifier : public Program {
   /// Chunks begin every half chunk.
   int64_t half() const { return std::max<int64_t>(1, steps_ / 2); }
 
-  /// The loss and the share of right frames, means over the frames that rows have.
+  /// The loss and the share of correct frames, as means over the valid frames.
   Results evaluation(Inputs& in) const {
     Value x = in("x", f32, {"steps", "batch", kSymbols});
     Value lengths = in("lengths", i32, {"batch"}), labels = in("labels", i32, {"steps", "batch"});
@@ -98,7 +98,7 @@ class FrameClassifier : public Program {
             {"accuracy", mean_over_steps(right, lengths)}};
   }
 
-  /// The chunks of an epoch in batches: as they are drawn, or those of like length together.
+  /// The chunks of an epoch in batches: in the order drawn, or grouped by similar length.
   std::vector<std::vector<Chunk12Ax>> batches_of_chunks(uint64_t seed) const {
     std::vector<Chunk12Ax> chunks = chunks_12ax(sequences_, steps_, half(), seed, lengths_);
     const auto count = int64_t(chunks.size());
@@ -115,14 +115,14 @@ class FrameClassifier : public Program {
     return batches;
   }
 
-  /// The steps that a batch is padded to.
+  /// The number of steps that a batch is padded to.
   int64_t padded(const std::vector<Chunk12Ax>& batch) const {
     if (bucket_ == 0) return steps_;
     const int64_t longest = std::ranges::max(batch, {}, &Chunk12Ax::length).length();
     return std::min(steps_, (longest + bucket_ - 1) / bucket_ * bucket_);
   }
 
-  /// The batches of an epoch, all with as many rows: the last one has some without frames.
+  /// The batches of an epoch, all with the same number of rows: some rows of the last are empty.
   Batches drawn(uint64_t seed) const {
     const auto all =
         std::make_shared<const std::vector<std::vector<Chunk12Ax>>>(batches_of_chunks(seed));
@@ -138,14 +138,14 @@ class FrameClassifier : public Program {
     return batches;
   }
 
-  /// Of as many sequences as an epoch has, drawn for the split alone.
+  /// The metrics on as many sequences as an epoch has, drawn only for this split.
   std::vector<Metric> figures_of(Session& session, const std::string& split) const {
     const bool test = split == "test";
     if (!test && split != "valid") {
       throw Error(ErrorKind::usage, {},
                   fmt::format("rnn-variants: there is no split '{}': wanted valid or test", split));
     }
-    // Epochs count up from the same number: what is below it is in none of them.
+    // Epochs use this number and larger ones, so smaller ones are not in any epoch.
     const uint64_t seed = SplitMix(session.options().seed)() - (test ? 2 : 1);
     return mean_results(session, "forward", drawn(seed), {"loss", "accuracy"});
   }

@@ -10,7 +10,7 @@
 namespace graphc::core {
 namespace {
 
-/// Tokens drawn in one call of graph `generate`: few calls, and yet text appears as it is drawn.
+/// Tokens per call of graph `generate`: few calls, but text still appears while it is drawn.
 constexpr int64_t kTokensPerCall = 32;
 const std::string kGenerate = "generate.";
 
@@ -81,12 +81,12 @@ Value LanguageNetwork::generate(Inputs& in) const {
   Value given = in("given", i32, {"steps"});
   Value limit = in("limit", i32, {});
   Value temperature = in("temperature", f32, {});
-  // A key of its own: drawing text while training changes nothing that training draws.
+  // A separate key: drawing text during training does not affect the training's random numbers.
   Value key = in("key", i64, {});
   Value ranks = in("ranks", i32, {"ranks"});
   Carried states = carried(in, kGenerate, 1);
   State token = in.state(kGenerate + "token", Type{DType::i32, {1}}, zeros(), {.transient = true});
-  // No temperature is too low: a quotient of this size leaves the noise no say.
+  // No temperature is too low: with such large quotients the noise has no effect.
   Value divisor = maximum(temperature, 1e-6);
   Value allowed = less(iota(*given.node->graph, {1, vocabulary_}, 1), limit);
   return scan(given, [&](Value known) {
@@ -134,13 +134,12 @@ const std::string& vocabulary_note(const Notes& notes) {
 }
 
 void refuse_unknown(const Unknown& unknown, std::string_view unit, const GenerateOptions& options) {
-  // The beginning of a line is nobody's prompt: a text without lines does not know it either.
+  // An empty prompt begins a line, which a text without lines does not know either.
   if (unknown.counts.empty() || options.prompt.empty()) return;
   const std::string found = fmt::format("the prompt: {}", unknown.to_text(unit));
   if (unknown.total() == unknown.all)
-    throw input_error({}, "{}: wanted some that are, to go on from", found);
-  if (options.remark)
-    options.remark(fmt::format("{}: they are read as the one that stands for all others", found));
+    throw input_error({}, "{}: wanted at least one that is", found);
+  if (options.remark) options.remark(fmt::format("{}: they are read as unknown", found));
 }
 
 void generate_tokens(Session& session, const LanguageNetwork& network,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the language models share: the network, the loss of a window, and drawing new tokens one
-// after another. language_program.h trains and evaluates them.
+// Shared parts of the language models: the network, the loss of a window, and drawing of tokens.
+// language_program.h trains and evaluates them.
 #pragma once
 
 #include <optional>
@@ -13,19 +13,19 @@
 
 namespace graphc::core {
 
-/// How the parameters of a network are first drawn.
+/// The initialisers of a network's parameters.
 struct NetworkInitializers {
   Initializer embedding, lstm, softmax, softmax_bias;
-  double forget_bias = 0;  ///< what the biases of the forget gates start at; other gates' at 0
-  Initializer lstm_bias;   ///< of all biases of a layer, in the place of that, where there is one
+  double forget_bias = 0;  ///< initial bias of the forget gates; other gates start at 0
+  Initializer lstm_bias;   ///< for all biases of a layer, overriding forget_bias if given
 };
 
-/// Whether the softmax has weights of its own, or they are the embedding's table (Press and Wolf
-/// 2017): one parameter, whose gradient is the sum of both uses.
+/// Whether the softmax has its own weights or shares the embedding's table (Press and Wolf 2017):
+/// then one parameter, whose gradient sums both uses.
 enum class SoftmaxWeights { own, tied };
 
-/// Tokens to logits: embedding, LSTM layers one over the other, a linear layer; dropout on what
-/// goes up, none on what goes from step to step (Zaremba et al. 2014).
+/// Tokens to logits: an embedding, stacked LSTM layers, a linear layer; with dropout between layers
+/// but not between steps (Zaremba et al. 2014).
 class LanguageNetwork {
  public:
   LanguageNetwork(Model& model, int64_t vocabulary, int64_t hidden, int64_t layers,
@@ -38,23 +38,23 @@ class LanguageNetwork {
     std::vector<State> h, c;
   };
   Carried carried(Inputs& in, const std::string& prefix, int64_t batch) const;
-  /// Gives the carried states of a graph zeros again.
+  /// Resets the carried states of a graph to zero.
   void reset(Session& session, const std::string& prefix) const;
 
   /// Rows of the embedding for tokens [...]: [..., hidden].
   Value embedded(Value tokens) const { return embedding_(tokens); }
-  /// Embedded tokens [steps, batch, hidden] to logits [steps, batch, vocabulary], going on from the
-  /// carried states and leaving those of the last step in them.
+  /// Embedded tokens [steps, batch, hidden] to logits [steps, batch, vocabulary]; starts from the
+  /// carried states and updates them to those of the last step.
   Value logits(Value x, Carried& carried, double keep) const;
-  /// What the last layer gives [..., hidden] to logits [..., vocabulary].
+  /// The output of the last layer [..., hidden] to logits [..., vocabulary].
   Value softmax(Value x) const;
 
-  /// The graph that draws tokens, one after another: inputs `given` i32[steps], the token of a step
-  /// where it is known and -1 where it is to be drawn, `limit` i32[], below which drawn tokens are,
-  /// `temperature` f32[], by which logits are divided (at 0 the likeliest token is taken), `key`
-  /// i64[] of what is drawn, and `ranks` i32[k], whose extent is how many of the likeliest tokens
-  /// are drawn from, or 0 (models/likeliest.h); result i32[steps], the tokens. It goes on from the
-  /// states of the call before, whose names begin with "generate.".
+  /// The graph that draws tokens sequentially. Inputs: `given` i32[steps], the token of each step,
+  /// or -1 to draw it; `limit` i32[], the exclusive upper bound of drawn tokens; `temperature`
+  /// f32[], which divides the logits (0 takes the likeliest token); `key` i64[], the random key;
+  /// `ranks` i32[k], whose extent is the number of likeliest tokens to draw from, or 0 for all
+  /// (models/likeliest.h). Result: i32[steps], the tokens. It continues from the states of the
+  /// previous call, whose names begin with "generate.".
   Value generate(Inputs& in) const;
   /// Inputs of that graph.
   std::vector<Tensor> random_generate_inputs(int64_t steps, uint64_t seed) const;
@@ -63,27 +63,27 @@ class LanguageNetwork {
   int64_t vocabulary_, hidden_;
   Embedding embedding_;
   std::vector<Lstm> lstm_;
-  std::optional<Linear> softmax_;      ///< nothing where its weights are the table
-  std::optional<Param> softmax_bias_;  ///< the bias alone, there
+  std::optional<Linear> softmax_;      ///< empty if its weights are the table
+  std::optional<Param> softmax_bias_;  ///< then only the bias
 };
 
-/// What the loss of a window is summed over; it is a mean over the rest.
+/// What the loss of a window is summed over; it is the mean over the rest.
 enum class SummedOver { steps_and_batch, steps, nothing };
 
 /// The loss of a window: cross entropy of logits [steps, batch, vocabulary], nats.
 Value window_loss(Value logits, Value targets, SummedOver summed);
-/// What the loss of a window of so many steps and rows is divided by for nats an element.
+/// The divisor that turns the loss of a window of this size into nats per element.
 double elements_of(SummedOver summed, int64_t steps, int64_t batch);
 
-/// The note `vocabulary`. Throws ErrorKind::input where there is none.
+/// The note `vocabulary`. Throws ErrorKind::input if there is none.
 const std::string& vocabulary_note(const Notes& notes);
 
-/// Says what of a prompt the model does not know, by options.remark. Throws ErrorKind::input where
-/// that is all of it: there is nothing to go on from.
+/// Reports unknown elements of a prompt to options.remark. Throws ErrorKind::input if all of it is
+/// unknown, because there is nothing to continue.
 void refuse_unknown(const Unknown& unknown, std::string_view unit, const GenerateOptions& options);
 
-/// Draws `options.length` tokens below `limit` after `prompt`, which is not empty, by graph
-/// `generate`, in a few calls; `write` is told of each as it is drawn, and returns false to end
+/// Draws `options.length` tokens below `limit` after `prompt`, which is not empty, with graph
+/// `generate`, in a few calls; `write` receives each token as it is drawn, and returns false to end
 /// early.
 void generate_tokens(Session& session, const LanguageNetwork& network,
                      const std::vector<int32_t>& prompt, int32_t limit,

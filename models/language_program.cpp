@@ -12,7 +12,7 @@
 namespace graphc::core {
 namespace {
 
-/// `ptb-lm` as a name in our text.
+/// `ptb-lm` as an identifier of our text.
 std::string identifier(std::string_view name) {
   std::string result(name);
   std::ranges::replace(result, '-', '_');
@@ -102,7 +102,7 @@ LanguageCorpus LanguageProgram::read_to_resume(const TrainOptions& options) cons
   const std::string& vocabulary = vocabulary_note(options.notes);
   LanguageCorpus corpus = read({options.data, options.reading});
   if (corpus.vocabulary != vocabulary) {
-    // A training that began with the parameters of another has that one's vocabulary.
+    // A training initialised from another one has that one's vocabulary.
     LanguageCorpus numbered = read({options.data, options.reading, &vocabulary});
     if (!is_same_data(notes_of(numbered), options.notes)) {
       throw other_data_error(
@@ -170,7 +170,7 @@ double LanguageProgram::mean_nats(Session& session, const std::string& graph,
   return total / (double(windows.count()) * elements(windows));
 }
 
-/// The text to report after an epoch; empty where none is wanted.
+/// The text to report after an epoch; empty if none is wanted.
 std::string LanguageProgram::sample(Session& session, const TrainOptions& options,
                                     const Notes& notes) const {
   if (options.sample <= 0) return {};
@@ -191,7 +191,7 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
   if (!corpus.test.empty()) held_back = windows(corpus, "test");
   const Type type{DType::i32, {train.steps(), train.batch()}};
   session.compile("train", {type, type, {DType::f32, {}}});
-  // What is wrong with a prompt is said now, not after an epoch.
+  // Report errors in the prompt now instead of after an epoch.
   if (options.sample > 0 && !options.sample_prompt.empty()) {
     generate(session, {.prompt = options.sample_prompt,
                        .length = 0,
@@ -223,7 +223,7 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
                      .gradient_norm = results["gradient_norm"].scalar(),
                      .read = made});
     }
-    // An epoch cut short has no perplexities: they would compare with nothing.
+    // A partial epoch has no comparable perplexity.
     if (!training.epoch_is_done()) break;
     const double mean = training.position().total / double(train.count());
     const double validation =
@@ -244,7 +244,7 @@ void LanguageProgram::train(Session& session, const TrainOptions& options) const
 
 std::vector<Metric> LanguageProgram::evaluate(Session& session,
                                               const EvaluateOptions& options) const {
-  // Without a checkpoint the data's own numbers are as good as others.
+  // Without a checkpoint, any numbering will do.
   const std::string* vocabulary = options.notes.empty() ? nullptr : &vocabulary_note(options.notes);
   LanguageCorpus corpus = read({options.data, options.reading, vocabulary});
   check_size(corpus.size, vocabulary == nullptr ? "the corpus" : "the checkpoint's vocabulary");
@@ -269,7 +269,7 @@ void LanguageProgram::generate_words(Session& session, const GenerateOptions& op
   check_size(words.size(), "the vocabulary");
   if (words.size() <= without)
     throw input_error({}, "a vocabulary of {} words: wanted more than {}", words.size(), without);
-  // Without a prompt a line begins.
+  // Without a prompt, start a line.
   const std::string prompt = options.prompt.empty() ? "\n" : options.prompt;
   const std::vector<std::string_view> split = split_words(prompt);
   if (split.empty()) throw input_error({}, "a prompt without words: '{}'", prompt);

@@ -8,7 +8,7 @@ namespace graphc::core {
 Value keep_likeliest(Value logits, Value ranks) {
   const int64_t k = ranks.shape()[0];
   if (k == 0) return logits;
-  // The bar goes down to the next lower logit until k are not below it: k times are enough.
+  // Lowers the threshold to the next lower logit until k logits reach it; k iterations suffice.
   State bar(filled({1}, HUGE_VAL));
   scan(ranks, [&](Value) {
     const Value passed = sum(cast(greater_equal(logits, bar), DType::i32), 1);

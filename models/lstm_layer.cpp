@@ -40,7 +40,7 @@ class LstmLayer : public Program {
       Value y = in("y", f32, {"batch", cell_.widths[0]});
       Value loss = mse(last_output(x), y);
       minimize(loss, model_.params(), Sgd{.rate = 0.01});
-      // No norm of the gradients: the step that others measure has none.
+      // Without the norm of the gradients, which other frameworks' benchmarks do not compute.
       return Results{{"loss", loss}};
     });
     model_.graph("forward", [this](Inputs& in) {
@@ -64,13 +64,13 @@ class LstmLayer : public Program {
     const double calls = double(steps_ * batch_), h = double(hidden_);
     const double input = calls * record_.input_flop(h, h),
                  recurrent = calls * record_.recurrent_flop(h);
-    // The input needs no gradient: its product counts twice, the others three times.
+    // The input needs no gradient, so its product counts twice, the others three times.
     return {.examples = batch_,
             .forward_flop = input + recurrent,
             .train_flop = 2 * input + 3 * recurrent};
   }
 
-  /// An epoch is a hundred batches: the workload has none of its own.
+  /// An epoch is a hundred batches: the benchmark defines none.
   void train(Session& session, const TrainOptions& options) const override {
     constexpr int64_t kBatches = 100;
     if (options.data) {
@@ -78,7 +78,7 @@ class LstmLayer : public Program {
                   fmt::format("lstm-layer: it trains on random data: there is no use for --data {}",
                               options.data->string()));
     }
-    if (options.sample > 0) generate(session, {});  // refuses: there is no text here
+    if (options.sample > 0) generate(session, {});  // throws: this model has no text
     Training training(options, 1);
     const uint64_t seed = session.options().seed << 32;
     ReadAhead<std::vector<Tensor>> reader(
@@ -99,7 +99,7 @@ class LstmLayer : public Program {
   }
 
  private:
-  /// The cell's output after the last step of x [steps, batch, hidden], from a zero state.
+  /// The cell's output after the last step of x [steps, batch, hidden], from zero states.
   Value last_output(Value xs) const {
     std::vector<State> states = zero_states(cell_, xs.shape()[1]);
     scan(xs, [&](Value x) { cell_.step(x, states); });

@@ -69,7 +69,7 @@ int64_t Parameters::integer(std::string_view name, int64_t least, int64_t most) 
   const std::string value = text(name);
   int64_t number = 0;
   if (parse_number(value, number) && number >= least && number <= most) return number;
-  // The upper end is of interest to those who are above it.
+  // Name the upper bound only to users who exceeded it.
   const bool above = value.find_first_not_of("0123456789") == value.npos && !value.empty() &&
                      !(parse_number(value, number) && number < least);
   throw usage_error("{}: parameter '{}' is a whole number from {}{}: found '{}'", model_, name,

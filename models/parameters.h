@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters a model is named with: `lstm-layer hidden=512 steps=30`.
+// Named parameters of a model: `lstm-layer hidden=512 steps=30`.
 #pragma once
 
 #include <cmath>
@@ -15,39 +15,39 @@ namespace graphc::core {
 /// One parameter of a model.
 struct ParameterRecord {
   std::string_view name;
-  std::string_view otherwise;  ///< the value when it is not given
+  std::string_view otherwise;  ///< the default
   std::string_view doc;
 };
 
-/// The largest number that an extent may be given.
+/// The maximum of a parameter that is an extent.
 inline constexpr int64_t kMostOfExtent = (int64_t{1} << 31) - 1;
-/// The most layers of a network.
+/// The maximum number of layers.
 inline constexpr int64_t kMostLayers = 1000;
 
 /// The values of a model's parameters. Everything throws ErrorKind::usage, naming the parameter,
 /// what was found and what is wanted.
 class Parameters {
  public:
-  /// Reads assignments `name=value`, each name once.
+  /// Parses assignments `name=value`, each name once.
   Parameters(std::string_view model, std::span<const ParameterRecord> records,
              const std::vector<std::string>& assignments);
 
-  /// Sets a parameter that was not given: for those whose default depends on others.
+  /// Sets a parameter that was not given, if its default depends on others.
   void set_default(std::string_view name, std::string value);
 
   std::string text(std::string_view name) const;
-  /// Whether it was assigned, and to something else than its default.
+  /// Whether it was given a value other than its default.
   bool is_given(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t least = 1, int64_t most = kMostOfExtent) const;
-  /// The parameter `layers`: a graph is as long as they are many, so that there is a limit.
+  /// The parameter `layers`; limited because the graph grows with it.
   int64_t layers() const;
   double number(std::string_view name) const;
-  /// A number above 0 and below `below`.
+  /// A number in (0, below).
   double positive(std::string_view name, double below = HUGE_VAL) const;
-  /// The parameter `keep`: the probability that dropout keeps an element, in (0, 1].
+  /// The parameter `keep`: the probability of keeping an element in dropout, in (0, 1].
   double keep() const;
   bool flag(std::string_view name) const;
-  /// The position of the value in `choices`.
+  /// The index of the value in `choices`.
   size_t choice(std::string_view name, std::span<const std::string_view> choices) const;
 
   /// Every parameter with its value, in the order of the records.

@@ -25,12 +25,12 @@ constexpr std::array<ParameterRecord, 10> kPtbLmParameters{{
      "whether the norm has the embedding's gradient row by row, before equal words are summed"},
 }};
 
-/// What depends on the size and is no parameter: W2's table.
+/// Constants of a size that are not parameters: W2's table.
 struct Recipe {
   std::string_view name;
   const char *hidden, *layers, *steps, *keep, *clip;
   double scale;              ///< weights are drawn from U(-scale, scale)
-  int64_t constant, epochs;  ///< epochs at the full rate, and all of them
+  int64_t constant, epochs;  ///< epochs at the full rate, and in total
   double decay;
 };
 constexpr std::array<Recipe, 4> kRecipes{{
@@ -52,7 +52,7 @@ const Recipe& recipe_of(Parameters& parameters) {
   return recipe;
 }
 
-/// Everything is drawn from U(-scale, scale) but the biases of the LSTM, which start at 0.
+/// Everything is drawn from U(-scale, scale), except the biases of the LSTM, which start at 0.
 NetworkInitializers initializers(const Recipe& recipe) {
   const Initializer any = uniform(recipe.scale);
   return {.embedding = any, .lstm = any, .softmax = any, .softmax_bias = any};
@@ -87,7 +87,7 @@ class PtbLm : public LanguageProgram {
     Values d = gradients(loss, params());
     Value norm;
     if (unmerged_norm_) {
-      // The embedding is the first parameter; its part of the norm is that of the rows looked up.
+      // The embedding is the first parameter; only the rows looked up count in the norm.
       Values counted(d.begin() + 1, d.end());
       counted.push_back(gradients(loss, Values{rows})[0]);
       norm = global_norm(counted);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs drawn on the host, the same on every machine.
+// Random inputs generated on the host, the same on every machine.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading ahead: what the next steps train on is made by a thread of its own while the present step
-// runs.
+// Prefetching: a separate thread prepares the inputs of the next steps while the current step runs.
 #pragma once
 
 #include <condition_variable>
@@ -20,19 +19,19 @@
 
 namespace graphc::core {
 
-/// Calls a function again and again in a thread of its own, and hands out what it returned, in that
-/// order, a few calls behind.
+/// Calls a function repeatedly on a separate thread and returns its results in order; the thread is
+/// at most a few calls ahead.
 template <typename Item>
 class ReadAhead {
  public:
   struct Read {
     Item item;
-    TimeSpan made;  ///< when
+    TimeSpan made;  ///< when it was made
   };
 
-  /// Begins at once. `make` returns nothing when there is no more; what it writes is nobody
-  /// else's. At most `ahead` items wait to be taken. Throws ErrorKind::resource where the system
-  /// has no thread for it.
+  /// Starts at once. `make` returns nothing at the end; it must not share what it writes. At most
+  /// `ahead` items wait to be taken. Throws ErrorKind::resource if the system cannot create a
+  /// thread.
   explicit ReadAhead(std::function<std::optional<Item>()> make, int64_t ahead = 2)
       : make_(std::move(make)), ahead_(ahead) {
     try {
@@ -42,7 +41,7 @@ class ReadAhead {
     }
   }
   ReadAhead(const ReadAhead&) = delete;
-  /// Waits for the call of `make` that runs.
+  /// Waits for the running call of `make`.
   ~ReadAhead() {
     {
       const std::lock_guard lock(mutex_);
@@ -52,8 +51,8 @@ class ReadAhead {
     thread_.join();
   }
 
-  /// The item that next() will return, or nothing where there is no more; waits until it is made.
-  /// Throws what `make` threw in its place.
+  /// The item that next() will return, or null at the end; waits until it is made. Throws what
+  /// `make` threw in its place.
   const Item* front() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !queue_.empty() || ended_; });
@@ -61,7 +60,7 @@ class ReadAhead {
     if (error_) std::rethrow_exception(error_);
     return nullptr;
   }
-  /// Takes it out. There must be one.
+  /// Removes the front item. There must be one.
   Read next() {
     GRAPHC_CHECK(front() != nullptr, "there is no item left to read ahead");
     const std::lock_guard lock(mutex_);
@@ -90,7 +89,7 @@ class ReadAhead {
     changed_.notify_all();
   }
 
-  /// Waits for room; false when no more is wanted.
+  /// Waits for room; returns false if no more items are wanted.
   bool has_room() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !wanted_ || int64_t(queue_.size()) < ahead_; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models there are, by name.
+// All models, by name.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct ModelRecord {
   std::string_view name;
   std::string_view summary;
   std::span<const ParameterRecord> parameters;
-  /// Completes the parameters whose defaults follow others.
+  /// Completes the parameters whose defaults depend on others, and makes the program.
   std::unique_ptr<Program> (*make)(Parameters& parameters);
 };
 
@@ -27,9 +27,9 @@ std::span<const ModelRecord* const> all_models();
 const ModelRecord* find_model(std::string_view name);
 /// Their names, in the same order.
 std::vector<std::string> model_names();
-/// Makes the program of a model. `full_name`, where given, is set to the model's name and every
-/// parameter as it was used, given or not: "lstm-layer hidden=512 steps=30 batch=128 cell=lstm".
-/// Throws ErrorKind::usage for an unknown model or parameter.
+/// Makes the program of a model. Sets `full_name`, if given, to the model's name with the value of
+/// every parameter: "lstm-layer hidden=512 steps=30 batch=128 cell=lstm". Throws ErrorKind::usage
+/// for an unknown model or parameter.
 std::unique_ptr<Program> make_program(std::string_view model,
                                       const std::vector<std::string>& assignments,
                                       std::string* full_name = nullptr);

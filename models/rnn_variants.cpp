@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks by name, and the defaults that each of them has.
+// The tasks by name, with their defaults.
 #include "models/rnn_variants.h"
 
 #include <array>
@@ -34,7 +34,7 @@ constexpr std::array<VariantTask, 3> kVariantTasks{{
     {"classification", "lstm", "64", "2", "10", "64", "10000", "0.8", "0.001"},
 }};
 
-/// Throws ErrorKind::usage unless the parameter, which the task has no use for, is its default.
+/// Throws ErrorKind::usage unless the parameter, which the task ignores, has its default.
 void expect_default(const Parameters& parameters, const VariantTask& task, const char* name,
                     std::string_view only) {
   if (parameters.text(name) == only) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rnn-variants task=classification: one of two classes for a sequence.
+// rnn-variants task=classification: one of two classes per sequence.
 #include "frontend/graphc.h"
 #include "models/batch_training.h"
 #include "models/data/wave_classes.h"
@@ -9,7 +9,7 @@
 namespace graphc::core {
 namespace {
 
-/// Parts of the sequences in thousandths: 8,190, 810 and 1,000 of 10,000.
+/// Parts of the sequences in thousandths: of 10,000, they are 8,190, 810 and 1,000.
 constexpr int64_t kTrainPart = 819, kValidPart = 81;
 
 class SequenceClassifier : public Program {
@@ -59,12 +59,12 @@ class SequenceClassifier : public Program {
 
   void train(Session& session, const TrainOptions& options) const override {
     refuse_data("rnn-variants", options.data);
-    if (options.sample > 0) generate(session, {});  // refuses: there is no text here
+    if (options.sample > 0) generate(session, {});  // throws: this model has no text
     const uint64_t seed = session.options().seed;
     const WaveClasses data(sequences_, steps_, seed);
     const std::vector<int64_t> train = part(data, "train");
     const auto inputs = [&](std::span<const int64_t> samples) { return data.batch(samples); };
-    // The part for training are the first sequences: their places are their numbers.
+    // The training part comes first, so indices are sequence numbers.
     const auto count = int64_t(train.size());
     train_on_batches(
         session, options,
@@ -85,7 +85,7 @@ class SequenceClassifier : public Program {
   }
 
  private:
-  /// The loss and the share of right classes.
+  /// The loss and the share of correct classes.
   Results evaluation(Inputs& in) const {
     Value x = in("x", f32, {"steps", "batch", 2}), y = in("y", f32, {"batch", 1});
     Value logits = out_(mean(layers_(x), 0));
@@ -93,7 +93,7 @@ class SequenceClassifier : public Program {
     return {{"loss", mean(sigmoid_cross_entropy(logits, y))}, {"accuracy", mean(right)}};
   }
 
-  /// The numbers of the sequences of a part.
+  /// The numbers of the sequences in a part.
   static std::vector<int64_t> part(const WaveClasses& data, std::string_view name) {
     const int64_t train = data.count() * kTrainPart / 1000;
     const int64_t valid = data.count() * kValidPart / 1000;
@@ -107,7 +107,7 @@ class SequenceClassifier : public Program {
     return numbers(begin, end);
   }
 
-  /// Loss and accuracy, and beside it the share of the more frequent class.
+  /// Loss, accuracy, and the share of the more frequent class.
   std::vector<Metric> figures(Session& session, const WaveClasses& data,
                               std::string_view name) const {
     const std::vector<int64_t> sequences = part(data, name);

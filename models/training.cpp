@@ -29,7 +29,7 @@ void Training::tell(const TrainEvent& event) {
   try {
     options_.report(event);
   } catch (const Error&) {
-    // A log on a full disk, for one: what was learned is saved before training ends.
+    // For example a log on a full disk: what was learned is saved before training ends.
     untold_ = std::current_exception();
   }
 }
@@ -39,7 +39,7 @@ void Training::rethrow() {
   try {
     save();
   } catch (const Error&) {
-    // The same disk, likely: the checkpoint before this one stays, and the first error is told.
+    // Probably the same disk: the previous checkpoint stays, and the first error is reported.
   }
   std::rethrow_exception(untold_);
 }
@@ -79,7 +79,7 @@ void Training::step(const TrainStep& step) {
   tell(now);
   rethrow();
   if (options_.stop && options_.stop()) stopped_ = true;
-  // The end of the epoch and the end of training save too, each after its evaluation.
+  // The end of the epoch and of training save too, after their evaluations.
   if (options_.save_every > 0 && at_.step % options_.save_every == 0 && in_epoch()) save();
   waited_.began = steady_seconds();
 }
@@ -140,7 +140,7 @@ void Training::end(const std::function<std::vector<Metric>()>& test,
   now.learning_rate.reset();
   if (gave_up())
     now.text = fmt::format("{} validations were no better than the best before", at_.waited);
-  // Past the last epoch there is none: the event is the last one's.
+  // After the last epoch, the event belongs to the last one.
   const int64_t last = gave_up() && at_.window == 0 ? at_.epoch - 1 : epochs_ - 1;
   now.epoch = std::max<int64_t>(0, std::min(at_.epoch, last));
   now.metrics = std::move(figures);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every training loop does: counts steps, measures words per second, saves, goes on from where
-// it was, stops when it must.
+// The common part of training loops: counts steps, measures words per second, saves, resumes and
+// stops.
 //
 //   while (training.goes_on()) {
 //     training.begin_epoch(steps);
@@ -20,10 +20,9 @@ namespace graphc::core {
 
 /// One step of a training.
 struct TrainStep {
-  double loss = 0;    ///< nats an element
-  int64_t words = 0;  ///< elements that were predicted
-  /// How often position().total counts the loss: where steps predict different numbers of
-  /// elements, these.
+  double loss = 0;    ///< nats per element
+  int64_t words = 0;  ///< predicted elements
+  /// The weight of the loss in position().total: the number of predicted elements, if it varies.
   double weight = 1;
   std::optional<double> learning_rate = {}, gradient_norm = {};
   TimeSpan read = {};  ///< when its inputs were made
@@ -31,7 +30,7 @@ struct TrainStep {
 
 class Training {
  public:
-  /// `unit` names what is predicted, one by one.
+  /// `unit` names the predicted elements.
   Training(const TrainOptions& options, int64_t epochs_of_recipe, Notes notes = {},
            std::string_view unit = "words")
       : options_(options),
@@ -42,50 +41,50 @@ class Training {
 
   int64_t epochs() const { return epochs_; }
   const TrainPosition& position() const { return at_; }
-  /// Whether there is another step: false once epochs or steps are used up, or the caller wants an
-  /// end.
+  /// Whether there is another step: false once epochs or steps are used up or the caller stops the
+  /// training.
   bool goes_on() const { return may_step() && at_.epoch < epochs_ && !gave_up(); }
-  /// Whether the epoch has another step that may be done.
+  /// Whether the epoch has another step that may run.
   bool in_epoch() const { return may_step() && at_.window < epoch_steps_; }
   bool epoch_is_done() const { return at_.window >= epoch_steps_; }
-  /// Whether validations were no better for as long as the caller has patience.
+  /// Whether validations have not improved for as long as `patience` allows.
   bool gave_up() const { return options_.patience > 0 && at_.waited >= options_.patience; }
-  /// Whether every epoch was done to its end, or no more are wanted.
+  /// Whether all epochs are complete, or no more are wanted.
   bool is_done() const { return at_.epoch >= epochs_ || gave_up(); }
-  /// Whether what was learned is to be tested: training is done, in this process or before it.
+  /// Whether to run the final test: training is complete, in this process or before.
   bool wants_test() const { return is_done() && at_.epoch > 0 && at_.window == 0; }
 
-  /// Begins the epoch of position(), or what is left of it; all of it has so many steps. Throws
-  /// ErrorKind::input when more of them are done than there are: the data are others.
+  /// Begins the epoch of position(), or the rest of it; an epoch has `steps` steps. Throws
+  /// ErrorKind::input if more than that are complete, because then the data have changed.
   void begin_epoch(int64_t steps);
-  /// Runs a step, whose inputs are made, and returns what it gives. An ErrorKind::check of it, of a
-  /// session that checks what it computes, is thrown on with a note of the step and the epoch,
-  /// after options.save() has been given the position before the step, if a step was done since the
-  /// training began: such a session has its states as they were then.
+  /// Runs a step with prepared inputs and returns its result. An ErrorKind::check, thrown by a
+  /// session that checks its results, is rethrown with a note of the step and the epoch. Before
+  /// that, if a step was completed since the training began, options.save() saves the position
+  /// before the step: such a session has restored its states to it.
   template <typename Run>
   auto checked(Run run) {
     waited_.ended = steady_seconds();
     return noted(
         run, [&] { return fmt::format("in step {} of epoch {}", at_.step + 1, at_.epoch + 1); });
   }
-  /// The same of an evaluation after an epoch's last step, or after the last epoch.
+  /// The same for an evaluation after an epoch's last step or after the last epoch.
   template <typename Run>
   auto evaluated(Run run) {
     const int64_t done = at_.epoch + (at_.window > 0 ? 1 : 0);
     return noted(run, [&] { return fmt::format("in the evaluation after epoch {}", done); });
   }
-  /// After a step. Throws ErrorKind::check when its loss is not finite.
+  /// Records a step. Throws ErrorKind::check if its loss is not finite.
   void step(const TrainStep& step);
-  /// Takes in a loss on validation data, before the end of its epoch: position().best, stalls and
+  /// Records a validation loss, before the end of its epoch: updates position().best, stalls and
   /// waited.
   void validated(double loss);
-  /// After the epoch's last step, with figures of it ("train_perplexity") and of validation
-  /// ("valid_perplexity"), as far as there are any. `sample` draws a text, which may be empty, once
-  /// they are told.
+  /// Ends the epoch, with its metrics ("train_perplexity") and those of the validation
+  /// ("valid_perplexity"), if any. `sample` draws a text, which may be empty, after they are
+  /// reported.
   void end_epoch(std::vector<Metric> train, std::vector<Metric> validation,
                  const std::function<std::string()>& sample = {});
-  /// After the last epoch; `test`, if there is one, gives figures of a test ("test_perplexity"), of
-  /// the best model where the options restore that, and `lines` what to draw of it.
+  /// Ends the training; `test`, if given, returns metrics of a test ("test_perplexity"), of the
+  /// best model if the options restore it, and `lines` the lines to plot.
   void end(const std::function<std::vector<Metric>()>& test = {},
            const std::function<std::vector<TrainLine>()>& lines = {});
 
@@ -102,7 +101,8 @@ class Training {
   void failed(Error& error, const std::string& when);
   bool may_step() const { return !stopped_ && at_.step < options_.max_steps; }
   TrainEvent event(std::string name) const;
-  /// Reports an event. An Error of those who are told is thrown by rethrow(), once all is saved.
+  /// Reports an event. An Error of the receiver is rethrown by rethrow(), after everything is
+  /// saved.
   void tell(const TrainEvent& event);
   void rethrow();
   void save();
@@ -114,12 +114,12 @@ class Training {
   TrainPosition at_;
   int64_t epoch_steps_ = 0, words_ = 0;
   double began_ = 0;
-  TimeSpan waited_;  ///< of the present step, as TrainEvent has it
+  TimeSpan waited_;  ///< of the current step, see TrainEvent
   std::optional<double> learning_rate_, words_per_s_;
   bool stopped_ = false;
   bool is_best_ = false;       ///< the last validation was the best so far
-  std::exception_ptr untold_;  ///< why an event could not be reported
-  bool restored_ = false;      ///< the session has the best model, and is no more where training is
+  std::exception_ptr untold_;  ///< an error of the receiver of an event
+  bool restored_ = false;      ///< the session has the best model, no longer the last one
 };
 
 }  // namespace graphc::core

@@ -30,7 +30,7 @@ constexpr std::array<ParameterRecord, 10> kWikitext2LmParameters{{
 enum class Config { kawakami, pytorch };
 constexpr std::array<std::string_view, 2> kConfigs{"kawakami", "pytorch"};
 
-/// The defaults of the parameters from hidden on: W3's two configurations.
+/// The defaults of the parameters from `hidden` on, for W3's two configurations.
 constexpr const char* kDefaults[][8] = {
     {"1024", "1", "128", "128", "33279", "0.5", kNoClip, "0.0002"},
     {"1500", "2", "35", "20", "33278", "0.35", "0.25", "20"},
@@ -43,8 +43,8 @@ Config config_of(Parameters& parameters) {
   return Config(config);
 }
 
-/// PyTorch's own draw: U(+-1/sqrt(fan_in)), biases too. Of the embedding one configuration draws
-/// N(0, 1); the other draws it and the softmax from U(+-0.1), biases 0.
+/// PyTorch's default: U(+-1/sqrt(fan_in)), biases included. One configuration draws the embedding
+/// from N(0, 1); the other draws it and the softmax from U(+-0.1), with zero biases.
 NetworkInitializers initializers(Config config, int64_t hidden) {
   const Initializer by_width = uniform(1 / std::sqrt(double(hidden)));
   if (config == Config::pytorch) {
@@ -87,13 +87,13 @@ class Wikitext2Lm : public LanguageProgram {
     return train_results(loss, d);
   }
 
-  /// Of `pytorch`: a quarter after each epoch whose validation loss was not the lowest so far.
+  /// For `pytorch`: divided by four after each epoch that did not improve the validation loss.
   double rate(const TrainPosition& at, double) const override {
     return config_ == Config::pytorch ? learning_rate_ * std::pow(0.25, double(at.stalls))
                                       : learning_rate_;
   }
 
-  /// In `pytorch` a blank line ends too; in `kawakami` it is none.
+  /// In `pytorch` a blank line counts as a line end; in `kawakami` it does not.
   LanguageCorpus read(const CorpusSource& source) const override {
     const BlankLines blank = config_ == Config::pytorch ? BlankLines::kept : BlankLines::dropped;
     return read_words(source, [&](const CorpusReading& how) {

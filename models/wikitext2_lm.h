@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // W3: the WikiText-2 word language models of k-kawakami/rnn_benchmark and of PyTorch's example
 // word_language_model. That example tests the parameters of its best epoch; here those of the last
-// one are tested, with windows of training's extents, as validation is.
+// epoch are tested, with windows of training's extents, as in validation.
 #pragma once
 
 #include "models/registry.h"

@@ -44,7 +44,7 @@ class WordLm : public LanguageProgram {
         validation_(parameters.positive("validation", 1)) {}
 
   void generate(Session& session, const GenerateOptions& options) const override {
-    generate_words(session, options, 1);  // the last stands for words that nobody could read
+    generate_words(session, options, 1);  // the last id stands for unknown words
   }
 
   DataKind reads() const override { return DataKind::text; }
@@ -68,7 +68,7 @@ class WordLm : public LanguageProgram {
                   "word-lm: no text to train on: --data wants a file or a folder");
     }
     std::string text = read_text(*data, source.reading);
-    // Words stand between white space of any kind; lines end at newlines alone.
+    // Words are separated by any white space; only newlines end lines.
     std::ranges::replace_if(
         text, [](char c) { return std::string_view("\t\r\v\f").find(c) != std::string_view::npos; },
         ' ');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// word-lm: a language model of the words of any text.
+// word-lm: a word-level language model of any text.
 #pragma once
 
 #include "models/registry.h"

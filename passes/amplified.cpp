@@ -13,20 +13,20 @@
 namespace graphc::core {
 namespace {
 
-/// How large an error of a value can be, in roundings (2^-9 for bf16).
+/// Bounds on the error of a value, in roundings (2^-9 for bf16).
 enum class ErrorSize : uint8_t {
-  of_element,         ///< of the element itself: what has just been rounded
-  of_element_or_one,  ///< of the element or, if that is less than 1, of 1: softplus
-  of_one,             ///< of 1: behind sigmoid and tanh
-  of_more,            ///< of a number that may be larger than both: behind sums and differences
+  of_element,         ///< relative to the element: a value that was just rounded
+  of_element_or_one,  ///< relative to max(element, 1): softplus
+  of_one,             ///< absolute, relative to 1: after sigmoid and tanh
+  of_more,            ///< relative to a number that may exceed both: after sums and differences
 };
 constexpr ErrorSize kSizes[] = {ErrorSize::of_element, ErrorSize::of_element_or_one,
                                 ErrorSize::of_one, ErrorSize::of_more};
 
-/// What a node makes of an error of an operand.
+/// The effect of a node on the error of an operand.
 struct Effect {
   bool amplified = false;
-  std::optional<ErrorSize> size = {};  ///< that its results have; nothing where none is left
+  std::optional<ErrorSize> size = {};  ///< error of its results; empty if there is none
 };
 
 Effect leaves(ErrorSize size) { return {.size = size}; }
@@ -38,8 +38,8 @@ bool is_any(const Node& node, const Ops&... candidates) {
   return (node.is(candidates) || ...);
 }
 
-/// Whether no element of the value can be negative (sign 1) or positive (sign -1), as far as the
-/// nodes before it say.
+/// Whether the elements of the value are never negative (sign 1) or never positive (sign -1), as
+/// far as the preceding nodes show.
 bool has_sign(Value value, int sign, int depth = 5) {
   const Node& node = *value.node;
   if (depth == 0) return false;
@@ -69,13 +69,13 @@ bool has_sign(Value value, int sign, int depth = 5) {
                             ops::sigmoid, ops::hard_sigmoid, ops::softplus, ops::relu);
 }
 
-/// Of what may be near 0 where its error is not: a part of the result is any part.
+/// For results that may be near 0 although the error is not: the relative error is unbounded.
 Effect of_inverse(ErrorSize size) {
   return size == ErrorSize::of_element ? leaves(size) : kAmplified;
 }
 
 Effect of_sum(const Node& node, ErrorSize size) {
-  // Numbers of one sign do not cancel, and of many the largest count: variances, norms.
+  // Numbers of one sign do not cancel, and the largest dominate: variances, norms.
   const bool adds_up = std::ranges::all_of(node.operands, [](Value x) { return has_sign(x, 1); });
   if (adds_up && node.is(ops::sum)) return leaves(ErrorSize::of_element);
   if (size == ErrorSize::of_one || (adds_up && node.is(ops::add))) return leaves(size);
@@ -101,8 +101,8 @@ Effect of_power(const Node& node, size_t operand, ErrorSize size) {
   return exponent && *exponent >= 1 ? leaves(size) : of_inverse(size);
 }
 
-/// The derivative of a maximum asks again which of two was larger, of rounded numbers. Beside a
-/// constant, as for the derivative of relu or clip, few are so near that they change sides.
+/// The derivative of a maximum compares rounded numbers again. Against a constant, as for the
+/// derivative of relu or clip, few numbers are close enough to change sides.
 Effect of_comparison(const Node& node, size_t operand, ErrorSize size) {
   const bool beside_constant = splat_value(node.operands[1 - operand]).has_value();
   const bool bounded = size == ErrorSize::of_one || size == ErrorSize::of_element_or_one;
@@ -133,11 +133,11 @@ Effect effect_of(const Node& node, size_t operand, ErrorSize size) {
   if (is_any(node, ops::reciprocal, ops::rsqrt)) return of_inverse(size);
   if (node.is(ops::pow)) return of_power(node, operand, size);
   if (is_any(node, ops::sin, ops::cos)) return of_one ? leaves(size) : kAmplified;
-  // What is not known of an op may be anything.
+  // Unknown ops are assumed to amplify.
   return kAmplified;
 }
 
-/// Takes the reasons of `more`, which come first in the program; whether one was missing.
+/// Adds the reasons in `more`, which precede in the program; returns whether any was missing.
 template <typename Reasons>
 bool add_reasons(Reasons& to, const Reasons& more) {
   bool any = false;
@@ -196,7 +196,7 @@ void Amplifiers::find_of_operands_of_loop(const Node& node) {
   std::vector<Reasons> results;
   for (size_t i = 0; i < carries; ++i) results.push_back(reasons(scan.final(i)));
   for (size_t i = 0; i < scan.emits().size(); ++i) results.push_back(reasons(scan.emitted(i)));
-  // What a carry is read for in one step, its next value of the step before is computed for.
+  // A carry's readers in one step are also readers of its next value in the previous step.
   std::unique_ptr<Amplifiers> body;
   for (bool changed = true; changed;) {
     body.reset(new Amplifiers(scan.body(), results));

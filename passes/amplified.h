@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What amplifies the rounding of a value that is stored in fewer digits.
+// Finds operations that amplify the rounding error of a value stored with fewer digits.
 //
-// Rounding changes a number by a part of itself. The factors of products are rounded too, so most
-// of what is computed bears that. What reads the value may make more of it:
+// Rounding is a relative error. The factors of matrix products are rounded too, so most
+// computations tolerate it. Some readers of a value amplify it:
 //
-// - exp makes a relative error of an absolute one. 8.03 is 8 in bf16, and exp of it 3 % less; the
-//   sum of products of size 1 that it came from, beside a bias of 7, was right to 0.003;
-// - sines and remainders: their arguments may be many periods from 0;
-// - reciprocals, roots and logarithms of a sum or difference, which may be near 0 where what was
-//   added is not;
-// - comparisons of two values: where a maximum was taken, its derivative asks again which of them
-//   it was, of rounded numbers, and may give all of a gradient to the other.
+// - exp turns an absolute error into a relative one. 8.03 is 8 in bf16, and its exp is 3 % too
+//   small, although the sum of products of size 1 behind it, plus a bias of 7, was correct to
+//   0.003;
+// - sines and remainders: their arguments may be many periods away from 0;
+// - reciprocals, roots and logarithms of a sum or difference, which may be near 0 although its
+//   terms are not;
+// - comparisons of two values: the derivative of a maximum compares rounded numbers again, and may
+//   route all of a gradient to the wrong one.
 //
-// Products, and roots and reciprocals of the value itself, keep the error in proportion. Sigmoid
-// and tanh bound it, for they are flat where their arguments are large; so does exp of a number
-// that cannot be positive and to which nothing was added, such as -softplus(x).
+// Products, and roots and reciprocals of the value itself, preserve the relative error. Sigmoid and
+// tanh bound it, because they are flat for large arguments; so does exp of a value that cannot be
+// positive and was not added to, such as -softplus(x).
 #pragma once
 
 #include <array>
@@ -26,20 +27,20 @@
 
 namespace graphc::core {
 
-/// The first node, along any way from a value of a graph to what is computed from it, that makes an
-/// error of a part of the value arbitrarily large beside what that node computes. Ways go through
-/// loops, from step to step and out of them. They end at products, whose factors are rounded
-/// anyway, at sums over the rows of a matrix, which are products with ones, and at conditions.
+/// For each value of a graph: the first node downstream that may make a relative error of the value
+/// arbitrarily large compared to its own result. Paths go through loops, from step to step and out
+/// of them. They end at matrix products, whose factors are rounded anyway, at sums over the rows of
+/// a matrix, which are products with ones, and at conditions.
 class Amplifiers {
  public:
   explicit Amplifiers(const Graph& graph);
-  /// Null where there is none.
+  /// Null if there is none.
   const Node* of(Value value) const;
-  /// Those of the values of a loop's body; `scan` is a node of the graph.
+  /// The amplifiers of a loop's body; `scan` is a node of the graph.
   const Amplifiers& inside(const Node& scan) const;
 
  private:
-  /// For errors of each size (amplified.cpp) of one value: what amplifies them, or null.
+  /// For an error of each size (amplified.cpp) of one value: the node that amplifies it, or null.
   using Reasons = std::array<const Node*, 4>;
 
   Amplifiers(const Graph& body, const std::vector<Reasons>& results);

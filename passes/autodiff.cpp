@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes `grad`: reverse mode, one product of a vector and a Jacobian for each node from the loss
-// back to the leaves.
+// Removes `grad`: reverse mode, one vector-Jacobian product per node from the loss back to the
+// leaves.
 //
-// The cotangent of a value is the sum of what its uses contribute; a value on no path to the loss
-// has none, which is not the same as an array of zeros: nothing is computed from it. Composites
-// with a derivative of their own stay, and with option `library` the layers that a library does;
-// the others are replaced by their bodies. Loops are autodiff_scan.cpp's. Grads are taken out in
-// the order of the graph, so that one may be of another's result, and inside loop bodies before
-// outside them.
+// The cotangent of a value is the sum of the contributions of its uses. A value on no path to the
+// loss has none, which differs from zeros: nothing is computed from it. Composites with their own
+// derivative are kept, and with option `library` so are layers that a library implements; the
+// others are replaced by their bodies. For loops see autodiff_scan.cpp. Grads are expanded in the
+// order of the graph, so that one may differentiate another's result, and in loop bodies before the
+// enclosing graph.
 #include "passes/autodiff.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace graphc::core {
 namespace {
 
-/// The cotangents of the nodes a graph had when reverse mode began.
+/// The cotangents of the nodes that existed when reverse mode began.
 class Cotangents {
  public:
   explicit Cotangents(const Graph& graph) : values_(graph.nodes().size()) {}
@@ -40,14 +40,14 @@ class Cotangents {
     sum = sum && !mutated(Mutant::cotangents_not_summed) ? sum + term : term;
   }
 
-  /// One for each result; empty when no result has any.
+  /// One per result; empty if no result has one.
   const Values& of(const Node& node) const { return values_[size_t(node.id)]; }
 
  private:
   std::vector<Values> values_;
 };
 
-/// The gradients of a layer that a library does: one node, which reads what the layer leaves.
+/// The gradients of a layer that a library implements: one node, which reads the layer's results.
 Values gradients_of_layer(Graph& graph, const Node& layer, const Values& dy) {
   Values operands = layer.operands;
   operands.push_back(layer.result());
@@ -118,7 +118,7 @@ int UserCounts::of(Value value) {
 
 namespace {
 
-/// The scan with residuals in place of the old one: all its results, and those of the old.
+/// The scan with residuals in place of the old one: all its results, and those of the old one.
 Values with_residuals(const ForwardScan& forward, const Values& operands, Graph& to,
                       Values& merged) {
   const Node& node = *forward.old;
@@ -178,8 +178,8 @@ Values gradients_of(const Node& grad, const Values& operands, Graph& to, Forward
   return gradients;
 }
 
-/// Each gradient of a gradient has several times the nodes of the one it is of. A gradient of one
-/// order has less than ten times those of its loss.
+/// Each order of differentiation multiplies the number of nodes. First-order gradients have less
+/// than ten times the nodes of their loss.
 void check_growth(const Node& grad, size_t before, size_t after) {
   const size_t most = std::max<size_t>(100'000, 64 * before);
   if (after <= most) return;
@@ -188,7 +188,7 @@ void check_growth(const Node& grad, size_t before, size_t after) {
                     after, before, most);
 }
 
-/// `stays` are composites that are not replaced by their bodies to be differentiated.
+/// `stays` selects composites that are not replaced by their bodies for differentiation.
 GraphPtr without_grads(GraphPtr graph, const std::function<bool(const Node&)>& stays) {
   const size_t before = graph->nodes().size();
   while (const Node* grad = first_grad(*graph)) {
@@ -208,7 +208,7 @@ GraphPtr without_grads(GraphPtr graph, const std::function<bool(const Node&)>& s
   return graph;
 }
 
-/// Nothing asks for leaves any more: `watch` and `stop_gradient` are their operands.
+/// Leaf markers are no longer needed: `watch` and `stop_gradient` become their operands.
 GraphPtr without_marks(const GraphPtr& graph) {
   if (!contains(*graph, ops::watch) && !contains(*graph, ops::stop_gradient)) return graph;
   return rewrite(*graph, [](const Node& node, const Values& operands, Graph&) {

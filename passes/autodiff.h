@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reverse mode on a graph under construction: what autodiff.cpp and autodiff_scan.cpp share.
+// Reverse mode on a graph under construction: shared by autodiff.cpp and autodiff_scan.cpp.
 #pragma once
 
 #include <map>
@@ -11,16 +11,14 @@
 
 namespace graphc::core {
 
-/// A scan and the one that takes its place: the same operands, steps and results, and more emits
-/// after its emits, which the backward loop reads. Both are in the graph until
-/// merge_forward_scans().
+/// A scan and its replacement with the same operands, steps and results, plus further emits for the
+/// backward loop. Both are in the graph until merge_forward_scans().
 struct ForwardScan {
   const Node* old;
   const Node* with_residuals;
 };
 
-/// How many nodes of a graph under construction use a value. Each node is looked at once, in the
-/// life of this object.
+/// Counts the users of a value in a graph under construction. Visits each node once per UserCounts.
 class UserCounts {
  public:
   int of(Value value);
@@ -36,20 +34,19 @@ struct ForwardScans {
   UserCounts users;
 };
 
-/// Adds to `graph` the derivatives of its `outputs`, weighed with `cotangents` (absent ones count
-/// as zero), with respect to the values `wrt`. Absent where there is no path. Scans on the way are
-/// added once more, with residuals, and listed in `forwards`. Composites without a derivative of
-/// their own must have been replaced by their bodies.
+/// Adds the derivatives of `outputs`, weighted by `cotangents` (absent ones count as zero), with
+/// respect to the values `wrt` to `graph`. Absent if there is no path. Scans on the way are added
+/// again, with residuals, and listed in `forwards`. Composites without their own derivative must
+/// have been replaced by their bodies.
 Values backpropagate(Graph& graph, const Values& outputs, const Values& cotangents,
                      const Values& wrt, ForwardScans& forwards);
 
-/// The same for one scan: `dy` are the cotangents of its results (absent: none), `active` says of
-/// each operand whether its cotangent is wanted. Adds the scan with residuals and the backward
-/// scan.
+/// The same for one scan: `dy` are the cotangents of its results (absent: none), `active` tells
+/// which operands need a cotangent. Adds the scan with residuals and the backward scan.
 Values differentiate_scan(Graph& graph, const Node& scan, std::span<const Value> dy,
                           const std::vector<bool>& active, ForwardScans& forwards);
 
-/// Puts the scans with residuals where the old ones are and drops what is dead.
+/// Replaces the old scans by those with residuals and drops dead nodes.
 GraphPtr merge_forward_scans(const GraphPtr& graph, const ForwardScans& forwards);
 
 }  // namespace graphc::core

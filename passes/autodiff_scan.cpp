@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reverse mode of a loop: a forward scan that emits what the backward scan reads, and a backward
-// scan over the same steps in the other direction.
+// Reverse mode of a loop: a forward scan that emits the values needed by the backward scan, and a
+// backward scan over the same steps in the opposite direction.
 //
-// One graph, the *joint*, holds a step forwards and backwards: the body, the cotangents of its
-// results as further inputs, the cotangents of its inputs as further results. Cleaned up, it is cut
-// in two (divided_step.h). Cotangents of carries are carries of the backward scan; those of
-// captures are sums over steps, written as carries that only add, which `hoist` takes out of the
-// loop.
+// One graph, the *joint*, holds a forward and a backward step: the body, with the cotangents of its
+// results as further inputs and the cotangents of its inputs as further results. After
+// simplification it is split in two (divided_step.h). Cotangents of carries are carries of the
+// backward scan; cotangents of captures are sums over steps, written as carries that only
+// accumulate, which `hoist` moves out of the loop.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -50,7 +50,7 @@ class ScanGradient {
   }
 
  private:
-  /// A carry depends on what is differentiated when its initial value does or its next does.
+  /// A carry is active if its initial value or its next is.
   void find_active_carries() {
     const Graph& body = scan_.body();
     std::vector<const Node*> roots;
@@ -67,7 +67,8 @@ class ScanGradient {
       active_[streams_ + k] = depends.has(*scan_.body_carries()[k].node);
   }
 
-  /// The carries that what has a cotangent is computed from: each that has one is among them.
+  /// The carries from which values with a cotangent are computed: a superset of those that have
+  /// one.
   std::vector<size_t> carries_that_may_have_cotangents() const {
     std::vector<const Node*> roots;
     Spread::Links links;
@@ -88,8 +89,8 @@ class ScanGradient {
     return carries;
   }
 
-  /// Builds the joint for `backward_carries_`. False when the carries that have a cotangent are
-  /// others: they are then taken instead.
+  /// Builds the joint for `backward_carries_`. If other carries turn out to have cotangents,
+  /// replaces `backward_carries_` by them and returns false.
   bool build_joint() {
     const Graph& body = scan_.body();
     auto joint = std::make_unique<Graph>(body.name());
@@ -124,8 +125,8 @@ class ScanGradient {
     return true;
   }
 
-  /// Follows cotangents through the joint: from those of emits and final carries to those of
-  /// carries, and on from these. True when others than `backward_carries_` are reached.
+  /// Follows cotangents through the joint, from emits and final carries to carries, and on from
+  /// these. Returns true if they reach other carries than `backward_carries_`.
   bool exchange_carries(const Graph& joint, const Values& cotangents,
                         const std::vector<size_t>& wrt_index, const Values& gradients) {
     Values gradient_of(carries_);
@@ -142,7 +143,7 @@ class ScanGradient {
         links.emplace_back(gradient_of[backward_carries_[i]].node, cotangents[i].node);
     }
     const Spread reached(joint, Spread::Along::users, roots, links);
-    std::vector<size_t> found;  // exchanged once, they only grow
+    std::vector<size_t> found;  // after the first exchange the set only grows
     for (size_t k = 0; k < carries_; ++k) {
       const bool has = gradient_of[k] && reached.has(*gradient_of[k].node);
       const bool kept = exchanged_ && std::ranges::binary_search(backward_carries_, k);
@@ -154,7 +155,7 @@ class ScanGradient {
     return true;
   }
 
-  /// Results of the joint: next, emits, then for each of `gradients_` the cotangent of that input.
+  /// Results of the joint: next values, emits, then the cotangent of each input in `gradients_`.
   void finish_joint(std::unique_ptr<Graph> joint, Values results,
                     const std::vector<size_t>& wrt_index, const Values& gradients,
                     const ForwardScans& forwards) {
@@ -176,7 +177,7 @@ class ScanGradient {
     joint_.emplace(std::move(step));
   }
 
-  /// A computed stream that nobody else reads: its storage could be overwritten.
+  /// Whether a stream is computed and not read by anything else: its storage could be overwritten.
   bool may_be_overwritten(size_t i) const {
     const Value stream = scan_.streams()[i];
     if (!is_floating(stream.dtype()) || stream.node->operands.empty()) return false;
@@ -207,7 +208,7 @@ class ScanGradient {
     return add_scan(graph_, std::move(parts), scan_.node().where);
   }
 
-  /// The stacked steps of a saved value.
+  /// All steps of a saved value, stacked.
   Value saved_stream(Value value, const Node& forward) const {
     const size_t input = joint_->input(value);
     if (input < streams_) {
@@ -264,7 +265,7 @@ class ScanGradient {
     }
     const Values gradients = copy_cone(joint_->graph(), known, joint_->gradients(), *body);
     Values next, added, emits;
-    std::vector<std::pair<size_t, bool>> place;  // of each gradient: index, and whether emitted
+    std::vector<std::pair<size_t, bool>> place;  // for each gradient: index, and whether emitted
     for (size_t i = 0; i < gradients_.size(); ++i) {
       const size_t input = gradients_[i];
       if (is_capture(input)) {
@@ -301,8 +302,8 @@ class ScanGradient {
   UserCounts* users_ = nullptr;
   bool exchanged_ = false;
   std::vector<bool> first_carries_;       // carries whose final value has a cotangent
-  std::vector<size_t> backward_carries_;  // carries that have a cotangent, ascending
-  std::vector<size_t> gradients_;         // inputs of the body that get a cotangent, ascending
+  std::vector<size_t> backward_carries_;  // carries with a cotangent, ascending
+  std::vector<size_t> gradients_;         // inputs of the body with a cotangent, ascending
   std::optional<DividedStep> joint_;
 };
 

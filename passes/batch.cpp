@@ -22,7 +22,7 @@ bool can_batch_matmul(const Node& node, const std::vector<bool>& stacked) {
   return stacked[0] && b == 2;
 }
 
-/// Axes, counted from the front, of the stacked operand.
+/// The attributes with axes shifted for the stacked operand; axes count from the front.
 Attributes shifted(const Node& node) {
   Attributes attributes = node.attributes;
   const int rank = node.operands[0].shape().rank();
@@ -98,7 +98,7 @@ Batched Batch::get(Value inner) {
       operands.push_back(find(operand));
       stacked |= operands.back().stacked;
     }
-    // A size is what the shape of a step says, not of all steps.
+    // A size refers to the shape of one step, not of all steps.
     if (node.is(ops::size)) {
       set(node.result(), {constant_size(node, to_), false});
       continue;
@@ -113,7 +113,7 @@ Batched Batch::get(Value inner) {
 
 Value Batch::get_stacked(Value inner) { return repeated(get(inner)); }
 
-/// With as many axes as the result of rank `rank` has, so that trailing axes meet.
+/// Reshaped to the rank of the result, so that trailing axes align.
 Value Batch::aligned(const Batched& operand, int rank) {
   if (!operand.stacked) return operand.value;
   Shape shape = operand.value.shape();

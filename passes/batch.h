@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All steps at once: nodes of a loop's body written for arrays that hold a value of every step.
+// Batches a loop's steps: rewrites nodes of its body for arrays that stack the values of all steps.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace graphc::core {
 
-/// What stands for a value of the body outside of the loop: the same at every step, or all steps
-/// stacked along a new first axis.
+/// The counterpart of a body value outside the loop: invariant, or all steps stacked along a new
+/// first axis.
 struct Batched {
   Value value;
   bool stacked = false;
 };
 
-/// Whether a node is one op when the operands marked in `stacked` hold all steps.
+/// Whether a node remains a single op if the operands marked in `stacked` hold all steps.
 bool can_batch(const Node& node, const std::vector<bool>& stacked);
 
 /// Computes values of a body for all steps at once, in another graph.
@@ -25,9 +25,9 @@ class Batch {
       : body_(body), to_(to), steps_(steps), known_(body.nodes().size()) {}
 
   void set(Value inner, Batched outer);
-  /// What stands for a value of the body; adds the nodes it needs, down to what is set.
+  /// The counterpart of a body value; adds the nodes it needs, down to values that are set.
   Batched get(Value inner);
-  /// The same with all steps stacked, whether or not they differ.
+  /// The same, always stacked.
   Value get_stacked(Value inner);
 
  private:
@@ -41,8 +41,8 @@ class Batch {
   std::vector<std::vector<Batched>> known_;
 };
 
-/// What a carry held before each step, stacked: its initial value and the `next` of all steps but
-/// the last. `emitted` is the stacked `next`, of at least one step.
+/// The values of a carry before each step, stacked: its initial value and the `next` of all steps
+/// but the last. `emitted` is the stacked `next`, of at least one step.
 Value carry_history(Value initial, Value emitted, bool reverse);
 
 }  // namespace graphc::core

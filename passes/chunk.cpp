@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row-wise work around a product whose result is too large to keep becomes a loop over chunks of
-// rows: values of the row are sliced and emitted, sums over rows are carried. So the logits of a
-// large vocabulary, their loss and both gradients never exist but for some rows at a time.
+// Turns row-wise work around a product whose result is too large to store into a loop over chunks
+// of rows: per-row values are sliced and emitted, sums over rows are carried. The logits of a large
+// vocabulary, their loss and both gradients then exist only for one chunk at a time.
 //
-// A remainder of rows is done once more behind the loop. How many rows make a chunk depends on
-// shapes alone, never on threads.
+// A remainder of rows is computed once more after the loop. The chunk size depends only on shapes,
+// never on threads.
 #include "passes/chunk.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Shape with_rows(int64_t rows, const Shape& shape, int axes) {
   return rest.insert(0, rows);
 }
 
-/// Writes a cluster again as a body over some rows, and the graph around it.
+/// Rewrites a cluster as a body over some rows, and the graph around it.
 class Chunker {
  public:
   Chunker(const Graph& from, const RowCluster& cluster) : from_(from), cluster_(cluster) {
@@ -68,11 +68,11 @@ class Chunker {
   }
 
  private:
-  /// A value from outside: rows of it, or all of it.
+  /// A value from outside the cluster: its rows, or all of it.
   struct Outside {
     Value value;
-    Shape shape;   ///< what it is broadcast (streams) or reshaped (captures) to first
-    int axes = 0;  ///< of the shape, that are rows; 0 for captures
+    Shape shape;   ///< the shape to broadcast (streams) or reshape (captures) it to first
+    int axes = 0;  ///< leading axes of the shape that are rows; 0 for captures
     bool operator==(const Outside&) const = default;
   };
 
@@ -84,12 +84,12 @@ class Chunker {
 
   bool is_member(Value value) const { return cluster_.has(*value.node); }
 
-  /// Constants and iotas are made again in the body.
+  /// Constants and iotas are recreated in the body.
   static bool is_made_again(Value value) {
     return splat_value(value).has_value() || value.node->is(ops::iota);
   }
 
-  /// How an operand of a member comes into the body.
+  /// How an operand of a member enters the body.
   Outside outside(const Node& node, size_t i) const {
     const Value value = node.operands[i];
     const RowMember member = cluster_.members.at(node.id);
@@ -119,7 +119,7 @@ class Chunker {
     if (std::ranges::find(list, found) == list.end()) list.push_back(found);
   }
 
-  /// An iota along the rows is a stream like any other.
+  /// An iota along the rows is an ordinary stream.
   static bool made_in_body(const Outside& value) {
     if (!is_made_again(value.value)) return false;
     if (!value.value.node->is(ops::iota)) return true;
@@ -166,7 +166,7 @@ class Chunker {
     return cluster_.members.at(node.id).axes;
   }
 
-  /// The cluster for so many rows: streams, carries and captures to next values and emits.
+  /// The cluster for this many rows: from streams, carries and captures to next values and emits.
   GraphPtr body(int64_t rows) const {
     auto graph = std::make_unique<Graph>("chunk");
     std::vector<Value> streams, captures;
@@ -257,9 +257,9 @@ class Chunker {
   std::vector<Outside> streams_, captures_;
 };
 
-/// The rows of a chunk: as many as fit, in chunks of equal size if that takes at most a quarter
-/// more chunks; else of nearly equal size. The values of a remainder, which is done behind the
-/// loop, take as much memory again.
+/// The rows per chunk: as many as fit, in chunks of equal size if that takes at most a quarter more
+/// chunks; otherwise of nearly equal size. The remainder, computed after the loop, needs as much
+/// memory again.
 int64_t chunk_rows(const RowCluster& cluster, int64_t bytes) {
   const int64_t row_bytes = cluster.seed->types[0].shape[-1] * 4;
   const int64_t most = std::max<int64_t>(1, bytes / row_bytes);
@@ -271,8 +271,8 @@ int64_t chunk_rows(const RowCluster& cluster, int64_t bytes) {
 }
 
 GraphPtr run_chunk(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
-  // Measured, a value that fits memory well is faster whole: a chunk reads and writes every sum
-  // over the rows once more (docs/decisions/0004).
+  // Measured: a value that fits in memory is faster whole, because each chunk reads and writes
+  // every sum over the rows (docs/decisions/0004).
   const int64_t bytes = options.get_int("bytes", int64_t{144} << 20);
   const int64_t fewest = options.get_int("rows", 128);
   if (bytes < 4 || fewest < 1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tarjan's method: a component is complete when a vertex is left that leads to none before it.
+// Tarjan's algorithm: a component is complete when the search leaves a vertex that reaches no
+// earlier one.
 #include "passes/components.h"
 
 #include <algorithm>
@@ -62,8 +63,8 @@ class Search {
 
   const std::vector<std::vector<int>>& edges_;
   std::vector<int> component_, visit_, earliest_;
-  std::vector<int> open_;                     // visited, and in no component yet
-  std::vector<std::pair<int, size_t>> path_;  // with the edge to go along next
+  std::vector<int> open_;                     // visited, not yet in a component
+  std::vector<std::pair<int, size_t>> path_;  // with the next edge to follow
   int visits_ = 0, count_ = 0;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cycles of a directed graph: its strongly connected components.
+// The strongly connected components of a directed graph.
 #pragma once
 
 #include <vector>
 
 namespace graphc::core {
 
-/// For each vertex the number of its component. A component comes after those that its vertices'
-/// edges lead to, and in the order in which `roots` lead to them otherwise; vertices that no root
-/// leads to get -1. In time linear in vertices and edges, on a stack of its own.
+/// The number of each vertex's component. Components are numbered in topological order, successors
+/// first, and otherwise in the order in which `roots` reach them; vertices that no root reaches get
+/// -1. Linear in vertices and edges, with an explicit stack.
 std::vector<int> components(const std::vector<std::vector<int>>& edges,
                             const std::vector<int>& roots);
 

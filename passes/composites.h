@@ -8,9 +8,9 @@
 
 namespace graphc::core {
 
-/// Adds the body of a composite node to `to`, its parameters standing for `operands`, and in turn
-/// the bodies of those composites in it that `choose` takes. Its nodes get the user's line, its
-/// results the names of the composite's.
+/// Adds the body of a composite node to `to`, substituting `operands` for its parameters, and
+/// recursively the bodies of those composites in it for which `choose` is true. Its nodes get the
+/// user's line, its results the names of the composite's results.
 Values inline_composite(const Node& node, const Values& operands, Graph& to,
                         const std::function<bool(const Node&)>& choose);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges equal nodes: the same op applied to the same values with equal attributes and regions. In
-// bodies too; equal regions become one object, so that copies of a loop share their code. Results
-// of `watch` are leaves a gradient may be asked for, each its own.
+// Merges equal nodes: the same op applied to the same values with equal attributes and regions, in
+// bodies too. Equal regions become one object, so that copies of a loop share code. Results of
+// `watch` stay distinct: each is a leaf that a gradient may refer to.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -25,7 +25,7 @@ void append(std::string& key, Number number) {
   key.append(bytes, sizeof number);
 }
 
-/// Bytes that equal nodes share. Regions are by identity: they are merged first.
+/// A key that is the same for equal nodes. Regions are compared by identity: they are merged first.
 std::string key_of(const Node& node, const Values& operands) {
   std::vector<std::pair<int, int>> values;
   values.reserve(operands.size());
@@ -61,7 +61,8 @@ GraphPtr merge_nodes(const GraphPtr& graph) {
   return merged ? result : graph;
 }
 
-/// Nodes that equal graphs have equally many of: not constants, which two uses may share or not.
+/// The nodes that equal graphs have in equal number: not constants, which uses may or may not
+/// share.
 size_t nodes_that_count(const Graph& graph) {
   const std::vector<bool> live = live_nodes(graph);
   return size_t(std::ranges::count_if(graph.nodes(), [&](const Node& node) {
@@ -76,7 +77,7 @@ GraphPtr run_cse(const GraphPtr& graph, const PassOptions&, Remarks&) {
 }  // namespace
 
 GraphPtr without_repetition(const GraphPtr& graph) {
-  // By what equal regions have alike: each is compared with few.
+  // Buckets by properties that equal regions share: each region is compared with few others.
   std::map<std::array<size_t, 3>, std::vector<GraphPtr>> regions;
   const auto change = [&](const GraphPtr& region) -> GraphPtr {
     const GraphPtr merged = merge_nodes(region);

@@ -39,14 +39,14 @@ bool FlowNetwork::find_levels(int source, int sink) {
 }
 
 int64_t FlowNetwork::push(int source, int sink) {
-  // The path so far, as edges: as long as a body is deep, so not on the stack.
+  // The current path as edges: as long as a body is deep, hence not on the call stack.
   std::vector<int> path;
   int vertex = source;
   while (vertex != sink) {
     size_t& i = next_edge_[size_t(vertex)];
     if (i == edges_of_[size_t(vertex)].size()) {
       if (path.empty()) return 0;
-      // A dead end: back by one edge, and on with the next.
+      // A dead end: go back one edge and try the next.
       vertex = edges_[size_t(path.back() ^ 1)].to;
       path.pop_back();
       ++next_edge_[size_t(vertex)];
@@ -76,7 +76,7 @@ int64_t FlowNetwork::maximize(int source, int sink) {
     next_edge_.assign(edges_of_.size(), 0);
     while (const int64_t pushed = push(source, sink)) {
       total += pushed;
-      // An infinite path means that something wanted can neither be stored nor computed again.
+      // An infinite path means that a wanted value can be neither stored nor recomputed.
       GRAPHC_CHECK(total < infinite, "a minimum cut of infinite cost");
     }
   }
@@ -101,8 +101,8 @@ std::vector<bool> FlowNetwork::sink_side(int sink) const {
 }
 
 Values minimum_cut(const Graph& graph, const CutProblem& problem) {
-  // Two kinds of vertices. A node is on the sink's side when the later part computes it; a value,
-  // when the later part has it, stored or computed.
+  // Two kinds of vertices: a node is on the sink's side if the later part computes it; a value is,
+  // if the later part has it, stored or computed.
   constexpr int source = 0, sink = 1;
   FlowNetwork network(2);
   std::vector<int> node_vertex(graph.nodes().size(), -1);
@@ -152,7 +152,7 @@ Values minimum_cut(const Graph& graph, const CutProblem& problem) {
 
 namespace {
 
-/// Far below the price of a byte: of a value more, and of an activation that is computed again.
+/// Far below the cost of a byte: an extra value, and a recomputed activation.
 constexpr int64_t kByte = 4096, kValue = 3, kActivation = kValue + 1;
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is stored between two parts of a program is a minimum cut: the cheapest set of values from
-// which the later part can compute, again if need be, all it wants. Used for what autodiff saves
-// for the backward loop and for what hoist lets cross the edge of a loop.
+// which the later part can compute everything it needs, recomputing if necessary. Used for the
+// values that autodiff saves for the backward loop, and for the values that hoist lets cross the
+// boundary of a loop.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class FlowNetwork {
   explicit FlowNetwork(int vertices) : edges_of_(size_t(vertices)) {}
   int add_vertex();
   void add_edge(int from, int to, int64_t capacity);
-  /// Pushes all flow there is; returns its amount.
+  /// Pushes the maximum flow; returns its amount.
   int64_t maximize(int source, int sink);
   /// After maximize(): whether each vertex can still reach the sink. The edges into this set are
   /// the minimum cut nearest the sink.
@@ -40,31 +41,30 @@ class FlowNetwork {
   std::vector<size_t> next_edge_;
 };
 
-/// Costs that stand for "must not".
+/// The cost of what is not allowed.
 inline constexpr int64_t never = FlowNetwork::infinite;
 
 struct CutProblem {
-  /// The price of storing a value when the first part computes it, in units of cost_of_bytes().
+  /// The cost of storing a value that the first part computes, in units of cost_of_storing().
   std::function<int64_t(Value)> store;
-  /// The price of computing a node (not an input) in the later part.
+  /// The cost of recomputing a node (not an input) in the later part.
   std::function<int64_t(const Node&)> repeat;
-  /// What the later part needs.
+  /// The values that the later part needs.
   Values wanted;
 };
 
-/// The values to store, in the order of the graph; when several sets cost the same, the one nearest
-/// what is wanted.
+/// The values to store, in the order of the graph; of several sets with equal cost, the one nearest
+/// the wanted values.
 Values minimum_cut(const Graph& graph, const CutProblem& problem);
 
-/// The price of storing a value of this type: its bytes, and far below one byte for each value, so
-/// that one value of four parts is cheaper than the four parts.
+/// The cost of storing a value of this type: its bytes, plus far less than one byte per value, so
+/// that one value with four parts is cheaper than four parts.
 int64_t cost_of_storing(const Type& type);
-/// The price of computing an elementwise node again: nothing, or for transcendental functions less
-/// than storing any byte and more than that of one value more, so that it decides between equal
-/// bytes.
+/// The cost of recomputing an elementwise node: 0, or a tie-break for transcendental functions that
+/// costs less than one byte and more than one extra value.
 int64_t cost_of_repeating(const Node& node);
-/// Products, reductions, tables and loops, and composites that contain one: what is never computed
-/// twice to save memory.
+/// Products, reductions, tables and loops, and composites that contain one: never recomputed to
+/// save memory.
 bool is_heavy(const Node& node);
 
 }  // namespace graphc::core

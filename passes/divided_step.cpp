@@ -10,8 +10,8 @@
 namespace graphc::core {
 namespace {
 
-/// How many values of a type, side by side along their last axis, make one of the other; 0 if none
-/// do.
+/// How many values of type `part`, concatenated along the last axis, make one of type `whole`; 0 if
+/// none do.
 int64_t parts_of(const Type& whole, const Type& part) {
   const int rank = part.shape.rank();
   if (part.dtype != whole.dtype || rank < 1 || whole.shape.rank() != rank) return 0;
@@ -22,16 +22,15 @@ int64_t parts_of(const Type& whole, const Type& part) {
   return width > 0 && all % width == 0 ? all / width : 0;
 }
 
-/// What it costs the backward step to compute what only it wants. A reduction reads all of its
-/// operand again, which the forward step has at hand, and reduces itself where the two are of one
+/// The cost for the backward step of computing what only it needs. A reduction rereads its whole
+/// operand, which the forward step has at hand and usually reduces itself in the same
 /// normalisation.
 int64_t cost_of_own(const Node& node) {
   const bool reduces = node.is(ops::sum) || node.is(ops::max) || node.is(ops::mean);
   return reduces ? cost_of_storing(node.operands[0].type()) : 0;
 }
 
-/// For each node how many products, reductions and the like are behind one another on the way to
-/// it.
+/// For each node, the number of products, reductions and the like on the longest path to it.
 std::vector<int> depths(const Graph& graph) {
   std::vector<int> depths(graph.nodes().size());
   for (const Node& node : graph.nodes()) {
@@ -100,7 +99,7 @@ void DividedStep::cut() {
   };
   problem.store = [&](Value value) { return price(value); };
   set_emitted();
-  // A carry saved by the first cut makes its `next` emitted, and so free for the second.
+  // A carry saved by the first cut makes its `next` emitted, hence free in the second.
   for (Value value : minimum_cut(graph(), problem)) {
     if (is_carry(value)) emit(source_of(value));
   }
@@ -111,7 +110,7 @@ void DividedStep::cut() {
   }
 }
 
-/// Captured values and what is emitted anyway are at hand; constants are made again.
+/// Captured and emitted values are available; constants are recreated.
 int64_t DividedStep::price(Value value) const {
   if (value.node->is(ops::constant) || value.node->is(ops::iota)) return never;
   if (is_capture(value)) return 0;
@@ -121,15 +120,15 @@ int64_t DividedStep::price(Value value) const {
   return is_emitted(source_of(value)) ? 0 : cost_of_storing(value.type());
 }
 
-/// Saved values of one type, as deep as each other: what comes before and behind a product is
-/// stored in two stages of a step, and apart.
+/// Saved values of one type and one depth: values before and after a product are stored in
+/// different stages of a step, hence apart.
 struct DividedStep::Alike {
   Type type;
   int depth = 0;
   Values values;
 };
 
-/// All but what lies there anyway: inputs, carries, and what the loop emits for others.
+/// All except those stored anyway: inputs, carries, and values emitted for others.
 std::vector<DividedStep::Alike> DividedStep::saved_alike() const {
   const ValueSet at_hand(forward_results());
   const std::vector<int> depth = depths(graph());
@@ -185,7 +184,7 @@ std::vector<bool> DividedStep::computed_again(const std::vector<Values>& groups)
   return again;
 }
 
-/// What is backward reads the parts of the concatenations, from now on.
+/// From now on backward nodes read slices of the concatenations.
 void DividedStep::put_side_by_side(const std::vector<Values>& groups) {
   auto to = std::make_unique<Graph>(graph().name());
   ValueMap first(graph()), later(graph());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces composites by their bodies: all, or all but those of option `except`, and those that a
-// library does with option `library`. After autodiff, which uses the derivatives of composites that
-// have one.
+// Replaces composites by their bodies, except for those in option `except` and, with option
+// `library`, those that a library implements. Runs after autodiff, which uses composites' own
+// derivatives.
 #include <algorithm>
 
 #include "ir/composite.h"
@@ -59,7 +59,7 @@ GraphPtr run_expand(const GraphPtr& graph, const PassOptions& options, Remarks&)
                             : std::nullopt;
     });
   };
-  // The body of a composite may have a loop with composites in it.
+  // The body of a composite may have a loop that contains composites.
   GraphPtr result = graph;
   for (GraphPtr before; result != before;) {
     before = result;

@@ -14,7 +14,7 @@ bool is_along_last_axis(const Node& node) {
   return node.attributes.get_int("axis", 0) == node.operands[0].shape().rank() - 1;
 }
 
-/// Less than any sigmoid near 1 lacks of it, and not denormal.
+/// Smaller than 1 - s for any representable sigmoid s below 1, and not denormal.
 constexpr double kLeast = 1e-30;
 
 GateCode code_of(Value value) {
@@ -46,7 +46,7 @@ Value encoded(GateCode code, Value gate, Value argument, Where where) {
   if (code == GateCode::argument) return argument;
   if (code == GateCode::plain) return gate;
   const Value near_one = apply1(ops::greater, {gate, 0.5}, {}, where);
-  // Of 1 itself it has to be negative, too.
+  // Negative even for a gate of exactly 1.
   const Value lacking =
       mutated(Mutant::gates_of_one_become_zero)
           ? apply1(ops::sub, {gate, 1.0}, {}, where)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loop distribution: a step keeps what its carries need, the rest is done for all steps at once.
+// Loop distribution: a step keeps what its carries need; the rest is computed for all steps at
+// once.
 //
-// A product over all steps runs several times faster than one product a step, and a sum over steps
-// in one place needs no accumulator in the loop. Elementwise work stays where its values are: moved
-// out by itself it would only be stored and read again. So only heavy nodes move, with the
-// elementwise nodes that are cheaper to have on their side of the cut.
+// One product over all steps is several times faster than one per step, and a sum over steps in one
+// place needs no accumulator in the loop. Elementwise work stays with its operands: moved alone, it
+// would only add a store and a load. So only heavy nodes move, together with the elementwise nodes
+// that are cheaper on their side of the cut.
 #include "passes/hoist.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::optional<Values> hoist_invariants(const Node& node, const Values& operands,
   const Scan scan(node);
   const Graph& body = scan.body();
   const std::vector<Varies> varies = variation(scan);
-  // Constants are at hand everywhere; broadcasting before the loop would only store more.
+  // Constants are available everywhere; broadcasting before the loop would only store more.
   std::vector<bool> stays(body.nodes().size());
   for (const Node& inner : body.nodes()) {
     const size_t id = size_t(inner.id);
@@ -81,9 +82,9 @@ bool changes(const Node& node, Part part) {
   return part(node, operands, scratch).has_value();
 }
 
-/// Applies one part to the scans of a graph; a body that asks for gradients is left alone.
+/// Applies one part to the scans of a graph; skips bodies that contain gradients.
 GraphPtr apply_part(const GraphPtr& graph, Part part, std::string_view done, Remarks& remarks) {
-  // Most rounds change nothing, and a copy of all nodes costs more than asking the scans.
+  // Most rounds change nothing, and copying all nodes costs more than checking the scans.
   const bool any = std::ranges::any_of(graph->nodes(), [&](const Node& node) {
     return node.is(ops::scan) && !contains(node.region(), ops::grad) && changes(node, part);
   });
@@ -105,7 +106,8 @@ GraphPtr hoist_scans(GraphPtr graph, bool distribute, Remarks& remarks) {
   while (std::any_of(graph->nodes().begin(), graph->nodes().end(), is_scan)) {
     const GraphPtr before = graph;
     graph = apply_part(graph, hoist_invariants, "moved invariants out of the loop", remarks);
-    // Sums over steps first: moved before the loop, a sum over rows would leave one over steps.
+    // Sums over steps come first: a sum over rows moved before the loop would leave a sum over
+    // steps.
     graph = apply_part(graph, hoist_after, "moved work on emits and sums after the loop", remarks);
     graph = apply_part(graph, hoist_before, "moved work on streams before the loop", remarks);
     if (distribute)

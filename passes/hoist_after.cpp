@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of hoist that moves after the loop what no carry needs: the weight gradients of a
-// backward loop, which are carries that only add, and heavy work on the way to emits.
+// The part of hoist that moves computations not needed by carries after the loop: the weight
+// gradients of a backward loop, which are carries that only accumulate, and heavy work on the way
+// to emits.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -56,9 +57,9 @@ class HoistAfter {
     for (Varies varies : varies_) moving_.push_back(varies > Varies::captures);
   }
 
-  /// Whether it is a product of nothing that all steps share, so that many at once are no faster
-  /// than one after the other, with an operand of the loop that is more to store than the product:
-  /// the memory of a cell that is a matrix for each row.
+  /// Whether it is a product without a factor shared by all steps, so that batching does not make
+  /// it faster, and with an operand computed in the loop that is larger than the result: the memory
+  /// of a cell whose state is a matrix per row.
   bool reads_more_than_it_makes(const Node& node) const {
     const auto made_here = [&](Value x) { return varies_[id(x)] == Varies::carries; };
     return node.is(ops::matmul) &&
@@ -68,7 +69,7 @@ class HoistAfter {
            });
   }
 
-  /// Carries that only add up products, sums or scatters.
+  /// Finds carries that only accumulate products, sums or scatters.
   void find_sums() {
     const std::vector<std::vector<int>> uses = value_uses(body_);
     const std::vector<bool> live = live_nodes(body_);
@@ -88,7 +89,7 @@ class HoistAfter {
     }
   }
 
-  /// A term that is a scatter onto the carry, or onto another such scatter.
+  /// Whether the term is a scatter onto the carry, or onto another such scatter.
   bool is_scatter_on_carry(Value term) const {
     if (!term.node->is(ops::scatter_add)) return false;
     Value base = term.node->operands[0];
@@ -106,7 +107,8 @@ class HoistAfter {
     return *operands_of_sum(term, [this](Value value) { return moves(value); });
   }
 
-  /// Heavy nodes no remaining carry needs, where everything behind them can be done after the loop.
+  /// Finds heavy nodes that no remaining carry needs and whose users can all be computed after the
+  /// loop.
   void find_late() {
     Values next;
     for (size_t k = 0; k < carries_; ++k) {
@@ -148,7 +150,7 @@ class HoistAfter {
     }
   }
 
-  /// By node: whether it only takes part in sums over steps, which are not computed step by step.
+  /// By node: whether it only contributes to sums over steps that are not computed step by step.
   std::vector<bool> only_accumulated() const {
     Values others;
     for (size_t k = 0; k < carries_; ++k) {
@@ -179,8 +181,8 @@ class HoistAfter {
     }
   }
 
-  /// What products behind the loop read of what is computed from its carries for each element: they
-  /// read it from memory, and the loop may as well be who writes it there.
+  /// Elementwise values computed from carries and read by products after the loop: products read
+  /// memory, so the loop may as well store them.
   void find_multiplied() {
     Values kept = emitted_.values();
     for (size_t k = 0; k < carries_; ++k) {
@@ -196,13 +198,13 @@ class HoistAfter {
     }
   }
 
-  /// The next of a carry that remains, whose history the carry is.
+  /// The next of a remaining carry whose history is the carry's value.
   Value next_of(Value value) const {
     const size_t k = carry_index_.index(value);
     return k < carries_ ? scan_.next()[k] : Value{};
   }
   bool is_emitted(Value value) const { return emitted_.contains(value); }
-  /// A part of an emitted concatenation can be sliced out of it: the concatenation, or absent.
+  /// The emitted concatenation from which the part can be sliced, or an absent value.
   Value emitted_whole(Value value) const { return whole_.find(value); }
 
   int64_t price(Value value) const {
@@ -215,8 +217,8 @@ class HoistAfter {
     return value.node->is(ops::input) ? 0 : cost_of_storing(value.type());
   }
 
-  /// No kernel of sums takes in what makes a row of several values: it would be written for it.
-  /// Some of the parts of a row that is there are a view.
+  /// Kernels of sums cannot include a concatenation, so it would be stored for the sum. Parts of an
+  /// existing row are a view.
   int64_t cost_of_joining(const Node& concat) const {
     const bool are_parts = std::ranges::all_of(
         concat.operands, [this](Value part) { return bool(emitted_whole(part)); });
@@ -341,9 +343,9 @@ class HoistAfter {
   Graph& to_;
   size_t streams_, carries_, emits_;
   std::vector<bool> moving_, heavy_, late_, batches_;
-  std::vector<std::optional<Values>> sums_;  // of each carry, the terms added
-  ValueSet emitted_;                         // of the new loop: what stays emitted, what crosses
-  ValueMap whole_;                           // of parts of emitted concatenations
+  std::vector<std::optional<Values>> sums_;  // for each carry, the terms added
+  ValueSet emitted_;                         // of the new loop: still emitted, or crossing the cut
+  ValueMap whole_;                           // from parts to emitted concatenations
   ValueSet multiplied_;                      // elementwise work of carries that products read
   ValueSet inputs_, carry_index_;            // of the body
   Values crossing_;

@@ -28,8 +28,8 @@ class HoistBefore {
  private:
   size_t id(Value value) const { return size_t(value.node->id); }
 
-  /// By node: `steps_` depends on streams alone; `early_` can be computed for all steps before the
-  /// loop; `heavy_` must be; `behind_` is heavy or computed from what is, and may be.
+  /// By node: `steps_` depends only on streams; `early_` can be computed for all steps before the
+  /// loop; `heavy_` must be; `behind_`, which is heavy or computed from heavy nodes, may be.
   void classify() {
     const size_t count = body_.nodes().size();
     steps_.resize(count);
@@ -73,7 +73,7 @@ class HoistBefore {
     problem.repeat = [&](const Node& node) { return heavy_[size_t(node.id)] ? never : 0; };
     problem.store = [&](Value value) {
       if (value.node->is(ops::input)) return steps_[id(value)] ? cost_of_storing(value.type()) : 0;
-      // Elementwise work that is not behind something heavy stays in the loop.
+      // Elementwise work that does not follow heavy work stays in the loop.
       return behind_[id(value)] ? cost_of_storing(value.type()) : never;
     };
     for (Value value : minimum_cut(body_, problem)) {

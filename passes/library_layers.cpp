@@ -9,7 +9,7 @@ namespace graphc::core {
 
 namespace {
 
-/// The shapes of a layer's operands, for those of x and h: steps, rows, inputs and units.
+/// The shapes of a layer's operands for given x and h: steps, rows, inputs and units.
 std::vector<Shape> shapes_of(const Op& layer, const Shape& x, const Shape& h) {
   const int64_t inputs = x[2], units = h[1];
   const int64_t gates = &layer == &ops::lstm ? 4 : &layer == &ops::gru ? 3 : 1;
@@ -36,7 +36,7 @@ bool has_library_form(const Op& layer, std::span<const Type> operands) {
   if (x.rank() != 3 || h.rank() != 2) return false;
   const std::vector<Shape> shapes = shapes_of(layer, x, h);
   return std::ranges::equal(operands, shapes, [](const Type& operand, const Shape& shape) {
-    // A library refuses what has no elements.
+    // Libraries reject empty tensors.
     return operand == Type{DType::f32, shape} && shape.elements() > 0;
   });
 }

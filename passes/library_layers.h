@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers that a target's library does: composites with gradients of their own
-// (Op::gradients), which the passes of option `library` leave as they are.
+// Recurrent layers implemented by a target's library: composites with gradients of their own
+// (Op::gradients), which passes with option `library` leave intact.
 #pragma once
 
 #include <span>
@@ -9,20 +9,19 @@
 
 namespace graphc::core {
 
-/// Whether a library has the layer (`lstm`, `gru`, `rnn`) on operands of these types: f32, and each
-/// as large as it can be. Where equations broadcast, a library reads what is not there.
+/// Whether a library supports the layer (`lstm`, `gru`, `rnn`) for these operand types: f32, with
+/// full shapes. Equations may broadcast; a library would read out of bounds.
 bool has_library_form(const Op& layer, std::span<const Type> operands);
 
-/// Whether the node is a layer in the form that libraries have: f32, from the first step to the
-/// last. (A layer that goes the other way is one over the reversed sequence: `outline` writes
-/// that.)
+/// Whether the node is a layer in the form that libraries support: f32, in forward direction.
+/// (`outline` writes a layer in reverse direction as one over the reversed sequence.)
 bool is_library_layer(const Node& node);
 
-/// The layer that the node has the gradients of, both in the form that libraries have; null if it
-/// is no such node. It is the node of operand y, and has the same operands.
+/// If the node computes the gradients of a layer and both are in the form that libraries support,
+/// the layer's node: the node of operand y, with the same operands. Otherwise null.
 const Node* layer_of_gradients(const Node& node);
 
-/// Either of both.
+/// Either of the two.
 bool is_done_by_library(const Node& node);
 
 }  // namespace graphc::core

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings sums and maxima to the two forms that kernels have: along the last axis, kept with extent
-// 1, or over the leading axis of a matrix. A `size` becomes the number it is; products, cumulative
-// sums and paddings become elementwise work on slices and concatenations.
+// Lowers sums and maxima to the two forms that kernels have: along the last axis, kept with extent
+// 1, or over the leading axis of a matrix. A `size` becomes its constant; products, cumulative sums
+// and paddings become elementwise work on slices and concatenations.
 //
-// A reduction of everything becomes one along the last axis and one over the results, so that the
-// number of parts of the sum depends on the shape alone.
+// A reduction over everything becomes one along the last axis and one over its results, so that the
+// number of partial sums depends only on the shape.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -23,7 +23,7 @@ Value reduce_last(const Op& op, Value x) {
   return apply1(op, {x}, {{"axes", Ints{x.shape().rank() - 1}}, {"keep", true}});
 }
 
-/// Reduces the trailing `count` axes; the result has the other axes.
+/// Reduces the trailing `count` axes; the result has the others.
 Value reduce_trailing(const Op& op, Value x, size_t count) {
   const Shape full = x.shape();
   const int kept = full.rank() - int(count);
@@ -33,7 +33,7 @@ Value reduce_trailing(const Op& op, Value x, size_t count) {
   return reshape(x, Shape(outer));
 }
 
-/// Halves of the axis multiplied until one element is left: as many parts as the shape says.
+/// Multiplies halves of the axis until one element is left: the tree depends only on the shape.
 Value product_along_last(Value x) {
   const int last = x.shape().rank() - 1;
   while (x.shape()[last] > 1) {
@@ -64,7 +64,7 @@ Value lower_product(const Node& node, Value x, Graph& to) {
                  node.types[0].shape);
 }
 
-/// Every element plus that 1, 2, 4, ... before it: each time, the sums of twice as many.
+/// Adds to every element the one 1, 2, 4, ... before it: each pass doubles the number of terms.
 Value lower_cumsum(const Node& node, Value x, Graph& to) {
   const int axis = int(node.attributes.get_int("axis", 0));
   const bool reverse = node.attributes.get_bool("reverse", false);
@@ -130,7 +130,7 @@ std::optional<Values> lower_as_it_is(const Node& node, const Values& operands, G
   return Values{reshape(reduce_trailing(node.op, last, axes.size()), node.types[0].shape)};
 }
 
-/// What takes several steps here is rounded once: of bf16 the steps are f32.
+/// A lowering in several steps still rounds once: the steps of bf16 are f32.
 std::optional<Values> lower(const Node& node, const Values& operands, Graph& to) {
   const bool in_steps = node.is(ops::prod) || node.is(ops::cumsum) ||
                         (node.is(ops::sum) && node.attributes.get_ints("axes").size() > 1);

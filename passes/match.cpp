@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recursive descent over both graphs with a copied state for each alternative. Patterns are small
-// (tens of nodes) and alternatives few; a limit of steps bounds what is left.
+// Recursive descent over both graphs with a copied state per alternative. Patterns are small (tens
+// of nodes) and alternatives few; a step limit bounds the worst case.
 #include "passes/match.h"
 
 #include <algorithm>
@@ -15,15 +15,15 @@ namespace graphc::core {
 namespace {
 
 constexpr int kSteps = 2000, kStepsOfNearest = 50000;
-constexpr int kMostInserted = 3;  ///< nodes of the graph skipped on one way, for the nearest match
+constexpr int kMostInserted = 3;  ///< graph nodes skipped on one path, for the nearest match
 constexpr size_t kMostCarries = 4;
 
-/// What is known on one way of matching.
+/// The bindings on one path of the search.
 struct State {
-  std::vector<std::pair<const Node*, Value>> bound;  ///< by node of the pattern
+  std::vector<std::pair<const Node*, Value>> bound;  ///< by pattern node
   std::vector<std::pair<const Node*, Value>> added;  ///< terms to be added to a parameter
   std::vector<const Node*> covered;
-  std::vector<size_t> carries;  ///< of each of the pattern's carries, the number of the graph's
+  std::vector<size_t> carries;  ///< for each carry of the pattern, the index of the graph's
   Attributes attributes;
   int matched = 0, differences = 0;
   std::optional<Difference> first;
@@ -178,7 +178,7 @@ class Matcher {
     if (!settings_.loose && (!wanted || *wanted != *found)) differ(s, u, "wanted " + describe(p));
   }
 
-  /// Two nodes that are taken for each other, whatever their ops: their operands.
+  /// Compares the operands of two nodes that are assumed to correspond, whatever their ops.
   void match_nodes(const Place& p, const Place& u, State& s) {
     const Node &theirs = *p.value.node, &ours = *u.value.node;
     s.bound.emplace_back(&theirs, u.value);
@@ -200,7 +200,7 @@ class Matcher {
     s = std::move(tried);
   }
 
-  /// Behind a difference: as if the op were the wanted one, or the node one too many.
+  /// Continues after a difference: as if the op were the expected one, or the node were extra.
   void go_on(const Place& p, const Place& u, State& s) {
     if (!settings_.nearest || u.value.node->is(ops::input) || p.value.node->is(ops::input)) return;
     State best = s;
@@ -231,7 +231,7 @@ class Matcher {
     s.bound.emplace_back(p.value.node, u.value);
     for (const Node* node : ours.sums) cover(s, *node);
     std::vector<Place> wanted = theirs.places, left = ours.places;
-    // What is computed says more than a parameter, which anything may be.
+    // Computed terms are more specific than a parameter, which matches anything.
     std::ranges::stable_partition(
         wanted, [](const Place& place) { return !place.value.node->is(ops::input); });
     int found = 0;
@@ -244,7 +244,7 @@ class Matcher {
     }
   }
 
-  /// Finds the term, or the one most like it, among those left, and takes it away.
+  /// Finds the term, or the one most like it, among those left, and removes it.
   bool match_term(const Place& term, std::vector<Place>& left, const Place& sum, State& s) {
     if (is_over(s)) return false;
     std::optional<State> best;
@@ -267,7 +267,7 @@ class Matcher {
     return alike;
   }
 
-  /// A second vector added in every step is part of a bias.
+  /// A second vector added in every step is part of the bias.
   bool absorb(const Place& term, const std::vector<Place>& wanted, State& s) const {
     for (const Place& place : wanted) {
       const Node& node = *place.value.node;

@@ -46,7 +46,7 @@ Place Side::operand(const Place& place, size_t index) const {
 }
 
 Terms Side::terms(const Place& place) const {
-  // A sum of as many terms is no pattern; and sums of themselves double with every line.
+  // No pattern has so many terms; and a value added to itself doubles them on every line.
   constexpr size_t kMostTerms = 256;
   Terms terms;
   std::vector<Place> waiting{place};
@@ -68,8 +68,8 @@ Terms Side::terms(const Place& place) const {
 bool Side::is_sum(const Place& place) {
   const Node& node = *place.value.node;
   if (!node.is(ops::add) || place.kind == Place::Kind::invariant) return false;
-  // Before the loop an operand of fewer axes is the same in every step; one whose axis of steps is
-  // broadcast is neither.
+  // Before the loop, an operand with fewer axes is the same in every step; one whose step axis is
+  // broadcast is neither stacked nor invariant.
   const auto fits = [&](Value operand) {
     return operand.shape().rank() < place.value.shape().rank() ||
            operand.shape()[0] == place.value.shape()[0];

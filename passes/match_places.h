@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a graph as a matcher sees them: those a loop is given are what they are outside.
+// A graph as seen by the matcher: inputs of a loop's body are resolved to the values outside.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace graphc::core {
 
-/// A value, and how a loop that it was reached through has it.
+/// A value, and how the loop through which it was reached reads it.
 struct Place {
   enum class Kind {
-    here,       ///< computed in the loop, or nothing to do with one
-    stacked,    ///< the loop reads a step of it
+    here,       ///< computed in the loop, or not related to one
+    stacked,    ///< the loop reads one step of it
     invariant,  ///< the loop reads all of it in every step
   };
   Value value;
@@ -23,13 +23,13 @@ struct Place {
 };
 std::string_view text_of(Place::Kind kind);
 
-/// The terms of a sum, and the additions between them.
+/// The terms of a sum, and the additions that form it.
 struct Terms {
   std::vector<Place> places;
   std::vector<const Node*> sums;
 };
 
-/// One of the two graphs that are matched.
+/// One of the two graphs being matched.
 class Side {
  public:
   /// The root may be a loop.
@@ -40,7 +40,8 @@ class Side {
   Place place(Value value) const;
   /// An operand of the value's node.
   Place operand(const Place& place, size_t index) const;
-  /// What is added up to the value, in the loop and before it; itself when it is no sum.
+  /// The terms that are summed to the value, in the loop and before it; the value itself if it is
+  /// not a sum.
   Terms terms(const Place& place) const;
   bool is_carry(Value value) const;
 
@@ -52,7 +53,7 @@ class Side {
   std::optional<Scan> loop_;
 };
 
-/// The attribute in a form that can be compared: false when it is absent, an axis from the front.
+/// The attribute in a comparable form: false if absent, axes counted from the front.
 Attribute attribute_of(const Node& node, std::string_view name);
 
 }  // namespace graphc::core

@@ -14,27 +14,27 @@
 namespace graphc::core {
 namespace {
 
-/// Whether the kernel that computes the node can round it on the way to memory.
+/// Whether the kernel that computes the node can round its result when storing it.
 bool stores_what_it_computes(const Node& node) {
   return is_elementwise(node.op) || is_concat_of_units(node) ||
          (node.is(ops::matmul) && !is_batched_product(node));
 }
 
-/// A sum or maximum along the last axis, kept or not: a number for each row.
+/// A sum or maximum along the last axis, kept or not: one number per row.
 bool reduces_rows(const Node& node) {
   if (!node.is(ops::sum) && !node.is(ops::max)) return false;
   const std::vector<int64_t> axes = node.attributes.get_ints("axes");
   return !axes.empty() && axes.back() == node.operands[0].shape().rank() - 1;
 }
 
-/// Whether each element of the result is an element of one operand: moves, and choices.
+/// Whether each element of the result is an element of some operand: moves and selections.
 bool picks(const Node& node) {
   return moves_whole(node) || node.is(ops::select) || node.is(ops::maximum) ||
          node.is(ops::minimum);
 }
 
-/// What a body carries: the values of this step and of the next, what the next ones are put
-/// together from, and the views of all of these. By node.
+/// The state of a body, by node: carries, their next values, the parts from which these are
+/// concatenated, and views of all of them.
 std::vector<bool> states_of(const Scan& scan) {
   const Graph& body = scan.body();
   std::vector<bool> states(body.nodes().size(), false);
@@ -115,13 +115,13 @@ void NarrowValues::note_reader(const Node& node, size_t operand) {
       flags.beside_products |= moved.beside_products;
       flags.by_narrow |= moved.by_narrow;
       flags.products += moved.products;
-      // What stays f32 is read as that.
+      // A value that stays f32 has this view as an f32 reader.
       flags.elsewhere |= moved.elsewhere || (moved.beside_products && !moved.may_be_rounded);
     }
     return;
   }
   const bool step_by_step = node.is(ops::scan) && operand < Scan(node).streams().size();
-  // A product has the relative error of its factors; of a difference, or of exp, it may be any.
+  // A product preserves the relative error of its factors; a difference or exp may amplify it.
   const bool by_narrow = node.is(ops::mul) && is_narrow(node.result(0));
   flags.by_narrow |= by_narrow;
   (step_by_step || by_narrow || sums_over_rows(node) ? flags.beside_products : flags.elsewhere) =
@@ -142,7 +142,8 @@ void NarrowValues::find_origins(const Node& node) {
 ValueOrigin NarrowValues::origin_of(Value value) const {
   const Node& node = *value.node;
   const auto is_computed = [&](Value operand) { return flags_of(operand).origin.computed; };
-  // One number everywhere is as good as computed beside what is: zeros, a limit.
+  // A uniform constant, such as zero or a limit, counts as computed if it is combined with computed
+  // values.
   const auto may_be_picked = [&](Value operand) {
     return is_computed(operand) || splat_value(operand) || operand.dtype() == DType::boolean;
   };
@@ -169,7 +170,7 @@ bool NarrowValues::would_be_narrow(Value value) const {
   if (!flags.origin.codes.empty() && !is_exact(value) && (flags.codes_lost || flags.products > 0))
     return false;
   if (node.is(ops::scan)) return size_t(value.index) < Scan(node).emits().size();
-  // What else is computed may be in the kernel of what reads it, and never in memory.
+  // Other results may exist only inside their reader's kernel, never in memory.
   if (flags.by_narrow && !is_view(node)) return false;
   const auto is_in = [&](Value operand) { return contains(operand) && codes_of(operand).empty(); };
   return stores_what_it_computes(node) ||
@@ -188,7 +189,7 @@ std::vector<ValueOrigin> NarrowValues::inputs_of(const Scan& scan) const {
     inputs[i].narrow &= i < scan.streams().size();
     if (inputs[i].computed) from.push_back(body.inputs()[i].node);
   }
-  // What is carried has had a product from some step on.
+  // After some step, a carry depends on a product.
   Spread::Links steps;
   for (size_t i = 0; i < scan.next().size(); ++i)
     steps.emplace_back(scan.next()[i].node, scan.body_carries()[i].node);

@@ -99,7 +99,7 @@ Pipeline exchanged(const Pipeline& pipeline, const OrderRule& rule) {
     count[1] += names(rule.after, use);
   }
   const bool forwards = rule.never_behind || count[0] >= count[1];
-  // Read backwards, moving what comes after is moving what comes before.
+  // On the reversed pipeline, moving a later pass is moving an earlier one.
   Pipeline list = pipeline, moved, result;
   if (!forwards) std::ranges::reverse(list);
   const std::string_view moving = forwards ? rule.before : rule.after;

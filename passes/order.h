@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the passes of the standard pipelines stand where they stand, as data: the table in
-// passes/README.md is printed from it, every standard pipeline is held to it, and each row has a
-// test that exchanges the two in a real pipeline and sees what gets worse.
+// The reasons for the order of passes in the standard pipelines, as data. The table in
+// passes/README.md is generated from it, every standard pipeline is checked against it, and each
+// rule has a test that swaps the passes in a real pipeline and observes the harm.
 #pragma once
 
 #include <span>
@@ -12,29 +12,29 @@
 
 namespace graphc::core {
 
-/// What happens where the order is another.
+/// The harm of the opposite order.
 enum class Harm : uint8_t { slower, wrong };
 
-/// Some of `before` run before some of `after`, where a pipeline has both. simplify, cse and hoist
-/// come several times, because what one pass writes is what the next cleans up.
+/// Some of `before` run before some of `after`, if a pipeline has both. simplify, cse and hoist
+/// occur several times, because they clean up after other passes.
 struct OrderRule {
   std::string_view before, after;  ///< names of passes, separated by commas
   Harm harm;
   std::string_view why;
-  bool never_behind = false;  ///< and none of `before` runs behind `after`
+  bool never_behind = false;  ///< in addition, none of `before` runs after `after`
 };
 
 std::span<const OrderRule> order_rules();
 
-/// Whether a pipeline has passes of both sides.
+/// Whether a pipeline has passes on both sides of the rule.
 bool concerns(const OrderRule& rule, const Pipeline& pipeline);
-/// Whether a pipeline that the rule concerns obeys it.
+/// Whether a pipeline that has both obeys the rule.
 bool obeys(const Pipeline& pipeline, const OrderRule& rule);
-/// The pipeline with the two exchanged: what is in it fewer times stays, what the others were moved
-/// past; for `never_behind` they come once more, behind.
+/// The pipeline with the two sides swapped: the side with fewer occurrences stays, and the others
+/// are moved past it; for `never_behind`, `before` is appended once more after `after`.
 Pipeline exchanged(const Pipeline& pipeline, const OrderRule& rule);
 
-/// The rules as a table of Markdown.
+/// The rules as a Markdown table.
 std::string order_table();
 
 }  // namespace graphc::core

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recognises composites that a user wrote as equations: the body of a composite is the pattern.
 //
-// Before autodiff a composite is worth its name only where it has a derivative of its own, or where
-// a target has a library pair for it, forward and backward: else differentiating it would write its
-// body out again. So without names the pass replaces composites with a derivative and reports the
-// layers that a library may have; names in the braces are replaced whatever they are, and those of
-// option `report` only reported. With option `library` layers are replaced as a library has them: a
-// layer that goes from the last step to the first is one over the reversed sequence.
+// Before autodiff a composite is useful only if it has its own derivative, or if a library has it
+// forward and backward: otherwise differentiation would expand its body again. So without names the
+// pass replaces composites with a derivative and reports layers that a library may have. Names in
+// the braces are always replaced; names in option `report` are only reported. With option
+// `library`, layers are replaced in the library's form: a layer in reverse direction becomes one
+// over the reversed sequence.
 #include "passes/outline.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 struct Request {
   std::vector<const Op*> replace, report;
-  bool library = false;  ///< layers are replaced as a library has them
+  bool library = false;  ///< replaces layers in the library's form
 };
 
 bool is_layer(const Op& op) { return op.gradients != nullptr; }
@@ -47,7 +47,7 @@ Request request_of(const PassOptions& options) {
   return request;
 }
 
-/// Whether a library has what was found.
+/// Whether a library has the recognised layer.
 bool fits_library(const Recognition& found) {
   std::vector<Type> types;
   // An operand is a sum, which may be larger than each of its terms.
@@ -59,8 +59,8 @@ bool fits_library(const Recognition& found) {
   return has_library_form(*found.op, types);
 }
 
-/// The composites that the nodes of a graph are, each node part of one: later nodes choose first,
-/// and of several composites the largest.
+/// The composites among the nodes of a graph, each node part of at most one: later nodes choose
+/// first, and the largest composite wins.
 std::vector<Recognition> recognitions(const Graph& graph, std::vector<const Op*> composites,
                                       bool library = false) {
   std::vector<Recognition> found;
@@ -86,7 +86,7 @@ std::vector<Recognition> recognitions(const Graph& graph, std::vector<const Op*>
   return found;
 }
 
-/// The composite in place of its root: what stands for the root's results.
+/// Adds the composite in place of its root; returns the values for the root's results.
 Values add_composite(const Recognition& found, const ValueMap& known, Graph& to) {
   const Node& root = *found.root;
   const WhereScope scope(root.where);
@@ -137,7 +137,7 @@ GraphPtr with_composites(const GraphPtr& graph, const std::vector<Recognition>& 
   return rewrite(*result, nullptr);
 }
 
-/// Layers that go from the last step to the first as layers over the reversed sequence.
+/// Rewrites layers in reverse direction as layers over the reversed sequence.
 GraphPtr with_turned_layers(const GraphPtr& graph) {
   const auto turned = [](const Node& node, const Values& operands,
                          Graph& to) -> std::optional<Values> {
@@ -171,7 +171,7 @@ GraphPtr outline_graph(GraphPtr graph, const Request& request, Remarks& remarks)
 GraphPtr run_outline(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
   const Request request = request_of(options);
   const auto outline = [&](const GraphPtr& from) { return outline_graph(from, request, remarks); };
-  // A body that asks for gradients is left alone until autodiff has been there.
+  // A body with gradients is left alone until autodiff has run.
   const auto outline_body = [&](const GraphPtr& body) {
     return contains(*body, ops::grad) ? body : outline(body);
   };

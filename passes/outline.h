@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognising composites by their bodies, and saying why something is not one.
+// Recognition of composites by their bodies, and explanations of near misses.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace graphc::core {
 
-/// The composite called `name` that `outline` can recognise; throws ErrorKind::usage, with a "did
-/// you mean" where there is one.
+/// The composite called `name`, if `outline` can recognise it; otherwise throws ErrorKind::usage,
+/// with a "did you mean" if there is a close name.
 const Op& find_pattern(std::string_view name);
 
-/// Lines that say for each candidate in the graph and its regions how much of the composite it is,
-/// and where it first differs. Candidates are loops, or nodes of the op of the composite's result;
-/// of the latter those that are half of it, else the nearest.
+/// For each candidate in the graph and its regions: how much of the composite matches, and the
+/// first difference. Candidates are loops, or nodes with the op of the composite's result; of the
+/// latter, those that match at least half, else the nearest.
 std::string why_not(const Graph& graph, const Op& composite);
 
-/// What runs before `outline` in the pipeline; all of it when it has none.
+/// The part of the pipeline before `outline`; all of it if it has none.
 Pipeline before_outline(const Pipeline& pipeline);
 
 }  // namespace graphc::core

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes of the products of a loop's step as few as can be, and exposes those that leave the loop.
+// Minimises the number of products in a loop's step, and exposes those that can leave the loop.
 //
-// A product over a concatenation of what the loop carries and what it does not, as in
-// matmul(concat(x, h), k), becomes a sum of two, so that hoist finds the product of the input.
-// Products of one left operand whose results meet before another product, as those of four gates
-// do, become one product with the weights side by side, and sums of all its parts become one sum.
-// Only in loops: there the weights are put side by side once for all steps.
+// A product over a concatenation of carried and loop-independent values, such as matmul(concat(x,
+// h), k), becomes a sum of two, so that hoist finds the product of the input. Products with a
+// common left operand whose results meet before another product, such as those of four gates,
+// become one product with concatenated weights, and sums of all its parts become one sum. Applied
+// only in loops, where the weights are concatenated once for all steps.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -19,8 +19,8 @@
 namespace graphc::core {
 namespace {
 
-/// Nodes that are replaced together, where the first of them stands. `needs` are copied before it
-/// and depend on none of them; `build` makes known what stands for their results.
+/// Nodes that are replaced together at the position of the first. `needs` are copied before it and
+/// depend on none of them; `build` defines the values for their results.
 struct Group {
   std::vector<const Node*> members;
   Values needs;
@@ -53,7 +53,7 @@ bool is_set(const Node& node, std::string_view flag) {
   return node.attributes.get_bool(flag, false);
 }
 
-/// A product with one matrix on the right, whose left operand stands as it is.
+/// A product with one matrix on the right and an untransposed left operand.
 bool is_plain_product(const Node& node) {
   return node.is(ops::matmul) && !is_set(node, "transpose_a") &&
          node.operands[1].shape().rank() == 2;
@@ -61,7 +61,7 @@ bool is_plain_product(const Node& node) {
 
 // --- a product over a concatenation
 
-/// Runs of parts that all vary with the carries, or all do not.
+/// Maximal runs of parts that either all vary with the carries or all do not.
 std::vector<Values> runs_of(const Node& concat, const std::vector<bool>& varies) {
   std::vector<Values> runs;
   bool last = false;
@@ -106,9 +106,9 @@ std::vector<Group> products_over_concats(const Scan& scan) {
   return groups;
 }
 
-// --- products of one left operand
+// --- products with a common left operand
 
-/// Sets of values that meet on the way to the body's results without a product between.
+/// Sets of values that meet on the way to the body's results without a product in between.
 class Meetings {
  public:
   explicit Meetings(const Graph& body) : parent_(body.nodes().size()) {
@@ -118,7 +118,7 @@ class Meetings {
                          node.is(ops::reshape) || node.is(ops::split) || node.is(ops::slice);
       if (!local) continue;
       for (Value operand : node.operands) {
-        // A row of numbers or one number for all is not a place to meet.
+        // Values do not meet in a scalar or in a column of per-row numbers.
         if (operand.shape().rank() >= 2 && operand.shape()[-1] > 1)
           parent_[size_t(find(node.id))] = find(operand.node->id);
       }
@@ -187,7 +187,7 @@ std::vector<Group> sibling_products(const Scan& scan) {
 
 // --- sums of all parts
 
-/// For each part of a split its one user, a sum of it and `others`; empty when it is not so.
+/// For each part of a split its only user, a sum of it and `others`; empty if there is no such sum.
 struct SumsOfParts {
   std::vector<const Node*> sums;
   Values others;
@@ -215,8 +215,8 @@ SumsOfParts sums_of_parts(const Graph& body, const Node& split) {
   return all ? found : refuse();
 }
 
-/// What is added to all parts at once: the value that `others` are the parts of, in order, or one
-/// to be made of vectors side by side.
+/// Whether `others` can be added to all parts at once: they are the parts of one value, in order,
+/// or vectors that can be concatenated.
 bool are_parts_of(const Values& others, const Node& split) {
   const Node& other = *others[0].node;
   if (!other.is(ops::split) || !(other.attributes == split.attributes) ||

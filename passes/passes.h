@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pass there is: a line here and a line in passes.cpp.
+// The list of passes: each has a line here and a line in passes.cpp.
 #pragma once
 
 #include <span>
@@ -27,7 +27,7 @@ extern const Pass unroll;
 
 /// All passes, by name.
 std::span<const Pass* const> all_passes();
-/// The pass called `name`; throws ErrorKind::usage, with a "did you mean" where there is one.
+/// The pass called `name`; throws ErrorKind::usage, with a "did you mean" if there is a close name.
 const Pass& find_pass(std::string_view name);
 
 }  // namespace graphc::core

@@ -18,10 +18,10 @@
 namespace graphc::core {
 namespace {
 
-/// Stands for a number that is an attribute: no body contains it.
+/// Stands for a numeric attribute: no body contains it.
 constexpr double kStandIn = 0.12345678;
 
-/// The attributes a body asks for: `$name` and `$name:default`, but no `$parameter.fact`.
+/// The attributes used in a body: `$name` and `$name:default`, but not `$parameter.fact`.
 std::vector<Variable> variables_of(std::string_view body) {
   std::vector<Variable> found;
   for (size_t at = body.find('$'); at != body.npos; at = body.find('$', at + 1)) {
@@ -37,7 +37,7 @@ std::vector<Variable> variables_of(std::string_view body) {
   return found;
 }
 
-/// A graph of the composite alone.
+/// A graph with only the composite.
 GraphPtr graph_of(const Op& op, const std::vector<Type>& operands, const Attributes& attributes) {
   auto graph = std::make_unique<Graph>(std::string(op.name));
   Values values;
@@ -52,8 +52,8 @@ GraphPtr expanded(const GraphPtr& graph) {
   return passes::expand.run(graph, {}, remarks);
 }
 
-/// The passes before `outline` in the standard pipeline. Those that only change loops, and the
-/// clean-up behind them, do nothing where there is none.
+/// The passes before `outline` in the standard pipeline. Those that only change loops, with the
+/// clean-up after them, are dropped if there is no loop.
 Pipeline passes_before_outline(bool has_loop) {
   Pipeline pipeline = before_outline(standard_pipeline("fused"));
   const auto first = std::ranges::find_if(pipeline, [](const PassUse& use) {
@@ -83,7 +83,7 @@ bool has_composites(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) { return is_composite(node.op); });
 }
 
-/// The first sample, its numbers that are attributes marked.
+/// The first sample, with markers for numeric attributes.
 Sample sample_of(const Op& op, Pattern& pattern) {
   Sample sample = op.samples()[0];
   for (const Variable& variable : variables_of(op.body)) {
@@ -98,7 +98,7 @@ Sample sample_of(const Op& op, Pattern& pattern) {
   return sample;
 }
 
-/// The types with every extent a power of two, for which divisions by counts are products.
+/// The types with power-of-two extents, for which divisions by counts are multiplications.
 std::vector<Type> powers_of_two(std::vector<Type> types) {
   for (Type& type : types) {
     for (int axis = 0; axis < type.shape.rank(); ++axis) {
@@ -133,7 +133,7 @@ std::vector<Pattern> make_patterns(const Op& op) {
   return patterns;
 }
 
-/// Whether simplify leaves nodes of the op alone.
+/// Whether simplify never removes nodes of this op.
 bool always_stays(const Op& op) {
   const Op* lasting[] = {&ops::exp, &ops::log,  &ops::tanh, &ops::sigmoid, &ops::sqrt,
                          &ops::sum, &ops::max,  &ops::scan, &ops::matmul,  &ops::rsqrt,

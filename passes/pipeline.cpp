@@ -11,39 +11,38 @@
 namespace graphc::core {
 namespace {
 
-// Why the standard order is as it is stands in passes/order.cpp.
+// For the reasons of the standard order see passes/order.cpp.
 struct Variant {
   std::string_view name;
-  std::string_view passes;   ///< to an optimized graph, for every target
+  std::string_view passes;   ///< to an optimised graph, for every target
   std::string_view kernels;  ///< from there to kernels, for targets that generate code
-  bool library = false;      ///< whether it leaves layers to a library
-  bool rounds = false;       ///< whether kernels round what they compute on the way to memory
+  bool library = false;      ///< leaves layers to a library
+  bool rounds = false;       ///< kernels round their results when storing them
 };
 constexpr Variant variants[] = {
-    // One kernel for each op inside the loop.
+    // One kernel per op in the loop.
     {"basic",
      "simplify,cse,"
      "autodiff,expand,simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
-    // The same with the loop written out.
+    // The same with loops unrolled.
     {"unrolled",
      "simplify,cse,"
      "autodiff,expand,simplify,cse,"
      "unroll{full=true},simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
-    // Loops distributed: what the planned kernels are made of.
+    // Distributed loops: the form from which kernels are planned.
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
      "autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", false, true},
-    // The same, but for recurrent layers that a library has.
+    // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
      "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", true},
 };
-/// Whichever of `fused` and `cudnn` is faster; where a target has no library, and before that is
-/// known, the first.
+/// The faster of `fused` and `cudnn`; `fused` if a target has no library, and until that is known.
 constexpr std::string_view kEither = "auto";
 
 const Variant& find_variant(std::string_view variant) {
@@ -59,7 +58,7 @@ const Variant& find_variant(std::string_view variant) {
                           fmt::join(names, ", "), did_you_mean(variant, names)));
 }
 
-/// The names of a pass's options, those of all composites among them where it takes them.
+/// The option names of a pass, including those of all composites if it accepts them.
 std::vector<std::string> options_of(const Pass& pass) {
   std::vector<std::string> names;
   for (std::string_view left = pass.options; !left.empty();) {
@@ -137,7 +136,7 @@ Pipeline standard_pipeline(std::string_view variant, std::string_view unroll) {
                 fmt::format("unroll is auto, loop, full or a number of steps: found '{}'", unroll));
   }
   const std::string option = number ? fmt::format("steps={}", steps) : "full=true";
-  // Before what looks at everything that is done with a gradient.
+  // Before the pass that inspects all uses of a gradient.
   const auto place = std::ranges::find(pipeline, &passes::sparse_rows, &PassUse::pass);
   const Pipeline unrolled = parse_pipeline(fmt::format("unroll{{{}}},simplify,cse", option));
   pipeline.insert(place, unrolled.begin(), unrolled.end());

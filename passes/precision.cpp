@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores in bf16 what products of bf16 factors read, and what loops hand on to other loops, with
-// {bf16}; without options nothing changes. Which values these are stands in passes/narrow.h.
+// With option {bf16}, stores in bf16 values that products of bf16 factors read, and values passed
+// from loop to loop. Without options nothing changes. passes/narrow.h defines which values.
 //
-// A value that is stored in bf16 is cast where it is computed, and cast back where it is read;
-// moves of it are moves of the bf16. The casts that products and sums over the rows read are no
-// work: the pass fuse leaves them outside of kernels, and lowering reads through them. It comes
-// after autodiff, which would give a cotangent the type of its value and sum gradients in bf16, and
-// when reductions have the forms of kernels.
+// A value stored in bf16 is cast where it is computed and cast back where it is read; moves of it
+// move the bf16. Casts read by products and sums over rows are free: the pass fuse leaves them
+// outside kernels, and lowering reads through them. Runs after autodiff, which would otherwise give
+// cotangents the types of their values and sum gradients in bf16, and after reductions have been
+// lowered to the forms of kernels.
 #include <algorithm>
 #include <memory>
 
@@ -20,14 +20,14 @@
 namespace graphc::core {
 namespace {
 
-/// Of a result of a body: whether it is bf16, and the codes of its gates if it has some.
+/// For a result of a body: whether it is bf16, and the codes of its gates, if any.
 struct Stored {
   bool bf16 = false;
   std::vector<GateCode> codes;
 };
 using Results = std::vector<Stored>;
 
-/// Those that are bf16 and in no codes.
+/// The results that are bf16 without codes.
 std::vector<bool> plainly_bf16(const Results& results) {
   std::vector<bool> flags;
   for (const Stored& result : results) flags.push_back(result.bf16 && result.codes.empty());
@@ -38,11 +38,11 @@ Value cast_to(Value x, DType dtype, const std::string& name, Where where, Graph&
   return to.add(ops::cast, {x}, {{"dtype", dtype}}, {}, where, {name}).result();
 }
 
-/// Writes a graph, or the body of a loop, again.
+/// Rewrites a graph or the body of a loop.
 class Writer {
  public:
-  /// Of a body: where its inputs come from, and which of its results are bf16. Both are empty for a
-  /// graph. `amplifiers` are its own; `remarks` may be null.
+  /// For a body: the origins of its inputs, and which of its results are bf16; both empty for a
+  /// graph. `amplifiers` belong to the same graph; `remarks` may be null.
   Writer(const Graph& from, const Amplifiers& amplifiers, const std::vector<ValueOrigin>& inputs,
          const Results& results, Remarks* remarks)
       : from_(from),
@@ -94,13 +94,13 @@ class Writer {
     place_of(input, narrow).set(input, to_->input(type, input.name(), input.node->where));
   }
 
-  /// Where a value is noted: as it was computed, or stored in bf16.
+  /// The map for a value: as computed, or stored in bf16.
   ValueMap& place_of(Value old, bool narrow) {
     if (!narrow) return as_computed_;
     return narrow_.codes_of(old).empty() ? in_bf16_ : in_codes_;
   }
 
-  /// The value as it was computed, or, where there is only the bf16 of it, that.
+  /// The value as computed, or its bf16 form if that is all there is.
   Value f32(Value old) {
     const Value value = as_computed_.find(old);
     return value ? value : widened(old);
@@ -112,7 +112,7 @@ class Writer {
     return in_bf16_(old);
   }
 
-  /// Gates that a body emits, or one, in codes.
+  /// The gates that a body emits, in codes.
   Value in_codes(Value old, const std::vector<GateCode>& codes) {
     const Node& node = *old.node;
     Values gates;
@@ -126,7 +126,7 @@ class Writer {
     return cast_to(all, DType::bf16, old.name() + ".bf16", node.where, *to_);
   }
 
-  /// The gates of what is stored in codes, as f32; of a split only those that are read.
+  /// The decoded gates in f32; for a split, only those that are read.
   Values gates_of(Value old, const std::vector<int>& uses) {
     const std::vector<GateCode>& codes = narrow_.codes_of(old);
     const Where where = old.node->where;
@@ -139,13 +139,13 @@ class Writer {
     return gates;
   }
 
-  /// All of them, as the value has them.
+  /// All gates, concatenated as in the value.
   Value decoded_whole(Value old) {
     const Values gates = gates_of(old, std::vector<int>(narrow_.codes_of(old).size(), 1));
     return gates.size() == 1 ? gates[0] : concat(gates, old.shape().rank() - 1, old.node->where);
   }
 
-  /// What is stored in bf16, as f32 again.
+  /// A value stored in bf16, widened to f32.
   Value widened(Value old) {
     if (const Value value = widened_.find(old)) return value;
     if (in_codes_.find(old)) {
@@ -156,7 +156,7 @@ class Writer {
     return widened_(old);
   }
 
-  /// Whether there is the bf16 of the value in memory: products read that.
+  /// Whether the bf16 form of the value is in memory, for products to read.
   bool is_stored(Value old) const { return narrow_.contains(old) || emitted_.contains(old); }
 
   void add(const Node& node) {
@@ -198,7 +198,7 @@ class Writer {
     }
   }
 
-  /// Rounds the results that are stored so.
+  /// Rounds the results that are stored in bf16.
   void store(const Node& node) {
     for (int i = 0; i < node.results(); ++i) {
       const Value value = node.result(i);
@@ -231,7 +231,7 @@ class Writer {
     }
   }
 
-  /// Says how a result of the node is stored, if that could be otherwise.
+  /// Remarks how a result of the node is stored, if there was a choice.
   void note(const Node& node, Value value) {
     if (remarks_ == nullptr) return;
     if (const Node* by = narrow_.kept_for(value)) {
@@ -253,7 +253,7 @@ class Writer {
   Remarks* const remarks_;
   std::unique_ptr<Graph> to_;
   ValueSet emitted_;        ///< results that are bf16
-  ValueSet only_in_codes_;  ///< concatenations of gates that nothing reads but who emits them
+  ValueSet only_in_codes_;  ///< concatenations of gates that are only emitted
   ValueMap as_computed_, in_bf16_, in_codes_, widened_;
   const std::vector<std::vector<int>> uses_;
 };

@@ -9,7 +9,7 @@
 namespace graphc::core {
 namespace {
 
-/// Types of the composite's operands; empty when one was not found.
+/// The types of the composite's operands; empty if one was not found.
 std::vector<Type> operand_types(const Match& match) {
   std::vector<Type> types;
   for (const Values& terms : match.operands) {
@@ -23,7 +23,7 @@ void differ(Match& match, const Node& at, std::string text) {
   if (!match.difference) match.difference = Difference{at.result(), std::move(text)};
 }
 
-/// The types of the composite on what was found must be those of the candidate.
+/// The composite, applied to the matched operands, must have the candidate's types.
 void check_types(const Op& op, const Node& candidate, Match& match) {
   Graph probe;
   Values operands;
@@ -47,11 +47,11 @@ void check_types(const Op& op, const Node& candidate, Match& match) {
   differ(match, candidate, fmt::format("{} does not give %{}", op.name, result.name()));
 }
 
-/// Values inside a composite cannot be seen from outside.
+/// Values inside a composite must not be used outside.
 void check_uses(const Node& candidate, const Users& users, Match& match) {
   std::set<const Node*> inside(match.covered.begin(), match.covered.end());
   inside.insert(&candidate);
-  // What the composite is given may be a node that it covers, as in a product with itself.
+  // An operand of the composite may also be one of its nodes, as in a product with itself.
   for (const Values& terms : match.operands) {
     for (Value term : terms) inside.erase(term.node);
   }
@@ -84,7 +84,7 @@ Match match_one(const Pattern& pattern, const Node& candidate, bool nearest) {
   return result;
 }
 
-/// Notes that the candidate differs when it is not the composite as a whole.
+/// Matches, and records a difference unless the candidate is the whole composite.
 Match match_whole(const Op& op, const Pattern& pattern, const Node& candidate, const Users& users,
                   bool nearest) {
   Match match;
@@ -143,7 +143,7 @@ Recognition recognise(const Op& composite, const Node& candidate, const Users& u
     if (!candidate.is(pattern.root().op)) continue;
     Recognition found{&composite, &candidate, pattern.nodes(), {}};
     found.match = match_whole(composite, pattern, candidate, users, nearest);
-    // Fractions compared without dividing.
+    // Compares fractions without dividing.
     const bool better = best.op == nullptr || found.is_whole() ||
                         found.match.matched * best.nodes > best.match.matched * found.nodes;
     if (better) best = std::move(found);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a node is the result of a composite written out.
+// Tests whether a node is the result of a written-out composite.
 #pragma once
 
 #include <vector>
@@ -8,33 +8,33 @@
 
 namespace graphc::core {
 
-/// For each node (by id) the nodes that use it, and whether the graph gives it to its user.
+/// For each node (by id), its users, and whether it is a result of the graph.
 struct Users {
   explicit Users(const Graph& graph);
   std::vector<std::vector<const Node*>> nodes;
   std::vector<bool> given;
 };
 
-/// A candidate and the composite it is, or is nearest to.
+/// A candidate and the composite that it is, or is closest to.
 struct Recognition {
   const Op* op = nullptr;
   const Node* root = nullptr;
   int nodes = 0;  ///< of the pattern
-  Match match;    ///< with a difference: it is not the composite
+  Match match;    ///< with a difference if it is not the composite
 
   bool is_whole() const { return op != nullptr && !match.difference; }
 };
 
-/// Whether the graph, whose ops are `present`, can contain the composite at all.
+/// Whether a graph with the ops `present` can contain the composite at all.
 bool may_contain(const std::set<const Op*>& present, const Op& composite);
 /// The ops of the graph and its regions.
 std::set<const Op*> ops_in(const Graph& graph);
-/// The ops of the nodes that can be the composite's result.
+/// The possible ops of the composite's result node.
 std::set<const Op*> root_ops(const Op& composite);
 
-/// Matches the composite at the candidate. It is whole when the composite, applied to what was
-/// found, has the candidate's types and body, and no node inside it is used elsewhere. `nearest`
-/// goes on behind differences.
+/// Matches the composite at the candidate. The match is whole if the composite, applied to the
+/// matched operands, has the candidate's types and body, and no inner node is used elsewhere.
+/// `nearest` continues after differences.
 Recognition recognise(const Op& composite, const Node& candidate, const Users& users, bool nearest);
 
 }  // namespace graphc::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking graphs apart: copying parts of one into another, and asking what depends on what.
+// Extraction of parts of graphs: copying into another graph, and dependence queries.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace graphc::core {
 
-/// Values of one graph to values of another.
+/// A map from values of one graph to values of another.
 class ValueMap {
  public:
   explicit ValueMap(const Graph& from);
   void set(Value old, Value value);
-  /// The value `old` stands for, or an absent value.
+  /// The image of `old`, or an absent value.
   Value find(Value old) const;
-  /// The same; a defect if there is none.
+  /// The same; a missing value is a defect.
   Value operator()(Value old) const;
   Values operator()(const Values& old) const;
 
@@ -27,17 +27,17 @@ class ValueMap {
   std::vector<Values> values_;
 };
 
-/// Distinct values, in the order in which they were added.
+/// Distinct values in insertion order.
 class ValueSet {
  public:
   ValueSet() = default;
   explicit ValueSet(const Values& values) {
     for (Value value : values) add(value);
   }
-  /// False if it is there already.
+  /// Returns false if it is present already.
   bool add(Value value);
   bool contains(Value value) const { return index_.contains(value); }
-  /// Its place, or size().
+  /// Its index, or size().
   size_t index(Value value) const;
   const Values& values() const { return values_; }
   size_t size() const { return values_.size(); }
@@ -53,8 +53,9 @@ class ValueSet {
   std::unordered_map<Value, size_t, Hash> index_;
 };
 
-/// What is behind some nodes of a graph, along users or along operands, and from step to step of a
-/// loop: where the first node of a link is marked, the second is too. In time linear in the graph.
+/// The nodes reachable from some nodes of a graph, along users or along operands, and along links
+/// between the steps of a loop: if the first node of a link is marked, the second is too. Linear in
+/// the graph.
 class Spread {
  public:
   enum class Along : uint8_t { users, operands };
@@ -67,16 +68,16 @@ class Spread {
   std::vector<bool> marked_;
 };
 
-/// Adds to `to` the nodes that `wanted` (values of `from`) need, stopping at values already known;
-/// what is added becomes known. Returns what stands for `wanted`. Inputs must be known.
+/// Adds the nodes that `wanted` (values of `from`) need to `to`, stopping at known values; added
+/// values become known. Returns the images of `wanted`. Inputs must be known.
 Values copy_cone(const Graph& from, ValueMap& known, const Values& wanted, Graph& to,
                  const RewriteNode& replace = nullptr);
 
-/// For each node (by id) whether it is in `roots` or depends on one of them.
+/// For each node (by id), whether it is in `roots` or depends on one of them.
 std::vector<bool> dependents(const Graph& graph, const Values& roots);
-/// For each node (by id) whether one of `roots` is its result or needs it.
+/// For each node (by id), whether one of `roots` is its result or needs it.
 std::vector<bool> needed_for(const Graph& graph, const Values& roots);
-/// Whether each result of each node (by id) is used by a live node, a result or `next`.
+/// For each result of each node (by id), the number of its uses by live nodes, results and `next`.
 std::vector<std::vector<int>> value_uses(const Graph& graph);
 
 Values results_of(const Node& node);

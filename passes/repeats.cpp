@@ -13,8 +13,8 @@ namespace graphc::core {
 namespace {
 
 constexpr size_t kLeastCopies = 4;
-/// How many nodes like the first of a body are tried as the first of the next copy, and how many
-/// places of a body as its beginning.
+/// How many nodes like the first of a body are tried as the start of the next copy, and how many
+/// rotations of a body are tried.
 constexpr size_t kMostTried = 64;
 
 bool is_constant(const Node& node) { return node.operands.empty() && node.regions.empty(); }
@@ -25,7 +25,7 @@ bool equal_constants(Value a, Value b) {
          !a.node->is(ops::input) && !a.node->is(ops::state);
 }
 
-/// A slice or part that is one wide.
+/// A slice or part of width one.
 std::optional<TakenStep> narrow_part(Value value) {
   const Node& node = *value.node;
   const bool is_slice = node.is(ops::slice);
@@ -36,7 +36,7 @@ std::optional<TakenStep> narrow_part(Value value) {
   return TakenStep{node.operands[0], axis, index, true};
 }
 
-/// Text that nodes share which may be copies of each other.
+/// A text that is the same for nodes that may be copies of each other.
 std::string likeness(const Node& node) {
   std::string text(node.op.name);
   for (const auto& [name, attribute] : node.attributes)
@@ -47,7 +47,7 @@ std::string likeness(const Node& node) {
   return text + fmt::format(" {}", node.operands.size());
 }
 
-/// Whether a node is of no copy: a constant, or steps that are taken.
+/// Whether a node belongs to no copy: a constant, or a step access.
 bool stands_anywhere(const Node& node) {
   if (is_constant(node)) return true;
   for (int i = 0; i < node.results(); ++i) {
@@ -56,13 +56,13 @@ bool stands_anywhere(const Node& node) {
   return true;
 }
 
-/// A run: copies from a place on among the nodes that compute.
+/// A run: consecutive copies among the computing nodes, from `first` on.
 struct Run {
   size_t first = 0, period = 0, copies = 0;
   std::vector<std::vector<CopyOperand>> operands;
 };
 
-/// Finds runs among the nodes that compute.
+/// Finds runs among the computing nodes.
 class Finder {
  public:
   explicit Finder(const Graph& graph) : place_(graph.nodes().size(), kNone) {
@@ -76,7 +76,7 @@ class Finder {
       nodes_.push_back(&node);
       alike_.push_back(numbers.emplace(likeness(node), int(numbers.size())).first->second);
     }
-    // The next node like each.
+    // For each node, the next one like it.
     next_.assign(nodes_.size(), kNone);
     std::vector<size_t> last(numbers.size(), kNone);
     for (size_t i = nodes_.size(); i-- > 0;) {
@@ -90,7 +90,7 @@ class Finder {
       Run best = longest_at(i);
       if (best.copies >= kLeastCopies && is_worth_it(best))
         return repeats_of(with_least_carried(best));
-      // What is behind the first copies of a run that is not worth it may be a part of another.
+      // If a run is not worth a loop, nodes after its start may belong to another run.
       i += best.copies >= kLeastCopies ? (best.copies - 1) * best.period : 1;
     }
     return std::nullopt;
@@ -111,7 +111,7 @@ class Finder {
     return *nodes_[run.first + copy * run.period + m];
   }
 
-  /// The run from here on that covers the most nodes.
+  /// The run starting here that covers the most nodes.
   Run longest_at(size_t first) const {
     Run best;
     size_t tried = 0;
@@ -119,7 +119,7 @@ class Finder {
          next = next_[next], ++tried) {
       const size_t period = next - first;
       if (first + kLeastCopies * period > nodes_.size()) break;
-      // Two copies of this that are made of copies found already end where those do.
+      // A longer period that consists of copies already found covers no more nodes.
       if (best.period > 0 && period % best.period == 0 && best.copies * best.period >= 2 * period)
         continue;
       if (!are_alike(first, period)) continue;
@@ -129,7 +129,7 @@ class Finder {
     return best;
   }
 
-  /// Whether the least number of copies have nodes alike.
+  /// Whether the minimum number of copies consists of similar nodes.
   bool are_alike(size_t first, size_t period) const {
     for (size_t k = 1; k < (kLeastCopies - 1) * period; ++k) {
       if (alike_[first + k] != alike_[first + period + k]) return false;
@@ -163,7 +163,7 @@ class Finder {
     return ways[0] && ways[1];
   }
 
-  /// Where a value is computed; kNone outside the nodes that compute.
+  /// The index of the computing node that makes the value; kNone if there is none.
   size_t place(Value value) const { return place_[size_t(value.node->id)]; }
   bool is_in(const Run& run, size_t copy, Value value) const {
     const size_t begin = run.first + copy * run.period, at = place(value);
@@ -173,7 +173,7 @@ class Finder {
     return place(value) == kNone || place(value) < run.first;
   }
 
-  /// What an operand is, from the first two copies.
+  /// The kind of an operand, determined from the first two copies.
   std::optional<CopyOperand> operand_of(const Run& run, size_t m, size_t k) const {
     using Kind = CopyOperand::Kind;
     const Value whole[2] = {node(run, 0, m).operands[k], node(run, 1, m).operands[k]};
@@ -216,7 +216,7 @@ class Finder {
     return found;
   }
 
-  /// Whether there is a copy of this number.
+  /// Whether the copy with this number exists.
   bool has_copy(const Run& run, size_t copy) const {
     const size_t begin = run.first + copy * run.period;
     if (begin + run.period > nodes_.size()) return false;
@@ -259,7 +259,7 @@ class Finder {
     return false;
   }
 
-  /// Elements that each copy hands on to the next.
+  /// The number of elements that each copy passes to the next.
   static int64_t carried(const Run& run) {
     int64_t elements = 0;
     std::vector<std::pair<size_t, int>> known;
@@ -279,7 +279,7 @@ class Finder {
     bool has_product = false, goes_on = false;
     for (size_t m = 0; m < run.period; ++m) {
       const Node& one = node(run, 0, m);
-      // Gradients are taken of loops, and of what is in none.
+      // Gradients may be taken of loops, but not from inside one.
       if (one.is(ops::grad) || one.is(ops::watch)) return false;
       has_product |= one.is(ops::matmul);
       for (const CopyOperand& operand : run.operands[m])
@@ -289,7 +289,7 @@ class Finder {
     return has_product && goes_on;
   }
 
-  /// A run may begin anywhere in the body: where fewest elements are carried, and of those first.
+  /// Rotates a run to the first starting point in the body that carries the fewest elements.
   Run with_least_carried(const Run& run) const {
     int64_t least = carried(run);
     Run best = run;
@@ -306,7 +306,7 @@ class Finder {
 
   std::vector<const Node*> nodes_;
   std::vector<int> alike_;     ///< by node: its class
-  std::vector<size_t> next_;   ///< by node: the next of its class
+  std::vector<size_t> next_;   ///< by node: the next one of its class
   std::vector<size_t> place_;  ///< by id
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that somebody wrote out becomes a loop again: copies of one body, each of which reads what
-// the one before gives, or the next step of a sequence, are one `scan`. What is compiled then is
-// one body, however many steps there are, and all that is known of loops applies to it.
+// Turns hand-unrolled loops back into loops: copies of one body, each of which reads results of the
+// previous one or the next step of a sequence, become one `scan`. Then one body is compiled for any
+// number of steps, and all loop optimisations apply.
 //
-// What the copies give goes on as steps of the history that the loop emits; where all of them are
-// put one after another along an axis, as the history itself. Copies that are different, such as a
-// first one without a product, stay where they are. Only loops of the graph itself.
+// Results of the copies become steps of the history that the loop emits, or the whole history where
+// all of them are concatenated along an axis. Copies that differ, such as a first one without a
+// product, stay. Only loops at the top level of the graph are rerolled.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -23,10 +23,10 @@
 namespace graphc::core {
 namespace {
 
-/// Loops that are made of one graph at most: for each the graph is made anew.
+/// The maximum number of loops made of one graph; each rebuilds the graph.
 constexpr int kMostLoops = 32;
 
-/// Moves an axis to the front, or back from there.
+/// Moves an axis to the front, or back.
 Value with_axis_first(Value x, int axis) {
   std::vector<int64_t> permutation(size_t(x.shape().rank()));
   std::iota(permutation.begin(), permutation.end(), 0);
@@ -45,7 +45,7 @@ Value step_of(Value from, int axis, int64_t index, bool keeps_axis) {
   return keeps_axis ? part : reshape(part, part.shape().without(axis));
 }
 
-/// The body of the loop, and what it is applied to.
+/// The body of the loop, and its operands.
 class Body {
  public:
   explicit Body(const Repeats& run) : run_(run), body_(std::make_unique<Graph>()) {
@@ -66,14 +66,14 @@ class Body {
     }
   }
 
-  /// Who is carried, by node and result of the body, in the order of the carries.
+  /// The carried results, by node and result of the body, in the order of the carries.
   std::vector<std::pair<size_t, int>> carried() const {
     std::vector<std::pair<size_t, int>> all;
     for (const CopyOperand& operand : carries_) all.emplace_back(operand.node, operand.result);
     return all;
   }
 
-  /// The loop: `emitted` are nodes and results of the body, `known` has the values around it.
+  /// The loop: `emitted` are nodes and results of the body, `known` maps the values around it.
   const Node& add_loop(const std::vector<std::pair<size_t, int>>& emitted, const ValueMap& known,
                        Graph& to) {
     const auto steps = int64_t(run_.copies);
@@ -101,7 +101,7 @@ class Body {
 
  private:
   using Key = std::tuple<CopyOperand::Kind, size_t, int, const Node*, int, int, int64_t>;
-  /// What an input stands for: equal ones are one.
+  /// Identifies the source of an input: equal keys share one input.
   static Key key_of(const CopyOperand& operand) {
     const bool is_stream = operand.kind == CopyOperand::Kind::stream;
     const bool is_carried = operand.kind == CopyOperand::Kind::carried;
@@ -147,7 +147,7 @@ class Body {
   std::vector<CopyOperand> streams_, carries_, captures_;
 };
 
-/// Makes the graph in which a run is a loop.
+/// Builds the graph in which a run is a loop.
 class Reroll {
  public:
   Reroll(const Graph& from, const Repeats& run)
@@ -190,7 +190,7 @@ class Reroll {
     return Given{found->second / run_.period, found->second % run_.period, value.index};
   }
 
-  /// Which nodes around the run are needed, and what of the run.
+  /// Determines which nodes around the run are needed, and which results of the run.
   void find_uses() {
     is_wanted_.assign(from_.nodes().size(), false);
     const auto use = [&](Value value) {
@@ -220,7 +220,7 @@ class Reroll {
       }
     }
     copy_cone(from_, known_, outside, *to_);
-    // What only the last copy gives to others, and is carried, is there without a history.
+    // A carried result of which only the last copy is used outside needs no history.
     const std::vector<std::pair<size_t, int>> carried = body_.carried();
     std::vector<std::pair<size_t, int>> emitted;
     for (const auto& [of_body, copies] : uses_) {
@@ -234,7 +234,7 @@ class Reroll {
       final_.emplace(carried[i], loop.result(int(emitted.size() + i)));
   }
 
-  /// The step of the loop that a copy is.
+  /// The step of the loop that corresponds to a copy.
   int64_t step(size_t copy) const {
     return int64_t(run_.reverse() ? run_.copies - 1 - copy : copy);
   }
@@ -257,8 +257,8 @@ class Reroll {
     for (int i = 0; i < node.results(); ++i) known_.set(node.result(i), copied.result(i));
   }
 
-  /// What an operand of a concatenation puts there: a result of a copy that is one wide along the
-  /// axis, or one with that axis more.
+  /// The result of a copy that an operand of a concatenation contributes: of width one along the
+  /// axis, or reshaped to have that axis.
   std::optional<Given> with_axis(Value operand, int axis) const {
     if (const std::optional<Given> whole = given(operand))
       return operand.shape()[axis] == 1 ? whole : std::nullopt;
@@ -269,7 +269,7 @@ class Reroll {
     return adds_axis ? given(inner) : std::nullopt;
   }
 
-  /// Concatenates parts of histories where there are steps one after another; false if there are
+  /// Concatenates slices of histories in place of consecutive steps; returns false if there are
   /// none.
   bool joined(const Node& node) {
     const int axis = int(node.attributes.get_int("axis", 0));

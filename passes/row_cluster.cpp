@@ -64,7 +64,7 @@ class Growth {
 
   bool is_wide(Value value) const { return value.shape().elements() > elements_; }
 
-  /// Wide operands that are made element by element are made again for each chunk.
+  /// Wide elementwise operands are recomputed for each chunk.
   void take_operands(const Node& node) {
     const RowMember member = cluster_.members.at(node.id);
     if (member.role != RowRole::local) return;
@@ -94,7 +94,7 @@ class Growth {
     }
   }
 
-  /// Everything between two members is a member.
+  /// Every node between two members becomes a member.
   void take_paths() {
     std::vector<bool> after(graph_.nodes().size(), false), before = after;
     for (const Node& node : graph_.nodes()) {
@@ -114,7 +114,7 @@ class Growth {
     }
   }
 
-  /// How many leading axes of the operands that have rows are rows; nothing if they differ.
+  /// The number of leading row axes of the operands with rows; empty if they differ.
   std::optional<int> row_axes(const Node& node) const {
     std::optional<int> axes;
     for (Value operand : node.operands) {
@@ -167,7 +167,7 @@ class Growth {
     return std::nullopt;
   }
 
-  /// The rest of the axes may change, and the rows may become one axis or several.
+  /// The other axes may change, and the row axes may be merged or split.
   std::optional<RowMember> classify_reshape(const Node& node, int axes) const {
     const Shape &from = node.operands[0].shape(), &to = node.types[0].shape;
     if (same_lead(from, to, axes)) return RowMember{RowRole::local, axes};

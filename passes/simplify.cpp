@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the rules until none fires, in bodies first: those written as text
-// (simplify_text.cpp), those on shapes (simplify_shape.cpp), on values (simplify_values.cpp) and on
-// the parts of scans (simplify_scan.cpp). A rule may change the rounding of a result or the sign of
-// a zero, never a number by more. No folded literal is larger than 4 KB; constants of one number
-// and iota stay ops.
+// Applies rules until none fires, in bodies first: rules as text (simplify_text.cpp), on shapes
+// (simplify_shape.cpp), on values (simplify_values.cpp) and on the parts of scans
+// (simplify_scan.cpp). A rule may change the rounding of a result or the sign of a zero, nothing
+// more. Folded literals are at most 4 KB; splat constants and iotas stay ops.
 #include "passes/simplify.h"
 
 #include <algorithm>
@@ -51,7 +50,7 @@ std::optional<Values> apply_one_rule(const Node& node, Graph& to) {
   return std::nullopt;
 }
 
-/// Applies rules to the node, and again to what they make of it.
+/// Applies rules to the node, and again to their results.
 std::optional<Values> apply_rules(const Node& node, const Values& operands, Graph& to) {
   const WhereScope scope(node.where);
   const size_t before = to.nodes().size();
@@ -69,7 +68,8 @@ std::optional<Values> apply_rules(const Node& node, const Values& operands, Grap
   return values;
 }
 
-/// One graph without its regions; the same object if no rule fires and nothing is dead.
+/// Simplifies one graph without its regions; returns the same object if no rule fires and nothing
+/// is dead.
 GraphPtr simplify_nodes(GraphPtr graph) {
   const std::vector<bool> live = live_nodes(*graph);
   if (std::find(live.begin(), live.end(), false) != live.end()) graph = rewrite(*graph, nullptr);
@@ -95,7 +95,7 @@ GraphPtr run_simplify(const GraphPtr& graph, const PassOptions&, Remarks&) {
 }  // namespace
 
 GraphPtr simplified(const GraphPtr& graph) {
-  // What has been through the rules to the end is not tried again while others change around it.
+  // A fully simplified region is not tried again while others change.
   std::set<GraphPtr> done;
   const auto once = [&](const GraphPtr& from) {
     if (done.contains(from)) return from;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of simplify on the parts of scans.
 //
-// A result nobody uses is not emitted; a carry is needed when its final value is, or when what is
-// needed reads it; a stream or capture nobody reads goes. Equal streams, captures and emits become
-// one. A carry that is its own next is a capture. Constants are made in the body. An emit of a
-// stream is the stream.
+// An unused result is not emitted. A carry is needed if its final value is used or if something
+// needed reads it. An unread stream or capture is removed. Equal streams, captures and emits are
+// merged. A carry that is its own next becomes a capture. Constants are created in the body. An
+// emit that is a stream becomes the stream.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -25,7 +25,7 @@ class PrunedScan {
     for (size_t i = 0; i < streams_; ++i) stream_inputs_.add(input(i));
   }
 
-  /// Finds what is needed; whether that is less than all.
+  /// Finds what is needed; returns whether anything is not.
   bool find() {
     classify_inputs();
     find_needed();
@@ -34,7 +34,7 @@ class PrunedScan {
     return !all || kept_emits_.size() < emits_;
   }
 
-  /// The results of the scan without what is not needed; nothing if all is.
+  /// The results of the pruned scan; empty if everything is needed.
   std::optional<Values> run(Graph& to) { return find() ? std::optional(build(to)) : std::nullopt; }
 
  private:
@@ -45,11 +45,11 @@ class PrunedScan {
     return (!is_carry(i) || is_own_next(i)) && splat_value(operands_[i]).has_value();
   }
 
-  /// What stands for each input: itself, an earlier equal one, or a constant in the body.
+  /// The replacement of each input: itself, an earlier equal one, or a constant in the body.
   void classify_inputs() {
     same_as_.resize(operands_.size());
-    ValueSet streams, captures;                 // operands that stand for themselves
-    std::vector<size_t> stream_of, capture_of;  // and the first input of each
+    ValueSet streams, captures;                 // operands not merged with earlier ones
+    std::vector<size_t> stream_of, capture_of;  // the first input of each
     for (size_t i = 0; i < operands_.size(); ++i) {
       same_as_[i] = i;
       if (is_constant(i) || (is_carry(i) && !is_own_next(i))) continue;
@@ -80,7 +80,7 @@ class PrunedScan {
       needed_.push_back(read);
       kept_[i] = read && same_as_[i] == i && !is_constant(i) && !is_own_next(i);
     }
-    // An input that stands for an equal one that is read is kept.
+    // An input that replaces a read one is kept.
     for (size_t i = 0; i < operands_.size(); ++i) {
       const size_t j = same_as_[i];
       if (needed_[i] && !is_constant(j) && !is_own_next(j)) kept_[j] = true;
@@ -91,7 +91,7 @@ class PrunedScan {
     }
   }
 
-  /// The stream an emit is, or the number of streams.
+  /// The index of the stream that an emit is, or the number of streams.
   size_t emitted_stream(Value emit) const { return stream_inputs_.index(emit); }
 
   void find_emits() {
@@ -138,7 +138,7 @@ class PrunedScan {
     return results(to, std::move(parts));
   }
 
-  /// Whether the input, or one that it stands for, is read.
+  /// Whether the input, or one that it replaces, is read.
   bool is_read(size_t i) const { return read_[i]; }
 
   Values results(Graph& to, ScanParts parts) {
@@ -183,10 +183,10 @@ class PrunedScan {
   std::vector<int> uses_;  // of each result
   std::vector<bool> kept_;
   std::vector<bool> needed_;
-  std::vector<bool> read_;  // by what stands for the input
+  std::vector<bool> read_;  // by replacement input
   std::vector<size_t> same_as_;
   std::vector<size_t> kept_emits_;
-  ValueSet emitted_values_;  // those of `kept_emits_`
+  ValueSet emitted_values_;  // values of `kept_emits_`
   ValueSet stream_inputs_;
   size_t streams_ = 0, carries_ = 0, emits_ = 0;
 };
@@ -197,7 +197,7 @@ GraphPtr prune_scans(const GraphPtr& graph) {
   const auto is_scan = [](const Node& node) { return node.is(ops::scan); };
   if (std::ranges::none_of(graph->nodes(), is_scan)) return graph;
   const std::vector<std::vector<int>> uses = value_uses(*graph);
-  // Mostly all is needed: then nothing is copied.
+  // Usually everything is needed, and nothing is copied.
   const std::vector<bool> live = live_nodes(*graph);
   const auto has_more = [&](const Node& node) {
     return live[size_t(node.id)] && is_scan(node) &&

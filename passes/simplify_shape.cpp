@@ -60,7 +60,7 @@ Result transpose_of_transpose(const Node& node, Graph&) {
   return Values{transpose(inner.operands[0], both)};
 }
 
-/// Moving axes of extent 1 about moves no element.
+/// A transpose that only moves axes of extent 1 is a reshape.
 Result transpose_of_units(const Node& node, Graph&) {
   const Shape& shape = node.operands[0].shape();
   Ints moved;
@@ -80,7 +80,7 @@ Result slice_of_slice(const Node& node, Graph&) {
   return Values{slice(inner.operands[0], axis, start, start + node.types[0].shape[axis])};
 }
 
-/// A slice of a concatenation that lies in one part, or is some whole parts.
+/// A slice of a concatenation that is within one part, or consists of whole parts.
 Result slice_of_concat(const Node& node, Graph&) {
   const Node& inner = *node.operands[0].node;
   const int axis = axis_of(node);
@@ -146,7 +146,8 @@ Result concat_of_splats(const Node& node, Graph& to) {
   return Values{splat(to, *value, node.types[0])};
 }
 
-/// A range of a value along the axis of a concatenation, and the part that is all of it.
+/// A range of a value along the axis of a concatenation; a part that is a whole value covers all of
+/// it.
 struct Range {
   Value source;
   int64_t start, limit;
@@ -163,7 +164,7 @@ Range range_of(Value part, int axis) {
   return {part, 0, extent, part};
 }
 
-/// Neighbouring ranges of one value are one range of it.
+/// Adjacent ranges of one value are merged into one.
 Result concat_of_ranges(const Node& node, Graph&) {
   const int axis = axis_of(node);
   std::vector<Range> ranges;
@@ -186,7 +187,7 @@ Result concat_of_ranges(const Node& node, Graph&) {
   return Values{parts.size() == 1 ? parts[0] : concat(parts, axis)};
 }
 
-/// What stands at [start, limit) of a concatenation: a whole part or zeros, else an absent value.
+/// The part of a concatenation at [start, limit): a whole part or zeros, otherwise an absent value.
 Value piece_of(const Node& concat, int axis, int64_t start, int64_t limit) {
   int64_t at = 0;
   for (Value part : concat.operands) {
@@ -199,8 +200,8 @@ Value piece_of(const Node& concat, int axis, int64_t start, int64_t limit) {
   return {};
 }
 
-/// The sum of two concatenations that have zeros where the other has not, as the gradients of
-/// slices of one matrix do, is a concatenation.
+/// The sum of two concatenations with zeros in complementary places, such as the gradients of
+/// slices of one matrix, is a concatenation.
 Result add_of_concats(const Node& node, Graph&) {
   const Node &a = *node.operands[0].node, &b = *node.operands[1].node;
   if (!a.is(ops::concat) || !b.is(ops::concat) || axis_of(a) != axis_of(b)) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of simplify that are written in the language, and how they are matched.
+// The rules of simplify that are written as text, and their matcher.
 #include <algorithm>
 #include <map>
 
@@ -10,7 +10,7 @@
 namespace graphc::core {
 namespace {
 
-// What stands on the right holds for every number on the left, up to the sign of a zero.
+// The right side equals the left one for all numbers, up to the sign of a zero.
 constexpr TextRule rules_as_text[] = {
     {"add-zero", "graph (%x) { return add(%x, 0.) }", "graph (%x) { return %x }"},
     {"sub-zero", "graph (%x) { return sub(%x, 0.) }", "graph (%x) { return %x }"},
@@ -62,7 +62,7 @@ GraphPtr parse_rule(std::string_view text, std::string_view name) {
 
 using ParsedRules = std::map<std::string_view, std::vector<ParsedRule>>;
 
-/// By the name of the op whose result the pattern is.
+/// By the name of the op of the pattern's result.
 const ParsedRules& parsed_rules() {
   static const ParsedRules parsed = [] {
     ParsedRules result;
@@ -76,7 +76,7 @@ const ParsedRules& parsed_rules() {
   return parsed;
 }
 
-/// What the parameters of a pattern stand for, by node id of the parameter.
+/// The values bound to the parameters of a pattern, by the parameter's node id.
 using Bindings = std::map<int, Value>;
 
 bool match_operands(const Node& pattern, const Values& actual, Bindings& bindings);
@@ -136,7 +136,7 @@ std::optional<Values> apply_text_rules(const Node& node, Graph& to) {
     if (rule.needs_sign && (dtype == DType::u32 || dtype == DType::u8)) continue;
     Bindings bindings;
     if (!match_operands(*rule.pattern->results()[0].node, node.operands, bindings)) continue;
-    // Parameters are bound to values of other dtypes, or of more elements, than the result's.
+    // Checks that bound parameters have the dtype and number of elements of the result.
     const Type& type = node.types[0];
     Bindings same;
     for (size_t i = 0; i < rule.pattern->inputs().size(); ++i) {

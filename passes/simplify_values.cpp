@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of simplify on what is computed: constants, casts, reductions, products, broadcasting.
+// The rules of simplify on computed values: constants, casts, reductions, products, broadcasting.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ using Result = std::optional<Values>;
 constexpr int64_t largest_folded_bytes = 4096;
 constexpr int64_t most_elements_read = 1 << 16;
 
-/// The constant with the elements of a literal; absent when an element is not finite.
+/// A constant with the elements of a literal; absent if an element is not finite.
 Value constant_of(const Literal& literal, Graph& to) {
   const bool floating = is_floating(literal.dtype());
   std::vector<double> elements;
@@ -63,8 +63,8 @@ Evaluation evaluate_flushed(const Graph& graph) {
   return evaluate(graph, {});
 }
 
-/// A node of constants is what the evaluator makes of it, where a target makes the same: one that
-/// flushes denormals decides about them itself.
+/// Folds a node of constants to the evaluator's result if every target agrees: targets that flush
+/// denormals evaluate those themselves.
 Result fold_constants(const Node& node, Graph& to) {
   if (!may_be_folded(node)) return std::nullopt;
   auto graph = std::make_unique<Graph>("fold");
@@ -88,7 +88,7 @@ Result cast_to_same(const Node& node, Graph&) {
   return node.operands;
 }
 
-/// The largest number up to which a type holds every whole one.
+/// The largest n such that a type represents all integers up to n.
 int64_t largest_exact(DType dtype) {
   switch (dtype) {
     case DType::boolean:
@@ -110,7 +110,7 @@ int64_t largest_exact(DType dtype) {
   return 0;
 }
 
-/// Only where every index is the same number in both types: an iota wraps, or rounds, in its own.
+/// Only if every index is the same number in both types: an iota wraps or rounds in its own.
 Result cast_of_iota(const Node& node, Graph& to) {
   const Node& inner = *node.operands[0].node;
   const DType from = inner.types[0].dtype, into = node.types[0].dtype;
@@ -133,7 +133,7 @@ Result select_by_constant(const Node& node, Graph&) {
   return Values{broadcast_to(node.operands[*condition != 0 ? 1 : 2], node.types[0].shape)};
 }
 
-/// Reducing axes of one element, or none, moves no element.
+/// Reducing axes of extent 1, or no axes, is a reshape.
 Result reduce_nothing(const Node& node, Graph&) {
   const Value x = node.operands[0];
   for (int64_t axis : node.attributes.get_ints("axes")) {
@@ -142,7 +142,7 @@ Result reduce_nothing(const Node& node, Graph&) {
   return Values{reshape(x, node.types[0].shape)};
 }
 
-/// The matrix whose last two axes a transpose exchanges, or an absent value.
+/// The matrix whose last two axes a transpose swaps, or an absent value.
 Value transposed_matrix(Value value) {
   if (!value.node->is(ops::transpose)) return {};
   Ints permutation = value.node->attributes.get_ints("permutation");
@@ -158,7 +158,7 @@ Result matmul_of_transpose(const Node& node, Graph&) {
   bool ta = node.attributes.get_bool("transpose_a", false);
   bool tb = node.attributes.get_bool("transpose_b", false);
   const Value a_matrix = transposed_matrix(a), b_matrix = transposed_matrix(b);
-  // Batches of transposed rows times one matrix have no derivative: leave them written out.
+  // Batches of transposed rows times one matrix have no derivative: do not create them.
   const bool a_fits = a_matrix && (a.shape().rank() == 2 || b.shape().rank() > 2);
   if (!a_fits && !b_matrix) return std::nullopt;
   if (a_fits) {
@@ -172,26 +172,26 @@ Result matmul_of_transpose(const Node& node, Graph&) {
   return Values{matmul(a, b, ta, tb)};
 }
 
-/// A product with zeros is zeros: the state before the first step of a loop written out. Weights
-/// that are not finite do not show in that step, as they do not in a loop that skips its product.
+/// A product with zeros is zero, for example with the initial state of an unrolled loop. Non-finite
+/// weights do not show in that step, as in a loop that skips its product.
 Result product_of_zeros(const Node& node, Graph& to) {
   if (!is_splat(node.operands[0], 0) && !is_splat(node.operands[1], 0)) return std::nullopt;
   return Values{splat(to, 0, node.types[0])};
 }
 
-/// How many indices along an axis, at its beginning and its end, hold nothing but zeros.
+/// The number of all-zero indices at the beginning and the end of an axis.
 struct Zeros {
   int64_t front = 0, back = 0;
 };
 
-/// Of a concatenation along the axis, or of one along the first axis in another shape.
+/// For a concatenation along the axis, or one along the first axis in another shape.
 Zeros zeros_along(Value value, int axis) {
   const Node& node = *value.node;
   if (node.is(ops::reshape) && axis == 0) {
     const Value inner = node.operands[0];
     if (inner.shape().rank() == 0 || value.shape().elements() == 0) return {};
     const Zeros zeros = zeros_along(inner, 0);
-    // Elements of an index of either; a number of them may be no whole number of the other.
+    // Elements per index of either; indices of one may not be whole indices of the other.
     const int64_t from = inner.shape().elements() / inner.shape()[0];
     const int64_t to = value.shape().elements() / value.shape()[0];
     return {zeros.front * from / to, zeros.back * from / to};
@@ -208,8 +208,8 @@ Zeros zeros_along(Value value, int axis) {
   return {leading(node.operands), leading(node.operands | std::views::reverse)};
 }
 
-/// What a product sums over goes without the zeros at its ends: the state before the first step,
-/// when the gradient of a matrix is summed over all steps.
+/// Drops zeros at the ends of a product's summed axis: the initial state, when the gradient of a
+/// matrix is summed over all steps.
 Result product_without_zeros(const Node& node, Graph& to) {
   const Value a = node.operands[0], b = node.operands[1];
   const bool ta = node.attributes.get_bool("transpose_a", false);
@@ -242,9 +242,9 @@ std::optional<Scaled> scaled(const Node& node) {
   return std::nullopt;
 }
 
-/// Whether x(ab) is (xa)b but for rounding, for every x of the type. Factors that both enlarge, or
-/// both diminish, overflow or vanish together; of two that do not, the first may do it alone. The
-/// product itself must be a number of full precision.
+/// Whether x(ab) equals (xa)b up to rounding for every x of the type. If both factors enlarge or
+/// both diminish, overflow or underflow is the same; otherwise the first alone may cause it. The
+/// product ab must be a normal number.
 bool may_be_multiplied(double a, double b, DType dtype) {
   const bool wide = dtype == DType::f64;
   const double least =
@@ -266,7 +266,7 @@ Result merge_factors(const Node& node, Graph&) {
   return Values{inner->x * (inner->factor * outer->factor)};
 }
 
-/// Dividing by a power of two is multiplying by its inverse, exactly.
+/// Division by a power of two is multiplication by its inverse, exactly.
 Result divide_by_power(const Node& node, Graph&) {
   const std::optional<double> divisor = splat_value(node.operands[1]);
   int exponent = 0;
@@ -276,7 +276,7 @@ Result divide_by_power(const Node& node, Graph&) {
   return Values{broadcast_to(node.operands[0] * (1 / *divisor), node.types[0].shape)};
 }
 
-/// The value before it was broadcast, or the scalar a constant repeats.
+/// The value before broadcasting, or the scalar of a splat constant.
 Value unbroadcast(Value value, Graph& to) {
   if (value.node->is(ops::broadcast_to)) return value.node->operands[0];
   if (value.shape().rank() > 0) {
@@ -286,7 +286,7 @@ Value unbroadcast(Value value, Graph& to) {
   return value;
 }
 
-/// Elementwise ops broadcast by themselves, and compute on what is not yet broadcast.
+/// Elementwise ops broadcast implicitly, so they can compute before broadcasting.
 Result implicit_broadcast(const Node& node, Graph& to) {
   if (!is_elementwise(node.op) || node.is(ops::watch) || node.is(ops::stop_gradient))
     return std::nullopt;

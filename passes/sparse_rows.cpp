@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Updates of tables that touch only the rows that have a gradient.
+// Table updates restricted to the rows that have a gradient.
 //
-// The gradient of a table that is only looked up is a scatter_add of rows onto zeros. Where every
-// value computed from it element by element is either the next value of a state that a gradient of
-// zero leaves as it is, or is summed and zero where the gradient is, the rows without a gradient
-// need not be there: merge_rows sums the rows of each index, everything is computed for those rows,
-// and scatter puts them into the state. True for sgd, with clipping by the norm or without, and for
+// The gradient of a table that is only looked up is a scatter_add of rows onto zeros. Rows without
+// a gradient can be skipped if every value computed elementwise from it is either the next value of
+// a state that a zero gradient leaves unchanged, or is summed and zero where the gradient is zero.
+// Then merge_rows sums the rows of each index, everything is computed for those rows only, and
+// scatter writes them into the state. This holds for sgd, with or without clipping by norm, and for
 // adagrad; not for momentum, rmsprop or adam, whose states decay everywhere.
 //
-// A factor of zero counts as zero: like every rule for sums of products, this one takes the other
-// factor to be finite.
+// A factor of zero counts as zero: like every rule on sums of products, this assumes that the other
+// factor is finite.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,8 +24,8 @@
 namespace graphc::core {
 namespace {
 
-/// What a value is where the gradient is zero: zero, another value (itself, if it does not depend
-/// on the gradient), or neither.
+/// A value where the gradient is zero: zero, another value (itself, if it does not depend on the
+/// gradient), or neither.
 struct AtZero {
   bool zero = false;
   Value same;
@@ -48,7 +48,7 @@ AtZero without_gradient(const Node& node, const std::vector<AtZero>& x) {
   return {};
 }
 
-/// One gradient of a table and everything computed from it.
+/// A table's gradient and everything computed from it.
 class SparseUpdate {
  public:
   SparseUpdate(const Graph& graph, const Node& gradient) : graph_(graph), gradient_(gradient) {
@@ -56,12 +56,12 @@ class SparseUpdate {
     if (why_not_.empty()) why_not_ = check_next();
   }
 
-  /// Empty when the update can be done by rows.
+  /// Empty if the update can be done by rows.
   const std::string& why_not() const { return why_not_; }
   const Node& gradient() const { return gradient_; }
   bool has(const Node& node) const { return members_.contains(&node) || sums_.contains(&node); }
 
-  /// What replaces a member in the new graph, where the rows live from then on.
+  /// The replacement of a member in the new graph, computed on the touched rows.
   Values replace(const Node& node, const Values& operands, Graph& to) {
     const WhereScope where(node.where);
     if (&node == &gradient_) {
@@ -82,7 +82,7 @@ class SparseUpdate {
   bool is_table(Value value) const { return value.shape() == gradient_.types[0].shape; }
   bool depends(Value value) const { return members_.contains(value.node); }
 
-  /// Goes through what depends on the gradient; says what must not.
+  /// Visits everything that depends on the gradient; returns what prevents the update, if anything.
   std::string find_members() {
     members_[&gradient_] = {true, {}};
     const std::vector<bool> live = live_nodes(graph_);
@@ -143,7 +143,7 @@ class SparseUpdate {
     if (const std::optional<double> number = splat_value(old))
       return splat(to, *number, {old.dtype(), rows});
     Value& taken = taken_[{old.node, old.index}];
-    // Where distinct indices end, any row will do: nothing is made of it.
+    // Past the end of the distinct indices any row will do: it is never used.
     if (!existing_) existing_ = maximum(distinct_, 0);
     if (!taken) taken = gather(made, existing_);
     return taken;
@@ -151,9 +151,9 @@ class SparseUpdate {
 
   const Graph& graph_;
   const Node& gradient_;
-  std::map<const Node*, AtZero> members_;  ///< elementwise, at the table's shape
+  std::map<const Node*, AtZero> members_;  ///< elementwise, with the table's shape
   std::set<const Node*> sums_;
-  std::map<const Node*, size_t> next_;  ///< the operand that is the state
+  std::map<const Node*, size_t> next_;  ///< index of the operand that is the state
   std::string why_not_;
   Value distinct_, existing_;
   std::map<const Node*, Value> rows_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of hoist that makes one loop of each cycle of carries: two layers written in one body
-// become two loops, so that the second layer's input product leaves its loop.
+// The part of hoist that splits a loop into one per cycle of carries: two layers written in one
+// body become two loops, so that the second layer's input product leaves its loop.
 //
-// Carries that need each other's next form a cycle. Only a cycle with heavy work on it is worth a
-// loop of its own; the others (counters, running sums) go with the first loop that has what they
-// need. A value that a later loop reads is emitted by the loop that computes it.
+// Carries that depend on each other's next form a cycle. Only a cycle with heavy work is worth a
+// loop of its own; the others (counters, running sums) join the first loop that has everything they
+// need. A value read by a later loop is emitted by the loop that computes it.
 #include <algorithm>
 
 #include "ir/scan.h"
@@ -36,8 +36,8 @@ class SplitCycles {
  private:
   size_t id(Value value) const { return size_t(value.node->id); }
 
-  /// What each node needs, from step to step: its operands, and a carry its next. Nodes that need
-  /// each other are a cycle; it is heavy when it has heavy work.
+  /// The dependences of each node across steps: its operands, and for a carry its next. Mutually
+  /// dependent nodes form a cycle, which is heavy if it contains heavy work.
   void find_cycles() {
     needs_.resize(body_.nodes().size());
     for (const Node& node : body_.nodes()) {
@@ -66,8 +66,8 @@ class SplitCycles {
     }
   }
 
-  /// loop_[node]: the first loop that has all the node needs. A heavy cycle opens a loop of its own
-  /// behind all that it needs, in the order of the carries otherwise; carries of a cycle are
+  /// loop_[node] is the first loop with everything the node needs. A heavy cycle starts a new loop
+  /// after everything it needs, otherwise in the order of the carries; the carries of a cycle stay
   /// together.
   void assign_loops() {
     std::vector<int> roots = heavy_roots_;
@@ -88,7 +88,7 @@ class SplitCycles {
   }
 
   bool is_stream(Value value) const { return input_index(value) < streams_; }
-  /// The number of the input that the value is, or of all inputs.
+  /// The index of the input that the value is, or the number of inputs.
   size_t input_index(Value value) const { return inputs_.index(value); }
   bool is_carry(size_t input) const { return input >= streams_ && input < streams_ + carries_; }
   bool is_at_hand(Value value) const {
@@ -97,7 +97,7 @@ class SplitCycles {
     return value.node->is(ops::constant) || value.node->is(ops::iota);
   }
 
-  /// What each loop reads: streams and captures, and values of earlier loops.
+  /// The values that each loop reads: streams and captures, and values of earlier loops.
   void find_read() {
     read_.resize(size_t(loops_));
     crossing_.resize(size_t(loops_));
@@ -131,7 +131,7 @@ class SplitCycles {
     for (size_t k = 0; k < carries_; ++k)
       carries_of_[size_t(loop_[id(scan_.body_carries()[k])])].push_back(k);
     for (size_t loop = 0; loop < emits.size(); ++loop) {
-      // An emit of a capture is an emit of the first loop: it must be there.
+      // An emitted capture is emitted by the first loop and must be available there.
       for (Value value : emits[loop].values()) {
         if (is_at_hand(value)) read_[loop].add(value);
       }
@@ -143,7 +143,7 @@ class SplitCycles {
     return results;
   }
 
-  /// The steps of a value that has been emitted, or is a stream.
+  /// The stacked steps of a value that has been emitted, or is a stream.
   Value stacked(Value value) const {
     const size_t i = emitted_.index(value);
     if (i < emitted_.size()) return stacked_[i];
@@ -203,14 +203,14 @@ class SplitCycles {
   Graph& to_;
   size_t streams_, carries_, emits_;
   std::vector<std::vector<int>> needs_;  // of each node
-  std::vector<int> heavy_roots_;         // a carry of each heavy cycle
+  std::vector<int> heavy_roots_;         // one carry of each heavy cycle
   std::vector<int> loop_;                // of each node
   int loops_ = 0;
   ValueSet inputs_;                              // of the body
   std::vector<ValueSet> read_, crossing_;        // of each loop
   std::vector<std::vector<size_t>> carries_of_;  // of each loop
   ValueSet emitted_;                             // values of the body emitted so far
-  Values stacked_;                               // and their steps
+  Values stacked_;                               // and their stacked steps
 };
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// The operands of a linear op that must be summed; the others are factors that do not move.
-/// Nothing when the op is not linear in what moves.
+/// The operands of a linear op that must be summed; the others are invariant factors. Empty if the
+/// op is not linear in what varies.
 std::optional<Values> linear_operands(const Node& node, const Moves& moves) {
   for (const Op* op : {&ops::add, &ops::sub, &ops::neg, &ops::reshape, &ops::transpose,
                        &ops::broadcast_to, &ops::slice, &ops::split, &ops::concat}) {
@@ -63,8 +63,8 @@ Value sum_of_scatters(const Node& node, Batch& batch, Graph& to) {
 
 namespace {
 
-/// What must be stacked for a term that is not a sum of others: the operands of what is summed over
-/// all steps. Nothing for others.
+/// The values to stack for a term that is not itself a sum: the operands of what is summed over all
+/// steps. Empty for other terms.
 std::optional<Values> stacked_operands(Value term, const Moves& moves) {
   const Node& node = *term.node;
   if (!moves(term)) return Values{term};
@@ -82,8 +82,8 @@ bool contains(const Values& values, Value value) {
 
 }  // namespace
 
-// Terms are chains of any length, and share what they are made of: both functions go through each
-// value once, on a stack of their own.
+// Terms may be chains of any length with shared parts: both functions visit each value once, with
+// an explicit stack.
 
 std::optional<Values> operands_of_sum(Value term, const Moves& moves) {
   Values wanted, waiting{term};
@@ -148,7 +148,7 @@ std::optional<Values> terms_added(Value carry, Value next,
   const auto used_once = [&](Value value) {
     return uses[size_t(value.node->id)][size_t(value.index)] == 1;
   };
-  // Forwards: what is used once is used by one node.
+  // Forward: a value used once is used by one node.
   Values terms;
   Value at = carry;
   while (at != next) {
@@ -168,7 +168,7 @@ std::optional<Values> terms_added(Value carry, Value next,
     at = node.result();
   }
   if (!used_once(at)) return std::nullopt;
-  // The last one added first.
+  // Order the terms from the last one added to the first.
   std::ranges::reverse(terms);
   return terms;
 }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes loops out: all steps one after another (`full`), `steps` of them in each step of a shorter
-// loop, or, with `auto`, what is worth it. Without options nothing is unrolled.
+// Unrolls loops: completely (`full`), by `steps` iterations per step of a shorter loop, or, with
+// `auto`, where it is profitable. Without options nothing is unrolled.
 //
-// What `auto` weighs is what a step costs. In a loop it costs its kernels, with no meeting of the
-// threads where rows are independent, and is compiled once. Written out it costs the same kernels,
-// a meeting behind each, a copy of what it emits to its place among all steps, and its share of the
-// compilation. Products with an initial state of zeros, and gradients of a state for nobody, are
-// left out of loops as well (codegen/lower/unneeded.h). So the one loop worth writing out is that
-// of a single step, which emits nothing that has to be stacked, and around which everything else
-// then folds: measured, two steps are faster as a loop already
-// (docs/lab/2026-11-loops-and-sessions.md).
+// `auto` weighs the cost of a step. In a loop, a step costs its kernels, without barriers if rows
+// are independent, and is compiled once. Unrolled, it costs the same kernels, a barrier after each,
+// copies of its emits to their places, and a share of the compile time. Products with a zero
+// initial state and unused gradients of a state are left out of loops as well
+// (codegen/lower/unneeded.h). The only profitable case is therefore a loop with a single step,
+// which stacks no emits and around which everything folds: measured, two steps are already faster
+// as a loop (docs/lab/2026-11-loops-and-sessions.md).
 //
-// Copies of the body are made by inlining it, not by calling it: what a copy shares with its
-// neighbours is for simplify and cse to find. A remainder of steps is a loop of its own, written
-// out in turn. Only loops of the graph itself: loops in their bodies are copied with them.
+// Copies of the body are inlined, not called; simplify and cse find what neighbouring copies share.
+// A remainder of steps is unrolled after the loop. Only loops at the top level of the graph are
+// unrolled: loops in their bodies are copied with them.
 #include "ir/build.h"
 #include "ir/mutant.h"
 #include "ir/scan.h"
@@ -23,7 +22,7 @@
 namespace graphc::core {
 namespace {
 
-/// Emitted steps in the order of the steps' indices.
+/// Emitted values in the order of step indices.
 using Emitted = std::vector<Values>;  // [emit][step]
 
 /// One step of a stream: row `step` without its first axis.
@@ -81,7 +80,7 @@ Values written_out(const Scan& scan, const Values& values, Graph& to) {
   return results;
 }
 
-/// A loop over steps [first, limit) of the streams, `factor` of them in each of its steps.
+/// A loop over steps [first, limit) of the streams, with `factor` steps per iteration.
 const Node& blocked_loop(const Scan& scan, const Operands& operands, const Values& initial,
                          int64_t first, int64_t limit, int64_t factor, Graph& to) {
   auto body = std::make_unique<Graph>(scan.body().name());
@@ -110,7 +109,7 @@ const Node& blocked_loop(const Scan& scan, const Operands& operands, const Value
   return add_scan(to, std::move(parts), scan.node().where);
 }
 
-/// A loop of blocks and, for what is left over, the steps written out.
+/// A loop over blocks and, for the remainder, unrolled steps.
 Values in_blocks(const Scan& scan, const Values& values, int64_t factor, Graph& to) {
   const Operands operands = operands_of(scan, values);
   const size_t emits = scan.emits().size();
@@ -143,14 +142,14 @@ Values in_blocks(const Scan& scan, const Values& values, int64_t factor, Graph& 
   return stacks;
 }
 
-/// Bytes of what a step emits, which copies put in its place.
+/// Bytes emitted per step, which unrolled copies must move into place.
 int64_t emitted_bytes(const Scan& scan) {
   int64_t bytes = 0;
   for (const Value emit : scan.emits()) bytes += emit.type().bytes();
   return bytes;
 }
 
-/// Writes out the loops of one step, and says of the others why they stay.
+/// Unrolls loops with a single step; remarks why the others stay.
 GraphPtr unroll_where_worth_it(const GraphPtr& graph, Remarks& remarks) {
   bool any = false;
   for (const Node& node : graph->nodes()) {

@@ -20,7 +20,7 @@ std::vector<Varies> variation(const Scan& scan) {
   if (mutated(Mutant::carry_hoisted_as_invariant) && !scan.initial().empty())
     set(scan.body_carries().last(1), Varies::captures);
   for (const Node& node : body.nodes()) {
-    if (node.is(ops::size)) continue;  // a number that the shape says
+    if (node.is(ops::size)) continue;  // determined by the shape
     Varies& varies = result[size_t(node.id)];
     for (Value operand : node.operands) varies = std::max(varies, result[size_t(operand.node->id)]);
   }

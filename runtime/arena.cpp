@@ -47,14 +47,14 @@ std::byte* Arena::reserve(int64_t bytes) {
     throw resource_error("no memory for an arena of {} bytes: {}", bytes, std::strerror(errno));
   }
 
-  // The mapping is one alignment too long: give back what lies outside the aligned range.
+  // The mapping is one alignment too long: unmap everything outside the aligned range.
   const auto address = reinterpret_cast<uintptr_t>(mapping);
   const size_t before = size_t(-address & uintptr_t(kAlignment - 1));
   std::byte* first = static_cast<std::byte*>(mapping) + before;
   if (before > 0) munmap(mapping, before);
   const size_t after = size_t(kAlignment) - before;
   if (after > 0) munmap(first + size, after);
-  // A hint: without huge pages the arena is the same, only slower.
+  // A hint: without huge pages the arena is only slower.
   madvise(first, size_t(size), MADV_HUGEPAGE);
 
   release();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one block of memory that a plan's values live in.
+// The single memory block of a plan's values.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace graphc::core {
 
-/// A mapping aligned to 2 MiB, on huge pages where the system offers them, so that a step's values
-/// take few TLB entries. Memory is taken from the system when it is first touched.
+/// A mapping aligned to 2 MiB, on huge pages where available, so that a step's values take few TLB
+/// entries. Pages are allocated at first touch.
 class Arena {
  public:
   static constexpr int64_t kAlignment = int64_t{2} << 20;
@@ -18,13 +18,13 @@ class Arena {
   Arena& operator=(Arena&& other) noexcept;
   ~Arena();
 
-  /// Makes the arena at least `bytes` long and returns where it begins. An arena that grows moves:
-  /// its content is dropped and all of it reads as zero; one that is long enough stays as it is.
-  /// Throws ErrorKind::resource, leaving the arena as it was, when there is no such memory.
+  /// Makes the arena at least `bytes` long and returns its start. An arena that grows moves: its
+  /// content is dropped and it reads as zero; one that is long enough is unchanged. Throws
+  /// ErrorKind::resource, leaving the arena unchanged, if there is not enough memory.
   std::byte* reserve(int64_t bytes);
 
   std::byte* data() const { return data_; }
-  /// The length in bytes: 0, or a multiple of 2 MiB.
+  /// The length in bytes: 0 or a multiple of 2 MiB.
   int64_t size() const { return size_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that reads and adds, once for each width of vectors, chosen by what the CPU has. Eight
-// sums side by side: no load waits for an addition.
+// A loop of loads and additions, one version per vector width, chosen by the CPU's features. Eight
+// independent sums: no load waits for an addition.
 #include "runtime/bandwidth.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 constexpr double kRoundSeconds = 0.005;
 constexpr int kRounds = 10;
 constexpr int kSums = 8;
-/// Of any working set, so that loops have no rest.
+/// Divides every working set, so that loops have no remainder.
 constexpr int64_t kUnit = 4096;
 
 template <typename Vector>
 [[gnu::always_inline]] inline uint64_t sum_of(const std::byte* begin, int64_t bytes) {
-  // Another pass over the same bytes is to read them again.
+  // Forces the compiler to reload the same bytes in the next pass.
   asm volatile("" : : "r"(begin) : "memory");
   const auto* from = reinterpret_cast<const Vector*>(begin);
   const Vector* const end = from + bytes / int64_t(sizeof(Vector));
@@ -71,19 +71,19 @@ Read widest_read() {
   return read_baseline;
 }
 
-/// What one thread did of a round.
+/// One thread's part of a round.
 struct alignas(128) Reading {
   double begin = 0, end = 0;
   uint64_t sum = 0;
 };
 
-/// From when the first began to when the last had read.
+/// From the first start to the last end.
 double seconds_of(const std::vector<Reading>& readings) {
   return std::ranges::max_element(readings, {}, &Reading::end)->end -
          std::ranges::min_element(readings, {}, &Reading::begin)->begin;
 }
 
-/// The first word of a file; empty where there is none.
+/// The first word of a file; empty if there is none.
 std::string word_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::string word;
@@ -91,7 +91,7 @@ std::string word_in(const std::filesystem::path& path) {
   return word;
 }
 
-/// "2048K" in bytes; 0 for what is no size.
+/// "2048K" in bytes; 0 if it is not a size.
 int64_t size_in(const std::string& text) {
   char* end = nullptr;
   const long long number = std::strtoll(text.c_str(), &end, 10);
@@ -141,11 +141,12 @@ double measure_read_bandwidth(ThreadTeam& team, int64_t bytes_of_thread) {
   std::vector<Reading> readings(size_t(team.size()));
   team.run([&](int thread) {
     std::byte* const own = all + thread * bytes_of_thread;
-    // Memory of its own, and near: it is the system's, and zeros that are all one page, until then.
+    // First touch places the memory near this thread; until then all pages are one shared page of
+    // zeros.
     std::memset(own, 1, size_t(bytes_of_thread));
     Reading& reading = readings[size_t(thread)];
     reading.sum = read(own, bytes_of_thread);
-    // The first round says how many passes the others have.
+    // The first round determines the number of passes of the others.
     for (int round = -1; round < kRounds; ++round) {
       team.barrier(thread);
       reading.begin = steady_seconds();

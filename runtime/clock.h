@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one clock that durations are measured with.
+// The clock for durations.
 #pragma once
 
 #include <chrono>
 
 namespace graphc::core {
 
-/// Seconds since an arbitrary moment; never goes back.
+/// Seconds since an arbitrary moment; monotonic.
 inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

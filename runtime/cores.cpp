@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cores: affinity, topology and the control group's quota.
+// CPU affinity, topology and cgroup quota.
 #include "runtime/cores.h"
 
 #include <sched.h>
@@ -17,12 +17,12 @@ namespace graphc::core {
 namespace {
 
 struct Cpus {
-  std::vector<int> cores;     ///< one CPU of each core
-  std::vector<int> siblings;  ///< the other hardware threads of those cores
+  std::vector<int> cores;     ///< one CPU per core
+  std::vector<int> siblings;  ///< the other hardware threads of these cores
 };
 
-/// The text that names a CPU's core, equal for its hardware threads; the CPU's own number where the
-/// system does not say.
+/// A string that identifies a CPU's core, the same for its hardware threads; the CPU's own number
+/// if the topology is unknown.
 std::string core_of(int cpu) {
   const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
   std::string siblings;
@@ -32,7 +32,7 @@ std::string core_of(int cpu) {
 }
 
 Cpus allowed() {
-  // The mask must be as long as the kernel's, which is not known: grow it until it fits.
+  // The mask must be as long as the kernel's, whose length is unknown: grow it until it fits.
   for (int count = 1024;; count *= 2) {
     cpu_set_t* set = CPU_ALLOC(size_t(count));
     if (set == nullptr) throw resource_error("no memory for a mask of {} CPUs", count);
@@ -53,7 +53,7 @@ Cpus allowed() {
   }
 }
 
-/// The quota in one cpu.max file, "max 100000" or "150000 100000" (quota and period, microseconds).
+/// The quota in a cpu.max file, "max 100000" or "150000 100000" (quota and period, microseconds).
 std::optional<double> quota_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   double quota = 0, period = 0;
@@ -74,7 +74,7 @@ std::optional<double> cgroup_cpu_quota(const std::filesystem::path& mount,
   std::ifstream file(membership);
   std::string line;
   while (std::getline(file, line)) {
-    // The line of version 2 is "0::/path"; those of version 1 have other numbers.
+    // The line of cgroup v2 is "0::/path"; those of v1 have other numbers.
     if (!line.starts_with("0::/")) continue;
     std::filesystem::path group = mount / std::filesystem::path(line.substr(4)).relative_path();
     std::optional<double> smallest = quota_in(mount / "cpu.max");
@@ -89,7 +89,8 @@ std::optional<double> cgroup_cpu_quota(const std::filesystem::path& mount,
 
 int default_thread_count() {
   int count = int(allowed().cores.size());
-  // A team that spins gains nothing from part of a CPU: it would be stopped for the rest.
+  // A spinning team gains nothing from a fraction of a CPU: it would be throttled for the rest of
+  // each period.
   if (const auto quota = cgroup_cpu_quota("/sys/fs/cgroup", "/proc/self/cgroup")) {
     count = std::min(count, int(std::min(*quota, 1e6)));
   }

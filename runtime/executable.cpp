@@ -31,7 +31,7 @@ std::vector<Argument> arguments_of(const Values& values) {
   return arguments;
 }
 
-/// Gives the states that a graph writes a new version when the call ends, however it ends.
+/// Gives the written states a new version at the end of the call, also after an exception.
 class NewVersions {
  public:
   NewVersions(const std::vector<Argument>& arguments, std::span<StoredState* const> states)
@@ -49,7 +49,7 @@ class NewVersions {
   std::span<StoredState* const> states_;
 };
 
-/// Tensors as the home forms of states, for the time of a call.
+/// Makes tensors the home forms of states for the duration of a call.
 class Lent {
  public:
   Lent(std::span<StoredState* const> states, std::span<const Tensor> tensors) : states_(states) {
@@ -104,7 +104,7 @@ void Executable::run(std::span<const Tensor> inputs, std::span<Tensor> states,
   }
   const Lent lent(borrowers_, states);
   run(inputs, borrowers_, outputs);
-  // What the executable left elsewhere is written to the tensors.
+  // Copies what the executable left elsewhere to the tensors.
   for (const StoredState* state : borrowers_) state->home();
 }
 

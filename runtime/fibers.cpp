@@ -17,12 +17,12 @@
 namespace graphc::core {
 namespace {
 
-/// Kernels hold their data in arenas: what a share of a step needs is a few kilobytes.
+/// Kernels keep their data in arenas: a share of a step needs only a few kilobytes of stack.
 constexpr size_t kStackBytes = size_t{1} << 20;
 
 #if defined(__SANITIZE_ADDRESS__)
-/// The C library's own: the sanitizer's warns on stderr that it does not know what is told it
-/// below.
+/// The C library's swapcontext: the sanitizer's version warns on stderr that it does not support
+/// the switch that is announced to it below.
 int swap_contexts(ucontext_t* from, const ucontext_t* to) {
   using Swap = int (*)(ucontext_t*, const ucontext_t*);
   static const auto swap =
@@ -33,7 +33,7 @@ int swap_contexts(ucontext_t* from, const ucontext_t* to) {
 int swap_contexts(ucontext_t* from, const ucontext_t* to) { return swapcontext(from, to); }
 #endif
 
-/// A stack whose first page is never mapped, so that one that overflows ends the process there.
+/// A stack with a guard page, so that an overflow ends the process.
 class Stack {
  public:
   Stack() : guard_(size_t(sysconf(_SC_PAGESIZE))) {
@@ -59,9 +59,9 @@ class Stack {
 
 struct Fibers::Fiber {
   ucontext_t context;
-  std::unique_ptr<Stack> stack;  ///< none of the first, which has its caller's
+  std::unique_ptr<Stack> stack;  ///< null for the first, which uses its caller's
   bool returned = true;
-  // What sanitizers want to know of whoever goes on here.
+  // The stack bounds, as the sanitizers need them for a switch.
   const void* bottom = nullptr;
   size_t bytes = 0;
   void* fake_stack = nullptr;
@@ -105,7 +105,7 @@ void Fibers::prepare(Fiber& fiber) {
   getcontext(&fiber.context);
   fiber.context.uc_stack = {.ss_sp = fiber.stack->begin(), .ss_flags = 0, .ss_size = kStackBytes};
   fiber.context.uc_link = nullptr;
-  // Arguments are ints: an address takes two.
+  // The arguments of makecontext are ints: an address takes two.
   const auto self = uint64_t(reinterpret_cast<uintptr_t>(this));
   makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Fibers::enter), 2, unsigned(self >> 32),
               unsigned(self));
@@ -119,7 +119,7 @@ void Fibers::enter(unsigned high, unsigned low) {
   self->end(index);
 }
 
-/// The first call's stack is known to whoever comes from it.
+/// The first call's stack becomes known when it switches away.
 void Fibers::begin([[maybe_unused]] int index) {
 #if defined(__SANITIZE_ADDRESS__)
   const void* bottom = nullptr;
@@ -157,7 +157,7 @@ void Fibers::switch_to(int index) {
   Fiber& to = fibers_[size_t(index)];
   current_ = index;
 #if defined(__SANITIZE_ADDRESS__)
-  // A call that has returned leaves nothing on its stack, the first one's apart.
+  // A finished call leaves no frames on its stack, except for the first one.
   const bool left = from.returned && from.stack != nullptr;
   __sanitizer_start_switch_fiber(left ? nullptr : &from.fake_stack, to.bottom, to.bytes);
 #elif defined(__SANITIZE_THREAD__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that take turns on one thread, each with a stack of its own (POSIX makecontext,
-// swapcontext). Each keeps its floating-point control words, as threads do.
+// Calls that take turns on one thread, each with its own stack (POSIX makecontext, swapcontext).
+// Each keeps its own floating-point control words, as threads do.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ class Fibers {
  public:
   using Call = void (*)(void* target, int index);
 
-  /// Room for `count` calls, at least 1. Throws std::bad_alloc when there is no memory for stacks.
+  /// Prepares for `count` calls, at least 1. Throws std::bad_alloc if there is no memory for
+  /// stacks.
   explicit Fibers(int count);
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
   ~Fibers();
 
-  /// Makes the calls of all indices and returns when all have returned; 0 begins, on the caller's
+  /// Makes the calls of all indices and returns when all have returned; 0 starts, on the caller's
   /// own stack. They must not throw.
   void run(Call call, void* target);
-  /// From inside a call: the next one that has not returned goes on, in the order of the indices,
-  /// and this one when its turn comes again.
+  /// Called inside a call: switches to the next unfinished call in index order, and returns when
+  /// this call's turn comes again.
   void pass();
 
  private:
@@ -32,7 +33,7 @@ class Fibers {
   void begin(int index);
   void end(int index);
   void switch_to(int index);
-  /// The next index after `index` whose call has not returned; `index` when there is none.
+  /// The next index after `index` whose call has not returned; `index` if there is none.
   int after(int index) const;
 
   const int count_;

@@ -36,7 +36,7 @@ __attribute__((target("amx-tile"))) void configure() {
   _tile_loadconfig(&configuration);
 }
 
-/// The scopes of this thread: shares of a step that take turns on it have one each.
+/// The scopes of this thread: fibers of a step that take turns on it have one each.
 thread_local int scopes = 0;
 
 __attribute__((target("amx-tile"))) void release() { _tile_release(); }
@@ -56,7 +56,7 @@ bool processor_has_tiles() {
   return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16");
 }
 
-/// 0, or the error of the system's refusal.
+/// 0, or the error with which the system refused.
 int asked_for_tiles() {
   static const int error = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0 ? 0 : errno;
   return error;
@@ -68,7 +68,7 @@ bool has_matrix_tiles() { return processor_has_tiles() && asked_for_tiles() == 0
 
 std::string matrix_tiles_refused() {
   if (!processor_has_tiles() || asked_for_tiles() == 0) return "";
-  // Signal stacks without room for the registers are the one reason that the process can mend.
+  // The one reason that the program can fix: signal stacks too small for the registers.
   return std::string(std::strerror(asked_for_tiles())) +
          (asked_for_tiles() == ENOSPC ? ": an alternate signal stack (sigaltstack) is too small"
                                       : "");
@@ -98,8 +98,7 @@ void graphc_tilestored(int64_t tile, void* to, int64_t row_bytes) {
   }
 }
 
-/// Terms of even and of odd number have a sum each, which begin at 0 and join before they are
-/// added.
+/// Even and odd terms are summed separately from 0; the two sums are joined, then added.
 void graphc_tdpbf16ps(int64_t sums, int64_t left, int64_t right) {
   for (size_t m = 0; m < kTileRows; ++m) {
     const char* a = tiles[size_t(left)][m].data();

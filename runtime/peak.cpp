@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The multiply-add loop, once for each instruction set, chosen by what the CPU has.
+// The multiply-add loop, one version per instruction set, chosen by the CPU's features.
 //
-// A multiply-add takes about four cycles and a core starts two a cycle: eight independent chains
-// keep it busy, and more do no harm while they fit the registers. `x = x a + b` tends to 1 for the
-// numbers chosen, so that no chain ever meets a denormal.
+// A multiply-add has a latency of about four cycles and a core issues two per cycle: eight
+// independent chains saturate it, and more do no harm while they fit the registers. With the chosen
+// numbers `x = x a + b` converges to 1, so no chain becomes denormal.
 #include "runtime/peak.h"
 
 #include <algorithm>
@@ -22,15 +22,16 @@ namespace graphc::core {
 namespace {
 
 constexpr double kSeconds = 0.030;
-/// The best window counts: where other processes take turns on the core, a step of a millisecond
-/// may have run undisturbed though no 30 milliseconds did.
+/// The best window counts: if other processes share the core, some windows of a millisecond run
+/// undisturbed even if no 30 milliseconds do.
 constexpr double kWindowSeconds = 0.001;
 constexpr int kIterations = 2000;
 constexpr float kFactor = 0.999f;
 constexpr float kTerm = 0.001f;
 
 struct Loop {
-  /// Runs kIterations rounds of multiply-adds and returns their sum, so that none is dead.
+  /// Runs kIterations rounds of multiply-adds and returns their sum, which keeps them from being
+  /// optimised away.
   float (*run)();
   double flops_per_iteration;
   MatrixTiles tiles = MatrixTiles::none;
@@ -64,7 +65,7 @@ __attribute__((target("avx512f"), noinline)) float run_avx512() {
 
 __attribute__((target("avx512f,avx512bf16"), noinline)) float run_avx512_bf16() {
   constexpr int chains = 24;
-  // Pairs of bf16: x += a b + a b, with tiny terms so that the sums stay far from infinity.
+  // Pairs of bf16: x += a b + a b, with terms so small that the sums stay far from infinity.
   const __m512 small = _mm512_set1_ps(0x1p-20f);
   const __m512bh factor = _mm512_cvtne2ps_pbh(small, small);
   __m512 x[chains];
@@ -82,8 +83,8 @@ __attribute__((target("avx512f,avx512bf16"), noinline)) float run_avx512_bf16() 
   return sum_of(lanes, 16);
 }
 
-/// Four sums and two tiles of each operand. Of zeros a processor does more products in a second
-/// than of real numbers, which take it to a lower clock.
+/// Four accumulators and two tiles of each operand. The numbers are nonzero: products of zeros are
+/// faster, because real data lowers the clock.
 __attribute__((target("amx-tile,amx-bf16"), noinline)) float run_matrix_tiles() {
   alignas(64) std::array<uint16_t, kTileBytes / 2> numbers;
   for (size_t i = 0; i < numbers.size(); ++i)  // from 2^-20 to 2^-19, of both signs
@@ -110,7 +111,7 @@ __attribute__((target("amx-tile,amx-bf16"), noinline)) float run_matrix_tiles() 
   return sum + sum_of(sums, kTileBytes / 4);
 }
 
-/// Twelve chains and two operands: AVX2 has sixteen registers, and a spill would be measured too.
+/// Twelve chains and two operands fit the sixteen registers of AVX2; spills would be measured too.
 __attribute__((target("avx2,fma"), noinline)) float run_avx2() {
   constexpr int chains = 12;
   const __m256 factor = _mm256_set1_ps(kFactor), term = _mm256_set1_ps(kTerm);
@@ -131,7 +132,7 @@ __attribute__((target("avx2,fma"), noinline)) float run_avx2() {
 
 #endif
 
-/// Four floats a vector on any CPU, a multiply and an add each.
+/// Four floats per vector on any CPU, with separate multiply and add.
 __attribute__((noinline)) float run_baseline() {
   using Vector = float __attribute__((vector_size(16)));
   constexpr int chains = 12;

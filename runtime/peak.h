@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The speed limit of this machine, measured: what fractions of peak are fractions of.
+// Measured peak arithmetic speed of this machine, the reference for fractions of peak.
 #pragma once
 
 #include "ir/type.h"
@@ -7,11 +7,11 @@
 
 namespace graphc::core {
 
-/// The GFLOP/s that all threads of the team together reach in a loop of nothing but multiply-adds
-/// on registers (a multiply-add counts two): for each thread its best millisecond of some 30. For
-/// f32 the widest fused multiply-add the CPU has; for bf16 its matrix tiles where it has them, or
-/// its dot instruction, else the same as f32. Throws ErrorKind::input for another type. A single
-/// reading varies with the clock: take the best of some.
+/// The aggregate GFLOP/s of all threads of the team in a loop of multiply-adds on registers (two
+/// operations each): for each thread the best millisecond out of about 30. For f32, the widest
+/// fused multiply-add of the CPU; for bf16, its matrix tiles if available, else its dot
+/// instruction, else the same as f32. Throws ErrorKind::input for another type. Readings vary with
+/// the clock: take the best of several.
 double measure_peak_gflops(ThreadTeam& team, DType dtype = DType::f32);
 
 }  // namespace graphc::core

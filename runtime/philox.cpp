@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), block by
-// block. A round is two products of 32 bits with 64; one waits for the round before, so the wide
-// form has four vectors of blocks under way.
+// block. A round has two 32 x 32 to 64 bit products and depends on the previous round, so the wide
+// version interleaves four vectors of blocks.
 #include "runtime/philox.h"
 
 #include <algorithm>
 
 #if defined(__x86_64__)
-// GCC's headers begin vectors as themselves (its bug 105593).
+// GCC's headers initialise vectors with themselves (its bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
@@ -37,11 +37,11 @@ float number_of(uint32_t word) { return float(int32_t(word >> 8)) * 0x1p-24f; }
 #define GRAPHC_WIDE __attribute__((target("avx512f"))) static inline
 #define GRAPHC_EACH_VECTOR _Pragma("GCC unroll 4") for (int v = 0; v < kVectors; ++v)
 
-/// Vectors of eight blocks, and what they give together.
+/// Vectors of eight blocks, and their number per iteration.
 constexpr int kVectors = 4, kBlocksOfVector = 8;
 constexpr int64_t kBlocksAtOnce = kVectors * kBlocksOfVector;
 
-/// A word of each block of a vector in the lower half of its lane; what is above does not count.
+/// One word of each block of a vector, in the lower half of its lane; the upper half is ignored.
 struct WideBlocks {
   __m512i word[4][kVectors];
 };
@@ -69,11 +69,11 @@ GRAPHC_WIDE void store_numbers(float* numbers, __m512i words) {
                                           _mm512_set1_ps(0x1p-24f)));
 }
 
-/// Those of kBlocksAtOnce blocks.
+/// The numbers of kBlocksAtOnce blocks.
 __attribute__((target("avx512f"))) void fill_wide(int64_t key, int64_t first_block,
                                                   float* numbers) {
-  // Neighbours in the lanes of a vector are four blocks apart, so that the interleaving of quarters
-  // puts four that follow each other into one vector.
+  // Adjacent lanes of a vector are four blocks apart, so that interleaving quarters puts four
+  // consecutive numbers into one vector.
   const __m512i places = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
   WideBlocks x;
   GRAPHC_EACH_VECTOR {
@@ -101,7 +101,7 @@ __attribute__((target("avx512f"))) void fill_wide(int64_t key, int64_t first_blo
 }  // namespace
 
 void fill_uniform_plainly(int64_t key, int64_t first_block, std::span<float> numbers) {
-  // Several blocks side by side: the rounds of one wait for each other.
+  // Several blocks at a time: the rounds of one block depend on each other.
   constexpr size_t side_by_side = 16;
   for (size_t begin = 0; begin < numbers.size(); begin += side_by_side * kNumbersOfBlock) {
     uint32_t words[4][side_by_side] = {};

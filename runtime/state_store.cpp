@@ -9,8 +9,8 @@
 namespace graphc::core {
 namespace {
 
-/// Numbers of the process and not of a state: a form that is found beside another state than its
-/// own, at the address of one that is gone, is stale there.
+/// Versions are unique in the process, not per state: a form found with another state, at the
+/// address of a destroyed one, is then stale.
 uint64_t next_version() {
   static std::atomic<uint64_t> last = 0;
   return ++last;
@@ -45,7 +45,7 @@ void StoredState::written() {
 }
 
 void StoredState::bring_home() const {
-  // Whatever becomes of it, it is not asked for again.
+  // Whatever happens, it is not brought home again.
   const std::shared_ptr<const AwayForm> away = std::move(away_);
   away_ = nullptr;
   away->bring(const_cast<std::byte*>(home_.address()));
@@ -72,7 +72,7 @@ std::shared_ptr<DerivedForm> StoredState::form(const FormKey& key, int64_t bytes
       return held;
     }
   }
-  // Keys of forms that are gone go, too: a session may compile a graph for any number of shapes.
+  // Drops the keys of expired forms: a session may compile a graph for any number of shapes.
   std::erase_if(forms_, [](const auto& entry) { return entry.second.expired(); });
   auto made = std::make_shared<DerivedForm>(bytes);
   forms_.emplace(key, made);

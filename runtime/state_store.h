@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // States with versions, and their derived forms.
 //
-// A state is what outlives a call: a parameter, a slot of an optimizer, what a model carries on.
-// Its home form is a row-major tensor, in a buffer that the state holds. Everyone reads and writes
-// that one: set, load, reset, and a graph with a `next` for the state, which writes it in place.
+// A state outlives calls: a parameter, an optimizer slot, a carried activation. Its home form is a
+// row-major tensor in a buffer held by the state. Everyone reads and writes the home form: set,
+// load, reset, and a graph with a `next` for the state, which writes it in place.
 //
-// A derived form is the same content in another shape, for code that would otherwise make it anew
-// at every call: a weight in the panels that a product reads, in another element type, or as the
-// blob that a library wants. It is a copy, never the truth: nobody writes a result into it.
+// A derived form has the same content in another layout, for code that would otherwise convert it
+// at every call: a weight packed into panels for a matrix product, in another element type, or as
+// the blob of a library. It is a copy: results are never written into it.
 //
-// - Who makes it: the executable that wants it asks `form()` for memory under a key, which says
-//   everything that decides the bytes beside the state's content. Executables that were compiled at
-//   different times (other shapes of a graph, another graph) and ask one state for equal keys share
-//   one form.
-// - Whose memory it is: the holders'. The form lives as long as an executable holds it, and goes
-//   with the last. The state only knows where it is; a form may outlive its state.
-// - Its version: `made_from` is the version of the home form it was made of; 0 before that.
-// - When it is rewritten: by an executable that reads it, at the beginning of a call and before
-//   anything else, if it is stale; then `made_from` becomes the state's version. Between calls
-//   nobody works on it, so a form that no call asks for may stay stale for ever.
+// - Creation: the executable that needs it calls `form()` with a key that determines the bytes,
+//   apart from the state's content. Executables compiled at different times (other shapes of a
+//   graph, another graph) that use equal keys share one form.
+// - Ownership: the executables that use it. The form is freed with the last of them. The state
+//   holds only a weak pointer; a form may outlive its state.
+// - Version: `made_from` is the version of the home form it was made from; 0 before that.
+// - Update: an executable that reads the form rewrites it at the start of a call, before anything
+//   else, if it is stale; then `made_from` becomes the state's version. Nothing happens between
+//   calls, so an unused form may stay stale forever.
 //
-// Whatever writes a state gives it a new version, which makes all its forms stale at once. Versions
-// are never used twice, not even by two states: a form cannot be taken for that of another state.
+// Every write of a state gives it a new version, which makes all its forms stale. Versions are
+// unique across all states, so a form cannot be mistaken for that of another state.
 //
-// What runs on a device may leave the newest content there (AwayForm): the next who asks for the
-// home form brings it home first, and until then nothing is copied. A step that finds its states
-// where it left them copies none of them.
+// Device code may leave the newest content on the device (AwayForm): the next access to the home
+// form copies it home first, and until then nothing is copied. A step that finds its states where
+// it left them copies none of them.
 //
-// One thread at a time uses a state and its forms: a session does, and calls of its executables.
+// A state and its forms are used by one thread at a time: a session, and calls of its executables.
 #pragma once
 
 #include <functional>
@@ -43,13 +42,13 @@ namespace graphc::core {
 
 class StoredState;
 
-/// What a target calls a form: equal keys of one state are the same bytes, and as many.
+/// A target's name for a form: for one state, equal keys mean equal bytes and equal size.
 using FormKey = std::vector<int64_t>;
 
-/// Memory for a derived form of a state, 64-byte aligned, zeros at first; from 2 MiB on an arena.
+/// Memory for a derived form of a state, 64-byte aligned, zeros at first; an arena from 2 MiB on.
 class DerivedForm {
  public:
-  /// Throws ErrorKind::resource when there is no such memory.
+  /// Throws ErrorKind::resource if there is not enough memory.
   explicit DerivedForm(int64_t bytes);
   DerivedForm(const DerivedForm&) = delete;
   DerivedForm& operator=(const DerivedForm&) = delete;
@@ -57,30 +56,30 @@ class DerivedForm {
   std::byte* data() const { return arena_.data() != nullptr ? arena_.data() : buffer_.get(); }
   int64_t bytes() const { return bytes_; }
 
-  /// True when it is not made of the state's content as it is now: it has to be rewritten first.
+  /// Whether it differs from the state's current content and must be rewritten.
   bool is_stale(const StoredState& state) const;
 
-  /// The version it was made of; 0: none yet. Set by who rewrites it, after the last byte.
+  /// The version it was made from; 0: none yet. Set by the writer after the last byte.
   uint64_t made_from = 0;
 
  private:
   int64_t bytes_;
   Arena arena_;
-  std::shared_ptr<std::byte> buffer_;  ///< where it is too small for an arena
+  std::shared_ptr<std::byte> buffer_;  ///< if it is too small for an arena
 };
 
-/// The content of a state that lies elsewhere and is newer than the home form: in the memory of a
-/// device.
+/// The content of a state that is elsewhere, in the memory of a device, and newer than the home
+/// form.
 class AwayForm {
  public:
   virtual ~AwayForm() = default;
-  /// Writes the content, as many bytes as the state has, to `home`. Throws ErrorKind::resource when
-  /// the device does not answer; the content is lost then.
+  /// Copies the content, of the state's size, to `home`. Throws ErrorKind::resource if the device
+  /// fails; the content is then lost.
   virtual void bring(std::byte* home) const = 0;
 };
 
-/// One state: its home form, the version of that, and where its derived forms are. It stays at its
-/// address: executables' callers keep pointers to it.
+/// One state: its home form, the version of that, and pointers to its derived forms. Its address is
+/// stable: callers of executables keep pointers to it.
 class StoredState {
  public:
   /// Zeros.
@@ -93,33 +92,33 @@ class StoredState {
   const Type& type() const { return type_; }
 
   /// The home form, to read. The buffer is the state's own: a copy of the tensor, or its literal(),
-  /// shows what is written later; copy() keeps today's elements. Content that is away is brought
-  /// home first: throws what AwayForm::bring() throws.
+  /// shows later writes; use copy() to keep the current elements. First brings home content that is
+  /// away: throws what AwayForm::bring() throws.
   const Tensor& home() const {
     if (away_) bring_home();
     return home_;
   }
-  /// The home form, to write, once: every derived form is stale from here on. Executables read the
-  /// version at the beginning of a call: what is written after that needs another change().
+  /// The home form, to write, once: every derived form becomes stale. Executables read the version
+  /// at the start of a call: a later write needs another change().
   Tensor& change();
-  /// An executable has written the home form, or what is away: a new version, and nothing is
-  /// brought home.
+  /// Called after an executable has written the home form or away content: gives it a new version
+  /// without bringing it home.
   void written();
-  /// The newest content is `away` from here on. written() follows.
+  /// From now on the newest content is `away`. A call of written() follows.
   void leave(std::shared_ptr<const AwayForm> away) { away_ = std::move(away); }
-  /// Where the newest content is, if it is not at home; else null.
+  /// The newest content if it is not at home; otherwise null.
   const AwayForm* away() const { return away_.get(); }
-  /// Another buffer, with a tensor of the same type, becomes the home form: a new version.
+  /// Replaces the home form by a tensor of the same type in another buffer: a new version.
   void adopt(Tensor home);
-  /// Lets the home form go, and what is away: home() has no buffer until the next adopt(). For who
-  /// adopted somebody else's tensor for one call.
+  /// Drops the home form and away content: home() has no buffer until the next adopt(). For tensors
+  /// adopted for one call only.
   void release();
 
-  /// The number of the newest content: not 0, larger after every change.
+  /// The version of the newest content: not 0, increasing with every change.
   uint64_t version() const { return version_; }
 
-  /// The form called `key`, of `bytes` bytes: the one that others hold, or else a new one, which is
-  /// stale. Throws ErrorKind::resource when there is no memory for it.
+  /// The form called `key`, of `bytes` bytes: an existing one, or a new one, which is stale. Throws
+  /// ErrorKind::resource if there is not enough memory.
   std::shared_ptr<DerivedForm> form(const FormKey& key, int64_t bytes);
 
  private:
@@ -132,7 +131,7 @@ class StoredState {
   std::map<FormKey, std::weak_ptr<DerivedForm>> forms_;
 };
 
-/// The states of a session by name. They stay at their addresses while others are added.
+/// The states of a session by name. Addresses are stable when others are added.
 using StateStore = std::map<std::string, StoredState, std::less<>>;
 
 }  // namespace graphc::core

@@ -15,14 +15,14 @@
 namespace graphc::core {
 namespace {
 
-/// While it lives, a pipe that nobody reads is an error of write(2) for this thread, and no signal.
+/// During its lifetime, a broken pipe is an error of write(2) on this thread, not a signal.
 class WithoutBrokenPipes {
  public:
   WithoutBrokenPipes() {
     sigset_t waiting;
     sigemptyset(&waiting);
     sigpending(&waiting);
-    // One that waits already is not ours to take away.
+    // A signal that was pending before is not ours to consume.
     if (sigismember(&waiting, SIGPIPE) == 1) return;
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
@@ -68,11 +68,11 @@ void write_message(std::string_view line) noexcept {
 }
 
 void open_closed_streams() noexcept {
-  // In this order: open(2) gives the smallest number that is free.
+  // In this order, because open(2) returns the lowest free descriptor.
   for (const auto& [stream, mode] :
        {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDWR}}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    if (open("/dev/null", mode) != stream) return;  // there is no /dev/null: nothing is lost by it
+    if (open("/dev/null", mode) != stream) return;  // there is no /dev/null; nothing is lost
   }
 }
 

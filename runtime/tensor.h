@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors: what an executable takes and gives, views of host buffers that compiled code works on.
+// Tensors: arguments and results of executables, views of host buffers.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace graphc::core {
 
-/// A type and the place of its elements, row-major, inside a shared buffer. Copying a tensor copies
-/// the view, never the elements; the buffer lives as long as its last view.
+/// A type and a view of its row-major elements in a shared buffer. Copying a tensor copies the
+/// view, not the elements; the buffer lives as long as its last view.
 class Tensor {
  public:
   /// f32[0].
@@ -19,8 +19,8 @@ class Tensor {
   static Tensor zeros(const Type& type) { return Tensor(type); }
   /// Shares the literal's buffer.
   Tensor(const Literal& literal);
-  /// The elements at `offset` bytes into `buffer`; the caller answers for its length, and `offset`
-  /// is a multiple of the element's size.
+  /// The elements at byte `offset` in `buffer`, whose length the caller guarantees; `offset` is a
+  /// multiple of the element size.
   Tensor(const Type& type, std::shared_ptr<std::byte> buffer, int64_t offset = 0);
 
   const Type& type() const { return type_; }
@@ -29,11 +29,11 @@ class Tensor {
   int64_t elements() const { return type_.shape.elements(); }
 
   /// The address of the first element. Writing through it changes every view of the buffer and the
-  /// literals that share it: for the owner of a buffer nobody else keeps, such as a session.
+  /// literals that share it; only for the owner of an otherwise unused buffer, such as a session.
   std::byte* address() const { return buffer_.get() + offset_; }
-  /// True when no other tensor or literal shares the buffer.
+  /// Whether no other tensor or literal shares the buffer.
   bool is_unique() const { return buffer_.use_count() == 1; }
-  /// Gives this tensor a buffer of its own if it shares one, so that writing changes nobody else.
+  /// Gives this tensor its own buffer if it is shared, so that writes affect nothing else.
   void make_unique();
 
   /// The elements as `T`, which is Stored<dtype()>. Throws ErrorKind::input, at the caller's line,
@@ -43,29 +43,29 @@ class Tensor {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     return {buffer_, reinterpret_cast<const T*>(address()), size_t(elements())};
   }
-  /// As data(), to be written; calls make_unique() first. It is valid as long as the tensor.
+  /// Writable elements; calls make_unique() first. Valid as long as the tensor.
   template <typename T>
   std::span<T> mutable_data(Where where = Where::here()) & {
     check_stored_as(is_stored_as<T>(type_.dtype), where);
     make_unique();
     return {reinterpret_cast<T*>(address()), size_t(elements())};
   }
-  /// The only element. Throws ErrorKind::input when there is another number of elements.
+  /// The only element. Throws ErrorKind::input if there is not exactly one element.
   template <typename T>
   T item(Where where = Where::here()) const {
     check_one_element(where);
     return data<T>(where)[0];
   }
 
-  /// As Literal::scalar() and Literal::to_vector().
+  /// See Literal::scalar() and Literal::to_vector().
   double scalar() const { return literal().scalar(); }
   template <Number T = float>
   std::vector<T> to_vector() const {
     return literal().to_vector<T>();
   }
 
-  /// The elements as a literal: shares the buffer when the view begins at an aligned address, so
-  /// what is later written through address() shows; copy() to keep today's elements.
+  /// The elements as a literal. Shares the buffer if the view is aligned, so later writes through
+  /// address() are visible; use copy() to keep the current elements.
   Literal literal() const;
   Literal copy() const;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread team: pinned workers, a dissemination barrier, exceptions carried back to the caller.
+// The thread team: pinned workers, a dissemination barrier, exceptions propagated to the caller.
 //
-// In round k of a barrier thread i signals thread i + 2^k and waits for the signal of thread i -
-// 2^k: after log2(n) rounds each has heard of all, and for two threads it is one store and one
-// load. Each slot has one writer and counts up, so nothing is ever reset between barriers.
+// In round k of a barrier, thread i signals thread i + 2^k and waits for the signal of thread i -
+// 2^k. After log2(n) rounds each has heard from all; for two threads it is one store and one load.
+// Each slot has one writer and only counts up, so nothing is reset between barriers.
 #include "runtime/thread_team.h"
 
 #include <pthread.h>
@@ -23,26 +23,26 @@
 namespace graphc::core {
 namespace {
 
-/// Pauses before a waiting thread offers its CPU to others: some 20 to 100 microseconds, longer
-/// than any wait of a balanced step. Threads that share CPUs should not keep each other waiting.
+/// Pause instructions before a waiting thread yields its CPU: 20 to 100 microseconds, longer than
+/// any wait in a balanced step. Threads that share CPUs yield sooner.
 constexpr int kPausesPinned = 2000;
 constexpr int kPausesShared = 20;
-/// How long it then offers its CPU before it sleeps, and for how long at once: no meeting of a step
-/// waits so long, but the threads that have no kernel left to compile do, and those whose CPUs
-/// others use.
+/// How long it then yields before it sleeps, and for how long it sleeps at a time. No barrier of a
+/// step waits so long; threads without a kernel left to compile do, and threads whose CPUs are
+/// taken by other programs.
 constexpr double kSecondsOffered = 1e-3;
 constexpr std::chrono::microseconds kNap{50};
-/// How long a worker looks out for the next run before it sleeps.
+/// How long a worker spins for the next run before it sleeps.
 constexpr double kSecondsBeforeSleep = 100e-6;
 
-/// Larger teams do not take turns for the sake of other programs: one thread in the place of many
-/// would be slower than many that are disturbed.
+/// Larger teams never take turns because of other programs: one thread in place of many would be
+/// slower than many disturbed ones.
 constexpr int kMostInTurns = 4;
 
-/// The team whose run the calling thread is in.
+/// The team that the calling thread is running for.
 thread_local const ThreadTeam* current_team = nullptr;
 
-/// Says of the calling thread that it is in a run of a team.
+/// Marks the calling thread as inside a run of a team.
 class Inside {
  public:
   explicit Inside(const ThreadTeam* team) : outer_(std::exchange(current_team, team)) {}
@@ -61,7 +61,7 @@ void pause_briefly() {
 #endif
 }
 
-/// A mask for up to 8192 CPUs; sched.h's own stops at 1024.
+/// A mask for up to 8192 CPUs; sched.h's own is limited to 1024.
 struct CpuMask {
   std::array<unsigned long, 128> words{};
 
@@ -74,9 +74,9 @@ struct CpuMask {
   }
 };
 
-/// Moves the calling thread to `cpu` unless it is there, and leaves its affinity as it was. The
-/// scheduler has no reason to move it on to a CPU where a pinned worker runs; holding it by its
-/// affinity for each run would cost four microseconds a run, this costs none when it stays.
+/// Moves the calling thread to `cpu` unless it is there; does not change its affinity. The
+/// scheduler has no reason to migrate it to a CPU where a pinned worker runs. Setting the affinity
+/// for each run would cost four microseconds; this costs nothing if the thread stays.
 void move_to(int cpu) {
   if (sched_getcpu() == cpu) return;
   CpuMask before, there = CpuMask::of(cpu);
@@ -86,8 +86,8 @@ void move_to(int cpu) {
   }
 }
 
-/// Blocks signals in the calling thread, and so in the threads it makes meanwhile: a program's
-/// handlers then run on its own threads.
+/// Blocks signals in the calling thread, and so in threads created meanwhile: a program's handlers
+/// then run on its own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -143,7 +143,7 @@ void ThreadTeam::start_workers() {
   for (int thread = 1; thread < size_; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
     if (cpus_.empty()) continue;
-    // Pinned from here, before there is any run: two spinning threads never meet on one CPU.
+    // Pin before the first run, so that two spinning threads never share a CPU.
     CpuMask mask = CpuMask::of(cpus_[size_t(thread)]);
     const int error =
         pthread_setaffinity_np(workers_.back().native_handle(), mask.size(), mask.set());
@@ -169,7 +169,7 @@ void ThreadTeam::reset_barriers() {
 void ThreadTeam::run_call(Call call, void* target, Meetings meetings) {
   GRAPHC_CHECK(current_team != this, "a run inside a run of the same team");
   if (size_ == 1) {
-    // Nobody to wait for or to wake, and nothing shared: callers of one team run side by side.
+    // Nothing to synchronise or share: callers of a team of one run concurrently.
     const Inside inside(this);
     call(target, 0);
     return;
@@ -183,7 +183,7 @@ void ThreadTeam::run_call(Call call, void* target, Meetings meetings) {
     const double begin = steady_seconds();
     const double lost = run_together();
     const double end = steady_seconds();
-    // What unpinned threads give away by yields they may give to each other.
+    // Unpinned threads may yield to each other, so their yields prove nothing.
     if (pinned() && size_ <= kMostInTurns) crowding_.ran_together(end, end - begin, lost);
   }
   if (aborted_.load(std::memory_order_relaxed)) rethrow();
@@ -240,7 +240,7 @@ void ThreadTeam::execute(int thread) noexcept {
   try {
     call_(target_, thread);
   } catch (const Aborted&) {
-    // Another thread threw first; its exception is the one to report.
+    // Another thread threw first; its exception is reported.
   } catch (...) {
     members_[size_t(thread)].exception = std::current_exception();
     aborted_.store(true, std::memory_order_release);
@@ -291,7 +291,7 @@ void ThreadTeam::spin_until(int thread, Ready ready) {
 bool ThreadTeam::meet(int thread) {
   if (size_ == 1) return true;
   if (in_turns_) {
-    // The others come to this barrier before this one's turn comes again.
+    // The others reach this barrier before this call's turn comes again.
     if (!aborted_.load(std::memory_order_relaxed)) fibers_->pass();
     return !aborted_.load(std::memory_order_relaxed);
   }

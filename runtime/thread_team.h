@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread team: every thread runs the same function and meets the others at barriers.
+// The thread team: all threads run the same function and synchronise at barriers.
 //
-// A compiled step has a meeting every few microseconds, and waking a sleeping thread costs fifty:
-// so threads are pinned, wait for each other by spinning, and sleep between runs alone, or when one
-// keeps the others waiting for a millisecond. Where other programs use their CPUs, a small team's
-// threads take turns on the caller's: every function still is called with the same numbers.
+// A compiled step has a barrier every few microseconds, and waking a sleeping thread takes fifty.
+// So threads are pinned, wait by spinning, and sleep only between runs or when one thread keeps the
+// others waiting for a millisecond. If other programs use the CPUs, the threads of a small team
+// take turns on the caller's thread: every function is still called with the same indices.
 #pragma once
 
 #include <atomic>
@@ -21,54 +21,54 @@
 
 namespace graphc::core {
 
-/// Where the functions of a step are called: each on a thread of its own; all on the caller's, in
-/// turns; or `adaptive`, in turns where there is one CPU, and while other programs use those of a
-/// team of up to four (runtime/crowding.h).
+/// Where the functions of a step run: each on its own thread; all on the caller's thread, in turns;
+/// or `adaptive`: in turns if there is one CPU, and while other programs use the CPUs of a team of
+/// up to four (runtime/crowding.h).
 enum class TeamThreads : uint8_t { adaptive, own, in_turns };
 
-/// A barrier as compiled code calls it: the team, and the calling thread's index.
+/// A barrier as called by compiled code: the team, and the calling thread's index.
 using BarrierFunction = void (*)(void* team, int thread);
 
 class ThreadTeam {
  public:
-  /// A team of `threads`, at least 1: the caller of run() and `threads - 1` workers. Each thread
-  /// gets a CPU of its own when the constructing thread may use that many; otherwise none is
-  /// pinned. Throws ErrorKind::input for a count outside 1..4096, ErrorKind::resource when no
-  /// thread can be made.
+  /// A team of `threads`, at least 1: the caller of run() and `threads - 1` workers. Threads are
+  /// pinned to distinct CPUs if the constructing thread may use that many; otherwise none is
+  /// pinned. Throws ErrorKind::input for a count outside 1..4096, ErrorKind::resource if a thread
+  /// cannot be created.
   explicit ThreadTeam(int threads, TeamThreads where = TeamThreads::adaptive);
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
   ~ThreadTeam();
 
   int size() const { return size_; }
-  /// True when each worker is pinned to a CPU of its own, which leaves one for the caller.
+  /// Whether each worker is pinned to its own CPU, leaving one for the caller.
   bool pinned() const { return !cpus_.empty(); }
 
   /// Calls `function(thread)` on every thread, 0 on the caller's, and returns when all have
-  /// returned. The caller is moved to the CPU that no worker has; its affinity stays its own. If
-  /// calls throw, the others are released from barriers, and the exception of the lowest thread is
-  /// thrown here. Calls from several threads take turns, those on a team of one do not; a call from
-  /// inside a run is a defect.
+  /// returned. Moves the caller to the CPU without a worker, but does not change its affinity. If a
+  /// call throws, the others are released from barriers, and the exception of the lowest thread is
+  /// rethrown here. Concurrent calls on a team of several threads are serialised; on a team of one
+  /// they are not. A call from inside a run is a defect.
   template <typename Function>
   void run(Function&& function) {
     run_call(function, Meetings::few);
   }
 
-  /// The same for functions that meet every few microseconds, need little stack (Fibers) and hold
-  /// no lock at a barrier: they may all be called on the caller's thread, each from barrier to
-  /// barrier in turn (TeamThreads).
+  /// The same for functions with a barrier every few microseconds that need little stack (Fibers)
+  /// and hold no lock at a barrier: they may all be called on the caller's thread, taking turns at
+  /// barriers (TeamThreads).
   template <typename Function>
   void run_step(Function&& function) {
     run_call(function, Meetings::many);
   }
 
-  /// Waits, inside a run, until every thread has called barrier() as often as this one. What a
-  /// thread wrote before is seen by all after. If another thread has thrown, leaves the function by
-  /// an exception that run() swallows.
+  /// Inside a run, waits until every thread has called barrier() as many times as this one. Writes
+  /// before it are visible after it on all threads. If another thread has thrown, it leaves the
+  /// function by an exception that run() handles.
   void barrier(int thread);
 
-  /// The same for compiled code, which no exception may cross: returns at once after a throw, and
-  /// the thread leaves at its next barrier(). `team` is a ThreadTeam.
+  /// The same for compiled code, through which exceptions cannot propagate: returns at once after a
+  /// throw, and the thread leaves at its next barrier(). `team` is a ThreadTeam.
   static void compiled_barrier(void* team, int thread) noexcept;
 
  private:
@@ -76,14 +76,14 @@ class ThreadTeam {
   enum class Meetings : uint8_t { few, many };
   struct Aborted {};
 
-  /// A counter alone on its cache lines (two: the hardware fetches pairs).
+  /// A counter alone on its cache lines (two: the hardware prefetches pairs).
   struct alignas(128) Slot {
     std::atomic<uint64_t> generation{0};
   };
   struct alignas(128) Member {
-    // Only its own thread touches these during a run.
+    // During a run only the owning thread accesses these.
     uint64_t generation = 0;  ///< barriers passed
-    double lost = 0;          ///< seconds that other programs had of its yields
+    double lost = 0;          ///< seconds of its yields used by other programs
     std::exception_ptr exception;
   };
 
@@ -93,9 +93,9 @@ class ThreadTeam {
              const_cast<void*>(static_cast<const void*>(std::addressof(function))), meetings);
   }
   void run_call(Call call, void* target, Meetings meetings);
-  /// On threads of their own. Returns the seconds that other programs had of their yields.
+  /// Runs on separate threads. Returns the seconds of their yields used by other programs.
   double run_together();
-  /// False when there is no memory for the stacks that it takes.
+  /// Returns false if there is no memory for the stacks.
   bool run_in_turns();
   bool wants_turns() const;
   void rethrow();
@@ -122,9 +122,9 @@ class ThreadTeam {
   void* target_ = nullptr;
   bool stopping_ = false;
   Crowding crowding_;
-  std::unique_ptr<Fibers> fibers_;               ///< made when they are first wanted
-  bool in_turns_ = false;                        ///< the run that is going on
-  alignas(128) std::atomic<uint32_t> epoch_{0};  ///< runs begun; workers wait for it to change
+  std::unique_ptr<Fibers> fibers_;               ///< created on first use
+  bool in_turns_ = false;                        ///< the current run
+  alignas(128) std::atomic<uint32_t> epoch_{0};  ///< runs begun; workers wait for a change
   alignas(128) std::atomic<int> remaining_{0};   ///< workers that have not finished this run
   alignas(128) std::atomic<bool> aborted_{false};
 };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator new over mimalloc's malloc. The one that Debian's mimalloc brings is compiled as C,
-// which cannot throw: it aborts where there is no memory and no handler (and a handler that throws
-// would throw out of the forms that must not). These throw std::bad_alloc, as the language says.
+// operator new on top of mimalloc's malloc. Debian's mimalloc compiles its own operator new as C,
+// which cannot throw: without memory and without a new handler it aborts (and a handler that throws
+// would escape from the nothrow forms). These versions throw std::bad_alloc as the standard
+// requires.
 //
-// Where it cannot be thrown, the program ends with the same message and exit code: before main(),
-// when the exception itself finds no memory, in a thread, or in a function that is noexcept.
+// Where the exception cannot be thrown or caught, the program ends with the same message and exit
+// code: before main(), if allocating the exception fails, in a thread, and in a noexcept function.
 #include <mimalloc.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int kResource = 5;  // ErrorKind::resource
 
-// Both are constants at first: memory is asked for before the objects of this file are made.
+// Both are constant-initialised: memory is allocated before this file's dynamic initialisers run.
 std::atomic<bool> memory_ran_out = false;
 std::atomic<std::terminate_handler> terminate_otherwise = nullptr;
 
@@ -27,7 +28,7 @@ std::atomic<std::terminate_handler> terminate_otherwise = nullptr;
   _exit(kResource);
 }
 
-/// Whether what cannot be caught is std::bad_alloc; LLVM throws it of malloc's account.
+/// Whether the uncaught exception is std::bad_alloc; LLVM throws it after a failed malloc.
 bool is_out_of_memory() noexcept {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
@@ -48,13 +49,13 @@ void terminate() {
   return true;
 }();
 
-/// `allocate()`, again as often as the program's handler finds memory.
+/// Calls `allocate()`, again after each successful call of the program's new handler.
 template <typename Allocate>
 void* allocate_or_throw(const Allocate& allocate) {
   for (;;) {
     if (void* const memory = allocate()) return memory;
     memory_ran_out = true;
-    if (terminate_otherwise.load() == nullptr) end_without_memory();  // main() has not begun
+    if (terminate_otherwise.load() == nullptr) end_without_memory();  // main() has not started
     const std::new_handler handler = std::get_new_handler();
     if (handler == nullptr) throw std::bad_alloc();
     handler();

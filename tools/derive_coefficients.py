@@ -21,7 +21,7 @@ GRID = 1000
 
 
 def grid(low, high):
-    """Points dense at both ends, none of them 0."""
+    """Points that are dense at both ends and never 0."""
     middle, half = (low + high) / 2, (high - low) / 2
     points = (middle - half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / GRID) for i in range(GRID))
     return [x for x in points if x != 0]
@@ -69,7 +69,7 @@ class Fit:
         return result
 
     def columns(self, i, target):
-        """The linear form P - target (Q - 1) at point i, to be made equal to target."""
+        """The linear form P - target (Q - 1) at point i, to be equated to target."""
         p = [self.powers[i][k] for k in range(self.numerator + 1)]
         return p + [-target * self.powers[i][k] for k in range(1, self.denominator + 1)]
 
@@ -80,7 +80,7 @@ class Fit:
         return c
 
     def least_squares(self, free, fixed, emphasis, q):
-        """Linearised least squares: the residual is divided by q, the last denominator."""
+        """Linearised least squares: the residual is divided by the previous denominator q."""
         n = len(free)
         normal, right = mp.matrix(n, n), mp.matrix(n, 1)
         for i in range(len(self.points)):
@@ -97,7 +97,8 @@ class Fit:
         return self.merge(free, mp.lu_solve(normal, right), fixed)
 
     def start(self, free, fixed):
-        """A fit near enough for the exchange: least squares, emphasis following the error."""
+        """A fit close enough to start the exchange: least squares, with emphasis following the
+        error."""
         emphasis = [mp.mpf(1)] * len(self.points)
         q = [mp.mpf(1)] * len(self.points)
         for _ in range(1 if self.denominator == 0 else 25):
@@ -109,7 +110,7 @@ class Fit:
         return c
 
     def alternating(self, free, fixed, reference):
-        """Errors of one size and alternating signs at the reference points."""
+        """Makes the errors at the reference points equal in size with alternating signs."""
         size = mp.mpf(0)
         for _ in range(1 if self.denominator == 0 else 20):
             rows, right = mp.matrix(len(reference), len(free) + 1), mp.matrix(len(reference), 1)
@@ -137,7 +138,7 @@ class Fit:
         least = max(map(abs, errors))
         for _ in range(40):
             reference = extremes(errors, len(free) + 1)
-            if reference is None:  # the grid is too coarse to show them all
+            if reference is None:  # the grid is too coarse to resolve them all
                 break
             c, size = self.alternating(free, fixed, reference)
             errors = self.errors(c)
@@ -150,7 +151,7 @@ class Fit:
 
 
 def rounded(value, weight, points, numerator, denominator=0, fixed=None, order=None):
-    """The fit with coefficients rounded to f32 one by one, in `order`, the rest solved again."""
+    """The fit with coefficients rounded to f32 one by one, in `order`, re-solving for the rest."""
     fit = Fit(value, weight, points, numerator, denominator)
     fixed = dict(fixed or {})
     for j in order or range(fit.total):
@@ -177,7 +178,7 @@ def split_ln2():
 
 
 def exponentials():
-    # A little beyond ln(2)/2: n = round(x log2 e) is itself rounded.
+    # Slightly beyond ln(2)/2: n = round(x log2 e) is itself rounded.
     edge = mp.ln(2) / 2 * mp.mpf("1.0001")
     points = grid(-edge, edge)
     second = lambda r: (mp.expm1(r) - r) / r**2
@@ -195,7 +196,7 @@ def logarithm():
 
 
 def hyperbolic_tangent():
-    # P(0) = Q(0) = 1 keeps small x exact. Beyond 9.02 tanh rounds to 1.
+    # P(0) = Q(0) = 1 keeps small x exact. Above 9.02, tanh rounds to 1.
     ratio = lambda u: mp.tanh(mp.sqrt(u)) / mp.sqrt(u)
     points = [x * x for x in grid(mp.mpf(0), mp.mpf("9.02"))[:: GRID // 250]]
     weight = lambda u: 1 / ratio(u)
@@ -207,7 +208,7 @@ def hyperbolic_tangent():
 
 
 def sines():
-    # A little beyond pi/4, as the quadrant is found with rounding.
+    # Slightly beyond pi/4, because the quadrant is found with rounding.
     edge = mp.pi / 4 * mp.mpf("1.0001")
     points = [r * r for r in grid(mp.mpf(0), edge)]
     third = lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
@@ -220,8 +221,8 @@ def sines():
 
 
 def two_over_pi():
-    """Seven words of the binary digits of 2/pi, behind 33 zeros; and how near a float comes to a
-    multiple of pi/2, which says how many of them a reduced argument needs."""
+    """Seven words of the binary digits of 2/pi, after 33 zeros; and the smallest distance of a
+    float to a multiple of pi/2, which determines how many words a reduced argument needs."""
     with mp.workdps(120):
         digits = int(mp.floor(2 / mp.pi * mp.mpf(2) ** (7 * 32 - 33)))
         nearest = mp.mpf(1)
@@ -232,9 +233,9 @@ def two_over_pi():
 
 
 def nearest_multiple(exponent):
-    """The least distance in quadrants of a float m 2^(exponent - 23) above pi/4 from an integer.
-    The denominators of the continued fraction of 2/pi 2^(exponent - 23) are the m that are nearer
-    than all before them."""
+    """The smallest distance, in quadrants, of a float m 2^(exponent - 23) above pi/4 to an integer.
+    The denominators of the continued fraction of 2/pi 2^(exponent - 23) are the m that are closer
+    than all smaller ones."""
     step = 2 / mp.pi * mp.mpf(2) ** (exponent - 23)
     before, m, rest, best = 0, 1, step - mp.floor(step), mp.mpf(1)
     while m < 2**24:
@@ -251,7 +252,7 @@ def show_doubles(name, coefficients, error, note):
 
 
 def powers():
-    # In double precision, so that the error of the fit is the one that counts.
+    # In double precision, so that only the error of the fit matters.
     edge = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)
     points = [s * s for s in grid(mp.mpf(0), edge * mp.mpf("1.0001"))]
     ratio = lambda u: 2 * mp.atanh(mp.sqrt(u)) / mp.sqrt(u) / mp.ln(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tool ends when an exception reaches its main().
+// Conversion of an exception in main() to a tool's exit code.
 #pragma once
 
 #include <new>
@@ -10,8 +10,8 @@
 
 namespace graphc::core {
 
-/// Writes the message of the exception that is being handled to stderr, and gives the exit code of
-/// its kind. Call it in a catch block.
+/// Writes the message of the current exception to stderr, and returns the exit code of its kind.
+/// Call it in a catch block.
 inline int report_exception() noexcept {
   try {
     throw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // graphc: the command-line tool. Data goes to stdout, messages to stderr; the exit code is that of
-// ErrorKind, 129, 130 or 143 when a signal stopped it.
+// ErrorKind, or 129, 130 or 143 if a signal stopped it.
 
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"

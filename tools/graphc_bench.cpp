@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc-bench: how long a model takes to compile, to train and to run. Data goes to stdout,
-// progress to stderr; the exit code is that of ErrorKind.
+// graphc-bench: measures how long a model takes to compile, to train and to run. Data goes to
+// stdout, progress to stderr; the exit code is that of ErrorKind.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
@@ -42,7 +42,7 @@ struct Options {
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
-/// What is compiled in every way of the lists, the variant changing fastest.
+/// All combinations of the option lists, the variant changing fastest.
 std::vector<CompileOptions> ways_of(const Options& options) {
   std::vector<CompileOptions> ways;
   for (const std::string& unroll : split_list(options.unrolls, "--unroll")) {
@@ -56,7 +56,8 @@ std::vector<CompileOptions> ways_of(const Options& options) {
   return ways;
 }
 
-/// Every row, so that a mistake in the last one is found before the first is measured.
+/// Creates every row first, so that an error in the last one is reported before the first is
+/// measured.
 Subjects subjects_of(const Options& options) {
   Subjects subjects;
   const bool random = options.what == random_graph_name;
@@ -93,7 +94,7 @@ Subjects subjects_of(const Options& options) {
   return subjects;
 }
 
-/// The JSON, where it is asked for, to where it is asked for.
+/// Writes the JSON to its destination, if requested.
 void write_json(const Options& options, const nlohmann::ordered_json& json) {
   if (options.json.empty()) return;
   const std::string text = json.dump(2) + "\n";
@@ -104,15 +105,15 @@ void write_json(const Options& options, const nlohmann::ordered_json& json) {
   }
 }
 
-/// What takes threads computes on this machine's cores: their peak says nothing of other targets.
+/// Targets with threads compute on this machine's cores; its peak says nothing about other targets.
 std::unique_ptr<PeakMeter> meter_of(const Options& options, const Target& on, int64_t rows) {
   if (std::ranges::find(on.options, "threads") == on.options.end()) return nullptr;
   return std::make_unique<PeakMeter>(options.compile.threads, rows, options.compile.precision);
 }
 
-/// A table of kernels for each configuration and kind of call, or the JSON of them.
+/// Prints a table of kernels for each configuration and kind of call, or writes them as JSON.
 int profile(const Options& options, const Target& on, const Subjects& subjects) {
-  // The peak is in the JSON alone; it is read before each row, and once more.
+  // Only the JSON has the peak; it is measured before each row, and once more.
   const auto meter = options.json.empty() ? nullptr : meter_of(options, on, 1);
   std::vector<CallProfile> profiles;
   for (const std::unique_ptr<Subject>& subject : subjects) {
@@ -129,7 +130,7 @@ int profile(const Options& options, const Target& on, const Subjects& subjects) 
   return 0;
 }
 
-/// What the machine reads, and a meeting of its threads, of whatever it would compute.
+/// Measures the machine's read bandwidth and barrier latency, independent of a workload.
 int bandwidth(const Options& options) {
   if (!options.what.empty())
     throw commands::usage_error("--bandwidth is of the machine: '{}' has no meaning", options.what);
@@ -150,8 +151,8 @@ int bandwidth(const Options& options) {
   return 0;
 }
 
-/// What --cache says. Throws ErrorKind::usage for what has no kernels, or no folder to keep them
-/// in.
+/// The value of --cache. Throws ErrorKind::usage for a target without kernels or without a cache
+/// folder.
 bench::Caches caches_of(const Options& options, const Target& on) {
   if (options.cache == "cold") return bench::Caches::cold;
   if (on.clear_code_cache == nullptr)
@@ -162,7 +163,8 @@ bench::Caches caches_of(const Options& options, const Target& on) {
   return bench::Caches::disk;
 }
 
-/// A compilation that was to find its kernels on disk and did not has measured something else.
+/// A compilation that should have found its kernels on disk but did not has measured something
+/// else.
 void check_kept(const Row& row) {
   if (row.caches != bench::Caches::disk || row.compile.kernels == 0) return;
   std::string why;
@@ -172,7 +174,7 @@ void check_kept(const Row& row) {
   throw resource_error("--cache=disk: {} kernels were compiled{}", row.compile.kernels, why);
 }
 
-/// What --peers asks for: refused, like a mistake in a row, before the first row is measured.
+/// The peers for --peers; errors are reported before the first row is measured.
 std::optional<Peers> peers_of(const Options& options) {
   if (options.peers.empty()) return std::nullopt;
   if (options.target != "cpu")
@@ -186,8 +188,8 @@ std::optional<Peers> peers_of(const Options& options) {
                 .calls = options.repeat->count() > 0 ? options.settings.repeat : 0});
 }
 
-/// Everything that was measured, then what the peers took: they come last, so that what is measured
-/// by then is written when they fail.
+/// Prints all results, then runs the peers: last, so that the results are written even if the peers
+/// fail.
 int write_results(const Options& options, const std::vector<Row>& rows, double peak,
                   const std::optional<Peers>& peers) {
   const bool shows_table = options.json != "-";
@@ -254,7 +256,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("PARAMETERS", options.parameters,
                  "of the model: hidden=512,1024 steps=30; a list makes a row for each value");
   app.add_option("--target", options.target, "what to compile for");
-  // A row for each, where other tools take one.
+  // One row per value; other tools take a single one.
   options.given.watch("variant", app.add_option("--variant", options.variants,
                                                 "lists of passes, separated by commas")
                                      ->capture_default_str());
@@ -291,7 +293,7 @@ void add_options(CLI::App& app, Options& options) {
   CLI::Option* bandwidth =
       app.add_flag("--bandwidth", options.bandwidth,
                    "without a model, measure how fast the machine reads from caches and memory");
-  // All but what says on how many threads, and in what form.
+  // Everything except the options for threads and output format.
   for (CLI::Option* option : app.get_options()) {
     const std::string name = option->get_single_name();
     const bool is_of_machine = name == "help" || name == "threads" || name == "markdown";
@@ -302,7 +304,7 @@ void add_options(CLI::App& app, Options& options) {
       ->excludes(markdown);
 }
 
-/// What only describes the command line: written, instead of anything else.
+/// Options that print a description of the command line instead of doing anything else.
 void add_descriptions(CLI::App& app) {
   app.formatter(commands::example_first());
   app.footer("graphc-bench lstm-layer hidden=512,1024 --variant=basic,fused");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of further elementwise ops with one operand: rounding, logarithms near 1,
-// activations.
+// The records of further unary elementwise ops: rounding, logarithms near 1, activations.
 #include "ir/build.h"
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
@@ -19,15 +18,15 @@ Scalar unary(ScalarOp op, Scalar x) { return emit(op, x.dtype(), x); }
 Scalar is_less(Scalar a, Scalar b) { return emit(ScalarOp::less, DType::boolean, a, b); }
 Scalar is_equal(Scalar a, Scalar b) { return emit(ScalarOp::equal, DType::boolean, a, b); }
 
-/// log(1 + x) by Kahan's trick: the rounding error of 1 + x is divided out.
+/// log(1 + x) with Kahan's trick: dividing by the rounded u cancels the rounding error of 1 + x.
 Scalar log_of_1_plus(Scalar x) {
   const Scalar u = x + 1;
   const Scalar near = unary(ScalarOp::log, u) * (x / (u - 1));
-  const Scalar infinite = is_equal(u, x);  // also where 1 is lost beside x
+  const Scalar infinite = is_equal(u, x);  // also if 1 is absorbed by x
   return select(is_equal(u, constant(x, 1)), x, select(infinite, unary(ScalarOp::log, u), near));
 }
 
-/// exp(x) - 1, likewise.
+/// exp(x) - 1, with the same trick.
 Scalar exp_minus_1(Scalar x) {
   const Scalar u = unary(ScalarOp::exp, x);
   const Scalar near = (u - 1) * (x / unary(ScalarOp::log, u));
@@ -71,8 +70,8 @@ constinit const Op ops::sign{
     .scalar =
         [](const Node&, Operands x) {
           const Scalar zero = graphc::core::constant(x[0], 0);
-          // Neither above nor below is a zero, a NaN, and a denormal where those count as zeros:
-          // the product is 0 of the last too.
+          // Zero and NaN are neither above nor below, and neither is a denormal if denormals are
+          // flushed: the product is 0 for it too.
           const Scalar rest = x[0] * zero;
           return graphc::core::select(
               is_less(zero, x[0]), graphc::core::constant(x[0], 1),
@@ -103,7 +102,7 @@ constinit const Op ops::round{
           const Scalar down =
               emit(ScalarOp::logical_or, DType::boolean, is_less(over, half),
                    emit(ScalarOp::logical_and, DType::boolean, is_equal(over, half), even));
-          // What has no fraction, the infinities and NaN among them, is itself.
+          // A number without a fraction, infinity and NaN included, is returned unchanged.
           return graphc::core::select(is_equal(low, x[0]), x[0],
                                       graphc::core::select(down, low, low + 1));
         },

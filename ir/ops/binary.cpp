@@ -76,8 +76,8 @@ std::vector<Type> infer_random(const Node& node) {
   return {{node.is(ops::philox) ? DType::u32 : DType::i64, broadcast_operands(node)[0].shape}};
 }
 
-/// Where x is 0 the rules say 0 times infinity: of x^0, which is 1 for every x, and of 0^p by p,
-/// which is 0 for every p above 0.
+/// At x = 0 the usual rules multiply 0 by infinity: for x^0, which is 1 for every x, and for the
+/// derivative of 0^p by p, which is 0 for every p above 0.
 Values pow_vjp(const Node& node, Cotangents dy) {
   const Value x = node.operands[0], p = node.operands[1], none = equal(x, 0);
   const Value by_x = select(logical_and(none, equal(p, 0)), 0, p * pow(x, p - 1));
@@ -91,8 +91,8 @@ struct Words {
 
 /// Philox4x32-10 of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): ten
 /// rounds of two 32-bit multiplications. `counter` and `key` are i64; the upper half of the 128-bit
-/// counter is zero. The words are the lower halves of i64, whose upper halves hold what came: a
-/// product of lower halves has both words of a round, and is one instruction of a vector unit.
+/// counter is zero. Words are the lower halves of i64; their upper halves are arbitrary. The
+/// product of two lower halves has both words of a round and is one vector instruction.
 Words philox_block(Scalar counter, Scalar key) {
   const auto bits = [](ScalarOp op, Scalar a, Scalar b) { return emit(op, DType::i64, a, b); };
   const auto low = [&](Scalar x) {

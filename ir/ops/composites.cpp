@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of composites: their meaning is a body in our own text (see ir/composite.h for `$`).
+// The records of composites, defined by a body in our own text (see ir/composite.h for `$`).
 #include "ir/build.h"
 #include "ir/composite.h"
 #include "ir/mutant.h"
@@ -11,7 +11,7 @@ namespace {
 using Cotangents = std::span<const Value>;
 using Ints = std::vector<int64_t>;
 
-/// The body compares labels for equality, which has a meaning for floats too, but not this one.
+/// The body compares labels for equality, which would also accept floats.
 template <size_t labels>
 std::vector<Type> infer_labelled(const Node& node) {
   if (labels < node.operands.size() && !is_integer(type_of(node, labels).dtype)) {
@@ -34,7 +34,7 @@ std::vector<Type> infer_labelled_rows(const Node& node) {
   return infer_labelled<1>(node);
 }
 
-/// More columns than an i32 counts would begin again.
+/// More columns than an i32 can count would wrap around.
 std::vector<Type> infer_one_hot(const Node& node) {
   constexpr int64_t most = int64_t{1} << 31;
   const int64_t depth = node.attributes.get_int("depth", 0);
@@ -47,7 +47,7 @@ std::vector<Type> infer_one_hot(const Node& node) {
   return infer_labelled<0>(node);
 }
 
-/// With keep = 0 all that is left would be divided by 0.
+/// keep = 0 would divide by 0.
 std::vector<Type> infer_dropout(const Node& node) {
   const double keep = node.attributes.get_float("keep", 1);
   if (!(keep > 0 && keep <= 1))
@@ -57,7 +57,7 @@ std::vector<Type> infer_dropout(const Node& node) {
 }
 
 /// d/dlogits of the cross entropy is softmax(logits) - one_hot(labels), times the cotangent of each
-/// row: written so that there is a division for each row, not for each element.
+/// row: written with one division per row instead of one per element.
 Values cross_entropy_vjp(const Node& node, Cotangents dy) {
   const Value logits = node.operands[0], labels = node.operands[1];
   const Value row = reshape(dy[0], logits.shape().with(-1, 1));
@@ -84,10 +84,10 @@ Values log_softmax_vjp(const Node& node, Cotangents dy) {
   return {dy[0] - exp(y) * sum(dy[0], last, true)};
 }
 
-/// With y the result and r the inverse deviation of each row: r (dy - mean(dy) - y mean(dy y)).
-/// What r is made of is what the body has, so that it is computed once; through the body's variance
-/// there would be two values of all columns to save, not one (Ba et al., Layer Normalization,
-/// 2016).
+/// With y the result and r the inverse deviation of each row: r (dy - mean(dy) - y mean(dy y)). r
+/// is computed with the body's own nodes, so it is shared with the forward pass; differentiating
+/// through the body's variance would save two values of all columns instead of one (Ba et al.,
+/// Layer Normalization, 2016).
 Values layer_norm_vjp(const Node& node, Cotangents dy) {
   const Value x = node.operands[0], y = node.result();
   const Ints last{y.shape().rank() - 1};

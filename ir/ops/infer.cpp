@@ -27,7 +27,7 @@ void expect(const Node& node, size_t count, std::initializer_list<std::string_vi
 
 namespace {
 
-/// What somebody meant who counts axes from the end.
+/// A hint for users who count axes from the end.
 std::string from_the_end(int64_t axis, int rank) {
   return axis < 0 && axis >= -rank ? fmt::format("; the last is {}", rank - 1) : "";
 }

@@ -31,7 +31,7 @@ std::vector<Type> infer_constant(const Node& node) {
     throw input_error({}, "constant: 'value' lists {} elements: {} has {}", size, to_string(type),
                       type.shape.elements());
   }
-  // A target would wrap the number, or do what C++ leaves undefined.
+  // Otherwise a target would wrap the number, or run into undefined behaviour of C++.
   check_held("constant", type.dtype, *value);
   return {type};
 }

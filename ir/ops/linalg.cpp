@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of sums and products.
+// The records of sums and matrix products.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -34,7 +34,7 @@ std::vector<Type> infer_reduce(const Node& node) {
   return {{x.dtype, Shape(extents)}};
 }
 
-/// The reduced value with the reduced axes back as extent 1.
+/// The reduced value with the reduced axes restored as extent 1.
 Value with_axes(const Node& node, Value reduced) {
   Shape shape = node.operands[0].shape();
   for (int64_t axis : node.attributes.get_ints("axes")) shape = shape.with(int(axis), 1);
@@ -81,7 +81,7 @@ std::vector<Type> infer_matmul(const Node& node) {
   return {{a.dtype, Shape(extents)}};
 }
 
-/// All leading axes of a value joined: [..., n] as [rows, n].
+/// Merges all leading axes: [..., n] to [rows, n].
 Value as_rows(Value x) { return reshape(x, {x.shape().without(-1).elements(), x.shape()[-1]}); }
 
 Value with_last_axes_exchanged(Value x) {
@@ -91,7 +91,7 @@ Value with_last_axes_exchanged(Value x) {
   return transpose(x, order);
 }
 
-/// y = op(a) op(b); with one matrix b shared by all batches its cotangent sums over them.
+/// y = op(a) op(b); if one matrix b is shared by all batches, its cotangent sums over them.
 Values matmul_vjp(const Node& node, Cotangents dy) {
   const Value a = node.operands[0], b = node.operands[1];
   const bool ta = node.attributes.get_bool("transpose_a", false),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of losses beside cross_entropy and mse, and of draws from distributions.
+// The records of losses other than cross_entropy and mse, and of draws from distributions.
 #include "ir/build.h"
 #include "ir/composite.h"
 #include "ir/ops/infer.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of recurrent layers over a whole sequence. They are what a vendor's library has; a
-// loop that computes the same is recognised by its body (passes/outline.cpp). Their meaning is that
-// body, so they need nothing else and are differentiated through it.
+// The records of recurrent layers over a whole sequence, as vendor libraries provide them. A loop
+// that computes the same is recognised by its body (passes/outline.cpp). The body is also their
+// definition, through which they are differentiated.
 //
-// The gradients of each are a composite of their own, so that a library's call which computes them
-// has a meaning (Op::gradients). They are backpropagation through time as it stands in textbooks;
-// given y, they need no y of their own, but gates and cells are computed again.
+// The gradients of each layer are a composite as well, so that a library call for them has a
+// meaning (Op::gradients). They are textbook backpropagation through time; they take y as an
+// operand but recompute gates and cells.
 //
-// x is [steps, batch, inputs], the weights w [inputs, gates * units] and u [units, gates * units]
-// multiply from the right (Keras' kernels; PyTorch's transposed), biases are vectors.
+// x is [steps, batch, inputs]; the weights w [inputs, gates * units] and u [units, gates * units]
+// multiply from the right (like Keras' kernels; the transposes of PyTorch's); biases are vectors.
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 Type floats(std::initializer_list<int64_t> extents) { return {DType::f32, extents}; }
 
-/// Two samples of `gates` gates, in both directions; all extents differ.
+/// Two samples with `gates` gates, one per direction; all extents differ.
 Samples samples_of(int64_t gates, bool cell_state, bool second_bias) {
   Samples samples;
   for (const bool reverse : {false, true}) {
@@ -36,8 +36,8 @@ Samples samples_of(int64_t gates, bool cell_state, bool second_bias) {
   return samples;
 }
 
-/// One sample of the gradients: the operands of the layer, y, and the cotangents of y and of the
-/// last states.
+/// One sample of the gradients: the operands of the layer, y, and the cotangents of y and the final
+/// states.
 Samples samples_of_gradients(int64_t gates, bool cell_state, bool second_bias) {
   Sample sample = samples_of(gates, cell_state, second_bias)[0];
   const Shape x = sample.operands[0].shape, h = sample.operands[1].shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of reductions and orders along an axis beside sum and max.
+// The records of reductions and orderings along an axis other than sum and max.
 #include "ir/build.h"
 #include "ir/composite.h"
 #include "ir/ops/infer.h"
@@ -10,8 +10,8 @@ namespace {
 using Cotangents = std::span<const Value>;
 using Ints = std::vector<int64_t>;
 
-/// The product of the other elements: y / x, but where exactly one element of a product is 0 the
-/// product of the rest goes to that one.
+/// The product of the other elements: y / x, except that if exactly one element of a product is 0,
+/// that element gets the product of the rest and the others get 0.
 Values prod_vjp(const Node& node, Cotangents dy) {
   const Value x = node.operands[0];
   const Ints axes = node.attributes.get_ints("axes");
@@ -24,8 +24,8 @@ Values prod_vjp(const Node& node, Cotangents dy) {
   return {d * (without_zero + at_the_zero)};
 }
 
-/// A value's cotangent goes where its index says: of equal elements to the first, as the index
-/// does, where the derivative of a maximum would share it.
+/// The cotangent goes to the element that the index selects: the first among equal ones, whereas
+/// the derivative of a maximum would share it.
 Values top_k_vjp(const Node& node, Cotangents dy) {
   if (!dy[0]) return {Value{}};
   const Shape& shape = node.operands[0].shape();

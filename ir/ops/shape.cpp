@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of ops that rearrange elements without computing.
+// The records of ops that only move data.
 #include <algorithm>
 
 #include "ir/build.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: rows chosen, written and summed by integer indices.
+// The records of table ops: gather, scatter and sums by integer indices.
 #include "ir/build.h"
 #include "ir/op.h"
 #include "ir/ops/infer.h"
@@ -15,7 +15,7 @@ void expect_indices(const Node& node, const Type& indices) {
     throw input_error({}, "{}: indices are integers: found {}", node.op.name, to_string(indices));
 }
 
-/// The shape of the rows of a table that the indices choose: [indices..., row...].
+/// The shape of the rows that the indices select from a table: [indices..., row...].
 Shape rows_shape(const Type& indices, const Type& table) {
   Ints extents(indices.shape.begin(), indices.shape.end());
   extents.insert(extents.end(), table.shape.begin() + 1, table.shape.end());
@@ -62,7 +62,7 @@ std::vector<Type> infer_merge_rows(const Node& node) {
         "found {}",
         to_string(indices), to_string(rows));
   }
-  // -1 is written where distinct indices end.
+  // -1 marks the end of the distinct indices, so the dtype must be able to represent it.
   const bool wide = indices.dtype == DType::i64 || indices.dtype == DType::u32;
   Ints extents{indices.shape.elements()};
   extents.insert(extents.end(), rows.shape.begin() + axes, rows.shape.end());
@@ -81,15 +81,15 @@ std::vector<Type> infer_check_labels(const Node& node) {
   return {labels};
 }
 
-/// 1 extents behind the axes of the indices, so that a number for each row broadcasts over it.
+/// Appends axes of extent 1, so that one number per row broadcasts over the row.
 Value across_rows(Value numbers, const Shape& rows) {
   Ints extents(numbers.shape().begin(), numbers.shape().end());
   extents.resize(size_t(rows.rank()), 1);
   return reshape(numbers, Shape(extents));
 }
 
-/// The rows of a scatter get the cotangents of the rows they were written to, unless a later row
-/// was written over them or nothing was written.
+/// The rows of a scatter get the cotangents of the rows they were written to, unless nothing was
+/// written or a later row overwrote them.
 Values scatter_vjp(const Node& node, Cotangents dy) {
   Graph& graph = *node.graph;
   const Value indices = node.operands[1], rows = node.operands[2];
@@ -108,7 +108,7 @@ Values scatter_vjp(const Node& node, Cotangents dy) {
       graphc::core::select(across_rows(reshape(written, indices.shape()), rows.shape()), taken, 0)};
 }
 
-/// A row gets the cotangent of the sum it went into: the one whose place is the number of smaller
+/// A row gets the cotangent of the sum it went into, whose position is the number of smaller
 /// distinct indices.
 Values merge_rows_vjp(const Node& node, Cotangents dy) {
   if (!dy[1]) return {Value{}, Value{}};

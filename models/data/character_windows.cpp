@@ -21,7 +21,7 @@ std::string lower_case(std::string_view text) {
   for (size_t i = 0; i < result.size(); ++i) {
     const auto byte = uint8_t(result[i]);
     if (byte >= 'A' && byte <= 'Z') result[i] = char(byte + 32);
-    // U+00C0 to U+00DE but the multiplication sign U+00D7: C3 80 to C3 9E.
+    // U+00C0 to U+00DE except the multiplication sign U+00D7: C3 80 to C3 9E.
     if (byte >= 0x80 && byte <= 0x9E && byte != 0x97 && i > 0 && uint8_t(result[i - 1]) == 0xC3)
       result[i] = char(byte + 32);
   }
@@ -45,7 +45,7 @@ std::string alphanumeric(std::string_view text) {
 }
 
 std::string alphabet_of(std::string_view text) {
-  // In UTF-8 the order of the bytes is that of the code points.
+  // UTF-8 byte order equals code point order.
   std::set<std::string_view> characters;
   for (size_t at = 0; at < text.size();) {
     const auto [point, length] = decode_utf8(text.substr(at));

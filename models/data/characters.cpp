@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads text as characters: decodes UTF-8, counts, numbers.
+// Decodes UTF-8, counts characters, and numbers them.
 #include "models/data/characters.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void append(std::string& text, char32_t point) {
   add(0x80 | (point & 0x3F));
 }
 
-/// Calls `use` with each character; one that is no UTF-8 is kReplacement.
+/// Calls `use` with each character; bytes that are not UTF-8 become kReplacement.
 template <typename Use>
 void for_each_character(std::string_view text, Use&& use) {
   while (!text.empty()) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of random bits, the synthetic corpus of W4: nothing can be learned of them but their
-// means.
+// Samples of random bits, the synthetic corpus of W4: only their means can be learned.
 #pragma once
 
 #include <span>
@@ -10,8 +9,8 @@
 
 namespace graphc::core {
 
-/// x f32[steps, batch, width] and y f32[batch, width] of these samples, of zeros and ones. A sample
-/// is the same in every batch: it is drawn from the seed and its number.
+/// x f32[steps, batch, width] and y f32[batch, width] of these samples, zeros and ones. A sample is
+/// drawn from the seed and its number, hence the same in every batch.
 std::vector<Tensor> random_bits(std::span<const int64_t> samples, int64_t steps, int64_t width,
                                 uint64_t seed);
 

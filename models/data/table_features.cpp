@@ -29,7 +29,7 @@ std::pair<std::string, ColumnKind> name_and_kind(const std::string& column) {
 }
 
 TableOptions table_options(const Reading& reading, Missing missing, OptionWords words) {
-  // What is to be filled is known when the rows to train on are.
+  // Fill values are known only once the training rows are.
   const bool kept = missing != Missing::refuse && missing != Missing::drop;
   return {.encoding = reading.encoding,
           .decimal = reading.decimal,
@@ -123,7 +123,7 @@ Tensor TableFeatures::operator()(const Table& table) const {
       add_date(column, to, plain);
       plain += kDateFeatures;
     } else {
-      (void)table.f32({name});  // refuses what f32 does not tell apart
+      (void)table.f32({name});  // throws if f32 cannot distinguish the values
       add_number(column, to, plain);
       plain += filled(options_.missing);
     }

@@ -24,7 +24,7 @@ TableWindows::TableWindows(Tensor features, Tensor targets, int64_t steps, int64
   }
   const int64_t borders[] = {0, rows_of_train(rows()), rows() * 9 / 10, rows()};
   for (size_t i = 0; i < kTableParts.size(); ++i) {
-    // The first target row is in the part, and the last one.
+    // The first and the last target row are in the part.
     parts_[i] = {std::max<int64_t>(0, borders[i] - steps), borders[i + 1] - steps - horizon + 1};
     if (parts_[i].first < parts_[i].second) continue;
     throw input_error({},

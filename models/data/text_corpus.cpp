@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads word-level corpora: counts words, numbers them, cuts the stream into windows.
+// Reads word-level corpora: counts words, numbers them, and splits the stream into windows.
 #include "models/data/text_corpus.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace graphc::core {
 namespace {
 
-/// The file's text and the words in it, of which there is at least one.
+/// The text of a file and its words, at least one.
 struct WordFile {
   WordFile(const std::filesystem::path& file, BlankLines blank, const Reading& reading,
            const std::string& wanted)
@@ -151,7 +151,7 @@ std::vector<int32_t> Vocabulary::ids(std::span<const std::string_view> words, st
   const std::optional<int32_t> unknown = id(kUnknownWord);
   std::vector<int32_t> result;
   result.reserve(words.size());
-  const char* last = text.data();  // where the last word in the text is
+  const char* last = text.data();  // position of the last word in the text
   for (std::string_view word : words) {
     if (word.data() != kEndOfLine.data()) last = word.data();
     const auto found = table.find(word);

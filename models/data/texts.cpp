@@ -14,13 +14,13 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-/// What a folder has that is not read, and why.
+/// The skipped files of a folder, and why.
 class LeftOut {
  public:
   explicit LeftOut(filesystem::path folder) : folder_(std::move(folder)) {}
 
   void add(const filesystem::path& file, const std::string& why) {
-    // A long list says no more than its beginning.
+    // The beginning of a long list suffices.
     if (++count_ <= kMostShown)
       shown_.push_back(fmt::format("{} ({})", file.lexically_relative(folder_).string(), why));
   }
@@ -64,7 +64,7 @@ std::vector<filesystem::path> files_in(const filesystem::path& folder, LeftOut& 
   return files;
 }
 
-/// Why these bytes of a folder's file are not read; empty where they are text.
+/// Why the bytes of a file in a folder are skipped; empty if they are text.
 std::string reason_against(const std::string& bytes, const filesystem::path& file,
                            const Reading& reading) {
   if (bytes.empty()) return "empty";
@@ -73,7 +73,7 @@ std::string reason_against(const std::string& bytes, const filesystem::path& fil
   const auto fault = text_fault(bytes);
   if (!fault) return "";
   if (!fault->is_text) return fault->what;
-  // In another encoding than the one that was named, too, it is nothing that may be missing.
+  // A text in an encoding other than the requested one is an error, not skipped.
   if (reading.encoding.empty()) throw text_error(file.string(), *fault);
   return "";
 }

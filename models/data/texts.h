@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to learn from: a file, or all text files of a folder as one stream.
+// Training text: a file, or all text files of a folder as one stream.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,16 @@
 
 namespace graphc::core {
 
-/// How the user's data are read.
+/// How to read the user's data.
 struct Reading {
-  /// The encoding of texts and tables, a name that iconv knows; UTF-8 if empty.
+  /// The encoding of texts and tables, a name known to iconv; empty: UTF-8.
   std::string encoding;
-  /// Of tables: what stands before the fraction of numbers (. or ,), and whether the first line has
-  /// the names of the columns; 0 and nothing: as the table shows it.
+  /// For tables: the decimal separator (. or ,), and whether the first line has column names; 0 and
+  /// empty: detect.
   char decimal = 0;
   std::optional<bool> names;
-  /// Is told, a line each, what a reader of the data should know: files that were left out, words
-  /// that the model does not know. Nobody is told where it is absent.
+  /// Receives lines that users should know: files that were skipped, words unknown to the model.
+  /// May be empty.
   std::function<void(const std::string& line)> remark;
 
   void say(const std::string& line) const {
@@ -26,11 +26,11 @@ struct Reading {
   }
 };
 
-/// A text file, or every text file of a folder and the folders in it, one after another in the
-/// order of their paths, as UTF-8. In folders what is hidden (its name begins with a dot), empty,
-/// no text (an image, a program) or of another format (an archive) is left out, and a remark says
-/// which and why; a text in another encoding is an error there too. Throws ErrorKind::input,
-/// naming the file and the reason, and when nothing is left.
+/// A text file, or every text file of a folder and its subfolders, concatenated in the order of
+/// their paths, as UTF-8. In folders, files that are hidden (the name begins with a dot), empty,
+/// not text (an image, a program) or of another format (an archive) are skipped, and a remark says
+/// which and why; a text in another encoding is an error there too. Throws ErrorKind::input, naming
+/// the file and the reason, also if nothing is left.
 std::string read_text(const std::filesystem::path& path, const Reading& reading = {});
 
 }  // namespace graphc::core

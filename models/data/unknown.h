@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a text a vocabulary lacks: counted, and said in a line.
+// Counts and reports the elements of a text that are not in a vocabulary.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 
 namespace graphc::core {
 
-/// Elements (characters or words) of a text, and how often each one comes that is not known.
+/// The unknown elements (characters or words) of a text, with their counts.
 struct Unknown {
   std::map<std::string, int64_t, std::less<>> counts;
-  int64_t all = 0;  ///< elements of the text, known or not
+  int64_t all = 0;  ///< elements of the text, known or unknown
 
   int64_t total() const {
     int64_t sum = 0;
     for (const auto& [element, count] : counts) sum += count;
     return sum;
   }
-  /// "12 of 340 characters are not in the vocabulary ('é' 7, '—' 5)": the most frequent first.
+  /// "12 of 340 characters are not in the vocabulary ('é' 7, '—' 5)": most frequent first.
   std::string to_text(std::string_view unit) const {
     std::vector<std::pair<std::string, int64_t>> order(counts.begin(), counts.end());
     std::ranges::stable_sort(order, std::greater(), [](const auto& each) { return each.second; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A character model, stopped and resumed: `example-char-lm TEXT STATE STEPS` goes on from STATE, if
-// there is such a file, trains so many steps and writes it. A run in two parts ends with the same
-// loss, to the last bit, as one in one go: STATE has the optimizer's slots and its count of steps.
+// A character model, stopped and resumed: `example-char-lm TEXT STATE STEPS` resumes from STATE if
+// that file exists, trains for STEPS steps and writes it. A run in two parts ends with the same
+// loss, bit for bit, as an uninterrupted one: STATE has the optimizer's slots and step count.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,11 +40,11 @@ int main(int argc, char** argv) try {
   });
   Session session(m);
   const Shape batch{kSteps, kBatch};
-  session.compile("train", {{i32, batch}, {i32, batch}});  // declares what the optimizer keeps
+  session.compile("train", {{i32, batch}, {i32, batch}});  // declares the optimizer's states
   if (std::filesystem::exists(path)) session.load(path);
 
   const auto step = [&] {
-    // Which part of the text is read depends on the number of steps done, and on nothing else.
+    // The part of the text to read depends only on the number of completed steps.
     Numbers numbers(uint64_t(session.state("done").element(0)));
     std::vector<int32_t> x(size_t(kSteps * kBatch)), y = x;
     for (int64_t row = 0; row < kBatch; ++row) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the examples share: repeatable numbers to make data of, and the time of a step.
+// Shared by the examples: reproducible numbers for data, and the timing of a step.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 using namespace graphc;
 
-/// The same sequence everywhere: integers 0 .. below - 1.
+/// A sequence that is the same everywhere: integers 0 .. below - 1.
 class Numbers {
  public:
   explicit Numbers(uint64_t seed) : state_(seed) {}
@@ -32,14 +32,14 @@ inline Literal floats(const std::vector<float>& values, const Shape& shape) {
   return Literal(std::span<const float>(values), shape);
 }
 
-/// Says how the program is called; the exit code of a wrong command line.
+/// Prints how to call the program; returns the exit code of a wrong command line.
 inline int usage(std::string_view call) {
   fmt::print(stderr, "usage: {}\n", call);
   return 2;
 }
 
-/// With `--time` as the last argument: prints the median time of a step, and the program is done.
-/// With `--once`: after one step.
+/// With `--time` as the last argument: prints the median time of a step and returns true, which
+/// ends the program. With `--once`: the same after one step, without printing.
 inline bool timed(int argc, char** argv, const std::function<void()>& step) {
   const std::string_view last = argv[argc - 1];
   if (last == "--once") step();

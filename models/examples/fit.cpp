@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training by fit(): batches, validation, patience, checkpoints, curves, progress. It goes on
-// from last.safetensors, if there is such a file. `example-fit [EPOCHS]`; docs/training.md shows
-// it.
+// Training with fit(): batches, validation, patience, checkpoints, curves, progress. Resumes from
+// last.safetensors if that file exists. `example-fit [EPOCHS]`; explained in docs/training.md.
 #include <cmath>
 #include <cstdlib>
 
@@ -13,13 +12,13 @@ namespace {
 
 constexpr int64_t kHours = 24;
 
-// A made-up series: a day, a week, and noise.
+// A synthetic series: a day, a week, and noise.
 float hour(int64_t t) {
   return float(0.6 * std::sin(double(t) * 0.2618) + 0.3 * std::sin(double(t) * 0.0374) +
                0.05 * std::sin(double(t * t)));
 }
 
-// The days that begin at these hours, [hours, days, 1], and the hour behind each, [days, 1].
+// The days that begin at these hours, [hours, days, 1], and the hour after each, [days, 1].
 std::vector<Data> days(std::span<const int64_t> begins) {
   std::vector<float> x, y;
   for (int64_t t = 0; t < kHours; ++t) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forecasting from CSV: reads a column of a table, learns to say the next value from the 48 before
-// it, and is tried on the last fifth, which it has not seen. `example-forecast FILE COLUMN`
+// Forecasting from CSV: reads a column of a table, learns to predict the next value from the
+// previous 48, and is tested on the last fifth, which it has not seen. `example-forecast FILE
+// COLUMN`
 #include <cmath>
 
 #include "example.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int64_t kWindow = 48, kBatch = 32, kHidden = 32;
 
-/// The windows that begin at `starts`, [window, n, 1], and the values behind them, [n, 1].
+/// The windows that begin at `starts`, [window, n, 1], and the values after them, [n, 1].
 std::pair<Literal, Literal> windows(const std::vector<float>& values,
                                     const std::vector<int64_t>& starts) {
   std::vector<float> x, y;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variable lengths: does the first digit of a row come again at its end? Rows have 2 to 40 digits,
-// and every batch another longest one. The layer takes the lengths; the session compiles for five
-// sizes rather than for each.
+// Variable lengths: does the last digit of a row equal the first? Rows have 2 to 40 digits, and the
+// longest row differs between batches. The layer takes the lengths; the session compiles for five
+// sizes instead of for each.
 #include "example.h"
 
 using namespace graphc;
@@ -43,7 +43,7 @@ int main(int argc, char** argv) try {
     State first(filled({kBatch, kHidden}, 0)), last(filled({kBatch, kHidden}, 0));
     const Value forward = gru.forward.run(x, last, {.lengths = lengths});
     const Value backward = gru.backward.run(x, first, {.reverse = true, .lengths = lengths});
-    // The states at the rows' ends, and what the other direction makes of those digits.
+    // The final states of both directions, and their outputs at the first digit.
     const Value ends = concat({last, first, at(forward, 0), at(backward, 0)}, 1);
     const Value logits = out(relu(hidden(ends))), loss = mean(cross_entropy(logits, same));
     minimize(loss, m.params(), Adam{.rate = 0.003});

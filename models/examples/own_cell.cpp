@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of one's own: the sLSTM (gates that are exponential, kept in range by a running maximum)
-// learns whether the number of ones so far is even. There is no kernel for it anywhere; written as
-// equations it becomes one.
+// A user-defined cell: the sLSTM (exponential gates, stabilised by a running maximum) learns
+// whether the number of ones so far is even. No library has a kernel for it; written as equations
+// it compiles to one.
 #include "example.h"
 
 using namespace graphc;
@@ -26,7 +26,7 @@ struct SLstm {
         x,
         [&](Value x_t) {
           auto [z, i, f, o] = split<4>(matmul(x_t, w) + b + matmul(h, u));
-          const Value keep = top - softplus(-f);  // log sigmoid(f), in the scale so far
+          const Value keep = top - softplus(-f);  // log sigmoid(f), in the current scale
           const Value most = maximum(keep, i);
           const Value input = exp(i - most), forget = exp(keep - most);
           c = forget * c + input * tanh(z);

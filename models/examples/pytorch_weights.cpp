@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's weights: reads what `safetensors.torch.save_file(module.state_dict(), ...)` wrote, and
-// compares with what the module said. `example-pytorch-weights STATE RUN`; RUN has tokens and y.
+// PyTorch's weights: reads the output of `safetensors.torch.save_file(module.state_dict(), ...)`
+// and compares results with the module's. `example-pytorch-weights STATE RUN`; RUN has tokens and
+// y.
 #include <cmath>
 
 #include "example.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequence to sequence with attention: a string of digits is read and said backwards. The decoder
-// looks at all that was read in every step, and when it is asked to speak it hears its own words:
-// the loop carries the digit said last.
+// Sequence to sequence with attention: reads a string of digits and outputs it backwards. The
+// decoder attends to the whole input in every step. At inference it receives its own output: the
+// loop carries the last digit.
 #include "example.h"
 
 using namespace graphc;
@@ -21,7 +21,7 @@ struct Reverser {
         decoder(m, "decoder", 2 * kHidden, kHidden),
         out(m, "out", 2 * kHidden, kDigits) {}
 
-  /// What the encoder leaves: every h, [batch, steps, hidden], and the states at the end.
+  /// The results of the encoder: every h, [batch, steps, hidden], and the final states.
   Value read(Value text, State& h, State& c) const {
     return transpose(encoder.run(digits(text), h, c), {1, 0, 2});
   }
@@ -47,7 +47,7 @@ int main(int argc, char** argv) try {
                 wanted = in("wanted", i32, {kSteps, kBatch});
     State h = start(), c = start(), context = start();
     const Value heard = reverser.read(text, h, c);
-    // Teacher forcing: it hears what it should have said.
+    // Teacher forcing: the decoder receives the correct previous digit.
     const Value before =
         concat({filled({1, kBatch}, kStart, i32), slice(wanted, 0, 0, kSteps - 1)}, 0);
     const Value logits =

@@ -17,7 +17,7 @@ int main() {
   fmt::print("read back it is {}\n",
              equal(*parse_graph(print(*traced.graph)), *traced.graph) ? "the same" : "another");
 
-  // A session owns the parameters. The first call with inputs of certain shapes compiles.
+  // A session owns the parameters. The first call with inputs of new shapes compiles.
   Session session(model);
   const std::vector<float> x{1, -1, 1, 0.5f, 0.25f, -1};
   const Tensor y = session("predict", Literal(x, {2, 3}));

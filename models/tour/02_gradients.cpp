@@ -15,7 +15,7 @@ int main() {
     return loss;
   });
 
-  // As written: `grad`, and what the parameters are next.
+  // As written: `grad`, and the next values of the parameters.
   const GraphPtr written = model.trace("train", Extents{{"batch", 8}}).graph;
   fmt::print("{}\n", print(*written));
 

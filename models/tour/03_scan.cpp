@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 03, scan and state: a state assigned in a loop is a carry; assigned outside it lives on from call
-// to call.
+// 03, scan and state: a state assigned in a loop is a carry; a state assigned outside it persists
+// between calls.
 #include "models/tour/memory.h"
 
 using namespace graphc;
@@ -31,10 +31,10 @@ int main() {
     return memory(xs, h);
   });
 
-  // The body stands once, however many steps there are; `next %h` is what the state is afterwards.
+  // One body for any number of steps; `next %h` is the value of the state afterwards.
   fmt::print("{}\n", print(*model.trace("listen", Extents{{"steps", 4}, {"batch", 1}}).graph));
 
-  // Four steps in one call, or two and two: the state carries over.
+  // Four steps in one call, or two calls of two: the state persists.
   Session session(model, {.announce = [](const std::string&) {}});
   show("four at once:", session("listen", signals(0, 4)));
   session.reset("h");

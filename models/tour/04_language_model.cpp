@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 04, an LSTM language model: it learns four lines by heart, letter by letter, in a second.
+// 04, an LSTM language model: it memorises four lines, letter by letter, in a second.
 #include <algorithm>
 #include <string_view>
 
@@ -24,14 +24,14 @@ std::string alphabet() {
   return letters;
 }
 
-/// Each letter's place in the alphabet: i32 [steps, 1].
+/// Each letter's index in the alphabet: i32 [steps, 1].
 Literal numbered(std::string_view text, const std::string& letters) {
   std::vector<int32_t> places;
   for (const char letter : text) places.push_back(int32_t(letters.find(letter)));
   return Literal(places, {int64_t(places.size()), 1});
 }
 
-/// The poem's first letter, and what the model says when it hears what it said.
+/// The poem's first letter, and what the model generates from its own output.
 std::string recite(Session& session, const std::string& letters) {
   std::string said(kPoem.substr(0, 1));
   while (said.size() < kPoem.size()) {
@@ -47,7 +47,7 @@ int main() {
   const std::string letters = alphabet();
   Model model("tour");
   const LanguageModel language(model, int64_t(letters.size()), 64);
-  // The parameters are all declared here: what is a state of `train` or `next` is none of them.
+  // All parameters are declared here; the states of `train` and `next` are not parameters.
   const Params params = model.params();
   model.graph("train", Mode::training, [&](Inputs& in) { return language.train(params, in); });
   model.graph("next", [&](Inputs& in) { return language.next(in); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 05, watching the passes: what each of them makes of the language model's training step.
+// 05, watching the passes: the effect of each on the language model's training step.
 #include "models/tour/language_model.h"
 #include "passes/pipeline.h"
 
@@ -39,8 +39,8 @@ int main() {
   model.graph("train", Mode::training, [&](Inputs& in) { return language.train(params, in); });
   const GraphPtr graph = model.trace("train", Extents{{"steps", 119}, {"batch", 1}}).graph;
 
-  // The pipeline is a list, and the runner tells after each pass what it gave. It also verifies
-  // the graph, times the pass, and names the pass that broke a graph.
+  // The pipeline is a list, and the runner calls back after each pass. It also verifies the graph,
+  // times the pass, and names a pass that broke a graph.
   fmt::print("{:14}{:>6}{:>8}{:>9}{:>13}\n", "after", "nodes", "loops", "products", "kernels");
   fmt::print("{:14}{:>6}{:>8}{:>9}\n", "", "", "", "in loops");
   show("(as written)", *graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 06, adding an op: one record, and it infers, runs, differentiates, fuses and compiles.
+// 06, adding an op: with one record it infers, runs, differentiates, fuses and compiles.
 #include "models/tour/neuron.h"
 #include "models/tour/softsign.h"
 
@@ -36,7 +36,7 @@ int main() {
   const std::vector<float> x{-3, -1, 0, 1, 3};
   for (const char* target : {"reference", "cpu"}) show(model, target, Literal(x, {5}));
 
-  // A mistake is reported at the line that made it, in the record's own words.
+  // An error is at the line that made it, in the record's own words.
   model.graph("wrong", [&](Inputs& in) { return softsign(in("x", i32, {2})); });
   try {
     model.trace("wrong", Extents{});

@@ -20,8 +20,8 @@ struct LanguageModel {
         guess(m, "guess", units, alphabet),
         hidden(units) {}
 
-  /// text [steps, batch] of i32 to logits of the letter after each, [steps, batch, alphabet];
-  /// leaves h and c [batch, hidden] after the last step.
+  /// text [steps, batch] of i32 to logits of the next letter, [steps, batch, alphabet]; leaves h
+  /// and c [batch, hidden] after the last step.
   Value operator()(Value text, State& h, State& c) const {
     Value y = scan(letters(text), [&](Value x) {
       auto [i, f, g, o] = split<4>(matmul(x, w) + b + matmul(h, u));
@@ -32,7 +32,7 @@ struct LanguageModel {
     return guess(y);
   }
 
-  /// One step of training on windows of text and the letters that follow; returns the loss.
+  /// One training step on windows of text and the letters that follow; returns the loss.
   Value train(const Params& params, Inputs& in) const {
     Value text = in("text", i32, {"steps", "batch"}), after = in("after", i32, {"steps", "batch"});
     State h(filled({in.extent("batch"), hidden}, 0)), c(filled({in.extent("batch"), hidden}, 0));
@@ -41,7 +41,7 @@ struct LanguageModel {
     return loss;
   }
 
-  /// The likeliest letter after one letter, whose h and c live on from call to call.
+  /// The likeliest next letter; h and c persist between calls.
   Value next(Inputs& in) const {
     Value letter = in("letter", i32, {1, 1});
     State h = in.state("h", {1, hidden}), c = in.state("c", {1, hidden});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The neuron of the tour's first model, with a memory.
+// The neuron of the tour's first model with a memory.
 #pragma once
 
 #include "models/tour/neuron.h"
 
 using namespace graphc;
 
-/// A neuron that also sees what it said before: h = tanh(x w + b + h u).
+/// A neuron that also sees its previous output: h = tanh(x w + b + h u).
 struct Memory {
   Neuron neuron;
   Param u;

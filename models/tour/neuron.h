@@ -13,7 +13,7 @@ struct Neuron {
   explicit Neuron(Model& m)
       : w(m.param("w", {3, 1}, constant(0.5))), b(m.param("b", {1}, zeros())) {}
 
-  /// What it adds up, [batch, 1].
+  /// The weighted sum, [batch, 1].
   Value sum(Value x) const { return matmul(x, w) + b; }
   Value operator()(Value x) const { return tanh(sum(x)); }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass of the tour's own: a division by a power of two becomes a multiplication, which is
-// quicker. It changes no bit: the reciprocal of a power of two is exact.
+// A user-defined pass: division by a power of two becomes multiplication, which is faster. No bit
+// changes: the reciprocal of a power of two is exact.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 using namespace graphc::core;
 
-/// The number all elements of the value are, if it is a power of two whose reciprocal is normal.
+/// The common value of all elements, if it is a power of two with a normal reciprocal.
 inline std::optional<double> power_of_two(Value value) {
   const std::optional<double> number = splat_value(value);
   int exponent = 0;
@@ -20,7 +20,7 @@ inline std::optional<double> power_of_two(Value value) {
   return number;
 }
 
-/// A new graph: every node is copied but those that are replaced.
+/// A new graph: copies every node except those that are replaced.
 inline GraphPtr multiply_instead(const GraphPtr& graph) {
   return rewrite(*graph,
                  [](const Node& node, const Values& operands, Graph&) -> std::optional<Values> {
@@ -35,7 +35,7 @@ inline constinit const Pass reciprocals{
     .name = "reciprocals",
     .summary = "divisions by powers of two become multiplications",
     .options = "",
-    // The bodies of loops are graphs too.
+    // The bodies of loops are graphs, too.
     .run = [](const GraphPtr& graph, const PassOptions&,
               Remarks&) { return multiply_instead(rewrite_regions(graph, multiply_instead)); },
 };

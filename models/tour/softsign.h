@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op of the tour's own: a record is everything graphc knows about an op.
+// A user-defined op: a record is everything that graphc knows about an op.
 #pragma once
 
 #include "frontend/graphc.h"
@@ -7,7 +7,7 @@
 
 using namespace graphc::core;
 
-/// x / (1 + |x|): between -1 and 1 as tanh is, without an exponential.
+/// x / (1 + |x|): in (-1, 1) like tanh, without an exponential.
 inline constinit const Op softsign_op{
     .name = "softsign",
     .doc = "x / (1 + abs(x)) of each element.",
@@ -26,7 +26,7 @@ inline constinit const Op softsign_op{
     },
 };
 
-/// What users write. Errors carry their line.
+/// The function that users call. Errors carry their line.
 inline Value softsign(Value x, Where where = Where::here()) {
   return apply1(softsign_op, {x}, {}, where);
 }

@@ -8,8 +8,8 @@
 namespace graphc::core {
 namespace {
 
-/// Room between neighbours at first, and what a moved unit takes of it at most: many move before
-/// the same unit, one after another.
+/// The initial gap between neighbours, and the most that a moved unit takes of it: many units may
+/// move before the same unit, one after another.
 constexpr int64_t kRoom = int64_t{1} << 36, kTaken = int64_t{1} << 14;
 
 }  // namespace
@@ -50,7 +50,7 @@ const std::vector<int>& ClusterOrder::needs_of(int unit) {
 
 bool ClusterOrder::find_between(int early, int late, std::vector<int>& between) {
   const auto behind = [this](int a, int b) { return label_[size_t(a)] > label_[size_t(b)]; };
-  // The earliest first: it is the nearest to where a path would come back.
+  // The earliest unit first: it is nearest to where a path would return.
   std::priority_queue<int, std::vector<int>, decltype(behind)> waiting(behind);
   ++searches_;
   const int64_t most = edges_ + kMostEdges;
@@ -81,7 +81,7 @@ bool ClusterOrder::join(int a, int b) {
   std::vector<int> between;
   if (!find_between(early, late, between)) return false;
   move_before(between, early);
-  // The unit with fewer edges goes to the other, and both stand where the earlier one stood.
+  // Merges the unit with fewer edges into the other; the result takes the earlier position.
   const bool into_early = needs_[size_t(early)].size() >= needs_[size_t(late)].size();
   const int kept = into_early ? early : late, gone = into_early ? late : early;
   std::vector<int>& needs = needs_[size_t(kept)];
@@ -95,7 +95,7 @@ bool ClusterOrder::join(int a, int b) {
   };
   unlink(late);
   if (into_early) return true;
-  // `late` takes the place of `early`.
+  // `late` takes the position of `early`.
   label_[size_t(kept)] = label_[size_t(gone)];
   const int left = before_[size_t(gone)], right = after_[size_t(gone)];
   before_[size_t(kept)] = left;
@@ -108,7 +108,7 @@ bool ClusterOrder::join(int a, int b) {
 void ClusterOrder::move_before(const std::vector<int>& units, int place) {
   if (units.empty()) return;
   for (int unit : units) {
-    // Never the first: `place` is before it.
+    // Never the first unit: `place` is before it.
     const int left = before_[size_t(unit)], right = after_[size_t(unit)];
     after_[size_t(left)] = right;
     if (right >= 0) before_[size_t(right)] = left;

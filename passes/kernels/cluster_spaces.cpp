@@ -13,7 +13,7 @@ bool has_columns(Value value) { return width_of(value.shape()) != 1; }
 
 uint64_t key_of(Value value) { return uint64_t(value.node->id) << 32 | uint64_t(value.index); }
 
-/// Calls `visit` for the values whose columns the node joins: its results are of one width.
+/// Calls `visit` for the values whose columns the node joins; all its results have one width.
 template <typename Visit>
 void visit_joined(const Node& node, const Visit& visit) {
   if (!is_local(node) || !has_columns(node.result(0))) return;
@@ -59,7 +59,7 @@ bool ClusterSpaces::take_all(int into, int from) {
   elements_of(std::max(into, from));
   const Elements *few = &elements_of(into), *many = &elements_of(from);
   if (few->size() > many->size()) std::swap(few, many);
-  // Spaces that would become one: a forest over them, and the spaces of each tree.
+  // The spaces that would be merged: a forest over them, and the spaces of each tree.
   std::unordered_map<int, int> parent;
   const auto find = [&](int space) {
     for (auto up = parent.find(space); up != parent.end() && up->second != space;
@@ -84,7 +84,7 @@ bool ClusterSpaces::take_all(int into, int from) {
 void ClusterSpaces::add_all(int into, int from) {
   elements_of(std::max(into, from));
   Elements &to = elements_of(into), &moved = elements_of(from);
-  // The smaller one moves.
+  // Move the smaller one.
   if (moved.size() > to.size()) to.swap(moved);
   for (const auto& [key, element] : moved) {
     const auto [found, added] = to.try_emplace(key, element);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The column spaces that the bodies of growing clusters would have.
+// The column spaces of the bodies of growing clusters.
 //
-// All widths of a cluster agree about one unit, and that is not enough: a body's spaces are smaller
-// than the cluster, and their units larger. Widths 4, 6 and 12 have the unit 2 where a value of two
-// columns is in the cluster, and none where that value is in a space of its own. So each cluster
-// knows the spaces of its members and of what they read, as passes/kernels/row_model.h will find
-// them.
+// It is not enough that all widths of a cluster have a common unit: the spaces of a body are
+// smaller than the cluster, and their units larger. Widths 4, 6 and 12 have the unit 2 if the
+// cluster contains a value of two columns, and none if that value is in a space of its own. So each
+// cluster tracks the spaces of its members and of the values they read, as
+// passes/kernels/row_model.h will find them.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,11 @@ namespace graphc::core {
 
 class ClusterSpaces {
  public:
-  /// Whether the spaces that the node would join in the cluster have one unit.
+  /// Whether the spaces that the node would join in the cluster have a common unit.
   bool take(int cluster, const Node& node);
   /// Joins them.
   void add(int cluster, const Node& node);
-  /// Whether the spaces that both clusters have parts of have one unit each.
+  /// Whether the spaces shared by both clusters have a common unit each.
   bool take_all(int into, int from);
   /// Moves the spaces of cluster `from` into `into`.
   void add_all(int into, int from);

@@ -21,7 +21,7 @@ bool is_given(const Node& node) {
   return node.is(ops::constant) || node.is(ops::iota) || node.is(ops::input) || node.is(ops::state);
 }
 
-/// Whether the node makes or reads values of no elements: those have no unit.
+/// Whether the node makes or reads empty values: those have no unit.
 bool has_no_elements(const Node& node) {
   const auto empty = [](const Type& type) { return type.shape.elements() == 0; };
   return std::ranges::any_of(node.types, empty) ||
@@ -30,7 +30,7 @@ bool has_no_elements(const Node& node) {
 
 class Clustering {
  public:
-  /// Of nodes in `apart`, by id, none joins a product.
+  /// Nodes in `apart`, by id, do not join a product.
   Clustering(const Graph& graph, bool fuse, std::vector<bool> apart = {})
       : graph_(graph),
         fuse_(fuse),
@@ -85,18 +85,19 @@ class Clustering {
     spaces_.add(index, node);
   }
 
-  /// Joins the cluster of an operand, and the others with it where they can be one; false if none
-  /// takes the node.
+  /// Joins the cluster of an operand, merging the clusters of the other operands where possible;
+  /// returns false if none accepts the node.
   bool join_operands(const Node& node) {
     std::vector<int> candidates;
     const bool summed = only_reduced(node);
     for (Value operand : node.operands) {
       const int cluster = cluster_of(*operand.node);
-      // What is only summed belongs to the sum, not behind a product that would store it.
+      // A value that is only summed belongs in the sum's kernel: after a product it would be
+      // stored.
       if (summed && cluster >= 0 && result_.list[size_t(cluster)].product) continue;
       if (cluster >= 0) candidates.push_back(cluster);
     }
-    // The latest producer first: most of what a node reads is made just before it.
+    // Latest producer first: most operands are computed just before the node.
     std::sort(candidates.rbegin(), candidates.rend());
     candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
     bool placed = false;
@@ -106,8 +107,8 @@ class Clustering {
     return placed;
   }
 
-  /// Whether products and sums over the rows read the node, and nothing else: they read memory,
-  /// where what is only widened lies already.
+  /// Whether the node is read only by products and sums over rows: they read memory, where the
+  /// unwidened value already is.
   bool only_read_whole(const Node& node) const {
     const auto& users = users_[size_t(node.id)];
     return !users.empty() && std::ranges::all_of(users, [](const Node* user) {
@@ -122,8 +123,8 @@ class Clustering {
     });
   }
 
-  /// Whether the node reads an operand of the cluster's product that has no rows: the right one,
-  /// and the left one if it is transposed. The product is the first member.
+  /// Whether the node reads an operand of the cluster's product that has no rows: the right one, or
+  /// a transposed left one. The product is the first member.
   static bool reads_matrix(const Node& node, const Cluster& cluster) {
     const Node& product = *cluster.members.front();
     const auto reads = [&](Value value) {
@@ -163,7 +164,7 @@ class Clustering {
     (width > 1 ? cluster.wide : cluster.narrow) += emitted_instructions(node) * width;
   }
 
-  /// Adds the columns and instructions of a cluster whose columns agree.
+  /// Adds the columns and instructions of a cluster with consistent columns.
   static void add_sizes(Cluster& cluster, const Cluster& more) {
     cluster.columns = *joined(cluster.columns, more.columns);
     cluster.narrow += more.narrow;
@@ -180,8 +181,7 @@ class Clustering {
     return both.instructions() <= kMostInstructions;
   }
 
-  /// Moves all of cluster `from` into `into`; always true, so that a chain of attempts reads as
-  /// one.
+  /// Moves all of cluster `from` into `into`; always returns true, so that attempts can be chained.
   bool merge(int into, int from) {
     if (into == from || into < 0 || from < 0) return true;
     Cluster &a = result_.list[size_t(into)], &b = result_.list[size_t(from)];
@@ -193,7 +193,7 @@ class Clustering {
     index_[size_t(order_.unit_of(*a.members.front()))] = into;
     spaces_.add_all(into, from);
     add_sizes(a, b);
-    // The shorter list is copied.
+    // Copy the shorter list.
     if (b.members.size() > a.members.size()) a.members.swap(b.members);
     a.members.insert(a.members.end(), b.members.begin(), b.members.end());
     b.members.clear();
@@ -223,7 +223,7 @@ class Clustering {
   std::vector<std::vector<const Node*>> users_;
   ClusterOrder order_;
   ClusterSpaces spaces_;
-  std::vector<int> index_;  // of the cluster that a unit of the order is, by the unit; -1: none
+  std::vector<int> index_;  // from a unit of the order to its cluster; -1: none
   Clusters result_;
 };
 
@@ -231,7 +231,7 @@ class Clustering {
 
 int64_t emitted_instructions(const Node& node) {
   if (!is_elementwise(node.op)) return 1;
-  // An elementary function is a polynomial and what goes before and after it.
+  // An elementary function is a polynomial with range reduction and reconstruction.
   constexpr int64_t kElementary = 24;
   int64_t instructions = 0;
   for (const ScalarInstruction& in : scalar_code(node).code)

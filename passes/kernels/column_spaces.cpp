@@ -24,7 +24,7 @@ void ColumnUnit::add(const ColumnUnit& other) {
 std::optional<ColumnUnit> joined(std::span<const ColumnUnit> all) {
   ColumnUnit result;
   for (const ColumnUnit& columns : all) result.add(columns);
-  // Where a unit is whole parts, its multiples are; the widest has the most.
+  // If the unit consists of whole parts, so do its multiples; the widest has the most.
   const auto agrees = [&](const ColumnUnit& columns) {
     return result.unit == 0 || columns.unit % result.unit == 0;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Column spaces: sets of values whose columns local nodes join, each with its unit.
+// Column spaces: sets of values whose columns are joined by local nodes, each with a unit.
 #pragma once
 
 #include <cstdint>
@@ -9,38 +9,38 @@
 
 namespace graphc::core {
 
-/// As many parts of a unit as a kernel has registers and code for.
+/// The maximum number of parts of a unit, limited by registers and code size.
 inline constexpr int64_t kMostParts = 64;
 
-/// Whether a width is a whole number of parts of a unit, not too many. No elements have no unit
-/// (0), and ask for nothing.
+/// Whether a width is a whole number of parts of a unit, and not too many. A width of 0 has no unit
+/// (0) and imposes no constraint.
 bool is_whole_parts(int64_t width, int64_t unit);
 
 /// The widths of values that one nest computes together.
 struct ColumnUnit {
-  int64_t unit = 0;    ///< the smallest; 0 while there is none
+  int64_t unit = 0;    ///< the smallest; 0 if there is none
   int64_t widest = 0;  ///< the largest
 
-  /// Takes a width in, whether or not it agrees; 0 asks for nothing.
+  /// Adds a width, whether or not it fits; 0 is ignored.
   void add(int64_t width);
   void add(const ColumnUnit& other);
 };
 
-/// All together, or nothing when the widths of one are no whole parts of the smallest unit. The
-/// widths of each agree already. Not the same as two at a time: 12 and 8 agree where there is a 4.
+/// The union, or nothing if some widths are not whole parts of the smallest unit. Each element is
+/// consistent in itself. Not equivalent to pairwise checks: 12 and 8 agree if there is a 4.
 std::optional<ColumnUnit> joined(std::span<const ColumnUnit> all);
 std::optional<ColumnUnit> joined(const ColumnUnit& a, const ColumnUnit& b);
 
-/// Disjoint sets of elements, each set with the unit of their widths.
+/// Disjoint sets of elements; each set has the unit of its widths.
 class ColumnSpaces {
  public:
-  /// A new element in a space of its own.
+  /// Adds an element in a space of its own.
   int add(int64_t width);
-  /// The space an element is in: one of its elements.
+  /// The representative of an element's space.
   int find(int element);
   /// The widths of an element's space.
   const ColumnUnit& columns_of(int element) { return columns_[size_t(find(element))]; }
-  /// Makes one space of two. Returns it.
+  /// Merges two spaces; returns the result.
   int join(int a, int b);
 
  private:

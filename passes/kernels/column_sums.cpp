@@ -12,10 +12,10 @@
 namespace graphc::core {
 namespace {
 
-/// Of so many values a kernel of sums reads the rows at most: the CPU's emitter goes along four
+/// The maximum number of values whose rows a kernel of sums reads: the CPU emitter processes four
 /// rows of each at a time.
 constexpr size_t kMostRead = 4;
-/// And it has so many instructions at most, which stand in it for each of those rows.
+/// The maximum number of instructions, which are repeated for each of those rows.
 constexpr int64_t kMostSummed = 32;
 
 class ColumnSums {
@@ -43,7 +43,7 @@ class ColumnSums {
     return s_.users[size_t(node.id)];
   }
 
-  /// The column sum that `user` is, or whose view it is; null if it is none.
+  /// The column sum that `user` is, or is a view for; null if there is none.
   const Node* sum_behind(const Node& user) const {
     if (is_column_sum(user)) return &user;
     if (!is_view(user) || is_root_[size_t(user.id)] || users_of(user).size() != 1) return nullptr;
@@ -51,14 +51,14 @@ class ColumnSums {
     return is_column_sum(behind) ? &behind : nullptr;
   }
 
-  /// Whether `sum` alone reads the value, itself or through its view.
+  /// Whether only `sum` reads the value, directly or through its view.
   bool read_by_it_alone(const Node& node, const Node& sum) const {
     return !is_root_[size_t(node.id)] && users_of(node).size() == 1 &&
            sum_behind(*users_of(node).front()) == &sum;
   }
 
-  /// Whether a value is a matrix of this shape flattened, or has one number for each of its rows or
-  /// columns, or is a number.
+  /// Whether a value is a flattened matrix of this shape, has one number per row or per column, or
+  /// is a scalar.
   static bool fits(Value value, const Shape& shape) {
     if (value.shape().rank() == 0) return true;
     if (value.node->is(ops::constant) || value.node->is(ops::iota)) return false;
@@ -66,8 +66,8 @@ class ColumnSums {
            (value.shape().rank() == 1 && value.shape()[0] == shape[-1]);
   }
 
-  /// The column sums that read what the cluster makes, where nobody else does, and it is little
-  /// elementwise work on matrices of one shape; nothing otherwise.
+  /// The column sums that read the cluster's results, if nothing else does and the cluster is a
+  /// little elementwise work on matrices of one shape; otherwise empty.
   std::vector<const Node*> sums_of(int index, const Shape& shape) const {
     const Cluster& from = cluster(index);
     if (from.closed || from.product || from.instructions() > kMostSummed) return {};
@@ -88,8 +88,8 @@ class ColumnSums {
     return sums;
   }
 
-  /// Moves what the sum reads, and the other sums that read it, into the sum's cluster. Sums that
-  /// could not all be had stay where they came to: they read what is stored then.
+  /// Moves the sum's operand, and the other sums that read it, into the sum's cluster. If that
+  /// fails halfway, sums stay where they are and read the stored value.
   void take_what_it_sums(const Node& sum) {
     const Value top = summed_by(sum);
     const int from = cluster_of(*top.node), into = cluster_of(sum);
@@ -101,7 +101,7 @@ class ColumnSums {
     if (joined && !sums.empty()) merge(into, from);
   }
 
-  /// The view becomes a member, if there is one.
+  /// Makes the view, if any, a member.
   bool take_view(const Node& sum) {
     const Node& view = *sum.operands[0].node;
     if (summed_by(sum) == sum.operands[0] || cluster_of(view) == cluster_of(sum)) return true;
@@ -113,8 +113,8 @@ class ColumnSums {
     return true;
   }
 
-  /// Moves all of cluster `from` into `into`, unless what one sums up the other reads: a kernel of
-  /// both would have it only at its end.
+  /// Moves all of cluster `from` into `into`, unless one reads a sum of the other: that sum is
+  /// complete only at the end of the kernel.
   bool merge(int into, int from) {
     if (into == from) return true;
     if (reads_sum_of(into, from) || reads_sum_of(from, into)) return false;
@@ -127,7 +127,7 @@ class ColumnSums {
     return true;
   }
 
-  /// What a cluster reads for each row: values of the shape that it works over.
+  /// The values that a cluster reads row by row: those of its iteration shape.
   std::set<Key> read_by(const Shape& shape, int index) const {
     std::set<Key> read;
     const auto look_at = [&](Value value) {
@@ -143,7 +143,7 @@ class ColumnSums {
     return read;
   }
 
-  /// Whether a member of one cluster reads a sum that is a member of the other.
+  /// Whether a member of one cluster reads a sum in the other.
   bool reads_sum_of(int reader, int maker) const {
     return std::ranges::any_of(cluster(reader).members, [&](const Node* member) {
       return std::ranges::any_of(member->operands, [&](Value operand) {
@@ -154,7 +154,8 @@ class ColumnSums {
 
   void join_those_that_read_the_same(const Node& sum) {
     const Value top = summed_by(sum);
-    // A view that others read too stays outside: what lies behind it is nothing that this reads.
+    // A view with other readers stays outside, so the value behind it is not read by this sum
+    // alone.
     if (top != sum.operands[0] && !read_by_it_alone(*sum.operands[0].node, sum)) return;
     const int index = cluster_of(sum);
     const std::set<Key> read = read_by(top.shape(), index);

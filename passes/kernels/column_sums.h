@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the rows of a matrix in one kernel with what they sum: the gradient of a gain is the
-// sum over all rows and steps of a product that nobody else reads, and those of several vectors are
-// sums of what has the same factors.
+// Fuses sums over the rows of a matrix with the computation of their operand: the gradient of a
+// gain is the sum over all rows and steps of a product that nothing else reads, and the gradients
+// of several vectors are sums with common factors.
 #pragma once
 
 #include "passes/kernels/cluster_order.h"
@@ -12,22 +12,22 @@ namespace graphc::core {
 /// A sum over the leading axis of a matrix of several columns.
 bool is_column_sum(const Node& node);
 
-/// What a column sum adds up, seen through a view that makes it a matrix: its rows are all axes but
-/// the last.
+/// The operand of a column sum, seen through a view that makes it a matrix: its rows are all axes
+/// but the last.
 Value summed_by(const Node& column_sum);
 
-/// What find_clusters() knows, while it forms them.
+/// The state of find_clusters() while it forms clusters.
 struct ClusterState {
   const Graph& graph;
   const std::vector<std::vector<const Node*>>& users;
   ClusterOrder& order;
-  std::vector<int>& index;  ///< of the cluster that a unit of the order is, by the unit
+  std::vector<int>& index;  ///< from a unit of the order to its cluster
   Clusters& clusters;
 };
 
-/// Moves elementwise work that column sums read, and nobody else, into one cluster with them, where
-/// all that it is made of lies in memory; then joins the clusters of sums that read a value both.
-/// Each is then some elementwise nodes and views, and sums that are the only results.
+/// Moves elementwise work that is read only by column sums into a cluster with them, if all its
+/// inputs are in memory; then merges the clusters of sums that read a common value. Each resulting
+/// cluster consists of elementwise nodes and views, and sums that are its only results.
 void join_column_sums(const ClusterState& state);
 
 }  // namespace graphc::core

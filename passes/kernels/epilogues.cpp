@@ -46,8 +46,8 @@ class Epilogues {
            });
   }
 
-  /// Whether those who read the stored value are in one kernel, which could make it itself from
-  /// what it is made of.
+  /// Whether the readers of the stored value are in one kernel that could compute it from the same
+  /// operands.
   bool readers_could_make(const Node& node) const {
     if (is_root_[size_t(node.id)] || !is_elementwise(node.op)) return false;
     int readers = -1;
@@ -78,7 +78,7 @@ class Epilogues {
     }
     if (movable.empty()) return;
     keep_what_is_needed(cluster);
-    // What is stored anew: kept values that only those read which would go.
+    // Values that must be stored instead: kept values read only by dropped ones.
     int64_t stored_bytes = 0;
     for (const Node* member : cluster.members) {
       if (!kept_[size_t(member->id)] || is_stored(*member)) continue;
@@ -93,7 +93,7 @@ class Epilogues {
       moved_[size_t(member->id)] = !kept_[size_t(member->id)];
   }
 
-  /// Keeps what kept members are made of. Members are in the graph's order.
+  /// Keeps the operands of kept members. Members are in the graph's order.
   void keep_what_is_needed(const Cluster& cluster) {
     for (auto member = cluster.members.rbegin(); member != cluster.members.rend(); ++member) {
       if (!kept_[size_t((*member)->id)]) continue;

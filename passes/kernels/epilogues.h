@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows a product in its kernel, and should rather be with those who read it.
+// Elementwise work that follows a product in its kernel, but is better computed in its consumers.
 #pragma once
 
 #include "ir/graph.h"
@@ -7,10 +7,10 @@
 
 namespace graphc::core {
 
-/// Members of clusters with a product, by node id, without which fewer bytes are stored: where
-/// several values made of the product are stored, for readers that could make them themselves, and
-/// the product alone would do. An optimizer with moments reads a gradient and its square: stored
-/// are then not both, but the gradient.
+/// Members of clusters with a product, by node id, without which fewer bytes are stored: several
+/// values computed from the product are stored for readers that could compute them, and storing the
+/// product alone would suffice. An optimizer with moments reads a gradient and its square; then
+/// only the gradient is stored.
 std::vector<bool> better_with_readers(const Graph& graph, const Clusters& clusters);
 
 }  // namespace graphc::core

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms kernels: clusters of nodes become `kernel` nodes, scans of rows become
-// `recurrent` kernels.
+// Forms kernels: clusters of nodes become `kernel` nodes, scans of rows become `recurrent` kernels.
 #include "passes/kernels/fuse.h"
 
 #include <algorithm>
@@ -25,17 +24,17 @@ bool is_rows_op(const Node& node) {
          node.is(ops::merge_rows) || node.is(ops::check_labels);
 }
 
-/// Constants and iotas become part of the kernels that compute with them element by element. All
-/// other kernels read their operands from memory.
+/// Whether a constant or iota is copied into the kernel of its user: elementwise kernels compute
+/// it, all others read their operands from memory.
 bool is_cloned(const Node& leaf, const Node& user) {
   if (!leaf.is(ops::constant) && !leaf.is(ops::iota)) return false;
   return is_elementwise(user.op) || is_row_reduction(user) || is_concat_of_units(user) ||
          is_view(user);
 }
 
-/// Why the matrices of a loop's products are not the same in every step, or nothing. What has no
-/// rows of its own is read whole by every thread, and packed once for all steps: the right operand
-/// of a product and, transposed, the left.
+/// Why a matrix of a product in the loop differs between steps; empty if none does. An operand
+/// without rows is read whole by every thread and packed once for all steps: the right operand of a
+/// product and, if transposed, the left.
 std::string changing_matrix(const Scan& scan) {
   const std::vector<Varies> varies = variation(scan);
   for (const Node& node : scan.body().nodes()) {
@@ -50,7 +49,7 @@ std::string changing_matrix(const Scan& scan) {
   return {};
 }
 
-/// The first value of a body that has no elements, or an absent one.
+/// The first empty value of a body, or an absent one.
 Value without_elements(const Graph& body) {
   for (const Node& node : body.nodes()) {
     for (int i = 0; i < node.results(); ++i) {
@@ -67,7 +66,7 @@ Family family_of(const Cluster& cluster) {
   return Family::map;
 }
 
-/// Writes the graph again with its clusters as kernels.
+/// Rewrites the graph with its clusters as kernels.
 class KernelWriter {
  public:
   KernelWriter(const Graph& from, const FuseOptions& options)
@@ -75,7 +74,7 @@ class KernelWriter {
         options_(options),
         clusters_(find_clusters(from, options.fuse)),
         uses_(from.nodes().size()) {
-    // What nobody reads but a dead node is not stored.
+    // Values read only by dead nodes are not stored.
     const std::vector<bool> live = live_nodes(from);
     for (const Node& node : from.nodes()) {
       operands_ += node.operands.size();
@@ -192,7 +191,7 @@ class KernelWriter {
           value = body->input(operands.back().type(), operand.name(), operand.node->where);
         }
       }
-      // In the kernel all is the matrix that a view makes of it.
+      // Inside the kernel everything has the matrix shape that the view gives it.
       if (sums_columns && is_view(*member)) {
         inner[{member, 0}] = inner[{member->operands[0].node, member->operands[0].index}];
         continue;
@@ -218,13 +217,13 @@ class KernelWriter {
         add_kernel(*to_, family_of(cluster), std::move(operands), freeze(std::move(body)),
                    cluster.members.front()->where, std::move(names));
     for (size_t i = 0; i < old_results.size(); ++i) set(old_results[i], kernel.result(int(i)));
-    // Members that nobody outside reads count as made: nothing will ask for their values.
+    // Members that are not read outside count as made: their values are never needed.
     for (const Node* member : cluster.members) {
       if (!made(*member)) set(member->result(), {});
     }
   }
 
-  /// The value with all axes but the last as one: sums over columns go over the rows of a matrix.
+  /// The value with all axes but the last merged: sums over columns run over the rows of a matrix.
   static Value as_matrix(Value value) {
     const Shape& shape = value.shape();
     if (shape.rank() < 3) return value;
@@ -252,9 +251,9 @@ class KernelWriter {
                                    freeze(std::move(body)), node.where, node.names));
   }
 
-  /// Why a scan is no recurrent kernel, or nothing. It is one if its body has a model of rows, its
-  /// matrices do not change and it carries nothing but rows: a thread goes through all steps of its
-  /// rows by itself, and may not write what the others read.
+  /// Why a scan is not a recurrent kernel; empty if it is. Its body must have a row model, its
+  /// matrices must not change, and it may carry only rows: a thread runs all steps of its rows
+  /// independently, and must not write what others read.
   std::string why_no_kernel(const Scan& scan) const {
     if (!options_.fuse || !options_.recurrent) return "loops were asked for";
     if (scan.body_carries().empty()) return "it carries nothing from step to step";
@@ -273,16 +272,16 @@ class KernelWriter {
     return carried_together(scan, *rows);
   }
 
-  /// Whether a scan is a recurrence: what carries truth values alone is the loop of an op, as that
-  /// of top_k, or marks what it has seen.
+  /// Whether a scan is a recurrence: one that carries only booleans is the loop of an op such as
+  /// top_k, or marks visited elements.
   static bool carries_numbers(const Scan& scan) {
     return scan.body_carries().empty() || std::ranges::any_of(scan.body_carries(), [](Value carry) {
              return carry.dtype() != DType::boolean;
            });
   }
 
-  /// What a scan of several rows carries or emits for all of them together, as a reason, or
-  /// nothing.
+  /// The reason if a scan of several rows carries or emits something for all rows together;
+  /// otherwise empty.
   static std::string carried_together(const Scan& scan, const RowModel& rows) {
     const auto has_rows = [&](Value value) {
       return value.shape().rank() > 0 && rows_of(value.shape()) == rows.lead;
@@ -304,7 +303,7 @@ class KernelWriter {
   const Clusters clusters_;
   std::vector<std::vector<const Node*>> uses_;
   std::vector<bool> is_root_;
-  size_t operands_ = 1;  ///< of all nodes together: more never wait to be made
+  size_t operands_ = 1;  ///< of all nodes together; limits the make stack
   std::unique_ptr<Graph> to_;
   std::unordered_map<Key, Value, Hash> values_;
 };
@@ -322,8 +321,8 @@ GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options) {
 
 namespace {
 
-/// The graph with the bodies of its kernels: of one that was fused before, as the text of
-/// `graphc opt` may be, the kernels are formed again.
+/// The graph with its kernels inlined: a graph that was fused before, such as the output of `graphc
+/// opt`, is fused again.
 GraphPtr without_kernels(const GraphPtr& graph) {
   if (!contains(*graph, ops::kernel)) return graph;
   const auto open = [](const GraphPtr& from) {
@@ -336,7 +335,7 @@ GraphPtr without_kernels(const GraphPtr& graph) {
 }
 
 GraphPtr run_fuse(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
-  // The leaves of a gradient would become inputs of a kernel, which depends on nothing.
+  // Leaves of a gradient would become inputs of a kernel, which depend on nothing.
   if (contains(*graph, ops::grad))
     throw Error(ErrorKind::usage, {}, "fuse: kernels have no derivatives: run autodiff first");
   FuseOptions fuse;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forming kernels: nodes that one nest list can compute together become one `kernel` node.
+// Kernel formation: nodes that one list of nests can compute together become one `kernel` node.
 #pragma once
 
 #include <functional>
@@ -12,20 +12,19 @@ namespace graphc::core {
 struct FuseOptions {
   bool fuse = true;       ///< false: one kernel per node (variant `basic`)
   bool recurrent = true;  ///< whether scans of rows become `recurrent` kernels
-  /// Told why a scan is a loop; may be empty.
+  /// Called with the reason why a scan stays a loop; may be empty.
   std::function<void(const Node& node, const std::string& text)> remark;
 };
 
-/// True for nodes that only say where elements lie: no kernel computes them.
+/// Whether the node only changes the addressing of elements: no kernel computes it.
 bool is_view(const Node& node);
 
 /// Groups nodes into `kernel` nodes with attribute `family`: `map`, `gemm`, `recurrent`, `rows`.
-/// What stays outside are leaves, views, casts that only widen what products and sums over the rows
-/// read, and scans of family `loop`, whose bodies are treated alike.
-/// Expects reductions lowered.
+/// Leaves, views, casts that only widen operands of products and sums over rows, and scans of
+/// family `loop` (whose bodies are treated alike) stay outside. Expects lowered reductions.
 GraphPtr form_kernels(const GraphPtr& graph, const FuseOptions& options);
 
-/// Reductions along the last axis (kept) or over the leading axis of a matrix, here and in regions.
+/// Lowers reductions to the last axis (kept) or the leading axis of a matrix, including in regions.
 GraphPtr lower_reductions(const GraphPtr& graph);
 
 }  // namespace graphc::core

@@ -28,7 +28,7 @@ Family family_of(const Node& node) {
                     fmt::join(words, ", "), did_you_mean(word, words));
 }
 
-/// Whether the body is a scan of its inputs, and its results are the scan's, in order.
+/// Whether the body is a single scan of its inputs whose results are the scan's, in order.
 bool is_one_scan(const Graph& body) {
   if (body.results().empty() || !body.results()[0].node->is(ops::scan)) return false;
   const Node& scan = *body.results()[0].node;
@@ -58,7 +58,8 @@ std::string_view name_of(Family family) {
 Kernel::Kernel(const Node& node) : node_(&node), family_(family_of(node)) {
   if (body().results().empty()) throw input_error(node.where, "kernel: it has no results");
   if (family_ == Family::recurrent && !is_one_scan(body()))
-    throw input_error(node.where, "kernel: a recurrent one is a scan of its operands, all of it");
+    throw input_error(node.where,
+                      "kernel: the body of a recurrent kernel is a single scan of its operands");
 }
 
 BodyForm form_of(const Kernel& kernel) {

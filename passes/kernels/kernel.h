@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel: a view of a `kernel` node that names its parts, as ir/scan.h's is of a `scan`.
+// Kernel: a view of a `kernel` node that names its parts, as ir/scan.h does for a `scan`.
 #pragma once
 
 #include <string_view>
@@ -8,27 +8,27 @@
 
 namespace graphc::core {
 
-/// What a kernel does; the word for it stands in the node's attribute `family`.
+/// The kind of a kernel; its name is the node's attribute `family`.
 enum class Family : uint8_t {
-  map,        ///< elements and sums along rows, for every row
-  gemm,       ///< a product, and what follows it element by element
-  recurrent,  ///< a whole loop, of whose rows each is computed by itself
+  map,        ///< elementwise work and sums along rows, for every row
+  gemm,       ///< a product, with an elementwise epilogue
+  recurrent,  ///< a whole loop, computed independently for each row
   rows,       ///< rows of a table by index
 };
 
-/// The family's word in text: "map".
+/// The name of the family in text: "map".
 std::string_view name_of(Family family);
 
 class Kernel {
  public:
-  /// Of a node of op `kernel`. Throws ErrorKind::input, at the node, if it has no family, one that
-  /// there is not, or if a recurrent kernel is anything but a loop.
+  /// `node` has the op `kernel`. Throws ErrorKind::input, at the node, if its family is missing or
+  /// unknown, or if a recurrent kernel is not a loop.
   explicit Kernel(const Node& node);
 
   const Node& node() const { return *node_; }
   Family family() const { return family_; }
   const Graph& body() const { return node_->region(); }
-  /// The node that makes the body's first result: a recurrent kernel's scan.
+  /// The node of the body's first result; for a recurrent kernel, its scan.
   const Node& first() const { return *body().results()[0].node; }
 
  private:
@@ -36,12 +36,12 @@ class Kernel {
   Family family_;
 };
 
-/// What a kernel's body is, and so how it is lowered.
+/// The form of a kernel's body, which determines its lowering.
 enum class BodyForm : uint8_t {
-  rows,              ///< has a model of rows (passes/kernels/row_model.h)
+  rows,              ///< has a row model (passes/kernels/row_model.h)
   loop,              ///< a scan whose step has one
   table,             ///< rows of a table by index
-  column_reduction,  ///< a sum or maximum over other axes than the last
+  column_reduction,  ///< a sum or maximum over axes other than the last
   concatenation,     ///< of operands, along any axis
   batched_product,   ///< a matrix for each index of the leading axes
 };

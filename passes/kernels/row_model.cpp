@@ -9,7 +9,7 @@
 namespace graphc::core {
 namespace {
 
-/// Thrown inside the analysis, caught at its border: a reason, not an error.
+/// Thrown and caught inside the analysis: a reason, not an error.
 struct Mismatch {
   std::string reason;
 };
@@ -23,8 +23,8 @@ void require(bool condition, const Node& node, fmt::format_string<Args...> forma
 
 bool is_leaf(const Node& node) { return node.is(ops::constant) || node.is(ops::iota); }
 
-/// Whether a value with rows `from` has one for each of `to`: as they are, or repeated along axes
-/// that it lacks or has once.
+/// Whether a value with rows `from` provides one for each of `to`: directly, or repeated along axes
+/// that it lacks or has with extent 1.
 bool covers(const Shape& from, const Shape& to) {
   if (from.rank() > to.rank()) return false;
   for (int axis = 1; axis <= from.rank(); ++axis) {
@@ -61,7 +61,7 @@ class Analysis {
   }
 
  private:
-  /// Right operands of products: inputs of the body that nothing else reads.
+  /// The right operands of products: inputs of the body that nothing else reads.
   void find_matrices() {
     for (const Node& node : body_.nodes()) {
       if (!live_[size_t(node.id)] || !node.is(ops::matmul)) continue;
@@ -89,8 +89,8 @@ class Analysis {
     }
   }
 
-  /// The rows: the leading axes of the value of highest rank; all of that rank agree up to
-  /// broadcasting.
+  /// The rows: the leading axes of the value with the highest rank; all values of that rank agree
+  /// up to broadcasting.
   void find_lead() {
     int rank = -1;
     for (const Node& node : body_.nodes()) {
@@ -131,7 +131,7 @@ class Analysis {
     } else if (one_row && result_.rows() != 1) {
       kind = RowKind::column;
     } else {
-      // An input may be repeated along some of the rows' axes: its addresses are.
+      // An input may be repeated along row axes, through its addressing.
       const bool repeats = (node.is(ops::input) || is_leaf(node)) && covers(lead, result_.lead);
       require(all_rows || repeats, node, "it has rows [{}] where the step has [{}]",
               to_string(lead), to_string(result_.lead));
@@ -265,7 +265,7 @@ bool is_column_view(const Node& node) {
 bool is_concat_of_units(const Node& node) {
   if (!node.is(ops::concat) || !keeps_rows(node, node.types[0].shape.rank() - 1)) return false;
   const ColumnUnit columns = columns_of(node);
-  // One column is a number for each row, not a unit of wider values.
+  // One column is a number per row, not a unit of wider values.
   return std::ranges::all_of(node.operands,
                              [&](Value operand) {
                                const int64_t width = width_of(operand.shape());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt's matrices are column-major: a row-major one is its transpose there. So it is asked for
-// the transpose of the result, right' left'.
+// cuBLASLt is column-major: a row-major matrix is the transpose of one of its matrices. So it
+// computes the transpose of the result, right' left'.
 #include "runtime/cuda/cublaslt.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 14> kSymbols{
 };
 static_assert(!kSymbols.back().empty());
 
-/// So many of its methods are asked for.
+/// The number of methods to request.
 constexpr int kMostMethods = 8;
 
 struct LoadedCublasLt {
@@ -61,7 +61,8 @@ const CublasLt& cublaslt() {
   return loaded.functions;
 }
 
-/// Throws unless the call went well. What only a defect of graphc can cause is ErrorKind::internal.
+/// Throws unless the call succeeded. Errors that only a defect of graphc can cause are
+/// ErrorKind::internal.
 void check(cublasStatus_t status, std::string_view call, std::string_view about = "") {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   std::string message(call);
@@ -74,7 +75,7 @@ void check(cublasStatus_t status, std::string_view call, std::string_view about 
 
 using Layout = CublasLtObject<cublasLtMatrixLayout_t>;
 
-/// The layout of a matrix [rows, columns] as cuBLASLt sees it: its transpose where it is row-major.
+/// The layout of a matrix [rows, columns] for cuBLASLt: its transpose if it is row-major.
 Layout layout_of(cudaDataType_t type, int64_t rows, int64_t columns, const MatrixPlace& place) {
   const auto [high, wide] = place.transposed ? std::pair(rows, columns) : std::pair(columns, rows);
   cublasLtMatrixLayout_t layout = nullptr;

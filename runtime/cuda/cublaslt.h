@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices by cuBLASLt. The library is opened when it is first asked for.
+// Matrix products by cuBLASLt. The library is opened on first use.
 //
-// A thread calls Device::make_current() before it uses what is here.
+// A thread calls Device::make_current() before using anything here.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,15 @@
 
 namespace graphc::core::cuda {
 
-/// Whether there is a cuBLASLt that can be used. If not, `why_not`, unless null, gets the reason.
+/// Whether cuBLASLt is usable. If not, `why_not`, unless null, gets the reason.
 bool cublaslt_present(std::string* why_not = nullptr);
-/// What was found of cuBLASLt: looked for in places_of_environment(), once a process.
+/// The result of searching for cuBLASLt in places_of_environment(), once per process.
 const FoundLibrary& cublaslt_library();
 
 template <typename Handle>
 using CublasLtObject = LibraryObject<Handle, cublasStatus_t>;
 
-/// cuBLASLt's handle of a device.
+/// A cuBLASLt handle for a device.
 class CublasLtHandle {
  public:
   /// Throws ErrorKind::resource without cuBLASLt.
@@ -40,8 +40,8 @@ class CublasLtHandle {
   CublasLtObject<cublasLtHandle_t> handle_;
 };
 
-/// A matrix as it lies: row-major, or its transpose is. `leading` is the distance, in elements, of
-/// what follow each other along the other axis.
+/// The layout of a matrix: row-major, or the transpose is row-major. `leading` is the leading
+/// dimension in elements.
 struct MatrixPlace {
   bool transposed = false;
   int64_t leading = 0;
@@ -62,22 +62,21 @@ struct ProductShape {
   std::string text() const;
 };
 
-/// How cuBLASLt computes a product.
+/// A method by which cuBLASLt computes a product.
 struct ProductMethod {
   cublasLtMatmulAlgo_t algorithm{};
   size_t workspace_bytes = 0;
 };
 
-/// A product of one shape.
+/// A product of a fixed shape.
 class LibraryProduct {
  public:
   LibraryProduct(std::shared_ptr<const CublasLtHandle> handle, const ProductShape& shape);
 
-  /// The methods that cuBLASLt thinks fastest, best first, with at most so much workspace; none
-  /// where it does not have the shape.
+  /// The methods that cuBLASLt considers fastest, best first, within this workspace limit; empty if
+  /// it does not support the shape.
   std::vector<ProductMethod> methods(size_t workspace_bytes) const;
-  /// Puts the product into the stream. What `result` holds does not count. `workspace` has the
-  /// method's bytes.
+  /// Enqueues the product; `result` is overwritten. `workspace` has the method's size.
   void enqueue(const Stream& stream, const ProductMethod& method, CUdeviceptr left,
                CUdeviceptr right, CUdeviceptr result, CUdeviceptr workspace) const;
 

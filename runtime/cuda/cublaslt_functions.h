@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's types and functions, declared here so that a build needs no toolkit. Names and values
-// are those of the documentation.
+// follow the documentation.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ enum cublasStatus_t : int {
   CUBLAS_STATUS_NOT_SUPPORTED = 15,
 };
 
-/// What sums are, and what factors of f32 may be rounded to.
+/// The accumulation type, and the type to which f32 factors may be rounded.
 enum cublasComputeType_t : int {
   CUBLAS_COMPUTE_32F = 68,
   CUBLAS_COMPUTE_32F_FAST_16F = 74,
@@ -36,7 +36,7 @@ enum cublasLtMatmulDescAttributes_t : int {
 };
 enum cublasLtMatmulPreferenceAttributes_t : int { CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1 };
 
-/// Bytes that mean the same to every process with the same version of the library.
+/// Opaque bytes, valid in every process with the same version of the library.
 struct cublasLtMatmulAlgo_t {
   uint64_t data[8];
 };

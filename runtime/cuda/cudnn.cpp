@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 26> kCudnnSymbols{
 };
 static_assert(!kCudnnSymbols.back().empty());
 
-/// What cuDNN says of its last error is cut off here.
+/// The maximum length of cuDNN's error text.
 constexpr size_t kLongestReason = 400;
 
 struct LoadedCudnn {
@@ -60,8 +60,8 @@ const Cudnn& cudnn() {
   return loaded.functions;
 }
 
-/// The error of a call: "cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED: no GPU". What only a defect of
-/// graphc can cause, a wrong argument, is ErrorKind::internal.
+/// The error of a call: "cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED: no GPU". A wrong argument,
+/// which only a defect of graphc can cause, is ErrorKind::internal.
 Error error_of(cudnnStatus_t status, std::string_view call, std::string_view about) {
   std::array<char, kLongestReason> reason{};
   cudnn().cudnnGetLastErrorString(reason.data(), reason.size());
@@ -155,7 +155,7 @@ RecurrentLayer::RecurrentLayer(std::shared_ptr<const CudnnHandle> handle,
 
 void RecurrentLayer::describe(const RecurrentMethod& method) {
   const Cudnn& library = cudnn();
-  // One layer has no dropout, but wants to be told so.
+  // A single layer has no dropout, but cuDNN requires the descriptor.
   check(library.cudnnSetDropoutDescriptor(dropout_.get(), handle_->get(), 0, nullptr, 0, 0),
         "cudnnSetDropoutDescriptor");
   check(library.cudnnSetRNNDescriptor_v8(layer_.get(), method.algorithm, shape_.cell,
@@ -194,7 +194,8 @@ std::vector<WeightPlace> RecurrentLayer::weight_places() const {
   const auto bias = made(library.cudnnCreateTensorDescriptor, library.cudnnDestroyTensorDescriptor,
                          "cudnnCreateTensorDescriptor");
   const int gates = shape_.cell == CUDNN_LSTM ? 4 : shape_.cell == CUDNN_GRU ? 3 : 1;
-  // Addresses are asked for of weights that lie nowhere; at 0 an absent matrix would look present.
+  // Queries addresses relative to a fictitious base; with base 0 an absent matrix would look
+  // present.
   char* const base = reinterpret_cast<char*>(size_t{1} << 40);
   std::vector<WeightPlace> places;
   for (int linear = 0; linear < 2 * gates; ++linear) {
@@ -238,7 +239,7 @@ void RecurrentLayer::gradients(const RecurrentMemory& memory, const Stream& stre
             pointer_to(memory.weights), workspace_bytes_, pointer_to(memory.workspace),
             reserve_bytes_, pointer_to(memory.reserve)),
         "cudnnRNNBackwardData_v8");
-  // The only way it has is to add.
+  // cuDNN can only accumulate these gradients.
   stream.fill(memory.dweights, 0, weight_bytes_, "gradients of weights");
   check(cudnn().cudnnRNNBackwardWeights_v8(
             handle_->get(), layer_.get(), CUDNN_WGRAD_MODE_ADD, nullptr, x_.get(),

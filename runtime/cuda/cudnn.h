@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's recurrent layers. The library is opened when it is first asked for.
+// cuDNN's recurrent layers. The library is opened on first use.
 //
 // cuDNN uses the device's primary context, as graphc does. A thread calls Device::make_current()
-// before it uses what is here.
+// before using anything here.
 #pragma once
 
 #include <array>
@@ -19,18 +19,18 @@
 
 namespace graphc::core::cuda {
 
-/// Whether there is a cuDNN that can be used. If not, `why_not`, unless null, gets the reason.
+/// Whether cuDNN is usable. If not, `why_not`, unless null, gets the reason.
 bool cudnn_present(std::string* why_not = nullptr);
-/// What was found of cuDNN: looked for in places_of_environment(), once a process.
+/// The result of searching for cuDNN in places_of_environment(), once per process.
 const FoundLibrary& cudnn_library();
 
 template <typename Handle>
 using CudnnObject = LibraryObject<Handle, cudnnStatus_t>;
 
-/// cuDNN's handle of a device, whose work goes to one stream at a time.
+/// A cuDNN handle for a device; its work goes to one stream at a time.
 class CudnnHandle {
  public:
-  /// Throws ErrorKind::resource without cuDNN. `stream` is for what is tried.
+  /// Throws ErrorKind::resource without cuDNN. `stream` is used for trial runs.
   explicit CudnnHandle(std::shared_ptr<const Stream> stream);
   ~CudnnHandle();
   CudnnHandle(const CudnnHandle&) = delete;
@@ -38,7 +38,7 @@ class CudnnHandle {
 
   cudnnHandle_t get() const { return handle_.get(); }
   const Stream& stream() const { return *stream_; }
-  /// Work goes there from now on.
+  /// Sends further work to this stream.
   void use(const Stream& stream) const;
 
  private:
@@ -46,7 +46,7 @@ class CudnnHandle {
   CudnnObject<cudnnHandle_t> handle_;
 };
 
-/// A layer of one direction over sequences of one length, all in f32, with two biases.
+/// A unidirectional layer over sequences of one length, all in f32, with two biases.
 struct RecurrentShape {
   cudnnRNNMode_t cell = CUDNN_LSTM;
   int steps = 0, batch = 0, inputs = 0, units = 0;
@@ -56,7 +56,7 @@ struct RecurrentShape {
   std::string text() const;
 };
 
-/// How cuDNN computes it. What it rounds factors to is said by `math`: CUDNN_FMA_MATH nothing,
+/// A method of cuDNN for a layer. `math` determines the rounding of factors: CUDNN_FMA_MATH none,
 /// CUDNN_DEFAULT_MATH and CUDNN_TENSOR_OP_MATH tf32, with conversion f16.
 struct RecurrentMethod {
   cudnnRNNAlgo_t algorithm = CUDNN_RNN_ALGO_STANDARD;
@@ -66,41 +66,42 @@ struct RecurrentMethod {
   /// "persist-static, fma".
   std::string text() const;
 };
-/// Every algorithm with every kind of arithmetic, in the order of the enumerations.
+/// Every algorithm with every math type, in the order of the enumerations.
 std::vector<RecurrentMethod> all_recurrent_methods();
 
-/// The memory of a layer: x [steps, batch, inputs], y [steps, batch, units], h and c [batch,
-/// units], each contiguous. 0: absent, where cuDNN lets it be (c of what has none, last_h, last_c).
+/// The buffers of a layer: x [steps, batch, inputs], y [steps, batch, units], h and c [batch,
+/// units], each contiguous. 0 means absent, where cuDNN allows it (c without a cell state, last_h,
+/// last_c).
 struct RecurrentMemory {
   CUdeviceptr x = 0, h = 0, c = 0, weights = 0, y = 0, last_h = 0, last_c = 0;
   CUdeviceptr dy = 0, last_dh = 0, last_dc = 0, dx = 0, dh = 0, dc = 0, dweights = 0;
   CUdeviceptr workspace = 0, reserve = 0;
 };
 
-/// A matrix or bias of a layer's weights, in elements from their beginning.
+/// The offsets of a matrix and a bias in a layer's weights, in elements.
 struct WeightPlace {
   size_t matrix = 0, bias = 0;
   std::array<int, 2> extents{};  ///< of the matrix, row-major
 };
 
-/// A layer by one method.
+/// A layer with a chosen method.
 class RecurrentLayer {
  public:
-  /// Throws ErrorKind::resource where cuDNN does not have the shape by this method, with its
-  /// reason.
+  /// Throws ErrorKind::resource, with cuDNN's reason, if cuDNN does not support the shape with this
+  /// method.
   RecurrentLayer(std::shared_ptr<const CudnnHandle> handle, const RecurrentShape& shape,
                  const RecurrentMethod& method);
 
   size_t weight_bytes() const { return weight_bytes_; }
   size_t workspace_bytes() const { return workspace_bytes_; }
   size_t reserve_bytes() const { return reserve_bytes_; }
-  /// Where the weights lie: the matrices of the input for each gate, then those of the state.
+  /// The layout of the weights: the input matrices of each gate, then the state matrices.
   std::vector<WeightPlace> weight_places() const;
 
-  /// Puts the layer into a stream; with `training` it fills `reserve`.
+  /// Enqueues the layer; with `training` it fills `reserve`.
   void forward(const RecurrentMemory& memory, const Stream& stream) const;
-  /// All gradients of it; `reserve` is what forward() left. The gradients of the weights are set,
-  /// not added to.
+  /// Enqueues all its gradients; `reserve` was filled by forward(). The gradients of the weights
+  /// are overwritten, not accumulated.
   void gradients(const RecurrentMemory& memory, const Stream& stream) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's types and functions as far as recurrent layers need them, declared here so that a build
-// needs no toolkit. Names and values are those of the documentation of version 9.
+// The types and functions of cuDNN needed for recurrent layers, declared here so that a build needs
+// no toolkit. Names and values follow the documentation of version 9.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace graphc::core::cuda {
 
-/// Thousands are the kind of an error: 1 the library's state, 2 an argument, 3 not supported,
-/// 4 internal, 5 while it ran.
+/// The thousands digit is the kind of error: 1 the library's state, 2 an argument, 3 not supported,
+/// 4 internal, 5 at run time.
 enum cudnnStatus_t : int {
   CUDNN_STATUS_SUCCESS = 0,
   CUDNN_STATUS_NOT_INITIALIZED = 1001,
@@ -45,7 +45,7 @@ enum cudnnDirectionMode_t : int { CUDNN_UNIDIRECTIONAL = 0 };
 enum cudnnRNNInputMode_t : int { CUDNN_LINEAR_INPUT = 0 };
 enum cudnnRNNDataLayout_t : int { CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED = 0 };
 enum cudnnWgradMode_t : int { CUDNN_WGRAD_MODE_ADD = 0 };
-/// CUDNN_RNN_PADDED_IO_DISABLED, which is a macro.
+/// CUDNN_RNN_PADDED_IO_DISABLED, a macro in cuDNN.
 inline constexpr uint32_t kCudnnPaddedIoDisabled = 0;
 
 using cudnnHandle_t = struct cudnnContext*;

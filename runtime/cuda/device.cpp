@@ -57,7 +57,7 @@ int Device::count() {
 }
 
 DevicePtr Device::open(int ordinal) {
-  driver();  // without one, the reason is the driver's
+  driver();  // without a driver, reports why
   const int count = Device::count();
   if (ordinal < 0 || ordinal >= count) {
     throw resource_error("no GPU {}: there {} {}", ordinal, count == 1 ? "is" : "are", count);
@@ -70,7 +70,7 @@ DevicePtr Device::open(int ordinal) {
 Device::Device(int ordinal) {
   check(driver().cuDeviceGet(&device_, ordinal), "cuDeviceGet", fmt::format("GPU {}", ordinal));
   properties_ = properties_of(device_);
-  // Last: a constructor that throws has no destructor to give it back.
+  // Last: the destructor does not run if the constructor throws.
   check(driver().cuDevicePrimaryCtxRetain(&context_, device_), "cuDevicePrimaryCtxRetain",
         properties_.name);
 }
@@ -84,7 +84,7 @@ std::string Device::architecture() const {
 void Device::make_current() const { check(driver().cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
 
 void Device::make_current_for_destruction() const noexcept {
-  // Where it fails, what is to be destroyed may still belong to the thread's context.
+  // If this fails, the thread's own context may still own the object.
   driver().cuCtxSetCurrent(context_);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU: its properties, its memory, and what is loaded into it. What is made is also destroyed,
-// whatever fails; what fails throws what check() of driver.h says.
+// A GPU: its properties, its memory, and modules loaded into it. All resources are released by
+// RAII; failures throw as described at check() in driver.h.
 //
-// A thread calls Device::make_current() before it launches, copies or synchronises. What makes or
-// destroys something does that itself. Objects may be destroyed on any thread, and in any order:
-// each keeps its device.
+// A thread calls Device::make_current() before it launches, copies or synchronises. Functions that
+// create or destroy objects do so themselves. Objects may be destroyed on any thread and in any
+// order: each keeps its device alive.
 #pragma once
 
 #include <cstddef>
@@ -43,9 +43,9 @@ using DevicePtr = std::shared_ptr<const Device>;
 /// A GPU and its primary context, which the process shares with other libraries.
 class Device {
  public:
-  /// How many there are; 0 where there is no driver.
+  /// The number of GPUs; 0 without a driver.
   static int count();
-  /// Opens the GPU of a number from 0. Throws ErrorKind::resource when there is no such GPU.
+  /// Opens the GPU with this number, from 0. Throws ErrorKind::resource if there is none.
   static DevicePtr open(int ordinal = 0);
   ~Device();
   Device(const Device&) = delete;
@@ -53,13 +53,13 @@ class Device {
 
   const DeviceProperties& properties() const { return properties_; }
   int ordinal() const { return device_; }
-  /// What compile_text() compiles for this GPU: architecture_for() its compute capability.
+  /// The architecture for compile_text(): architecture_for() its compute capability.
   std::string architecture() const;
-  /// Makes its context the calling thread's.
+  /// Makes its context current on the calling thread.
   void make_current() const;
-  /// The same before something is destroyed, which must not throw.
+  /// The same before a destruction, which must not throw.
   void make_current_for_destruction() const noexcept;
-  /// Bytes of memory that are free, of those that properties() names.
+  /// Free memory in bytes, out of the total in properties().
   size_t free_memory() const;
 
  private:
@@ -70,8 +70,8 @@ class Device {
   DeviceProperties properties_;
 };
 
-/// Something of the driver that a device has and that must be given back: a handle or an address.
-/// Moves; does not copy.
+/// A driver handle or address that belongs to a device and is released by `destroy`. Moves; does
+/// not copy.
 template <typename Handle>
 class Owned {
  public:
@@ -114,8 +114,8 @@ class Owned {
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  /// `what` is what it is for, as errors say it: "the arena". No bytes are no memory, address 0.
-  /// Throws ErrorKind::resource when there is not enough, with what is free as a note.
+  /// `what` is its purpose, for errors: "the arena". 0 bytes allocate nothing, at address 0. Throws
+  /// ErrorKind::resource if there is not enough memory, with the free memory as a note.
   DeviceBuffer(const DevicePtr& device, size_t bytes, std::string_view what);
 
   CUdeviceptr address() const { return memory_.get(); }
@@ -126,7 +126,7 @@ class DeviceBuffer {
   size_t bytes_ = 0;
 };
 
-/// Memory of the host that copies to and from a device run beside other work from.
+/// Pinned host memory, for copies that overlap other work.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -147,19 +147,20 @@ class Kernel {
 
   const std::string& name() const { return name_; }
   CUfunction function() const { return function_; }
-  /// Lets launches ask for so many bytes of dynamic shared memory; without, 48 KiB less the static.
+  /// Allows launches with this much dynamic shared memory; the default limit is 48 KiB minus the
+  /// static.
   void allow_dynamic_shared(size_t bytes) const;
-  /// What the compiler gave it: registers a thread, bytes of local memory a thread (spills and
-  /// arrays), bytes of static shared memory a block, and how many threads a block may have.
+  /// The compiler's allocation: registers per thread, bytes of local memory per thread (spills and
+  /// arrays), bytes of static shared memory per block, and the maximum number of threads per block.
   int registers() const { return attribute(CU_FUNC_ATTRIBUTE_NUM_REGS); }
   int local_bytes() const { return attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES); }
   int shared_bytes() const { return attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES); }
   int max_threads() const { return attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK); }
-  /// How many blocks of so many threads a multiprocessor holds at a time.
+  /// The number of blocks of this size that a multiprocessor can hold at a time.
   int resident_blocks(int threads, size_t dynamic_shared) const;
-  /// How many clusters of so many blocks the device holds at a time; 0: none of that size.
+  /// The number of clusters of this size that the device can hold at a time; 0: none.
   int resident_clusters(unsigned blocks, unsigned threads, size_t dynamic_shared) const;
-  /// Lets launches ask for clusters of more than 8 blocks, which not every device holds.
+  /// Allows clusters of more than 8 blocks, which not every device supports.
   void allow_large_clusters() const;
 
  private:
@@ -172,15 +173,14 @@ class Kernel {
   std::string name_;
 };
 
-/// A CUBIN or PTX, loaded.
+/// A loaded CUBIN or PTX.
 class Module {
  public:
   Module() = default;
-  /// `name` is what errors call it. Throws with the driver's log as a note when it cannot be
-  /// loaded.
+  /// `name` is its name in errors. If it cannot be loaded, throws with the driver's log as a note.
   Module(const DevicePtr& device, const std::string& image, std::string_view name);
 
-  /// Throws ErrorKind::internal when it has no such kernel.
+  /// Throws ErrorKind::internal if there is no such kernel.
   Kernel kernel(const std::string& name) const;
 
  private:

@@ -18,14 +18,14 @@ constexpr std::array<std::string_view, 46> kDriverSymbols{
 static_assert(!kDriverSymbols.back().empty());
 constexpr int kOldestDriver = 12010;
 
-/// What the driver says of an error, in its words.
+/// The driver's description of an error.
 std::string error_text(const Driver& driver, CUresult error) {
   const char* text = nullptr;
   if (driver.cuGetErrorString(error, &text) == CUDA_SUCCESS && text != nullptr) return text;
   return fmt::format("error {}", static_cast<int>(error));
 }
 
-/// Whether an error can only come of a defect of graphc.
+/// Whether only a defect of graphc can cause this error.
 bool is_defect(CUresult error) {
   switch (error) {
     case CUDA_ERROR_INVALID_VALUE:
@@ -122,7 +122,7 @@ std::string in_bytes(size_t bytes) {
   const std::array units{"KiB", "MiB", "GiB", "TiB"};
   double amount = double(bytes) / 1024;
   size_t unit = 0;
-  // 1023.95 would be printed as 1024.0.
+  // Otherwise 1023.95 would print as 1024.0.
   for (; amount >= 1023.95 && unit + 1 < units.size(); ++unit) amount /= 1024;
   return fmt::format("{:.1f} {}", amount, units[unit]);
 }

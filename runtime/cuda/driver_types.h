@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of the CUDA driver that graphc uses, declared here so that a build needs no toolkit.
+// The CUDA driver types used by graphc, declared here so that a build needs no toolkit.
 //
-// Names and values are those of the documentation; tests/runtime/cuda/declarations.cpp compares
-// them with cuda.h where a toolkit is there.
+// Names and values follow the documentation; tests/runtime/cuda/declarations.cpp compares them with
+// cuda.h if a toolkit is installed.
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The folders in a folder, sorted; none if it cannot be read.
+/// The subfolders of a folder, sorted; empty if it cannot be read.
 std::vector<Path> folders_in(const Path& folder) {
   std::vector<Path> found;
   std::error_code error;
@@ -52,7 +52,7 @@ void add_python_packages(const Path& prefix, std::vector<Path>& folders) {
   }
 }
 
-/// Whether a file is the toolkit's stub, which programs are linked with where there is no driver.
+/// Whether a file is the toolkit's stub driver, used to link programs on machines without a driver.
 bool is_stub(const Path& path) {
   std::error_code ignored;
   const Path real = filesystem::weakly_canonical(path, ignored);
@@ -70,7 +70,7 @@ std::string last_error() {
   return text == nullptr ? "unknown reason" : text;
 }
 
-/// Takes a library that dlopen() gave, or closes it and says why not.
+/// Accepts a library from dlopen(), or closes it and records why not.
 Opened accept(const Wanted& wanted, void* handle) {
   Opened result{handle, {std::string(wanted.name), path_of(handle), "", ""}};
   std::string& why_not = result.found.why_not;
@@ -91,13 +91,13 @@ Opened accept(const Wanted& wanted, void* handle) {
   return result;
 }
 
-/// Opens a file that is there.
+/// Opens an existing file.
 Opened open_file(const Wanted& wanted, const Path& path) {
   if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return accept(wanted, handle);
   return {nullptr, {std::string(wanted.name), path.string(), "", last_error()}};
 }
 
-/// What a folder has of a library: nothing, or the first of its names that is there.
+/// The library in this folder: the first of its names that exists, or nothing.
 std::optional<Opened> open_in(const Wanted& wanted, const Path& folder) {
   for (const std::string_view soname : wanted.sonames) {
     std::error_code ignored;
@@ -106,7 +106,7 @@ std::optional<Opened> open_in(const Wanted& wanted, const Path& folder) {
   return std::nullopt;
 }
 
-/// What the system's search finds, by name.
+/// The library found by the system's search.
 std::optional<Opened> open_by_name(const Wanted& wanted) {
   for (const std::string_view name : wanted.sonames) {
     const std::string soname(name);

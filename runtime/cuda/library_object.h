@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of CUDA's libraries beside the driver: handles and descriptors.
+// Objects of CUDA libraries other than the driver: handles and descriptors.
 #pragma once
 
 #include <utility>
@@ -8,10 +8,10 @@
 
 namespace graphc::core::cuda {
 
-/// An address of the device as these libraries take it.
+/// A device address in the form that these libraries take.
 inline void* pointer_to(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-/// A handle that a function of its library destroys. Moves; does not copy.
+/// A handle destroyed by a function of its library. Moves; does not copy.
 template <typename Handle, typename Status>
 class LibraryObject {
  public:

@@ -10,10 +10,11 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Bytes of the driver's log that are kept.
+/// The size of the driver's log buffer.
 constexpr size_t kLogBytes = 8192;
 
-/// Why a module was not loaded, with the driver's log and the versions, which may not fit.
+/// The error for a module that cannot be loaded, with the driver's log and the versions, which may
+/// be incompatible.
 Error load_error(CUresult result, std::string_view name, const std::string& log) {
   Error error = error_of(result, "cuModuleLoadDataEx", name);
   std::istringstream lines(log);
@@ -34,7 +35,7 @@ Module::Module(const DevicePtr& device, const std::string& image, std::string_vi
   device->make_current();
   std::array<char, kLogBytes> log{};
   std::array names{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  // The driver reads a number where it wants one, from the bytes of the pointer.
+  // For numeric options the driver reads the value from the pointer itself.
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(kLogBytes - 1)};
   CUmodule module = nullptr;
   const CUresult result = driver().cuModuleLoadDataEx(

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 13> kNvrtcSymbols{
 #undef GRAPHC_NVRTC_FUNCTION
     "nvrtcGetErrorString"};
 static_assert(!kNvrtcSymbols.back().empty());
-/// So many lines of a compiler's log become notes of an error.
+/// The number of log lines that become notes of an error.
 constexpr size_t kMostNotes = 20;
 
 struct LoadedNvrtc {
@@ -33,7 +33,7 @@ struct LoadedNvrtc {
   std::vector<int> architectures;
 };
 
-/// "" or what went wrong in reading what a compiler says of itself.
+/// Reads the compiler's version and architectures; returns "" or what failed.
 std::string describe(LoadedNvrtc& loaded) {
   const Nvrtc& nvrtc = loaded.functions;
   int major = 0, minor = 0, count = 0;
@@ -52,9 +52,9 @@ std::string describe(LoadedNvrtc& loaded) {
   return "";
 }
 
-/// NVRTC opens a library of its own by name, libnvrtc-builtins.so.13.0, when it compiles first. It
-/// lies beside NVRTC, where only NVRTC's own search looks, which a sanitizer takes the place of:
-/// what is open already is found by its name. That there is none is for NVRTC to say.
+/// NVRTC opens a second library by name, libnvrtc-builtins.so.13.0, at its first compilation. It is
+/// next to NVRTC, where only NVRTC's own search looks, and a sanitizer replaces that search. A
+/// library that is already open is found by name. If there is none, NVRTC reports it.
 void open_builtins_beside(const std::string& nvrtc) {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::path(nvrtc).parent_path();
@@ -87,7 +87,7 @@ const LoadedNvrtc& loaded_nvrtc() {
   return loaded;
 }
 
-/// The compiler, or an error of the machine.
+/// The compiler; throws a resource error if there is none.
 const LoadedNvrtc& present() {
   const LoadedNvrtc& loaded = loaded_nvrtc();
   if (!loaded.library.why_not.empty()) {
@@ -96,14 +96,14 @@ const LoadedNvrtc& present() {
   return loaded;
 }
 
-/// A compiler without its library of builtin functions, which lies beside it, is a machine's fault.
+/// A missing builtins library, which is installed next to the compiler, is the machine's fault.
 ErrorKind kind_of(nvrtcResult result) {
   const bool machine =
       result == NVRTC_ERROR_OUT_OF_MEMORY || result == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
   return machine ? ErrorKind::resource : ErrorKind::internal;
 }
 
-/// Throws unless a call of NVRTC other than to compile went well.
+/// Throws unless an NVRTC call other than the compilation succeeded.
 void check(nvrtcResult result, std::string_view call, const std::string& name) {
   if (result == NVRTC_SUCCESS) return;
   throw Error(
@@ -111,7 +111,7 @@ void check(nvrtcResult result, std::string_view call, const std::string& name) {
       fmt::format("{} ({}): {}", call, name, present().functions.nvrtcGetErrorString(result)));
 }
 
-/// A text on its way through the compiler.
+/// One compilation.
 class Program {
  public:
   Program(const std::string& text, const std::string& name) : name_(name) {
@@ -136,7 +136,7 @@ class Program {
     return text({nvrtc_.nvrtcGetProgramLogSize, "nvrtcGetProgramLogSize"},
                 {nvrtc_.nvrtcGetProgramLog, "nvrtcGetProgramLog"});
   }
-  /// The same where compiling has failed: that is what is said, whether there is a log or not.
+  /// The same after a failed compilation, which is the error to report, with or without a log.
   std::string log_of_failure() const {
     try {
       return log();
@@ -146,7 +146,7 @@ class Program {
   }
 
  private:
-  /// A function, and what errors call it.
+  /// A function and its name in errors.
   struct Size {
     nvrtcResult (*function)(nvrtcProgram, size_t*);
     std::string_view name;
@@ -163,7 +163,7 @@ class Program {
     check(get.function(program_, result.data()), get.name, name_);
     return result;
   }
-  /// The size of a text counts the zero at its end.
+  /// The size of a text includes the terminating zero.
   std::string text(const Size& size, const Get& get) const {
     std::string result = bytes(size, get);
     while (!result.empty() && result.back() == '\0') result.pop_back();
@@ -181,10 +181,10 @@ struct Architecture {
   std::string suffix;  ///< "a" or ""
 };
 
-/// What a GPU can be, where there is no NVRTC to say so.
+/// The known architectures, for use without NVRTC.
 constexpr std::array kArchitectures{75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121};
 
-/// What is wrong with an architecture that was typed, or nothing.
+/// What is wrong with an architecture given by the user, or nothing.
 std::string problem_of(const std::string& text, Architecture& architecture) {
   static const std::regex form("(sm|compute)_([1-9][0-9]{1,3})([af]?)");
   std::smatch match;
@@ -203,7 +203,8 @@ std::string problem_of(const std::string& text, Architecture& architecture) {
                    : fmt::format("'{}' is no architecture; there is sm_{}", text,
                                  fmt::join(known, ", sm_"));
   }
-  // Instructions of one GPU alone came with 9.0, those of its family with 10.0.
+  // Architecture-specific features (suffix a) exist from 9.0 on, family-specific ones (f) from
+  // 10.0.
   const int oldest = architecture.suffix == "a" ? 90 : architecture.suffix == "f" ? 100 : 0;
   if (number >= oldest) return "";
   return fmt::format("'{}' is no architecture; '{}' stands behind sm_{} and newer", text,
@@ -218,8 +219,8 @@ Architecture parse_architecture(const std::string& text) {
   return architecture;
 }
 
-/// The error of a text that does not compile: the first line of the log that speaks of an error,
-/// and the lines as notes.
+/// The error of a text that does not compile: the first log line that mentions an error, with the
+/// log as notes.
 Error compile_error(nvrtcResult result, const std::string& name, const std::string& architecture,
                     const std::string& log) {
   std::vector<std::string> lines;
@@ -290,7 +291,7 @@ std::string architecture_for(int major, int minor) {
   }
   const int newest = *(above - 1);
   if (newest != wanted) return fmt::format("compute_{}", newest);
-  // From 9.0 on some instructions are only in the variant that runs on no other architecture.
+  // From 9.0 on some instructions exist only in the architecture-specific variant.
   return fmt::format("sm_{}{}", wanted, wanted >= 90 ? "a" : "");
 }
 

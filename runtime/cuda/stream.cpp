@@ -122,7 +122,7 @@ void Stream::synchronize(std::string_view what) const {
 }
 
 GraphExec Stream::capture(const std::function<void()>& record) const {
-  // Only what this thread does can spoil it: other libraries may allocate on theirs.
+  // Only this thread's calls can invalidate the capture: other libraries may allocate on theirs.
   check(driver().cuStreamBeginCapture(get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
         "cuStreamBeginCapture");
   CUgraph graph = nullptr;

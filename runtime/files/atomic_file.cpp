@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing beside the place of a file, and renaming. The file that is written is locked until it has
-// its name: one that is not belongs to nobody any more.
+// Writes a temporary file next to the destination and renames it. The temporary file is locked
+// until then; an unlocked one has been abandoned.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".graphc.tmp";
 
-/// fsync(2), again when a signal came first.
+/// fsync(2), retried after signals.
 int sync_again(int file) {
   int result;
   do {
@@ -33,7 +33,7 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-/// Whether `name` is one that an AtomicFile of `file` gives: of its process and a number.
+/// Whether `name` is that of a temporary file for `file`: with a process and a number.
 bool is_temporary_of(std::string_view file, std::string_view name) {
   const auto take_number = [&] {
     const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
@@ -50,7 +50,7 @@ bool is_temporary_of(std::string_view file, std::string_view name) {
   return take_point() && take_number() && take_point() && take_number() && name == kEnding;
 }
 
-/// Removes what processes that were killed left beside the file. It is no fault if it stays.
+/// Removes the temporary files of killed processes. Failing to do so is not an error.
 void remove_abandoned(const std::filesystem::path& path) {
   const std::filesystem::path folder = folder_of(path);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
@@ -61,8 +61,8 @@ void remove_abandoned(const std::filesystem::path& path) {
   }
 }
 
-/// Gives a file that only its owner can read the owner and the mode of the one it replaces. What
-/// cannot be had is left out: a group that it does not get may not read it either.
+/// Gives a file that only its owner can read the owner and mode of the file it replaces. If the
+/// group cannot be set, the group gets no access.
 void make_like(int file, const struct stat& old) {
   mode_t mode = old.st_mode & 0777;
   struct stat now;
@@ -71,7 +71,7 @@ void make_like(int file, const struct stat& old) {
     if (fchown(file, old.st_uid, old.st_gid) < 0 && fchown(file, now.st_uid, old.st_gid) < 0)
       mode &= mode_t(~0070);
   }
-  // Some file systems have no modes to change.
+  // Some file systems have no modes.
   [[maybe_unused]] const bool changed = fchmod(file, mode) == 0;
 }
 
@@ -82,7 +82,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, Readers readers)
   static std::atomic<unsigned> counter{0};
   struct stat status;
   const bool replaces = stat(path.c_str(), &status) == 0;
-  // A rename would put a file in the place of a device or a pipe.
+  // A rename would replace a device or a pipe by a regular file.
   if (replaces && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) throw cannot_write(path, EISDIR);
     throw resource_error("cannot write '{}': not a regular file", path.string());
@@ -93,9 +93,9 @@ AtomicFile::AtomicFile(const std::filesystem::path& path, Readers readers)
     std::filesystem::path name = path;
     name += fmt::format(".{}.{}{}", getpid(), counter.fetch_add(1), kEnding);
     Descriptor file(open_again(name, O_WRONLY | O_CREAT | O_EXCL, mode));
-    if (file.value < 0 && errno == EEXIST) continue;  // somebody's, or one that could not go
+    if (file.value < 0 && errno == EEXIST) continue;  // the file exists
     if (file.value < 0) throw cannot_write(path, errno);
-    // Whoever tidies up may have found the file before it was locked: then it goes.
+    // A cleaner may have found the file before it was locked, and removed it: try again.
     if (flock(file.value, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) continue;
     if (fstat(file.value, &status) == 0 && status.st_nlink == 0) continue;
     temporary_ = std::move(name);
@@ -113,7 +113,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write_unsignalled(descriptor_, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    // Nothing taken and no reason given: there is no more room.
+    // Nothing written and no error: the disk is full.
     if (count <= 0) throw cannot_write(path_, count < 0 ? errno : ENOSPC);
     bytes = bytes.subspan(size_t(count));
   }
@@ -124,16 +124,17 @@ void AtomicFile::commit(bool synced) {
   struct stat old;
   if (readers_ == Readers::usual && stat(path_.c_str(), &old) == 0) make_like(descriptor_, old);
   if (synced && sync_again(descriptor_) < 0) throw cannot_write(path_, errno);
-  // A second descriptor of the same file: the lock goes with the last one.
+  // A duplicate descriptor keeps the lock, which is released with the last one.
   const Descriptor lock(fcntl(descriptor_, F_DUPFD_CLOEXEC, 0));
   const int closed = close(descriptor_);
   descriptor_ = -1;
-  // Linux has closed it when a signal comes, and the content is on disk.
+  // On EINTR Linux has closed the file, and the content is already on disk.
   if (closed < 0 && errno != EINTR) throw cannot_write(path_, errno);
   if (rename(temporary_.c_str(), path_.c_str()) < 0) throw cannot_write(path_, errno);
   temporary_.clear();
   if (!synced) return;
-  // The new name is on disk when its folder is. Some file systems cannot sync a folder (EINVAL).
+  // The new name is durable once its folder is synced. Some file systems cannot sync a folder
+  // (EINVAL).
   const Descriptor folder(open_again(folder_of(path_), O_RDONLY | O_DIRECTORY));
   if (folder.value >= 0 && sync_again(folder.value) < 0 && errno != EINVAL) {
     throw cannot_write(path_, errno);

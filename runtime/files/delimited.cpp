@@ -10,7 +10,7 @@ namespace graphc::core {
 namespace {
 
 constexpr std::string_view kDelimiters = "\t;|, ";
-/// So many bytes are seen before the delimiter is chosen.
+/// Bytes to examine before the delimiter is chosen.
 constexpr size_t kDelimitedHead = size_t{1} << 16;
 
 std::string trimmed_of(std::string_view text, std::string_view what) {
@@ -21,7 +21,7 @@ std::string trimmed_of(std::string_view text, std::string_view what) {
 
 std::string trimmed(std::string_view text) { return trimmed_of(text, " \t"); }
 
-/// The text's records without what is in quotes, and without the last one if it may be cut.
+/// The text's records without quoted content; without the last one if it may be incomplete.
 std::vector<std::string> bare_records(std::string_view text, bool whole) {
   std::vector<std::string> records(1);
   bool quoted = false;
@@ -30,7 +30,7 @@ std::vector<std::string> bare_records(std::string_view text, bool whole) {
     if ((byte == '\n' || byte == '\r') && !quoted) {
       records.emplace_back();
     } else if (byte == '"') {
-      // A cell of quotes is no space between others.
+      // A quoted cell must not become a space between its neighbours.
       records.back() += '"';
     } else if (!quoted) {
       records.back() += byte;
@@ -41,7 +41,7 @@ std::vector<std::string> bare_records(std::string_view text, bool whole) {
   return records;
 }
 
-/// Places where the delimiter stands; spaces beside each other are one.
+/// Occurrences of the delimiter; adjacent spaces count as one.
 int64_t count_of(char delimiter, std::string_view record) {
   if (delimiter != ' ') return std::ranges::count(record, delimiter);
   const std::string text = trimmed_of(record, " ");
@@ -50,7 +50,7 @@ int64_t count_of(char delimiter, std::string_view record) {
   return runs;
 }
 
-/// Whether each of the records has the delimiter as often, and has it.
+/// Whether each record has the delimiter equally often, and at least once.
 bool parts_all(char delimiter, const std::vector<std::string>& records) {
   const int64_t count = records.empty() ? 0 : count_of(delimiter, records[0]);
   return count > 0 && std::ranges::all_of(records, [&](const std::string& record) {
@@ -68,11 +68,11 @@ char delimiter_of(const std::vector<std::string>& records, bool decimal_commas) 
   std::erase(candidates, ' ');
   const auto count = [&](char each) { return count_of(each, records[0]); };
   const char most = *std::ranges::max_element(candidates, {}, count);
-  // A table of one column has none.
+  // A table with one column has no delimiter.
   return count(most) > 0 ? most : decimal_commas ? ';' : ',';
 }
 
-/// The character that a first line `sep=;` names, as Excel has it, or 0.
+/// The character named by Excel's first line `sep=;`, or 0.
 char said_delimiter(std::string_view& text) {
   std::string_view line = text.substr(0, text.find_first_of("\r\n"));
   const size_t length = line.size();
@@ -128,7 +128,7 @@ void DelimitedText::take(char byte) {
   }
   if (byte == '\n') ++line_;
   if (state_ == State::begin) {
-    // Spaces beside each other, and before the first cell, are one.
+    // Adjacent spaces count as one, and leading ones are skipped.
     if (delimiter_ == ' ' && byte == ' ') return;
     state_ = byte == '"' ? State::quoted : State::plain;
     if (byte == '"') return;
@@ -143,7 +143,7 @@ void DelimitedText::take(char byte) {
     end_cell();
   } else if (byte == '\n') {
     const bool space = delimiter_ == ' ' && !cells_.empty();
-    // Spaces behind the last cell begin no other.
+    // Trailing spaces do not start another cell.
     if (!space || !trimmed(cell_).empty() || state_ == State::closing) end_cell();
     cell_.clear();
     state_ = State::begin;
@@ -174,7 +174,7 @@ void DelimitedText::end_record() {
 
 void DelimitedText::end() {
   if (delimiter_ == 0) begin();
-  // Of a last line that has no end; inside of a quote this is another byte of its cell.
+  // Ends an unterminated last line; inside a quote the newline is one more byte of the cell.
   if (bytes_ > 0) take('\n');
   if (state_ == State::quoted)
     throw input_error({}, "{}:{}: a quote that is not closed", file_, first_);

@@ -33,7 +33,7 @@ ssize_t write_unsignalled(int file, const void* bytes, size_t size) {
   pthread_sigmask(SIG_BLOCK, &limit, &before);
   const ssize_t count = write(file, bytes, size);
   const int error = errno;
-  // It is pending for this thread alone; one that the thread has blocked itself is its own affair.
+  // It is pending for this thread only. If the thread itself blocked the signal, leave it pending.
   if (count < 0 && error == EFBIG && sigismember(&before, SIGXFSZ) == 0) {
     const timespec at_once{};
     sigtimedwait(&limit, nullptr, &at_once);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system's calls on files, as the sources of this folder make them.
+// System calls on files for the sources in this folder.
 #pragma once
 
 #include <sys/types.h>
@@ -10,24 +10,24 @@
 
 namespace graphc::core {
 
-/// Closes a descriptor when the scope is left.
+/// Closes a descriptor at the end of the scope.
 struct Descriptor {
   int value;
   explicit Descriptor(int file) : value(file) {}
   Descriptor(const Descriptor&) = delete;
   ~Descriptor();
-  /// The descriptor, which the caller closes.
+  /// Releases the descriptor; the caller closes it.
   int release();
 };
 
-/// open(2), again when a signal came first.
+/// open(2), retried after signals.
 int open_again(const std::filesystem::path& path, int flags, mode_t mode = 0);
 
-/// write(2). A file that would grow beyond the limit of the process is the error EFBIG: the signal
-/// that comes with it, SIGXFSZ, would end the process and is taken back.
+/// write(2). A file that would exceed the process's limit is the error EFBIG; the signal SIGXFSZ
+/// that comes with it, which would end the process, is suppressed.
 ssize_t write_unsignalled(int file, const void* bytes, size_t size);
 
-/// ErrorKind::input and ErrorKind::resource, with the path and the system's reason.
+/// ErrorKind::input and ErrorKind::resource errors with the path and the system's reason.
 Error cannot_read(const std::filesystem::path& path, int error);
 Error cannot_write(const std::filesystem::path& path, int error);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file has a line that says what it is, the lengths of key and content, both of them, and the
-// hash of all that. It is written without waiting for the disk: one that a crash of the machine cut
-// short has another hash.
+// A file has a magic line, the lengths of key and content, both of them, and a hash of everything.
+// It is written without waiting for the disk: a file truncated by a crash of the machine fails the
+// hash.
 #include "runtime/files/file_cache.h"
 
 #include <fcntl.h>
@@ -32,7 +32,7 @@ constexpr std::string_view kCacheMagic = "graphc cache 1\n";
 constexpr std::string_view kFileEnding = ".kernel";
 constexpr size_t kHashBytes = sizeof(XXH128_canonical_t);
 constexpr size_t kHeaderBytes = kCacheMagic.size() + 2 * sizeof(uint64_t);
-/// Files lie in folders of the first digits of their names, as no folder should be long to read.
+/// Files are in subfolders named by the first digits of their names, which keeps folders small.
 constexpr size_t kFolderDigits = 2;
 constexpr size_t kDigits = 2 * kHashBytes;
 
@@ -54,7 +54,7 @@ uint64_t number_at(std::string_view bytes) {
   return number;
 }
 
-/// The content in the bytes of a file, if they are such a file of the key.
+/// The content in the bytes of a file, if they are a valid file for the key.
 std::optional<std::string> content_of(std::string_view bytes, std::string_view key) {
   if (bytes.size() < kHeaderBytes + kHashBytes || !bytes.starts_with(kCacheMagic))
     return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<std::string> content_of(std::string_view bytes, std::string_view k
   return std::string(bytes);
 }
 
-/// Why somebody else could have put there what the file or folder holds; "" when nobody could.
+/// Why another user could have written the file or folder; "" if nobody could.
 std::string why_not_trusted(const struct stat& status) {
   if (status.st_uid != geteuid() && status.st_uid != 0)
     return fmt::format("it belongs to user {}", status.st_uid);
@@ -79,7 +79,7 @@ std::string why_not_trusted(const struct stat& status) {
   return "";
 }
 
-/// The same of the folders that the file of a key lies in, as far as they are there; in one line.
+/// The same for the folders around a key's file, as far as they exist; in one line.
 std::string why_not_trusted(const filesystem::path& outer, const filesystem::path& inner) {
   for (const filesystem::path& folder : {outer, inner}) {
     struct stat status;
@@ -90,9 +90,9 @@ std::string why_not_trusted(const filesystem::path& outer, const filesystem::pat
   return "";
 }
 
-/// The bytes of a file that can be trusted, which counts as used now.
+/// The bytes of a trusted file, which is marked as used now.
 std::optional<std::string> bytes_of(const filesystem::path& path, uint64_t most) {
-  // Whatever is there, nothing waits: a pipe without a writer would.
+  // Never blocks: opening a pipe without a writer would.
   const Descriptor file(open_again(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   struct stat status;
   if (file.value < 0 || fstat(file.value, &status) < 0 || !S_ISREG(status.st_mode))
@@ -105,12 +105,12 @@ std::optional<std::string> bytes_of(const filesystem::path& path, uint64_t most)
     if (count <= 0) return std::nullopt;
     length += size_t(count);
   }
-  // On a file system that is only read, the order of use is not kept.
+  // On a read-only file system the order of use is not recorded.
   [[maybe_unused]] const bool touched = futimens(file.value, nullptr) == 0;
   return bytes;
 }
 
-/// "" or why there is no such folder. What is made is for its owner alone, as caches of users are.
+/// Creates the folders, for the owner only, like other user caches; returns "" or why it could not.
 std::string make_folders(const filesystem::path& folder) {
   std::error_code error;
   if (filesystem::is_directory(folder, error)) return "";
@@ -126,7 +126,7 @@ bool is_hexadecimal(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Whether a cache gives such a name to a file, or to one that it is writing.
+/// Whether the name is that of a cache file or of its temporary file.
 bool is_name(std::string_view name) {
   constexpr size_t digits = kDigits - kFolderDigits;
   return name.size() > digits && is_hexadecimal(name.substr(0, digits)) &&
@@ -213,7 +213,8 @@ void FileCache::trim() const {
   std::ranges::sort(files, std::ranges::less{}, &KeptFile::used);
   for (const KeptFile& file : files) {
     if (sum <= most_bytes_) return;
-    // What another process is writing stays. It may also have been quicker.
+    // A file being written by another process stays; that process may also have replaced it
+    // already.
     if (!is_temporary(file.path))
       unlink(file.path.c_str());
     else if (!remove_if_abandoned(file.path))
@@ -226,7 +227,7 @@ FileCache file_cache_of_environment() {
   const std::string chosen = variable("GRAPHC_CACHE");
   if (chosen == "none" || chosen == "off") return {};
   if (!chosen.empty()) return FileCache(chosen);
-  // The standard of these folders has relative ones passed over.
+  // The XDG standard requires that relative paths are ignored.
   const filesystem::path caches = variable("XDG_CACHE_HOME");
   if (caches.is_absolute()) return FileCache(caches / "graphc");
   const filesystem::path home = variable("HOME");

@@ -15,7 +15,7 @@
 namespace graphc::core {
 namespace {
 
-/// " (process 123)", as the holder of the lock wrote it; nothing when it wrote no number.
+/// " (process 123)", as written by the holder of the lock; empty if it wrote no number.
 std::string holder(int file) {
   char text[16];
   const ssize_t count = pread(file, text, sizeof text, 0);
@@ -24,7 +24,7 @@ std::string holder(int file) {
   return digits.empty() ? "" : fmt::format(" (process {})", digits);
 }
 
-/// Whether the file that is open still is the one at the path.
+/// Whether the open file is still the one at the path.
 bool is_at(const std::filesystem::path& path, int file) {
   struct stat open, there;
   return fstat(file, &open) == 0 && stat(path.c_str(), &there) == 0 &&
@@ -40,14 +40,14 @@ FileLock::FileLock(const std::filesystem::path& path, std::string_view taken) : 
     if (flock(file.value, LOCK_EX | LOCK_NB) < 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) {
-        throw resource_error("{}{}: wanted to be the only one ('{}')", taken, holder(file.value),
+        throw resource_error("{}{}: wanted exclusive use ('{}')", taken, holder(file.value),
                              path.string());
       }
     } else if (!is_at(path, file.value)) {
-      continue;  // the one who had it has just removed it
+      continue;  // its holder has just removed it
     }
     const std::string process = fmt::format("{}\n", getpid());
-    // Only for people: the lock holds without.
+    // For information only; the lock does not depend on it.
     [[maybe_unused]] const bool written =
         ftruncate(file.value, 0) == 0 && pwrite(file.value, process.data(), process.size(), 0) > 0;
     descriptor_ = file.release();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that says that something is in use.
+// A lock file that marks something as in use.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,13 @@
 
 namespace graphc::core {
 
-/// A lock that one process has at a time. It ends with this object, or with the process however
-/// that ends; the file is then removed, or left behind without a meaning. Where the file system has
-/// no locks, everyone gets it.
+/// A lock held by one process at a time. It ends with this object, or with the process in whatever
+/// way; the file is then removed, or left without a meaning. On a file system without locks,
+/// everyone gets it.
 class FileLock {
  public:
-  /// Takes the lock by the file at `path`, which is made. Throws ErrorKind::resource when another
-  /// has it, with `taken`, the process that has it, and what is wanted; or when the file cannot be
-  /// made.
+  /// Locks the file at `path`, which is created. Throws ErrorKind::resource if another process
+  /// holds the lock, with `taken`, that process, and advice; or if the file cannot be created.
   FileLock(const std::filesystem::path& path, std::string_view taken);
   FileLock(const FileLock&) = delete;
   ~FileLock();

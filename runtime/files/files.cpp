@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading by the system's calls: the standard streams do not say why something failed.
+// Reads with system calls: the standard streams do not report why something failed.
 #include "runtime/files/files.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 namespace graphc::core {
 namespace {
 
-/// What is read: how errors call it, how many bytes the system announces, and how many it may have.
+/// A file to read: its name in errors, the size announced by the system, and the limit.
 struct Source {
   int descriptor;
   const std::filesystem::path& path;
@@ -28,7 +28,7 @@ Error too_long(const Source& source, bool at_least, size_t bytes) {
                      source.path.string(), at_least ? "more than " : "", bytes, source.most);
 }
 
-/// Reads to the end, whatever length the system announced: pipes announce none.
+/// Reads to the end, whatever size was announced: pipes announce none.
 std::string read_all(const Source& source) {
   std::string content;
   content.resize(std::min(source.announced, source.most) + 1);
@@ -47,7 +47,7 @@ std::string read_all(const Source& source) {
   }
 }
 
-/// Reads what is open. A file has its length; of all else, which may never end, so much is read.
+/// Reads an open file. `most` limits sources without a length, which may be endless.
 std::string read_open(int descriptor, const std::filesystem::path& path, size_t most) {
   struct stat status;
   if (fstat(descriptor, &status) < 0) throw cannot_read(path, errno);
@@ -59,7 +59,7 @@ std::string read_open(int descriptor, const std::filesystem::path& path, size_t 
   const auto memory = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
   const Error no_memory =
       resource_error("no memory to read '{}' of {} bytes", path.string(), announced);
-  // What is asked for is given, and missed when it is written to: the process would end.
+  // Linux grants any allocation and kills the process when it writes to memory that does not exist.
   if (announced > memory) throw no_memory;
   try {
     return read_all(source);

@@ -14,7 +14,7 @@ using namespace std::string_view_literals;
 
 enum class Format { unknown, pytorch, onnx, hdf5, npz, zip, csv, npy, safetensors, other };
 
-/// Formats that only have to be named: how a file of them begins, and what it is.
+/// Formats that are recognised by their first bytes, and their names.
 struct Beginning {
   std::string_view bytes, what;
 };
@@ -42,9 +42,9 @@ constexpr Beginning kOthers[] = {
     {"!<arch>", "a library of object files"},
 };
 
-/// What is found besides; empty for all else.
+/// Formats that need more than their first bytes; empty if there is none.
 std::string_view other_of(std::string_view content) {
-  // Three letters alone could begin a text.
+  // The three letters alone could begin a text.
   if (content.starts_with("BZh") && content.size() > 9 && content.substr(4, 6) == "1AY&SY")
     return "a bzip2 file: unpack it first (bunzip2)";
   if (content.size() > 262 && content.substr(257, 5) == "ustar")
@@ -55,14 +55,15 @@ std::string_view other_of(std::string_view content) {
   return {};
 }
 
-/// Numbers between commas, semicolons or tabs, and quotes, without a letter but those of numbers.
+/// Whether the line has numbers and quotes between commas, semicolons or tabs, and no letters other
+/// than those of numbers.
 bool is_row_of_numbers(std::string_view line) {
   return line.find_first_of(",;\t") != line.npos && line.find_first_of("0123456789") != line.npos &&
          line.find_first_not_of("0123456789.,;+-eE\t \r\"") == line.npos;
 }
 
 bool has_row_of_numbers(std::string_view content) {
-  // The first line may name the columns.
+  // The first line may have column names.
   const size_t first = std::min(content.find('\n'), content.size());
   const std::string_view rest = content.substr(std::min(first + 1, content.size()));
   return is_row_of_numbers(content.substr(0, first)) ||
@@ -92,10 +93,10 @@ Format format_of(std::string_view content, std::string ending) {
     return format == Format::zip && (ending == ".pt" || ending == ".pth") ? Format::pytorch
                                                                           : format;
   }
-  // First of those that a header of some lengths begins like: 640 bytes are "\x80\x02".
+  // Before the others, because its header length can look like them: 640 bytes are "\x80\x02".
   if (content.size() > 9 && content[8] == '{' && content.substr(4, 4) == "\0\0\0\0"sv)
     return Format::safetensors;
-  // A pickle of protocol 2 to 5; the version of ONNX, then its field `producer_name`.
+  // A pickle of protocol 2 to 5; for ONNX, the version followed by the field `producer_name`.
   if (content.size() > 2 && content[0] == '\x80' && content[1] >= 2 && content[1] <= 5)
     return Format::pytorch;
   if (content.size() > 3 && content[0] == '\x08' && content[1] < 32 && content[2] == '\x12')

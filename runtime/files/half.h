@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half precision (IEEE 754 binary16) as files have it: read as f32, which holds each of its
-// numbers.
+// Half precision (IEEE 754 binary16) in files: read as f32, which represents every half exactly.
 #pragma once
 
 #include <bit>
@@ -11,12 +10,12 @@
 
 namespace graphc::core {
 
-/// The number whose 16 bits these are. A NaN keeps its sign and its bits.
+/// The number with these 16 bits. A NaN keeps its sign and its payload.
 constexpr float float_of_half(uint16_t half) {
   const uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = half >> 10 & 0x1F,
                  fraction = half & 0x3FF;
   if (exponent == 0) {
-    // Zero, and denormals: multiples of 2^-24.
+    // Zero and denormals: multiples of 2^-24.
     const float magnitude = float(fraction) * 0x1p-24f;
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
   }
@@ -24,7 +23,7 @@ constexpr float float_of_half(uint16_t half) {
   return std::bit_cast<float>(sign | biased << 23 | fraction << 13);
 }
 
-/// The numbers of bytes in little endian; an odd last byte counts nothing.
+/// Converts little-endian bytes; ignores an odd last byte.
 inline std::vector<float> floats_of_half(std::span<const std::byte> bytes) {
   std::vector<float> floats(bytes.size() / 2);
   for (size_t i = 0; i < floats.size(); ++i)

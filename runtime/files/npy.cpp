@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes .npy. The header is a Python dictionary, of which we read what NumPy writes.
+// Reads and writes .npy. The header is a Python dictionary; we parse the subset that NumPy writes.
 #include "runtime/files/npy.h"
 
 #include <charconv>
@@ -22,10 +22,10 @@ constexpr size_t kAlignment = 64;
 constexpr std::pair<DType, std::string_view> kNpyNames[] = {
     {DType::f32, "<f4"}, {DType::f64, "<f8"}, {DType::i32, "<i4"},    {DType::i64, "<i8"},
     {DType::u32, "<u4"}, {DType::u8, "|u1"},  {DType::boolean, "|b1"}};
-/// Numbers of 16 bits that are read as f32, which has each of them.
+/// 16-bit floats, read as f32, which represents them exactly.
 constexpr std::string_view kNpyHalf = "<f2";
 
-/// A cursor over the header's text; each take_ function moves on only if it succeeds.
+/// A cursor over the header's text; each take_ function advances only if it succeeds.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -102,7 +102,7 @@ class NpyReader {
                        fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// Checks magic, version and length, and splits the rest into header and data.
+  /// Checks magic, version and length, and splits the file into header and data.
   std::string_view take_header() {
     if (!bytes_.starts_with(kMagic)) throw fault("it does not begin with \\x93NUMPY");
     bytes_.remove_prefix(kMagic.size());
@@ -180,7 +180,7 @@ class NpyReader {
       if (!holds) break;
       extents.push_back(*extent);
       if (!cursor.take(',')) {
-        // A tuple of one needs its comma.
+        // A tuple with one element needs its comma.
         holds = extents.size() > 1 && cursor.take(')');
         break;
       }
@@ -194,7 +194,7 @@ class NpyReader {
   }
 
   std::string_view bytes_, file_;
-  std::string_view data_;  ///< what follows the header
+  std::string_view data_;  ///< the bytes after the header
   bool half_ = false;      ///< whether the elements are <f2
 };
 

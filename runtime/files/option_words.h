@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In whose words an error names the option that would help.
+// The interface whose option names an error uses.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace graphc::core {
 enum class OptionWords : uint8_t {
   program,          ///< C++: .decimal = ','
   command_line,     ///< --decimal=,
-  trained_command,  ///< likewise, in verbs that treat missing cells as the training did
+  trained_command,  ///< the same, for verbs that treat missing cells as in training
 };
 
 }  // namespace graphc::core

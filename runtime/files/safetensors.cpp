@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes safetensors. A file may be hostile: no number in it is used before it is
-// checked.
+// Reads and writes safetensors. A file may be malicious: every number in it is validated before
+// use.
 #include "runtime/files/safetensors.h"
 
 #include <algorithm>
@@ -40,10 +40,10 @@ std::string_view format_name(DType dtype) {
   check_failed("dtype", __FILE__, __LINE__, fmt::format("no safetensors name of {}", int(dtype)));
 }
 
-/// What the format has besides: read by nobody here.
+/// Element types of the format that we do not support.
 constexpr std::string_view kNotTaken[] = {
     "F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F6_E2M3", "F6_E3M2", "I8", "I16", "U16", "U64", "C64"};
-/// Numbers of 16 bits that are read as f32, which has each of them.
+/// 16-bit floats, read as f32, which represents them exactly.
 constexpr std::string_view kSafetensorsHalf = "F16";
 
 std::optional<DType> dtype_of(std::string_view name) {
@@ -53,18 +53,18 @@ std::optional<DType> dtype_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// Where an array lies in the bytes after the header.
+/// The position of an array in the bytes after the header.
 struct Entry {
   std::string name;
-  Type type;  ///< of what it is read as
+  Type type;  ///< the type after reading
   uint64_t begin = 0, end = 0;
-  bool half = false;  ///< whether the file has it as F16
+  bool half = false;  ///< whether it is F16 in the file
 
   int64_t bytes() const { return half ? type.bytes() / 2 : type.bytes(); }
 };
 
-/// Stops at a key that its object has already, and at an object too deep in others. What is no JSON
-/// is left to json::parse to say.
+/// Stops at a repeated key, and at an object nested too deeply. Invalid JSON is left for
+/// json::parse to report.
 class KeyCheck : public nlohmann::json_sax<json> {
  public:
   bool too_deep = false;
@@ -149,7 +149,7 @@ class SafetensorsReader {
                        fmt::format(format, std::forward<Args>(args)...));
   }
 
-  /// Checks the length, splits the bytes into header and data, and parses the header.
+  /// Checks the length, splits the file into header and data, and parses the header.
   json parse_header() {
     if (bytes_.size() < kLengthBytes) {
       throw fault("it has {} bytes, and {} give the header's length", bytes_.size(), kLengthBytes);
@@ -171,9 +171,9 @@ class SafetensorsReader {
     return parse_json(text);
   }
 
-  /// JSON whose objects have no key twice, nested no deeper than the format needs. Looked at by
-  /// itself first: a callback of json::parse goes through all of an object at the end of each of
-  /// its values.
+  /// Parses JSON after checking that no object repeats a key and that nesting is no deeper than the
+  /// format needs. A separate pass, because a callback of json::parse traverses the whole object
+  /// after each of its values.
   json parse_json(std::string_view text) const {
     KeyCheck check;
     try {
@@ -242,7 +242,7 @@ class SafetensorsReader {
     }
   }
 
-  /// A JSON array of whole numbers from 0 to `most`.
+  /// A JSON array of integers in [0, most].
   std::vector<int64_t> numbers(const std::string& name, std::string_view field, const json& value,
                                uint64_t most) const {
     if (!value.is_array())
@@ -262,7 +262,7 @@ class SafetensorsReader {
     return result;
   }
 
-  /// The arrays, by offset, follow each other from the first byte to the last.
+  /// In order of offset, the arrays must cover the data without gaps or overlaps.
   void check_layout(std::vector<Entry>& entries) const {
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
       return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
@@ -281,10 +281,10 @@ class SafetensorsReader {
   }
 
   std::string_view bytes_, file_;
-  std::string_view data_;  ///< what follows the header
+  std::string_view data_;  ///< the bytes after the header
 };
 
-/// The text as JSON has it, in its quotes.
+/// The text as a quoted JSON string.
 std::string quoted(const std::string& text) {
   try {
     return json(text).dump();
@@ -293,8 +293,8 @@ std::string quoted(const std::string& text) {
   }
 }
 
-/// Written piece by piece, not dumped from a json object: the destructor of one asks for memory,
-/// and where there is none it ends the process (nlohmann-json 3.11).
+/// Assembled as text, not dumped from a json object: the destructor of a json object allocates
+/// memory and ends the process if there is none (nlohmann-json 3.11).
 std::string header_of(const Safetensors& content) {
   std::vector<std::string> entries;
   if (!content.metadata.empty()) {
@@ -313,7 +313,7 @@ std::string header_of(const Safetensors& content) {
     offset = end;
   }
   std::string text = fmt::format("{{{}}}", fmt::join(entries, ","));
-  // Spaces up to a multiple of eight, so that the data begin aligned.
+  // Pads with spaces to a multiple of eight, so that the data is aligned.
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxHeader) {
     throw input_error({}, "a safetensors header of {} bytes is too long: at most {} are allowed",

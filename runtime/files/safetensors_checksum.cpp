@@ -12,7 +12,7 @@
 namespace graphc::core {
 namespace {
 
-/// The hash of parts, each with its length: "ab", "c" is not "a", "bc".
+/// Hashes parts with their lengths: "ab", "c" differs from "a", "bc".
 class Checksum {
  public:
   Checksum() : state_(XXH3_createState(), XXH3_freeState) {

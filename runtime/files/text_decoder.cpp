@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts texts to UTF-8 with iconv, and refuses what is plainly in another encoding.
+// Converts texts to UTF-8 with iconv, and refuses texts that are evidently in another encoding.
 #include <iconv.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// The name as the C library has it.
+/// The encoding's name in the C library.
 std::string library_name(std::string_view encoding) {
   const std::string name = lower(encoding);
   if (name == "latin-1" || name == "latin1") return "ISO-8859-1";
@@ -34,9 +34,9 @@ bool is_utf8_name(std::string_view encoding) {
   return name.empty() || name == "utf-8" || name == "utf8";
 }
 
-/// How many characters beyond ASCII a text in this encoding may have that are UTF-8 by chance. In
-/// those of eight bits it has none: nobody writes Ã© or Ð². Two bytes of a Chinese character may be
-/// one of UTF-8, but hardly three times and nowhere else.
+/// How many non-ASCII characters of a text in this encoding may be valid UTF-8 by chance. In 8-bit
+/// encodings none: nobody writes Ã© or Ð². Two bytes of a Chinese character may form a UTF-8
+/// character, but hardly three times and nowhere else.
 int64_t most_by_chance(std::string_view encoding) {
   const std::string name = lower(encoding);
   for (const char* family : {"gb", "big5", "euc", "shift", "sjis", "cp9", "johab", "uhc"}) {
@@ -45,8 +45,7 @@ int64_t most_by_chance(std::string_view encoding) {
   return 0;
 }
 
-/// Of so many bytes of UTF-16 one at least is 0, in every script: those of ends of lines, of
-/// spaces.
+/// This many bytes of UTF-16 have at least one zero byte in every script: from line ends or spaces.
 constexpr size_t kFewestOfUtf16 = 1024;
 
 }  // namespace
@@ -58,7 +57,7 @@ struct TextDecoder::Converter {
     if (is_open()) iconv_close(handle);
   }
   bool is_open() const { return handle != iconv_t(-1); }
-  /// Whether letters, digits and line ends are the bytes that ASCII has.
+  /// Whether letters, digits and line ends have their ASCII bytes.
   bool keeps_ascii() const {
     std::string ascii = "Az09 ,\n";
     std::array<char, 64> block{};
@@ -113,7 +112,7 @@ void TextDecoder::begin(std::string_view& bytes) {
     throw input_error({}, "'{}' has no byte order mark: wanted {} or {}be", file_,
                       encoding_option(name + "le", words_), name);
   }
-  // utf-16 is either; a mark of UTF-16 may begin UTF-16 and not UTF-32.
+  // "utf-16" allows either mark; a UTF-16 mark may begin UTF-16 but not UTF-32.
   const bool fits =
       is_utf8_name(encoding_) ? mark->encoding == "utf-8" : mark->encoding.starts_with(name);
   if (!fits) {
@@ -179,10 +178,10 @@ std::string TextDecoder::checked(std::string_view bytes, bool last) {
   return std::string(good);
 }
 
-/// The fault that these bytes have at this place, numbered from the file's first byte.
+/// The fault of these bytes at this position, numbered from the start of the file.
 Error TextDecoder::fault_at(std::string_view bytes, size_t at) const {
   const size_t byte = offset_ + at;
-  // What came before was UTF-8, of which this piece may show nothing.
+  // The text before was valid UTF-8, which this piece alone may not show.
   if (byte > 0 && bytes[at] != '\0' && is_cut_short(bytes.substr(at))) {
     return text_error(file_,
                       {fmt::format("UTF-8 that ends within a character (byte {})", byte), "", true},
@@ -196,7 +195,7 @@ Error TextDecoder::fault_at(std::string_view bytes, size_t at) const {
                        "", true},
                       words_);
   }
-  // Pieces in the middle of a file may begin anywhere: what they look like is told without place.
+  // A piece in the middle of a file may begin anywhere: the fault is reported without a position.
   if (offset_ == 0 || mark_of(bytes.substr(0, 4)) == nullptr) {
     if (const auto fault = text_fault(bytes)) {
       Error error = text_error(file_, *fault, words_);

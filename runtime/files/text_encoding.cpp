@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recognises encodings by their bytes.
+// Detects encodings from bytes.
 #include "runtime/files/text_encoding.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// UTF-32 before UTF-16, whose mark its own begins with.
+// UTF-32 before UTF-16, whose mark is a prefix.
 constexpr TextMark kMarks[] = {
     {"\xff\xfe\0\0"sv, "utf-32le", "UTF-32 (little endian)"},
     {"\0\0\xfe\xff"sv, "utf-32be", "UTF-32 (big endian)"},
@@ -26,8 +26,8 @@ constexpr TextMark kMarks[] = {
 struct Census {
   size_t high = 0;       ///< bytes above 0x7F
   size_t c1 = 0;         ///< bytes 0x80 to 0x9F: control characters in Latin-1
-  size_t undefined = 0;  ///< those of them that Windows-1252 has no character for
-  size_t control = 0;    ///< control characters that texts have none of
+  size_t undefined = 0;  ///< those of them undefined in Windows-1252
+  size_t control = 0;    ///< control characters that do not occur in text
 };
 
 Census census_of(std::string_view bytes) {
@@ -43,15 +43,15 @@ Census census_of(std::string_view bytes) {
   return census;
 }
 
-/// Whether more characters beyond ASCII are UTF-8 than are none: two letters of Latin-1 may be one
-/// by chance.
+/// Whether more non-ASCII characters are valid UTF-8 than not: two Latin-1 letters may form one by
+/// chance.
 bool is_mostly_utf8(std::string_view bytes) {
   Utf8Count count;
   count.add(bytes);
   return count.characters() >= count.faults() && count.characters() > 0;
 }
 
-/// What bytes without a 0 that are no UTF-8 look like.
+/// The probable encoding of bytes that have no 0 and are not UTF-8.
 TextFault eight_bits(std::string_view bytes, size_t at) {
   const Census census = census_of(bytes);
   const std::string where = fmt::format("byte {} is 0x{:02x}", at, uint8_t(bytes[at]));

@@ -14,7 +14,7 @@
 namespace graphc::core {
 namespace {
 
-/// All are of one process.
+/// All events belong to one process.
 constexpr int kProcess = 1;
 
 std::string text_of(const nlohmann::ordered_json& event) {
@@ -47,7 +47,7 @@ void TraceFile::name_track(int track, std::string_view name) {
                  {"pid", kProcess},
                  {"tid", track},
                  {"args", {{"name", name}}}}));
-  // They are shown in this order, not in that of their names.
+  // Shows tracks in this order instead of by name.
   write(text_of({{"name", "thread_sort_index"},
                  {"ph", "M"},
                  {"pid", kProcess},
@@ -64,7 +64,7 @@ void TraceFile::span(TraceTrack track, std::string_view name, double begin, doub
   nlohmann::ordered_json args = nlohmann::ordered_json::object();
   for (const auto& [key, value] : facts)
     std::visit([&args, &key](const auto& fact) { args[key] = fact; }, value);
-  // Microseconds, to the nanosecond.
+  // Microseconds, rounded to nanoseconds.
   const auto microseconds = [](double seconds) { return std::round(seconds * 1e9) / 1e3; };
   const double from = microseconds(begin - zero_);
   const double length = std::round((microseconds(end - zero_) - from) * 1e3) / 1e3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace of what happened when, as chrome://tracing and Perfetto (ui.perfetto.dev) read it: a JSON
-// array of the Trace Event Format, written as it goes. One that was cut short can be read too.
+// An event trace for chrome://tracing and Perfetto (ui.perfetto.dev): a JSON array in the Trace
+// Event Format, written incrementally. A truncated file can still be read.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@
 
 namespace graphc::core {
 
-/// What a span belongs to: a line of the picture.
+/// The track of a span, shown as one line.
 enum class TraceTrack : uint8_t {
-  training,     ///< steps, and what is between them
-  reading,      ///< inputs of coming steps, made while steps run
+  training,     ///< steps, and the time between them
+  reading,      ///< inputs of coming steps, prepared while steps run
   runs,         ///< graphs that were run
-  compilation,  ///< graphs that were compiled, and the phases of it
-  worker,       ///< and those behind it, by the worker's number
+  compilation,  ///< graphs that were compiled, with their phases
+  worker,       ///< the first of the workers' tracks, indexed by worker
 };
 
 /// Facts about a span, by name.
 using TraceFacts = std::vector<std::pair<std::string, std::variant<int64_t, double, std::string>>>;
 
-/// One thread writes at a time. Throws ErrorKind::resource, with the path and the system's reason,
-/// when it cannot write.
+/// Written by one thread at a time. Throws ErrorKind::resource, with the path and the system's
+/// reason, if it cannot write.
 class TraceFile {
  public:
-  /// Begins the file anew; time 0 is now.
+  /// Starts a new file; time 0 is now.
   explicit TraceFile(std::string path);
   TraceFile(const TraceFile&) = delete;
-  /// Ends the array; says on stderr if it cannot.
+  /// Ends the array; reports a failure on stderr.
   ~TraceFile();
 
-  /// What took place from `begin` to `end`, both of steady_seconds().
+  /// Records an event from `begin` to `end`, both from steady_seconds().
   void span(TraceTrack track, std::string_view name, double begin, double end,
             const TraceFacts& facts = {}, int worker = 0);
-  /// Hands what is written so far to the system.
+  /// Flushes the events so far to the system.
   void flush();
 
  private:
@@ -48,9 +48,9 @@ class TraceFile {
 
   std::string path_;
   std::FILE* file_ = nullptr;
-  double zero_;  ///< what time stamps count from
+  double zero_;  ///< the origin of time stamps
   bool empty_ = true;
-  int named_workers_ = 0;  ///< that have been given a name
+  int named_workers_ = 0;  ///< workers whose tracks have been named
 };
 
 }  // namespace graphc::core

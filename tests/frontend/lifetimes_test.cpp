@@ -130,7 +130,7 @@ TEST(Lifetimes, OfRunnersEndWhenTheyAreMoved) {
                                         [&] { first.reset(); }, [&] { first.state("h"); },
                                         [&] { first.set_state("h", Literal::of(1.0f)); }};
   for (const auto& use : uses)
-    EXPECT_THAT(error_of(ErrorKind::input, use), HasSubstr("was moved to another"));
+    EXPECT_THAT(error_of(ErrorKind::input, use), HasSubstr("was moved from"));
   EXPECT_THAT(second(x).to_vector(), ElementsAre(2, 4));
 }
 

@@ -20,7 +20,7 @@ bool is_word_at(std::string_view text, size_t at, std::string_view word) {
   return text.substr(at, word.size()) == word;
 }
 
-/// The end of what must not be read as code: a comment, a text or a character at `at`; else `at`.
+/// The end of text that is not code: a comment, a string or a character at `at`; otherwise `at`.
 size_t skipped(std::string_view text, size_t at) {
   if (is_word_at(text, at, "//")) return std::min(text.find('\n', at), text.size());
   if (text[at] != '"' && text[at] != '\'') return at;
@@ -29,7 +29,7 @@ size_t skipped(std::string_view text, size_t at) {
   return end + 1;
 }
 
-/// Behind the brace that closes the one at `open`.
+/// The position after the brace that closes the one at `open`.
 size_t behind_braces(std::string_view text, size_t open) {
   int depth = 0;
   for (size_t at = open; at < text.size(); ++at) {
@@ -45,7 +45,7 @@ size_t behind_braces(std::string_view text, size_t open) {
   throw input_error({}, "a brace is open at the end of a header");
 }
 
-/// The declaration without what initialises members, on the lines it has.
+/// The declaration without member initialisers, with its line breaks.
 std::string signature(std::string_view code) {
   for (size_t at = code.find(") :"), next; at != code.npos; at = next) {
     next = code.find(") :", at + 1);
@@ -65,7 +65,7 @@ class Declarations {
   }
 
  private:
-  /// Reads declarations up to `end`; `shown` says whether what comes is public.
+  /// Reads declarations up to `end`; `shown` tells whether the following ones are public.
   void scope(size_t end, bool shown) {
     while (at_ < end) {
       if (text_[at_] == '\n') {
@@ -91,7 +91,7 @@ class Declarations {
     }
   }
 
-  /// A function of one or two values, declared by a macro.
+  /// A unary or binary function declared by a macro.
   void macro(bool shown) {
     const size_t open = text_.find('(', at_), close = text_.find(')', at_);
     const bool unary = is_word_at(text_, at_, "GRAPHC_UNARY");
@@ -104,7 +104,7 @@ class Declarations {
   void declaration(bool shown) {
     const size_t begin = at_;
     int depth = 0;
-    bool value = false;  // behind `=` braces are part of a value
+    bool value = false;  // after `=` braces are part of a value
     for (;; ++at_) {
       const size_t end = skipped(text_, at_);
       if (end != at_) at_ = end;
@@ -114,7 +114,7 @@ class Declarations {
       value |= c == '=' && depth == 0 && text_[at_ + 1] == ' ';
       if (c == ';' && depth == 0) break;
       if (c != '{' || depth != 0) continue;
-      // `member{value}` behind a constructor's colon; a body has a blank before it.
+      // `member{value}` after a constructor's colon; the brace of a body follows a blank.
       if (!value && text_[at_ - 1] == ' ') return braces(begin, shown);
       at_ = behind_braces(text_, at_) - 1;
     }
@@ -185,7 +185,7 @@ class Declarations {
   std::string comment_, out_;
 };
 
-/// The lines of the comment a header begins with, behind that of the licence, and the rest.
+/// The lines of a header's introductory comment, without the licence, and the rest.
 std::pair<std::string, std::string> introduced(const std::string& header) {
   std::string prose;
   size_t at = header.find('\n') + 1;
@@ -199,7 +199,7 @@ std::pair<std::string, std::string> introduced(const std::string& header) {
   return {prose, header.substr(at)};
 }
 
-/// Prose as it is, and what is indented as code.
+/// Converts prose to Markdown; indented lines become code.
 std::string as_markdown(const std::string& prose) {
   std::string text, line;
   bool code = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public declarations of headers as one page: what docs/api.md has.
+// Generates docs/api.md from the public declarations of headers.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace graphc::core::testing {
 
-/// What a user can name in a header, with its comments: no bodies, no private parts, nothing of
-/// namespace detail.
+/// The declarations in a header that users can name, with their comments: no bodies, no private
+/// parts, nothing in namespace detail.
 std::string declarations_of(std::string_view header);
 
-/// The page: a section a header of frontend/graphc.h, and of those that equations are written with.
+/// The page: one section per header of frontend/graphc.h and of those for writing equations.
 std::string api_page();
 
 }  // namespace graphc::core::testing

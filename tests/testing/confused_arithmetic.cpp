@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves element by element, and sums.
+// Elementwise moves, and sums.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -14,7 +14,7 @@ bool has_sign(DType dtype) { return dtype != DType::u8 && dtype != DType::u32; }
 
 }  // namespace
 
-/// A bound that holds after the number has wrapped, if it is of integers.
+/// A bound that accounts for wrapping, for integer types.
 int64_t Confuser::held(DType dtype, int64_t bound) const {
   if (dtype == DType::boolean) return 1;
   if (dtype == DType::u8) return 255;
@@ -43,7 +43,8 @@ Sized Confuser::converted(const Sized& x, DType dtype) {
     const Sized from = is_floating(dtype) && x.bound > kBoundLimit ? clipped(x, 9) : x;
     return {cast(from.value, dtype), held(dtype, from.bound)};
   }
-  // A float beyond the integers of a type, or below 0 of one without a sign, may become anything.
+  // A float outside the range of an integer type, or a negative one for an unsigned type, may
+  // convert to anything.
   const Sized whole{cast(x.value, DType::i32), x.bound};
   return {cast(whole.value, dtype), held(dtype, x.bound)};
 }
@@ -114,7 +115,7 @@ Value Confuser::compared(Value x, Value y) {
   }
 }
 
-/// Of values of one dtype that broadcast.
+/// Both values must have one dtype and broadcast.
 Sized Confuser::combined(const Sized& x, const Sized& y) {
   if (x.dtype() == DType::boolean) {
     return {chance(50) ? logical_and(x.value, y.value) : logical_xor(y.value, x.value), 1};
@@ -137,7 +138,7 @@ Sized Confuser::combined(const Sized& x, const Sized& y) {
     case 6:
       return {minimum(y.value, x.value), larger};
     case 7:
-      // Both ways round: the same number, but not the same derivative where they are equal.
+      // In both orders: the same number, but different derivatives at ties.
       return grown(maximum(x.value, y.value) * 2 - maximum(y.value, x.value), 3 * larger);
     default:
       return {select(compared(x.value, y.value), x.value, y.value), larger};
@@ -209,7 +210,7 @@ Sized Confuser::long_iota(const Scope& scope) {
 }
 
 Value Confuser::beyond_range(const Sized& x) {
-  // No two of them make a denormal number of a whole one: targets may take it for 0.
+  // No pair of them turns an integer into a denormal, which targets may flush to 0.
   const auto power = [&] { return one_of<double>({0x1p100, 0x1p100, 0x1p-100, 0x1p60, 0x1p-60}); };
   if (chance(30)) return (x.value / power()) / power();
   return (x.value * power()) * power();

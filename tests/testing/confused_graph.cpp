@@ -8,7 +8,7 @@
 
 namespace graphc::core::testing {
 
-/// One move of a kind the graph prefers. What does not fit what is there makes nothing.
+/// A move of a kind that the graph prefers; makes nothing if it does not fit the existing values.
 Pool Confuser::move(Scope& scope) {
   const auto small = [](const Sized& x) { return x.shape().elements() <= 2048; };
   const auto long_enough = [&](const Sized& x) { return small(x) && x.rank() > 0; };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs made of confusions: few nodes, in which many values could be taken for each other.
+// Random graphs designed to confuse: few nodes, in which many values could be mistaken for others.
 //
-// A graph has a handful of extents, so that most of its values have one of a few types, and a move
-// takes what is there rather than something new: a state read beside its next value, a carry that
-// becomes another, two matrices that are parts of one, a table that is its own rows, the history of
-// a loop behind two first steps, nothing where something was expected. Which kinds of moves a graph
-// prefers is drawn with it.
+// A graph uses only a handful of extents, so that most values have one of a few types, and a move
+// prefers existing values over new ones: a state read next to its next value, a carry that becomes
+// another, two matrices that are parts of one, a table that is its own rows, the history of a loop
+// after two first steps, empty values in unexpected places. The mix of moves is drawn per graph.
 #pragma once
 
 #include "ir/graph.h"
@@ -13,15 +12,15 @@
 namespace graphc::core::testing {
 
 struct ConfusedOptions {
-  bool real = false;      ///< with elementary functions; otherwise of whole numbers
-  bool gradient = false;  ///< the derivative of a sum by leaves is among its results
+  bool real = false;      ///< with elementary functions; otherwise only integers
+  bool gradient = false;  ///< results include the derivative of a sum with respect to leaves
 };
 
-/// A graph with states, loops in loops, tables, integers and empty values; the same for the same
-/// arguments. Of whole numbers: for inputs and states that are whole numbers in [-4, 4] every f32
-/// in it and every partial sum is a whole number below 2^22 (or half of one), so that results are
-/// exact in any order. Derivatives are too unless they grow beyond that or share a tie, and so is a
-/// second call, whose states are at most 64: where f32 and f64 agree about them.
+/// A graph with states, nested loops, tables, integers and empty values, determined by the
+/// arguments. Without `real`, and for inputs and states that are integers in [-4, 4], every f32
+/// value and every partial sum is an integer below 2^22 (or half of one), so that results are exact
+/// in any order. So are derivatives, unless they exceed that or involve a tie, and so is a second
+/// call, whose states are at most 64: where f32 and f64 agree about them.
 GraphPtr confused_graph(unsigned seed, const ConfusedOptions& options);
 
 }  // namespace graphc::core::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops: carries that become each other, emits that are what came in, loops in loops, no steps.
+// Loops: carries that become each other, emits that are inputs, nested loops, zero steps.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -140,7 +140,7 @@ Sized Confuser::emit_of(const Scope& body, const Pool& next) {
   }
   if (!emit.value || !small(emit)) emit = leaf(body, {DType::f32, {rows_, columns_}});
   if (chance(8)) {
-    // More rows than its rank says, beside values of lower rank.
+    // More row axes than its rank suggests, next to values of lower rank.
     const int64_t rows = chance(50) ? 1 : rows_;
     emit = take(body, {emit.dtype(), {1, rows, columns_}});
   }
@@ -174,7 +174,7 @@ Pool Confuser::loop(Scope& scope, Loop kind) {
   add_streams(scope, parts, body, kind);
   add_carries(scope, parts, body, kind);
   if (kind == Loop::around) add_first_steps(parts, body);
-  // Carries that become one, whose history is what all of them were.
+  // Carries that become one, whose history is then that of all of them.
   const int often = kind == Loop::around ? 60 : options_.gradient ? 35 : 15;
   const bool become_one = body.carries.size() > 1 && chance(often);
   if (become_one && body.carries[0].type() == body.carries[1].type())
@@ -188,7 +188,7 @@ Pool Confuser::loop(Scope& scope, Loop kind) {
   grow(body, kind == Loop::plain ? draw(0, 4) : draw(0, 1));
 
   Pool emits;
-  // A loop in a loop that nothing uses would go.
+  // An unused nested loop would be removed.
   if (kind == Loop::around) {
     const Sized inner = body.pool[size_t(draw(int(before), int(behind) - 1))];
     if (inner.rank() <= 4) emits.push_back(inner);

@@ -21,11 +21,11 @@ Confuser::Confuser(unsigned seed, const ConfusedOptions& options)
   columns_ = extent({1, 2, 4, 5, 8, 8, 16, 16, 17, 33});
   half_ = columns_ / 2;
   integers_ = chance(30) ? 60 : 5;
-  // Kinds that a graph has none of, some of, many of.
+  // A graph has none, some or many of each kind.
   for (int kind = 0; kind < 9; ++kind) weights_.push_back(one_of<int>({0, 1, 1, 2, 5}));
 }
 
-/// Usually one of these, sometimes nothing.
+/// Usually one of these, sometimes 0.
 int64_t Confuser::extent(std::initializer_list<int64_t> usual) {
   return chance(3) ? 0 : one_of(std::vector<int64_t>(usual));
 }

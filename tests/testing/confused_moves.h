@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moves that confused graphs are made of: each adds a few nodes that use what is there.
+// The moves that build confused graphs: each adds a few nodes that use existing values.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace graphc::core::testing {
 
-/// A value and what its elements are at most, signs aside.
+/// A value and a bound on the magnitude of its elements.
 struct Sized {
   Value value;
   int64_t bound = 0;
@@ -23,19 +23,19 @@ struct Sized {
 };
 using Pool = std::vector<Sized>;
 
-/// A graph under construction, or the body of a loop in one: what a move may use.
+/// A graph under construction, or the body of a loop in it: what a move may use.
 struct Scope {
   Graph& graph;
   Scope* outer = nullptr;
   Pool pool = {};
-  Pool carries = {};  ///< of the loop whose body it is
-  /// Values that lie at one place in some of its steps: a stream and its first step, carries that
-  /// become one.
+  Pool carries = {};  ///< if it is the body of a loop
+  /// Pairs of values that are at one address in some steps: a stream and its first step, carries
+  /// that become one.
   std::vector<std::pair<Sized, Sized>> of_one_place = {};
   int depth = 0;
 };
 
-/// Draws a graph. Moves return what they made, and the caller puts it into the scope's pool.
+/// Draws a graph. Moves return the values they made, and the caller adds them to the scope's pool.
 class Confuser {
  public:
   Confuser(unsigned seed, const ConfusedOptions& options);
@@ -55,47 +55,47 @@ class Confuser {
   int64_t extent(std::initializer_list<int64_t> usual);
   Shape themed_shape();
   DType themed_dtype();
-  /// An axis of the value, which has one.
+  /// An axis of the value, which must have one.
   int axis_of(const Sized& x) { return draw(0, x.rank() - 1); }
-  /// All values that the scope and those around it have and for which `holds`, captured by none.
+  /// All values of the scope and its enclosing scopes for which `holds`; captures none.
   Pool visible(const Scope& scope, const Holds& holds) const;
-  /// The same value in the scope.
+  /// The same value, captured into the scope.
   Sized inside(const Scope& scope, const Sized& x) const;
-  /// One of them in the scope, late and inner ones preferred; absent where there is none.
+  /// One of them in the scope, preferring late and inner ones; absent if there is none.
   Sized pick(const Scope& scope, const Holds& holds);
   Sized pick(const Scope& scope);
-  /// Values of the scope that nothing has used, leaves aside: without a use they are dead.
+  /// Unused values of the scope, except leaves: without a use they are dead.
   Pool unused(const Scope& scope) const;
-  /// One of this type that is there, or a new leaf.
+  /// An existing value of this type, or a new leaf.
   Sized take(const Scope& scope, const Type& type);
-  /// A new input, state or constant of this type, seen from the scope.
+  /// A new input, state or constant of this type, captured into the scope.
   Sized leaf(const Scope& scope, const Type& type);
   Sized list_constant(Graph& graph, const Type& type);
 
   // --- confused_arithmetic.cpp ---
-  /// Between -bound and bound; of real numbers by tanh.
+  /// Clipped to [-bound, bound]; for real numbers with tanh.
   Sized clipped(const Sized& x, int64_t bound);
-  /// The same or, of large numbers, small ones made of them.
+  /// The same value or, if it is large, one with small elements made from it.
   Sized tamed(const Sized& x);
   Sized converted(const Sized& x, DType dtype);
   Sized unary(const Sized& x);
   Sized combined(const Sized& x, const Sized& y);
   Sized binary(const Scope& scope, const Sized& x);
   Sized reduced(const Sized& x);
-  /// An iota of a narrow type, longer than it can count.
+  /// An iota of a narrow type that overflows it.
   Sized long_iota(const Scope& scope);
-  /// Constants whose product no f32 holds. For results only.
+  /// Constants whose product overflows f32. Only for results.
   Value beyond_range(const Sized& x);
   Value compared(Value x, Value y);
   int64_t held(DType dtype, int64_t bound) const;
 
   // --- confused_views.cpp ---
   Sized view(const Sized& x);
-  /// The same elements in the same shape, but in other places.
+  /// The same elements in the same shape, rearranged.
   Sized moved(const Sized& x);
   Sized joined(const Scope& scope, const Sized& x);
   Sized reshaped(const Sized& x);
-  /// The history of a loop, or anything like it, behind two first steps.
+  /// The history of a loop, or something similar, after two first steps.
   Pool histories(const Scope& scope, const Sized& y);
 
   // --- confused_tables.cpp ---
@@ -106,27 +106,27 @@ class Confuser {
   Pool product(const Scope& scope);
   /// x [..., k] times some [k, n], or absent.
   Sized product_with(const Scope& scope, const Sized& x, int64_t n);
-  /// A matrix [k, n], or of that shape transposed: one that is there, a part of one, a new leaf.
+  /// A matrix [k, n] or [n, k]: an existing one, a part of one, or a new leaf.
   Sized matrix(const Scope& scope, int64_t k, int64_t n);
-  /// Products of carries with both of two matrices that begin at one place, if there are such.
+  /// Products of carries with two matrices that start at one address, if there are such.
   Pool products_of_one_place(const Scope& scope, const Sized& carry);
-  /// A sum of products and values of the type of a carry: of any, or with a product of each carry.
+  /// A sum of products and values of a carry's type: any of them, or with a product of each carry.
   enum class Cell { of_any, of_all };
   Sized cell(const Scope& scope, const Sized& carry, Cell kind = Cell::of_any);
 
   // --- confused_loops.cpp ---
-  /// What a loop is for: anything; cells that share matrices; a loop around such a one, with its
-  /// matrices for streams and carries.
+  /// The kind of a loop: anything; cells that share matrices; a loop around such a loop, with its
+  /// matrices as streams and carries.
   enum class Loop { plain, of_cells, around };
   Pool loop(Scope& scope, Loop kind);
   Loop kind_of_loop(const Scope& scope);
   Shape step_shape(Loop kind);
   void add_streams(Scope& scope, ScanParts& parts, Scope& body, Loop kind);
-  /// Of streams of matrices that of the first step, in every step.
+  /// Adds the first step of streams of matrices, for use in every step.
   void add_first_steps(const ScanParts& parts, Scope& body);
   void add_carries(Scope& scope, ScanParts& parts, Scope& body, Loop kind);
   Sized next_of(const Scope& body, const Sized& carry, const Pool& earlier, Loop kind);
-  /// The next value of each carry; if they `become_one`, the first's of all that are alike.
+  /// The next value of each carry; with `become_one`, similar carries all take the first one's.
   Pool next_values(const Scope& body, Loop kind, bool become_one);
   Sized emit_of(const Scope& body, const Pool& next);
 
@@ -144,20 +144,20 @@ class Confuser {
   std::mt19937 random_;
   Scope* root_ = nullptr;
   Pool states_;
-  Values leaves_;   ///< f32, for gradients
-  Values results_;  ///< that are no operands: bounds do not hold for them
+  Values leaves_;   ///< f32, to differentiate by
+  Values results_;  ///< used only as results: bounds do not hold for them
   int64_t steps_ = 3, inner_steps_ = 2, rows_ = 3, columns_ = 8, half_ = 4;
   std::vector<int> weights_;  ///< of the kinds of moves
-  int integers_ = 10;         ///< percent of leaves
+  int integers_ = 10;         ///< percentage of leaves
   int loops_ = 0;
 };
 
 constexpr int64_t kBoundLimit = int64_t{1} << 22;
-/// Of integers that may have wrapped.
+/// The bound of integers that may have wrapped.
 constexpr int64_t kWild = int64_t{1} << 30;
-/// What inputs are at most, and states at first.
+/// The bound of inputs and of initial states.
 constexpr int64_t kLeafBound = 4;
-/// What the next value of a state may be.
+/// The bound of a state's next value.
 constexpr int64_t kNextBound = 64;
 
 }  // namespace graphc::core::testing

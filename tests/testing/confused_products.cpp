@@ -29,7 +29,7 @@ Sized Confuser::matrix(const Scope& scope, int64_t k, int64_t n) {
   } else if (kind <= 7) {
     const Pool all = visible(scope, whole);
     if (all.empty()) return leaf(scope, {DType::f32, {k, n}});
-    // In the scope it comes from, or in this one.
+    // In its original scope, or in this one.
     Sized from = all[size_t(draw(0, int(all.size()) - 1))];
     if (chance(30)) from = inside(scope, from);
     if (from.rank() == 3) {
@@ -82,7 +82,7 @@ Pool Confuser::product(const Scope& scope) {
       }
       break;
     case 4: {
-      // Two products of one matrix, or of parts of one.
+      // Two products with one matrix, or with parts of one.
       const Sized a = product_with(scope, x, columns_), b = product_with(scope, x, columns_);
       return {a, b, {a.value - b.value, a.bound + b.bound}};
     }
@@ -99,7 +99,7 @@ Pool Confuser::products_of_one_place(const Scope& scope, const Sized& carry) {
   if (!is_matrix(carry) || !is_matrix(first) || std::max(first.bound, second.bound) > 20 ||
       shape[1] != carry.shape()[1])
     return {};
-  // Each with a carry of its own: products of one value would become one.
+  // Each with its own carry: products of one value would be merged.
   Pool left, products;
   std::ranges::copy_if(scope.carries, std::back_inserter(left), [&](const Sized& x) {
     return is_matrix(x) && x.shape() == carry.shape().with(1, shape[0]);
@@ -128,7 +128,7 @@ Sized Confuser::cell(const Scope& scope, const Sized& carry, Cell kind) {
   if (kind == Cell::of_all && !of_one_place) {
     for (const Sized& x : left) terms.push_back(product_with(scope, x, carry.shape()[1]));
   }
-  // More products of the same carries would be one with those.
+  // Further products of the same carries would be merged with those.
   const int products = of_one_place || !terms.empty() ? 15 : 65;
   for (int i = draw(1, 3); i > 0; --i) {
     Sized term;

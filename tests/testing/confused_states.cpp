@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States whose next values are each other, parts of themselves, what a loop left; and gradients.
+// States whose next values are other states, parts of themselves or results of loops; and
+// gradients.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -62,7 +63,7 @@ void Confuser::set_next(Scope& root, Values& results) {
     if (shared.value && shared.type() == state.type() && chance(20)) next = shared;
     shared = next;
     root.graph.set_next(state.value, next.value);
-    // What reads the old value beside the new one, or behind it.
+    // Readers of the old value, next to or after the new one.
     if (chance(40)) results.push_back(next.value);
     if (chance(30)) results.push_back(state.value);
     if (chance(30)) results.push_back(combined(tamed(next), state).value);

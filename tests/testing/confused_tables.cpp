@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves by index: rows of a table that may be its own rows, its own indices, or a constant.
+// Moves by index: rows of a table that are its own rows, its own indices, or a constant.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -14,7 +14,7 @@ bool is_number(const Sized& x) { return x.dtype() != DType::boolean; }
 
 }  // namespace
 
-/// Integers within the table's rows: as many, if `count` is not negative.
+/// Integers within the table's rows; `count` of them unless it is negative.
 Sized Confuser::indices(const Scope& scope, const Sized& table, int64_t count) {
   const int64_t rows = table.shape()[0];
   const auto clamped = [&](const Sized& x) {

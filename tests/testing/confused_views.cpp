@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves that compute nothing: parts of a value, its elements in other places, several of it.
+// Moves that only rearrange: parts of a value, permuted elements, repetition.
 #include <algorithm>
 
 #include "ir/build.h"
@@ -44,7 +44,7 @@ Sized Confuser::moved(const Sized& x) {
       break;
     case 4:
       if (n >= 2) {
-        // The first elements in the place of the last: parts of one value overlap.
+        // The first elements in place of the last: overlapping parts of one value.
         const int64_t cut = draw(1, int(n) - 1);
         return {concat({slice(x.value, axis, 0, cut), slice(x.value, axis, 0, n - cut)}, axis),
                 x.bound};
@@ -84,7 +84,7 @@ Sized Confuser::reshaped(const Sized& x) {
 Sized Confuser::joined(const Scope& scope, const Sized& x) {
   const int axis = axis_of(x);
   if (chance(6)) {
-    // Nothing and nothing, the same or another, along the axis that has none or along another.
+    // Two empty values, equal or different, along the axis with extent 0 or another.
     const int empty = chance(50) ? axis : axis_of(x);
     const Sized none{slice(x.value, empty, 0, 0), x.bound};
     const Sized other = chance(50) ? take(scope, none.type()) : none;
@@ -142,7 +142,7 @@ Sized Confuser::view(const Sized& x) {
       if (x.rank() < 4) return {broadcast_to(x.value, x.shape().insert(0, steps_)), x.bound};
       break;
     case 6: {
-      // One row of several.
+      // One row out of several.
       if (x.shape()[0] == 0) break;
       const int64_t at = draw(0, int(x.shape()[0]) - 1);
       return {reshape(slice(x.value, 0, at, at + 1), x.shape().without(0)), x.bound};

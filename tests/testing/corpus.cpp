@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for the public corpora outside the project.
+// Finds the public corpora outside the project.
 #include "tests/testing/corpus.h"
 
 #include <cstdlib>

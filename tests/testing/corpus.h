@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tests find corpora: the public ones, which are not part of the project, and our own.
+// The corpora for tests: public ones, which are not part of the project, and our own.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace graphc::core::testing {
 
-/// The folder `name` in GRAPHC_DATA, else in shared/data beside the source folder; nothing when it
-/// is not there, and then a test that needs it is skipped.
+/// The folder `name` in GRAPHC_DATA, or in shared/data next to the source folder; empty if it does
+/// not exist: then tests that need it are skipped.
 std::optional<std::filesystem::path> find_corpus(std::string_view name);
 
-/// The corpora of a few lines that are part of the project.
+/// The tiny corpora that are part of the project.
 std::filesystem::path tiny_ptb();
 std::filesystem::path tiny_wikitext2();
 

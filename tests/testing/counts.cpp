@@ -15,7 +15,7 @@ namespace {
 void write_line(const std::string& line) {
   const char* path = std::getenv("GRAPHC_COUNTS");
   if (path == nullptr || *path == '\0') return;
-  // One write at the end of the file: tests run side by side.
+  // A single append: tests run concurrently.
   const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) return;
   [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());

@@ -11,7 +11,7 @@
 namespace graphc::core::testing {
 namespace {
 
-/// The golden angle: neighbours are far apart, and no two elements have the same.
+/// The golden angle: neighbours are far apart, and no two elements have the same angle.
 constexpr double kGoldenAngle = 2.39996322972865332;
 
 class Disturber {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of the project: what a newcomer reads, as text.
+// The project's documents for newcomers, as text.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace graphc::core::testing {
 
-/// The Markdown files of the root, of docs/ and of the tour, from the repository root, sorted.
+/// The Markdown files of the root, docs/ and the tour, by path from the repository root, sorted.
 std::vector<std::string> all_documents();
 /// The text of one of them.
 std::string document_text(const std::string& path);

@@ -14,7 +14,7 @@ using Ints = std::vector<int64_t>;
 
 constexpr int64_t kLimit = int64_t{1} << 22;
 
-/// A value and what its elements are at most, signs aside.
+/// A value and a bound on the magnitude of its elements.
 struct ExactValue {
   Value value;
   int64_t bound = 0;
@@ -49,7 +49,8 @@ class ExactGenerator {
     }
   }
 
-  /// A loop over three to five steps, its results. A carry is kept within its bound at each step.
+  /// Adds a loop over three to five steps; returns its results. Each step keeps a carry within its
+  /// bound.
   ExactPool add_loop(Graph& graph, const ExactPool& pool, const Fresh& fresh) {
     const int64_t steps = draw(3, 5);
     auto body = std::make_unique<Graph>("body");
@@ -70,7 +71,7 @@ class ExactGenerator {
           {body->input(initial.value.type(), "h"), std::max<int64_t>(initial.bound, 8)});
     }
     inside.insert(inside.end(), carries.begin(), carries.end());
-    // Inputs come in the order streams, carries, captures: captures are made as they are needed.
+    // Inputs are ordered as streams, carries, captures: captures are made when needed.
     const auto capture = [&](DType dtype, const Shape& shape) -> ExactValue {
       const ExactValue outer = fresh(dtype, shape);
       parts.captures.push_back(outer.value);
@@ -97,7 +98,7 @@ class ExactGenerator {
     return {minimum(maximum(x.value, -bound), bound), bound};
   }
 
-  /// The same or, of large numbers, small ones made of them.
+  /// The same value or, if it is large, one with small elements made from it.
   ExactValue tamed(const ExactValue& x) {
     if (x.bound <= 1000) return x;
     if (x.dtype() == DType::f32 && flip()) return {remainder(x.value, 7), 7};
@@ -216,7 +217,7 @@ class ExactGenerator {
     return {matmul(x.value, w.value, ta, tb), x.bound * w.bound * k};
   }
 
-  /// Another shape, the same elements or some of them.
+  /// Another shape with the same elements, or some of them.
   ExactValue rearrange(const ExactValue& x, const ExactPool& pool) {
     const int rank = x.shape().rank(), axis = draw(0, rank - 1);
     const int64_t extent = x.shape()[axis];
@@ -263,7 +264,7 @@ class ExactGenerator {
     }
   }
 
-  /// Rows of x by indices: constants, or numbers of the graph.
+  /// Rows of x by indices, which are constants or values of the graph.
   ExactValue by_index(Graph& graph, const ExactValue& x, const ExactPool& pool) {
     const int64_t extent = x.shape()[0];
     Value indices;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs what must fail, and hands back the message.
+// Runs code that must fail, and returns the message.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace graphc::core::testing {
 
-/// The message of the graphc::core::Error that `function` throws. The test fails when it throws
-/// none, or one of another kind.
+/// The message of the graphc::core::Error that `function` throws. Fails the test if it throws none,
+/// or one of another kind.
 template <typename Function>
 std::string error_of(ErrorKind kind, Function&& function) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers written in our text, and what PyTorch computed for them: outputs and derivatives
-// for random arguments, in f64 (tests/golden/generate.py).
+// Recurrent layers in our text, and reference outputs and derivatives computed by PyTorch in f64
+// for random arguments (tests/golden/generate.py).
 #pragma once
 
 #include <map>
@@ -22,20 +22,20 @@ struct GoldenCell {
 
 std::span<const GoldenCell> golden_cells();
 
-/// The arrays of a file of tests/golden. Throws when it cannot be read.
+/// The arrays of a file in tests/golden. Throws if it cannot be read.
 std::map<std::string, Literal> golden_arrays(const std::string& name);
-/// The losses in a file of tests/golden that a twin wrote with --losses
-/// (tools/twins/ptb_lm.py, wikitext2_lm.py).
+/// The losses in a file in tests/golden, written by a twin with --losses (tools/twins/ptb_lm.py,
+/// wikitext2_lm.py).
 std::vector<double> golden_losses(const std::string& name);
-/// The arguments of the layer: the arrays that have a derivative, by name.
+/// The arguments of the layer: the names of the arrays that have a derivative.
 std::vector<std::string> golden_arguments(const std::map<std::string, Literal>& arrays);
 
 enum class Derivatives { without, with };
 
-/// The layer as a graph of f32 values. Its inputs are the arguments, then r; its results y, loss =
-/// sum(y * r), h_end and, of an LSTM, c_end; then, if wanted, `grad` of the loss by each argument.
+/// The layer as a graph of f32 values. Inputs: the arguments, then r. Results: y, loss = sum(y *
+/// r), h_end and, for an LSTM, c_end; then, if requested, `grad` of the loss by each argument.
 GraphPtr golden_layer(const GoldenCell& cell, Derivatives derivatives);
-/// What golden_layer takes, as `dtype`, and the names of the arrays that hold its results.
+/// The inputs of golden_layer as `dtype`, and the names of the arrays with its results.
 std::vector<Literal> golden_inputs(const GoldenCell& cell, DType dtype);
 std::vector<std::string> golden_results(const GoldenCell& cell, Derivatives derivatives);
 

@@ -10,7 +10,7 @@
 namespace graphc::core::testing {
 namespace {
 
-/// Where each line of the file begins; a last entry is the end.
+/// The start of each line of the file; the last entry is the end.
 std::vector<size_t> line_starts(std::string_view content) {
   std::vector<size_t> starts{0};
   for (size_t i = 0; i < content.size(); ++i) {
@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// What stands behind the first `#` that is not inside a string.
+/// The text after the first `#` that is not inside a string.
 std::string_view comment_of(std::string_view line) {
   bool quoted = false;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -59,7 +59,7 @@ class TestReader {
       return std::move(test_);
     }
     verb(text_of(line));
-    // Empty lines in front keep the numbers of the lines.
+    // Leading empty lines preserve line numbers.
     const size_t begin = starts_[line + 1], end = starts_[last];
     test_.text = std::string(line + 1, '\n') + std::string(content_.substr(begin, end - begin));
     offset_ = begin - (line + 1);
@@ -101,7 +101,7 @@ class TestReader {
     try {
       tokens = tokens_of(SourceText(test_.text, test_.file));
     } catch (const Error&) {
-      return;  // the verb will meet the same error
+      return;  // the verb will report the same error
     }
     for (size_t at = 0; at < tokens.size();) {
       if (tokens[at].is("graph")) {
@@ -206,7 +206,7 @@ class TestReader {
   std::string_view content_;
   const std::vector<size_t>& starts_;
   GraphTest test_;
-  size_t offset_ = 0;  ///< of the file minus of the module's text, behind the verb
+  size_t offset_ = 0;  ///< offset in the file minus offset in the module's text
   std::vector<std::pair<size_t, size_t>> blanked_;
 };
 

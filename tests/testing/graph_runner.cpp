@@ -41,7 +41,7 @@ Evaluation run_compiled(const Target& target, const Module& module, const Graph&
   return result;
 }
 
-/// What `target=` may name: every target that can run here.
+/// The names that `target=` accepts: every target that can run here.
 const std::map<std::string, RunGraph>& targets() {
   static const std::map<std::string, RunGraph> table = [] {
     std::map<std::string, RunGraph> made;
@@ -59,7 +59,7 @@ const std::map<std::string, RunGraph>& targets() {
   return table;
 }
 
-/// The lines of a text without the blanks around each, comments, and empty lines.
+/// The lines of a text, trimmed, without comments and empty lines.
 std::vector<std::string> plain_lines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -103,7 +103,7 @@ class Runner {
   void thrown(const Error& error) {
     if (test_.errors.empty()) return fail(test_.line, fmt::format("found {}", error.what()));
     const Directive& wanted = test_.errors[0];
-    // The lines behind the first show the source, and so the directive itself.
+    // The other lines of the message quote the source, and so the directive itself.
     const std::string message = error.message().substr(0, error.message().find('\n'));
     if (error.where().line != wanted.line || message.find(wanted.text) == std::string::npos)
       fail(wanted.line, fmt::format("wanted the error: {}: found {}", wanted.text, error.what()));
@@ -128,7 +128,7 @@ class Runner {
     }
   }
 
-  /// Refuses options and expectations that the verb does not look at.
+  /// Rejects options and expectations that the verb ignores.
   void allow(std::initializer_list<std::string_view> options, bool becomes, bool runs) {
     for (const auto& [name, value] : test_.options) {
       if (std::find(options.begin(), options.end(), name) == options.end())
@@ -181,7 +181,7 @@ class Runner {
     if (!expects) fail(test_.line, "the test expects nothing");
   }
 
-  /// Whether the expectation is the graph; an expectation that does not parse is not.
+  /// Whether the expectation equals the graph; one that cannot be parsed does not.
   bool same(const std::string& text, const Becomes& becomes, const Graph& graph) {
     try {
       return equal(*parse_graph(text, fmt::format("{}:{}:becomes", test_.file, becomes.line)),
@@ -202,7 +202,7 @@ class Runner {
     return becomes.regions + becomes.block;
   }
 
-  /// What stands behind `becomes` for a printed graph: its regions and its block.
+  /// The part of a printed graph that follows `becomes`: its regions and its block.
   static std::string expected_part(const std::string& printed) {
     const size_t graph = printed.starts_with("graph") ? 0 : printed.find("\ngraph") + 1;
     std::string part = printed.substr(0, graph) + printed.substr(printed.find(" {\n", graph) + 1);
@@ -239,7 +239,7 @@ class Runner {
     }
   }
 
-  /// On every target the wanted error must come: it ends the directives on that target alone.
+  /// Every target must raise the expected error, which ends the directives on that target only.
   void run_on(const std::string& name, const RunGraph& run, const Module& module) {
     for (const Directive& directive : test_.runs) {
       try {
@@ -257,7 +257,7 @@ class Runner {
   const GraphTest& test_;
   const std::filesystem::path& folder_;
   GraphTestResult result_;
-  bool errors_checked_ = false;  ///< each target was asked for the wanted error
+  bool errors_checked_ = false;  ///< every target was checked for the expected error
 };
 
 }  // namespace

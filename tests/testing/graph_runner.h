@@ -10,7 +10,7 @@
 
 namespace graphc::core::testing {
 
-/// A block behind `becomes` that is not what the graph became.
+/// A corrected block for a `becomes` that did not match.
 struct Correction {
   size_t begin = 0, end = 0;  ///< offsets in the file
   std::string text;
@@ -18,14 +18,14 @@ struct Correction {
 
 struct GraphTestResult {
   std::vector<std::string> failures;    ///< each with the file and the line; empty: passed
-  std::vector<Correction> corrections;  ///< what would make the wrong `becomes` right
+  std::vector<Correction> corrections;  ///< blocks that would make the wrong `becomes` correct
 };
 
-/// Runs one test. `folder` is where the files are that its values name. Never throws a
-/// graphc::core::Error: what is thrown and not expected is a failure.
+/// Runs one test. `folder` has the files named by its values. Never throws a graphc::core::Error:
+/// an unexpected one is a failure.
 GraphTestResult run_graph_test(const GraphTest& test, const std::filesystem::path& folder);
 
-/// The content with the corrections made.
+/// The content with the corrections applied.
 std::string corrected(std::string content, std::vector<Correction> corrections);
 
 }  // namespace graphc::core::testing

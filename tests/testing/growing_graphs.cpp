@@ -11,14 +11,14 @@
 namespace graphc::core::testing {
 namespace {
 
-/// `text(i)` for each i below n, with commas.
+/// `text(i)` for each i below n, separated by commas.
 std::string list(int n, const std::function<std::string(int)>& text) {
   std::string result;
   for (int i = 0; i < n; ++i) result += (i == 0 ? "" : ", ") + text(i);
   return result;
 }
 
-/// Nodes that no rule of simplify merges, from %0 to the value returned.
+/// Nodes that simplify cannot merge, from %0 to the returned value.
 std::string chain(int n, std::string& at, std::string_view other) {
   constexpr std::array forms{"tanh(%{})", "add(%{}, %{})", "mul(%{}, %{})"};
   std::string text;
@@ -116,7 +116,7 @@ std::string body_graph(int n) {
       text, at, at);
 }
 
-/// Loops from `from` on; the last is %y<loops - 1>.
+/// Loops numbered from `from`; the last is %y<loops - 1>.
 void add_nested(int levels, bool twice, const std::string& from, int& loops, std::string& text) {
   const int own = loops++;
   text += fmt::format("%y{0} = scan {{steps = 1}} carry %c{0} = %{1} {{\n", own, from);

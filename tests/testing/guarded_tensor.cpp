@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::byte kPattern{0xa5};
 
-/// The pages of a tensor by its address: the tensors of a test live on one thread.
+/// The pages of tensors by address: the tensors of a test are used by one thread.
 struct Pages {
   std::byte* begin = nullptr;
   size_t bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels kept on disk, in a folder of the test's own.
+// A kernel cache on disk, in a folder of the test's own.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace graphc::core::testing {
 
-/// While one exists GRAPHC_CACHE names its folder; afterwards no kernels are kept.
+/// During its lifetime GRAPHC_CACHE names its folder; afterwards kernels are not cached.
 class KernelFolder {
  public:
   KernelFolder() { choose(path() / "cache"); }
   KernelFolder(const KernelFolder&) = delete;
   ~KernelFolder() { choose("none"); }
 
-  /// Has kernels kept elsewhere. Those of the process are let go.
+  /// Changes the cache folder and drops the kernels cached in this process.
   static void choose(const std::filesystem::path& cache) {
     setenv("GRAPHC_CACHE", cache.c_str(), 1);
     clear_code_caches();

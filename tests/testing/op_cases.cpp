@@ -23,8 +23,8 @@ GraphPtr graph_of(const Op& op, const Sample& sample) {
   return freeze(std::move(graph));
 }
 
-/// The graph with another extent, alone or together with its multiples (gates and units); null
-/// where the op does not take it.
+/// The graph with another extent, alone or with its multiples (gates and units); null if the op
+/// rejects it.
 GraphPtr changed(const Graph& graph, int64_t from, int64_t to) {
   for (bool multiples : {false, true}) {
     try {
@@ -59,7 +59,7 @@ std::vector<OpCase> op_cases(const Op& op) {
         if (to == from) continue;
         const GraphPtr other = changed(*graph, from, to);
         if (!other || equal(*other, *graph)) continue;
-        // Indices of a table of so many rows stay inside it.
+        // Keeps indices inside a table with this many rows.
         const int64_t limit = sample.index_limit == from ? to : sample.index_limit;
         cases.push_back({fmt::format("{}, {} for {}", name, to, from), other, limit});
       }
@@ -127,7 +127,7 @@ namespace {
 
 enum class Operands { streams, captures, in_turn, carried };
 
-/// A scan of two steps around a node, put together.
+/// Builds a scan with two steps around a node.
 class LoopAround {
  public:
   LoopAround(const Graph& graph, Operands place)
@@ -139,7 +139,7 @@ class LoopAround {
     parts_.steps = 2;
   }
 
-  /// Whether no stream or emit has too many axes, and what is to be carried is a number.
+  /// Whether no stream or emit has too many axes, and the carry is numeric.
   bool fits() const {
     for (size_t i = 0; i < operands_.size(); ++i) {
       if (is_stream(i) && node_.operands[i].shape().rank() == Shape::kMaxRank) return false;

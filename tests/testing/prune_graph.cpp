@@ -10,7 +10,7 @@
 namespace graphc::core::testing {
 namespace {
 
-/// Nodes, operands and results: while there is less of them, there may be more to take away.
+/// The number of nodes, operands and results: while it decreases, more may be removable.
 int64_t parts(const Graph& graph) {
   int64_t sum = int64_t(graph.nodes().size() + graph.results().size());
   for (const Node& node : graph.nodes()) {
@@ -34,7 +34,7 @@ std::vector<bool> used_results(const Graph& graph, const Node& node) {
   return used;
 }
 
-/// The scan or grad without results nobody uses; those become absent values.
+/// The scan or grad without its unused results, which become absent values.
 Values without_unused(const Node& node, const Values& operands, Graph& to) {
   const std::vector<bool> used = used_results(*node.graph, node);
   Values made(used.size());

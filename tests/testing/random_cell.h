@@ -9,12 +9,12 @@
 
 namespace graphc::core::testing {
 
-/// A loop over a cell drawn by `seed`: 1-3 carried states, 1-3 products, elementwise work, perhaps
-/// a sum along the row and a mask. Every state's next value depends on all states, so that the
+/// A loop over a cell drawn from `seed`: 1-3 carried states, 1-3 products, elementwise work,
+/// possibly a sum along the row and a mask. Every state's next value depends on all states, so the
 /// carries form one cycle. Results: the loss and its derivative by every input that is not a mask.
 GraphPtr random_cell(unsigned seed);
 
-/// Inputs for it: f64, exact in f32; masks of 0 and 1.
+/// Inputs for it: f64 but exact in f32; masks of 0 and 1.
 std::vector<Literal> random_cell_inputs(const Graph& graph, unsigned seed);
 
 }  // namespace graphc::core::testing

@@ -27,8 +27,8 @@ class Generator {
     return Shape(shape);
   }
 
-  /// Adds about `nodes` applications to the graph, beginning with the values of `pool`, and all of
-  /// them to `pool`. `fresh` makes a value from outside.
+  /// Adds about `nodes` applications to the graph, starting from the values of `pool`, and adds all
+  /// of them to `pool`. `fresh` makes a value from outside.
   void grow(Graph& graph, Values& pool, int nodes,
             const std::function<Value(const Shape&)>& fresh) {
     for (int i = 0; i < nodes; ++i) {
@@ -37,7 +37,7 @@ class Generator {
     }
   }
 
-  /// A loop over three to five steps, its results.
+  /// Adds a loop over three to five steps; returns its results.
   Values add_loop(Graph& graph, Values& pool, const std::function<Value(const Shape&)>& fresh) {
     const int64_t steps = draw(3, 5);
     auto body = std::make_unique<Graph>("body");
@@ -53,7 +53,7 @@ class Generator {
       carries.push_back(body->input(parts.initial.back().type(), "h"));
     }
     inside.insert(inside.end(), carries.begin(), carries.end());
-    // Inputs come in the order streams, carries, captures: captures are made as they are needed.
+    // Inputs are ordered as streams, carries, captures: captures are made when needed.
     const auto capture = [&](const Shape& shape) {
       parts.captures.push_back(fresh(shape));
       return body->input({DType::f32, shape}, "w");
@@ -73,7 +73,7 @@ class Generator {
   }
 
  private:
-  /// Something of the carry's shape that depends on it and on something else where there is.
+  /// A value of the carry's shape that depends on it and, if possible, on another value.
   Value next_of(Value carry, const Values& pool) {
     Values alike;
     for (Value value : pool) {
@@ -168,7 +168,7 @@ class Generator {
     }
   }
 
-  /// Another shape, the same elements or some of them.
+  /// Another shape with the same elements, or some of them.
   Value rearrange(Graph& graph, Value x, const Values& pool) {
     const int rank = x.shape().rank(), axis = draw(0, rank - 1);
     const int64_t extent = x.shape()[axis];

@@ -67,13 +67,13 @@ int results(const Graph& graph) {
   return sum;
 }
 
-/// What a step must make smaller, so that the steps end.
+/// Every step must decrease this, so that the reduction terminates.
 auto size_of(const Graph& graph) {
   return std::tuple(applications(graph), results(graph), leaves(graph), count_on(graph),
                     sum_of_extents(graph));
 }
 
-/// What a shorter graph ends with.
+/// The ending of a shorter graph.
 struct Ending {
   Values results;
   std::vector<Next> next;
@@ -108,7 +108,7 @@ GraphPtr ended(const Graph& graph, const Ending& ending, const Values& as_inputs
   return freeze(std::move(copy));
 }
 
-/// The graph with `node` replaced by what `make` gives.
+/// The graph with `node` replaced by the values from `make`.
 GraphPtr with_node(const GraphPtr& graph, const Node* node,
                    const std::function<Values(const Values& operands, Graph& to)>& make) {
   return rewrite(*graph,
@@ -124,7 +124,7 @@ std::vector<T> without(std::vector<T> all, size_t i) {
   return all;
 }
 
-/// Fewer results and next values, and a graph that ends at any of its nodes.
+/// Drops results and next values, and ends the graph at any of its nodes.
 Edits endings(const GraphPtr& graph) {
   Edits edits;
   const Ending all{graph->results(), graph->next()};
@@ -149,7 +149,7 @@ Edits endings(const GraphPtr& graph) {
   }
   for (size_t i = 0; i < count; ++i) {
     end({without(all.results, i), all.next});
-    // An operand in the place of a result.
+    // Replaces a result by one of its operands.
     for (Value operand : all.results[i].node->operands) {
       Ending earlier = all;
       earlier.results[i] = operand;
@@ -167,7 +167,7 @@ Edits endings(const GraphPtr& graph) {
   return edits;
 }
 
-/// Inputs in the place of states that nothing is assigned to.
+/// Replaces unassigned states by inputs.
 Edits states_read(const GraphPtr& graph) {
   Edits edits;
   for (Value state : graph->states()) {
@@ -179,7 +179,7 @@ Edits states_read(const GraphPtr& graph) {
   return edits;
 }
 
-/// Inputs in the place of nodes, the last nodes first: what only they needed goes.
+/// Replaces nodes by inputs, last nodes first: their operands are then pruned.
 Edits beginnings(const GraphPtr& graph) {
   Edits edits;
   for (size_t id = graph->nodes().size(); id-- > 0;) {
@@ -196,7 +196,7 @@ Edits beginnings(const GraphPtr& graph) {
   return edits;
 }
 
-/// Operands, inputs of the same region and constants in the place of nodes; in regions too.
+/// Replaces nodes by operands, inputs of the same region and constants; in regions too.
 Edits replacements(const GraphPtr& graph) {
   Edits edits;
   for (size_t id = graph->nodes().size(); id-- > 0;) {
@@ -240,7 +240,7 @@ Edits replacements(const GraphPtr& graph) {
   return edits;
 }
 
-/// Carries that stay as they begin, emits and streams that become inputs.
+/// Makes carries constant, and turns emits and streams into inputs.
 Edits scan_parts(const GraphPtr& graph) {
   Edits edits;
   const auto change = [&](const Node* node,
@@ -295,7 +295,7 @@ Edits scan_parts(const GraphPtr& graph) {
   return edits;
 }
 
-/// Attributes that are on, off.
+/// Switches attributes off.
 Edits switches(const GraphPtr& graph) {
   Edits edits;
   for (const Node& node : graph->nodes()) {
@@ -336,7 +336,7 @@ class Reducer {
       : graph_(std::move(graph)), fails_(fails), calls_(calls) {}
 
   GraphPtr run() {
-    attempt([this] { return graph_; });  // what nothing needs
+    attempt([this] { return graph_; });  // prunes only
     for (bool more = true; more;) {
       more = false;
       for (const auto& family :
@@ -349,7 +349,7 @@ class Reducer {
  private:
   bool go_through(Edits (*family)(const GraphPtr&)) {
     bool any = false;
-    // A step taken changes the list; the next to try is about where the last was.
+    // A successful step changes the list; the next one to try is at about the same position.
     for (size_t i = 0;;) {
       const Edits edits = family(graph_);
       bool taken = false;
@@ -369,7 +369,7 @@ class Reducer {
       graph_ = smaller;
       return true;
     } catch (const Error& error) {
-      // Most steps do not fit: an op refuses the operands it would get.
+      // Most steps do not fit: an op rejects its new operands.
       if (error.kind() == ErrorKind::internal) throw;
       return false;
     }

@@ -29,7 +29,7 @@ Values values_of(const Bounds& bounds) {
 
 Type error_type(const Type& type) { return {DType::f32, type.shape}; }
 
-/// The error in the value's shape, zeros where there is none.
+/// The error in the value's shape; zeros if there is none.
 Value whole_error(const Bounded& x, Graph& to) {
   if (!x.error) return splat(to, 0, error_type(x.value.type()));
   const Shape& shape = x.value.shape();
@@ -38,16 +38,16 @@ Value whole_error(const Bounded& x, Graph& to) {
 
 Value magnitude(const Bounded& x) { return abs(cast(x.value, DType::f32)); }
 
-/// The node applied to errors or magnitudes in place of its operands of numbers.
+/// The node applied to errors or magnitudes instead of its numeric operands.
 Value same_op(const Node& node, Values operands, Graph& to, int result = 0) {
   Attributes attributes = node.attributes;
   if (node.is(ops::pad)) attributes.set("value", 0.0);
   return to.add(node.op, std::move(operands), std::move(attributes)).result(result);
 }
 
-/// The errors of a sum of `terms` products or numbers: each term's own, and a rounding for each
-/// addition, whatever their order; `magnitudes` is the sum of the terms without their signs. Each
-/// sum may be flushed, and each product before.
+/// The error of a sum of `terms` products or numbers: the errors of the terms, and a rounding for
+/// each addition, in any order; `magnitudes` is the sum of the terms' absolute values. Each sum may
+/// be flushed, and each product before it.
 Value error_of_sum(const Node& node, Value errors, const std::function<Value()>& magnitudes,
                    int64_t terms) {
   if (!is_floating(node.types.back().dtype)) return errors;
@@ -55,7 +55,7 @@ Value error_of_sum(const Node& node, Value errors, const std::function<Value()>&
   return rounded(magnitudes(), errors, roundings, node.is(ops::matmul) ? 2 * roundings : roundings);
 }
 
-/// Whether an element is one of f32's, which a target may read as 0.
+/// Whether an element is an f32 denormal, which a target may read as 0.
 bool has_denormals(const Literal& input) {
   if (input.dtype() != DType::f32) return false;
   return std::ranges::any_of(input.data<float>(),
@@ -73,7 +73,7 @@ class Tracer {
  public:
   explicit Tracer(const ProductRounding& products) : products_(products) {}
 
-  /// Adds the nodes of `from` to `to`, its inputs standing for `arguments`; returns its results.
+  /// Adds the nodes of `from` to `to`, with `arguments` for its inputs; returns its results.
   Bounds run(const Graph& from, const Bounds& arguments, Graph& to) {
     std::vector<Bounds> done(from.nodes().size());
     GRAPHC_CHECK(from.states().empty(), "no bounds for states");
@@ -113,7 +113,7 @@ class Tracer {
     add_errors_of_values(node, x, to, results);
     for (size_t i = 0; i < x.size(); ++i) {
       if (!is_index(node, i) || !x[i].error) continue;
-      // Where an index may be another, every element may be any.
+      // If an index may differ, every element may be anything.
       const Value turned = less(0.0, sum(x[i].error));
       for (Bounded& result : results)
         result.error = select(turned, kInfinite, whole_error(result, to));
@@ -185,12 +185,12 @@ class Tracer {
     return error_of_sum(node, error, [&] { return product(a, b); }, of_sum * terms);
   }
 
-  /// Whether factors of this type are rounded to another.
+  /// Whether factors of this type are rounded to another type.
   bool is_rounded(const Bounded& x) const {
     return products_.factor > 0 && x.value.dtype() == DType::f32;
   }
 
-  /// The error of a factor: that of the value, and what rounding it makes.
+  /// The error of a factor: that of the value plus that of rounding it.
   Value factor_error(const Bounded& x, Graph& to) const {
     if (!is_rounded(x)) return x.error ? whole_error(x, to) : Value();
     Value size = magnitude(x);
@@ -207,14 +207,15 @@ class Tracer {
     const Value most = x.error ? same_op(node, {magnitude(x) + x.error}, to) : least;
     const int64_t factors = std::max<int64_t>(
         node.operands[0].shape().elements() / std::max<int64_t>(least.shape().elements(), 1), 1);
-    // A product so far that is flushed takes what the factors behind it enlarge.
+    // If a partial product is flushed, the remaining factors amplify that error.
     const Value enlarged = same_op(node, {maximum(magnitude(x) + whole_error(x, to), 1.0)}, to);
     const Value error = sum_of_errors(x.error ? most - least : Value(),
                                       enlarged * (double(factors) * kSmallestNormal));
     return rounded(most, error, double(factors));
   }
 
-  /// Carries that are rounded have an error, and so has what comes with one or is handed one on.
+  /// A carry that is rounded has an error, and so does one that is combined with or assigned from
+  /// it.
   Bounds run_scan(const Scan& scan, const Bounds& x, Graph& to) {
     const size_t first = scan.streams().size(), carries = scan.initial().size();
     std::vector<bool> erring;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running error bounds: how far f32 arithmetic may lead each element of a graph's results away from
-// the exact ones, computed beside them (Higham, Accuracy and Stability of Numerical Algorithms,
-// section 3.3).
+// Running error bounds: how far f32 arithmetic may move each element of a graph's results from the
+// exact value, computed alongside (Higham, Accuracy and Stability of Numerical Algorithms, section
+// 3.3).
 #pragma once
 
 #include <limits>
@@ -14,48 +14,48 @@
 
 namespace graphc::core::testing {
 
-/// What a target does to the products of f32 that it computes in a type of fewer digits.
+/// The rounding of a target that computes products of f32 in a type with fewer digits.
 struct ProductRounding {
-  double factor = 0;  ///< a factor is rounded by up to this part of it,
-  double least = 0;   ///< or, if that is more, by this
-  double largest = std::numeric_limits<double>::infinity();  ///< a larger one can be anything
-  int of_sum = 1;  ///< how many times as large as to nearest a rounding of a sum is
+  double factor = 0;  ///< relative rounding error of a factor,
+  double least = 0;   ///< or, if larger, its absolute error
+  double largest = std::numeric_limits<double>::infinity();  ///< beyond it, unbounded
+  int of_sum = 1;  ///< error of rounding a sum, relative to round-to-nearest
 };
 
-/// That of a precision of CompileOptions. Tensor cores cut sums of four terms, or eight, and the
-/// sum so far off, each at 2^-23 of the largest, and again when they are summed: 3 units of a
-/// rounding to nearest for each term, and three times that where a term is three products.
+/// The rounding of a precision of CompileOptions. Tensor cores truncate sums of four or eight terms
+/// plus the running sum, each at 2^-23 of the largest, and again when they are added: 3 units of
+/// rounding to nearest per term, and three times that if a term consists of three products.
 ProductRounding product_rounding(std::string_view precision);
 
-/// The graph (no `grad`, states or kernels; f32 where floating) with a bound behind its results:
-/// for each result r an f32 value of its shape, such that a target's element is at most that far
-/// from r's. To be evaluated in f64.
+/// The graph (without `grad`, states or kernels; f32 where floating) with bounds after its results:
+/// for each result r an f32 value of its shape, the maximum distance of a target's element from
+/// r's. To be evaluated in f64.
 ///
-/// The bound holds for f32 inputs and constants, every operation rounded to nearest or not at all,
-/// elementary functions within 5 ulp, and sums in any order, up to terms of second order in the
-/// unit roundoff; and where numbers below the smallest normal one are taken for 0, as results, as
-/// constants and as elements of the inputs that `denormal` names. What the operands' errors do to a
-/// result is bounded over all values they may have, not by a derivative. A condition that they may
-/// turn counts as turned, so that the bound of what it selects has the distance of the two. A bound
-/// does not see that errors cancel, so it may grow where they do not; where an error can be
-/// anything, it is infinite or a NaN.
+/// The bound holds for f32 inputs and constants, operations rounded to nearest or exact, elementary
+/// functions within 5 ulp, and sums in any order, up to second-order terms in the unit roundoff;
+/// also if denormals are flushed to 0, as results, as constants and as elements of the inputs
+/// marked in `denormal`. The effect of operand errors on a result is bounded over the whole range
+/// of the operands, not by a derivative. A condition that errors can flip counts as flipped, so the
+/// bound of a selection includes the distance of both values. The bound ignores cancellation of
+/// errors, so it may grow where the actual error does not; if an error is unbounded, it is infinite
+/// or NaN.
 GraphPtr with_rounding_bounds(const Graph& graph, const ProductRounding& products = {},
                               const std::vector<bool>& denormal = {});
 
-/// Whether the results are elements of the operands, as they are, in other places.
+/// Whether the results are unmodified elements of the operands, rearranged.
 bool moves_elements(const Node& node);
 
-/// Results in f64, and for each element how far rounding may lead a target from it.
+/// Results in f64, and for each element how far rounding may move a target from it.
 struct BoundedResults {
   std::vector<Literal> values, bounds;
 };
 
-/// Evaluates with_rounding_bounds(graph, products), with the inputs that have denormals named.
+/// Evaluates with_rounding_bounds(graph, products), with the inputs that contain denormals marked.
 BoundedResults evaluate_with_bounds(const Graph& graph, const std::vector<Literal>& inputs,
                                     const ProductRounding& products = {});
 
-/// The first element found that is farther from the exact one than its bound; empty when none is.
-/// Elements without a finite bound are not compared.
+/// The first element found that exceeds its bound; empty if there is none. Elements without a
+/// finite bound are not compared.
 std::string beyond_bound(const std::vector<Literal>& found, const BoundedResults& wanted);
 
 }  // namespace graphc::core::testing

@@ -15,8 +15,8 @@ const Op& op_of(ScalarOp op) {
   return *found;
 }
 
-/// Roundings of a result: 5 ulp for elementary functions, each at most two units; a quotient may be
-/// a product with a rounded reciprocal.
+/// The roundings of a result: 5 ulp for elementary functions, each up to two units; a quotient may
+/// be a product with a rounded reciprocal.
 double roundings(ScalarOp op) {
   const bool elementary = op == ScalarOp::sqrt || !is_exact({{{op, DType::f32}}, 0});
   if (elementary) return 10;
@@ -24,7 +24,7 @@ double roundings(ScalarOp op) {
   return op == ScalarOp::add || op == ScalarOp::sub || op == ScalarOp::mul ? 1 : 0;
 }
 
-/// What an error e of the operand makes of y = op(a).
+/// The effect of an operand error e on y = op(a).
 Value carried(ScalarOp op, Value a, Value e, Value y) {
   const auto nearest_to_zero = [&] { return maximum(abs(a) - e, 0.0); };
   switch (op) {
@@ -41,7 +41,7 @@ Value carried(ScalarOp op, Value a, Value e, Value y) {
     case ScalarOp::tanh:
       return minimum((1.0 - square(tanh(nearest_to_zero()))) * e, 2.0);
     case ScalarOp::sigmoid: {
-      // Of numbers below zero, where 1 - sigmoid is no difference of equals.
+      // On negative numbers, where 1 - sigmoid does not cancel.
       const Value steepest = sigmoid(neg(nearest_to_zero()));
       return minimum(steepest * (1.0 - steepest) * e, 1.0);
     }
@@ -55,9 +55,9 @@ Value carried(ScalarOp op, Value a, Value e, Value y) {
   }
 }
 
-/// Of a base that may be negative there are only whole powers.
+/// A base that may be negative only has integer powers.
 Value carried_by_power(Value a, Value ea, Value b, Value eb, Value y) {
-  // The logarithm of the power is b log a; near zero the power may be anything up to its largest.
+  // The logarithm of the power is b log a; near zero the power may be anything up to its maximum.
   const Value change_of_log = neg(log1p(neg(ea / abs(a))));
   Value change = abs(b) * change_of_log;
   if (eb) change = change + eb * (abs(log(abs(a))) + change_of_log);
@@ -68,7 +68,7 @@ Value carried_by_power(Value a, Value ea, Value b, Value eb, Value y) {
   return select(logical_or(less(ea, a), whole), error, kInfinite);
 }
 
-/// What errors ea and eb, not both absent, make of y = op(a, b).
+/// The effect of errors ea and eb, not both absent, on y = op(a, b).
 Value carried(ScalarOp op, const Bounded& left, const Bounded& right, Value y) {
   const Value a = left.value, ea = left.error, b = right.value, eb = right.error;
   switch (op) {
@@ -99,7 +99,7 @@ Value carried(ScalarOp op, const Bounded& left, const Bounded& right, Value y) {
   }
 }
 
-/// The error of a comparison: whether the errors can turn it.
+/// The error of a comparison: whether the errors can flip it.
 Value may_turn(const Bounded& a, const Bounded& b) {
   const Value error = sum_of_errors(a.error, b.error);
   if (!error) return {};
@@ -179,8 +179,8 @@ Bounded run_instruction(const ScalarInstruction& instruction, const std::vector<
   return {y, error_of(instruction, operands, y)};
 }
 
-/// Ops in whose programs errors cancel, which their bounds do not see: log1p and expm1 are within 5
-/// ulp themselves, and softplus adds one of them to a number.
+/// Ops in whose programs errors cancel, which bounds ignore: log1p and expm1 are within 5 ulp
+/// themselves, and softplus adds one of them to a number.
 std::optional<Bounded> run_whole(const Node& node, const std::vector<Bounded>& operands,
                                  Graph& to) {
   const bool log = node.is(ops::log1p), exponential = node.is(ops::expm1);

@@ -10,7 +10,7 @@
 namespace graphc::core::testing {
 namespace {
 
-/// Reads values and the directive around them from tokens.
+/// Parses the directive and its values from tokens.
 class Reader {
  public:
   Reader(std::string_view text, const std::filesystem::path& folder)

@@ -11,18 +11,18 @@
 
 namespace graphc::core::testing {
 
-/// A literal as written: a number, nested lists, or a file beside the test (`@x.npy`,
-/// `@all.safetensors:x`), of the type. Throws ErrorKind::input when it does not fit.
+/// A literal of this type as written: a number, nested lists, or a file next to the test (`@x.npy`,
+/// `@all.safetensors:x`). Throws ErrorKind::input if it does not fit.
 Literal literal_from(std::string_view text, const Type& type, const std::filesystem::path& folder);
 
-/// Computes the graph: what a target does.
+/// Computes the graph, for example on a target.
 using RunGraph = std::function<Evaluation(const Module& module, const Graph& graph,
                                           const std::vector<Literal>& inputs,
                                           const std::map<std::string, Literal>& states)>;
 
-/// Runs what the directive asks for and compares. Returns what differs, or an empty string. Without
-/// `within` the results must be equal; NaN equals NaN. Throws ErrorKind::input when the directive
-/// is malformed, and whatever `run` throws.
+/// Runs the directive and compares. Returns the difference, or an empty string. Without `within`
+/// the results must be equal; NaN equals NaN. Throws ErrorKind::input if the directive is
+/// malformed, and whatever `run` throws.
 std::string run_directive(std::string_view directive, const Module& module, const RunGraph& run,
                           const std::filesystem::path& folder);
 

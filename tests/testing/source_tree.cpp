@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the folders of the project; a build tree inside the repository is not one of them.
+// Walks the folders of the project, except for a build tree inside the repository.
 #include "tests/testing/source_tree.h"
 
 #include <algorithm>

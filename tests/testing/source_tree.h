@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's own sources: where they are, and what the tests that hold its rules read.
+// The project's own sources, for tests that check its rules.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace graphc::core::testing {
 
-/// Where the file or folder of the project is whose path from the repository root is `path`.
+/// The location of the project's file or folder with this path from the repository root.
 std::string source_path(std::string_view path);
 
 /// One text file of the project.
@@ -22,10 +22,10 @@ struct SourceFile {
   bool is_script() const { return !lines.empty() && lines[0].starts_with("#!"); }
 };
 
-/// A file made of text, as `source_files` would read it.
+/// A file made from text, in the form that `source_files` returns.
 SourceFile source_file(std::string path, std::string_view text);
 
-/// The file at `path`, from the repository root. Throws ErrorKind::input when it cannot be read.
+/// The file at `path`, from the repository root. Throws ErrorKind::input if it cannot be read.
 SourceFile read_source_file(std::string path);
 
 /// Every C++ source, CMake file, .proto, .def and script of the project, sorted by path.

@@ -11,7 +11,7 @@ namespace {
 
 const std::set<std::string_view> kNothing;
 
-/// What there is no vector code for but in f32.
+/// Ops with vector code only for f32.
 const std::set<std::string_view> kOnlyInF32 = {"exp",
                                                "log",
                                                "tanh",
@@ -42,8 +42,8 @@ const std::set<std::string_view> kOnlyInF32 = {"exp",
                                                "rnn",
                                                "rnn_gradients"};
 
-/// Targets that tests know more of than their record says, and targets of tests. The reference is
-/// what the others are compared with: a few graphs show that it runs as an executable.
+/// Targets with properties beyond their record, and test-only targets. The reference is what the
+/// others are compared with: a few graphs show that it runs as an executable.
 const TestTarget kRows[] = {
     {&targets::cpu, 1, &kOnlyInF32},
     {&targets::cuda, 7, &kNothing},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that a test may fill; it is gone when the test ends.
+// A folder for a test, removed at its end.
 #pragma once
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Writes `content` to the file `name`, with the folders it needs, and returns its path.
+  /// Writes `content` to the file `name`, creating folders as needed, and returns its path.
   std::filesystem::path add(std::string_view name, std::string_view content) const {
     const std::filesystem::path path = path_ / name;
     std::filesystem::create_directories(path.parent_path());
@@ -37,7 +37,7 @@ class TemporaryFolder {
     return path;
   }
 
-  /// How many files and folders lie in it, at any depth.
+  /// The number of files and folders in it, at any depth.
   int count() const {
     int count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {

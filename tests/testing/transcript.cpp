@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kAnything = "...";
 
-/// Whether a line is as expected.
+/// Whether a line matches the expectation.
 bool line_matches(std::string_view expected, std::string_view found) {
   size_t at = 0;
   bool anchored = true;

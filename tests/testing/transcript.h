@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents as tests: the graphs they hold, and the commands they show with what these print.
+// Documents as tests: the graphs and commands in them, with the commands' output.
 //
-// A block between "```" lines is a transcript when its first line begins with "$ ". Each such line
-// is a command, with the lines "> " below it; the lines below these are what it prints, stdout and
-// stderr as they come. A line "..." stands for any lines, "..." inside a line for any text. A block
-// "```graph NAME" is a graph that the commands of the document find as file NAME; so is the text of
+// A block between "```" lines is a transcript if its first line begins with "$ ". Each such line is
+// a command, continued by lines with "> "; the following lines are its output, stdout and stderr
+// interleaved. A line "..." matches any lines, "..." inside a line any text. A block "```graph
+// NAME" is a graph that the commands of the document find as file NAME; likewise the text of
 // "```cpp NAME", and of other languages.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace graphc::core::testing {
 struct Transcript {
   std::string command;
   int line = 0;                       ///< of the command, from 1
-  std::vector<std::string> expected;  ///< what it prints
-  size_t begin = 0, end = 0;          ///< indices of the expected lines among the document's
+  std::vector<std::string> expected;  ///< its output
+  size_t begin = 0, end = 0;          ///< indices of the expected lines in the document
 };
 
 struct GraphBlock {
@@ -32,19 +32,19 @@ struct Document {
   std::vector<std::string> lines;
   std::vector<Transcript> transcripts;
   std::vector<GraphBlock> graphs;
-  std::vector<GraphBlock> files;  ///< blocks of other languages that have a name
+  std::vector<GraphBlock> files;  ///< named blocks of other languages
 };
 
 Document read_document(std::string_view text);
 
-/// Whether `found` is what was expected, "..." standing for anything.
+/// Whether `found` matches the expectation, where "..." stands for anything.
 bool matches(const std::vector<std::string>& expected, const std::vector<std::string>& found);
 
-/// The document with the expected lines of its transcripts replaced, in their order.
+/// The document with the expected lines of its transcripts replaced, in order.
 std::string with_outputs(const Document& document,
                          const std::vector<std::vector<std::string>>& outputs);
 
-/// The lines of a text; what follows the last newline is one too.
+/// The lines of a text; the text after the last newline counts as one.
 std::vector<std::string> lines_of(std::string_view text);
 
 }  // namespace graphc::core::testing

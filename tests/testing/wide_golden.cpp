@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kWhole = 600;
 constexpr int kDirections = 8;
 
-/// The generator's numbers.
+/// The generator's random numbers.
 class Stream {
  public:
   explicit Stream(uint64_t seed) : state_(seed) {
@@ -36,7 +36,7 @@ class Stream {
   uint64_t state_;
 };
 
-/// An argument: its name and a letter for each axis.
+/// An argument: its name, and a letter per axis.
 struct WideArgument {
   const char* name;
   const char* axes;
@@ -45,8 +45,8 @@ struct WideArgument {
 struct WideCell {
   const char* name;
   int64_t gates;
-  std::vector<WideArgument> more;    ///< besides x, h0, w, u, b
-  std::vector<const char*> outputs;  ///< behind y
+  std::vector<WideArgument> more;    ///< in addition to x, h0, w, u, b
+  std::vector<const char*> outputs;  ///< in addition to y
 };
 
 const std::vector<WideCell>& all_cells() {
@@ -119,7 +119,7 @@ const GoldenCell& golden_cell(std::string_view name) {
   return *std::ranges::find_if(golden_cells(), [&](const GoldenCell& g) { return name == g.file; });
 }
 
-/// The layer from its arguments to %y and the outputs.
+/// The layer from its arguments to %y and the other outputs.
 std::string layer_text(const WideCase& c) {
   if (c.cell == "bidirectional") {
     const GoldenCell& lstm = golden_cell("lstm");

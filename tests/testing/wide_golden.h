@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers at many extents, and what PyTorch computed for them in f64
-// (tests/golden/generate_wide.py, which says how arguments are drawn and what is stored).
+// Recurrent layers at many extents, and reference results computed by PyTorch in f64
+// (tests/golden/generate_wide.py, which documents how arguments are drawn and what is stored).
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace graphc::core::testing {
 
-/// A cell at one set of extents.
+/// A cell with its extents.
 struct WideCase {
   std::string cell;
   int64_t steps = 0, batch = 0, hidden = 0;
@@ -25,20 +25,18 @@ struct WideCase {
 std::vector<std::string> wide_cells();
 std::vector<WideCase> wide_cases(const std::string& cell);
 
-/// The layer as a graph of f32 values. Results: loss = sum(y * r), the outputs, and, if wanted,
+/// The layer as a graph of f32 values. Results: loss = sum(y * r), the outputs, and, if requested,
 /// the gradient of the loss by each argument.
 GraphPtr wide_layer(const WideCase& c, Derivatives derivatives);
 
 /// Its inputs; all numbers are exact in f32.
 std::vector<Literal> wide_inputs(const WideCase& c);
 
-/// A result that has been compared.
+/// The comparison of one result.
 struct WideDifference {
   std::string name;       ///< "y", "grad.w"
-  double difference = 0;  ///< the largest between an element, or a product with a direction, and
-                          ///< what is stored of it
-  double scale = 1;       ///< the largest element, at least 1; times the root of the number of
-                          ///< elements where products with directions are stored
+  double difference = 0;  ///< the largest, of an element or of a product with a direction
+  double scale = 1;       ///< the largest element, at least 1; times sqrt(elements) for directions
 };
 
 /// Compares the results of the layer, with derivatives, with the stored ones: `arrays` is

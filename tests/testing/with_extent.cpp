@@ -81,7 +81,7 @@ class Change {
     slice.set("start", std::min(slice.get_int("start", 0), std::max<int64_t>(limit - 1, 0)));
   }
 
-  /// As many elements as the shape has; indices below the new extent.
+  /// Resizes to the number of elements of the shape, and keeps indices below the new extent.
   void fit(Attributes& constant) const {
     const auto* value = std::get_if<Ints>(constant.find("value"));
     if (value == nullptr) return;

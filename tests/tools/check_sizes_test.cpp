@@ -155,7 +155,7 @@ TEST(CheckSizesCpu, OfChaosNothingIsSaid) {
                                  check_instead(chaos, recurrence(4, "mul(%z, 1.01)"))}) {
     EXPECT_EQ(found.verdict, Verdict::undecided);
     EXPECT_THAT(found.text,
-                AllOf(HasSubstr("%h.end: ill-conditioned: one rounding of what goes in"),
+                AllOf(HasSubstr("%h.end: ill-conditioned: one rounding of the arguments"),
                       HasSubstr("--scale=0.1"), Not(HasSubstr("the evaluator has"))));
   }
 }

@@ -131,7 +131,7 @@ TEST_F(OtherData, AreNotGoneOnWith) {
       const Ran ran = train(each, "--max-steps 12 --checkpoint c --resume");
       EXPECT_EQ(ran.code, 3) << each.model << name << ran.err;
       EXPECT_THAT(ran.err, AllOf(HasSubstr("error: the data are not those of the checkpoint: "),
-                                 HasSubstr("  note: --resume goes on with the data of before")))
+                                 HasSubstr("  note: --resume needs the data of the checkpoint")))
           << each.model << name;
       if (name == "shorter") {
         EXPECT_THAT(ran.err,

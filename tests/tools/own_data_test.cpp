@@ -79,10 +79,10 @@ TEST_F(OwnData, PromptsAndOtherTextsSayWhatTheModelDoesNotKnow) {
   Ran ran = bash("graphc generate c --prompt 'on\u00e9' --length 2 --target=reference");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("the prompt: 1 of 3 characters are not in the model's vocabulary "
-                                 "('\u00e9' 1): they are read as the one that stands for"));
-  refuses(
-      "graphc generate c --prompt '\u00e9\u00e8' --target=reference",
-      "2 of 2 characters are not in the model's vocabulary ('\u00e8' 1, '\u00e9' 1): wanted some");
+                                 "('\u00e9' 1): they are read as unknown"));
+  refuses("graphc generate c --prompt '\u00e9\u00e8' --target=reference",
+          "2 of 2 characters are not in the model's vocabulary ('\u00e8' 1, '\u00e9' 1): wanted at "
+          "least one that is");
   ran = bash("graphc generate w --prompt 'one four' --length 2 --target=reference");
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("1 of 2 words are not in the model's vocabulary ('four' 1)"));

@@ -129,7 +129,7 @@ TEST_F(TrainingFolder, OneTrainingAtATimeHasIt) {
   EXPECT_EQ(lines[3], "checkpoint.safetensors");
   for (const char* name : {"second", "third"}) {
     EXPECT_EQ(file(name), fmt::format("error: another training is using the folder 'c' (process "
-                                      "{}): wanted to be the only one ('c/training.lock')\n",
+                                      "{}): wanted exclusive use ('c/training.lock')\n",
                                       lines[4]));
   }
   // The one that was refused has not touched the log.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the machine reads from each of its memories, as graphc-bench --bandwidth says it.
+// Read bandwidth per level of the memory hierarchy, for graphc-bench --bandwidth.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,26 +11,26 @@
 
 namespace graphc::core::bench {
 
-/// A working set, and what all threads together read of such sets.
+/// A working set and the aggregate bandwidth of all threads on it.
 struct Bandwidth {
   WorkingSet set;
   double gb_per_s = 0;
 };
 
-/// What a machine's threads do to its memory and to each other.
+/// Memory bandwidth and barrier latency of a machine.
 struct MachineSpeed {
   std::vector<Bandwidth> bandwidths;
-  double meeting_s = 0;  ///< of all threads
+  double meeting_s = 0;  ///< per barrier of all threads
 };
 
-/// Measures every working set of this machine, and a meeting, on so many threads.
+/// Measures every working set of this machine, and a barrier, with this many threads.
 MachineSpeed measure_machine(int threads, const CacheSizes& caches);
 
-/// A line for each working set, in columns or as Markdown, and a sentence on the meeting.
+/// One line per working set, in columns or as Markdown, and a sentence on the barrier.
 std::string table(const MachineSpeed& speed, bool markdown);
 
 /// {"environment": ..., "threads": ..., "caches": ..., "bandwidth": [...], "meeting_us": ...};
-/// `caches` has what the system says, or what its second-level caches are taken for.
+/// `caches` has the sizes reported by the system, or the assumed second-level size.
 nlohmann::ordered_json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches);
 
 }  // namespace graphc::core::bench

@@ -11,7 +11,7 @@
 namespace graphc::core::bench {
 namespace {
 
-/// The CPU's name as the kernel says it, or the architecture where it says none.
+/// The CPU's name according to the kernel, or the architecture if it has none.
 std::string cpu_name(const utsname& system) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

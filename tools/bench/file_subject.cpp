@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of a file as subjects of a benchmark.
+// The graphs in a file as subjects of a benchmark.
 #include <algorithm>
 #include <deque>
 
@@ -12,7 +12,7 @@ namespace {
 using commands::Arguments;
 using commands::Drawing;
 
-/// The values as the target stores them.
+/// The values in the target's element types.
 std::vector<Tensor> stored(const std::vector<Literal>& values, const std::string& precision) {
   std::vector<Tensor> tensors;
   for (const Literal& value : values)
@@ -87,12 +87,12 @@ class FileSubject : public Subject {
   const std::string& precision() const { return configuration().compile.precision; }
 
   GraphReader read_;
-  GraphPtr drawn_;  ///< says what is drawn; it is read again in the clock
+  GraphPtr drawn_;  ///< only for drawing; the timed code reads the file again
   Drawing drawing_;
   Call call_;
   std::vector<Tensor> initial_;
   std::unique_ptr<Executable> executable_;
-  std::deque<StoredState> stored_;  ///< so that forms are kept between calls, as in a session
+  std::deque<StoredState> stored_;  ///< keeps derived forms between calls, as in a session
   std::vector<StoredState*> states_;
   std::vector<Tensor> outputs_;
 };

@@ -11,8 +11,8 @@ namespace {
 
 using Batches = std::vector<std::vector<Tensor>>;
 
-constexpr int kBatches = 4;            ///< made beforehand and used in turn, so that inputs change
-constexpr double kCompileSeconds = 2;  ///< no further compilation after these
+constexpr int kBatches = 4;            ///< prepared in advance and used in turn
+constexpr double kCompileSeconds = 2;  ///< no further compilation after this time
 
 Batches random_batches(const Subject& subject, Call call) {
   Batches batches;
@@ -26,14 +26,14 @@ struct Compilation {
   double seconds = 0, first_step_s = 0;
 };
 
-/// From an empty program to the end of the first call.
+/// From scratch to the end of the first call.
 Compilation compile_once(Subject& subject, Call call, const std::vector<Tensor>& inputs,
                          int64_t& first_step_kernels) {
   subject.forget();
   Compilation result;
   const double begun = steady_seconds();
   result.report = subject.compile(call, inputs);
-  result.report.lap(&CompileReport::allocate_s);  // graphs on the way were let go
+  result.report.lap(&CompileReport::allocate_s);  // intermediate graphs were freed
   const double compiled = steady_seconds();
   const int64_t made = objects_made();
   const double stepping = steady_seconds();
@@ -50,7 +50,7 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
   clear_code_caches();
   std::vector<Compilation> all;
   std::vector<double> seconds;
-  // That leaves its kernels in the caches.
+  // Fills the kernel caches.
   if (settings.caches != Caches::cold) compile_once(subject, call, inputs, row.first_step_kernels);
   const double begun = steady_seconds();
   while (int64_t(all.size()) < settings.compilations &&
@@ -62,7 +62,7 @@ void measure_compilation(Subject& subject, Call call, const std::vector<Tensor>&
     all.push_back(compile_once(subject, call, inputs, row.first_step_kernels));
     seconds.push_back(all.back().seconds);
   }
-  // An odd number has a median compilation whose phases add up to its time.
+  // With an odd number, the median compilation is a real one whose phases add up.
   if (all.size() % 2 == 0) {
     all.erase(all.begin());
     seconds.erase(seconds.begin());
@@ -84,7 +84,7 @@ void check_loss(const Subject& subject, const std::vector<Tensor>& results) {
               fmt::format("{}: the loss is {}", subject.configuration().workload, loss));
 }
 
-/// Times calls one by one, after one that is not timed, until `deadline`; at least one.
+/// Times individual calls, after one warm-up, until `deadline`; at least one.
 Timed measure_steps(Subject& subject, Call call, const Batches& batches, int64_t repeat,
                     double deadline) {
   subject.run(call, batches[1]);
@@ -128,7 +128,7 @@ Row measure(Subject& subject, const Settings& settings, const std::function<void
   stop();
   const double begun = steady_seconds();
   if (trains) {
-    // Half of the time is the forward call's, where there is one.
+    // Half of the time is for the forward call, if there is one.
     const double share = subject.has(Call::forward) ? 0.5 : 1;
     row.train = measure_steps(subject, Call::train, batches, settings.repeat,
                               begun + settings.row_seconds * share);

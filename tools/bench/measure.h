@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of a benchmark, measured.
+// Measures one row of a benchmark.
 #pragma once
 
 #include <functional>
@@ -10,24 +10,24 @@
 
 namespace graphc::core::bench {
 
-/// What the caches of kernels hold before a compilation: nothing; on disk, what an earlier one
-/// left; or that in this process.
+/// The state of the kernel caches before a compilation: empty; filled on disk by an earlier
+/// process; or filled in this process.
 enum class Caches { cold, disk, warm };
 std::string_view name_of(Caches caches);
 
 struct Settings {
   int64_t repeat = 10;       ///< timed calls of each kind
-  int64_t compilations = 5;  ///< at most
+  int64_t compilations = 5;  ///< maximum number of compilations
   Caches caches = Caches::cold;
-  double row_seconds = 20;  ///< when a row's timed calls end early
+  double row_seconds = 20;  ///< time limit for a row's timed calls
 };
 
 struct Timed {
   Summary step_s;
   int64_t steps = 0;
   double product_flop = 0;  ///< CompileReport::product_flop of its graph
-  /// Until a device had been given the work of a step, without waiting for it: not the time of a
-  /// step. Nothing where there is no device.
+  /// The time until all work of a step was enqueued on a device, without waiting for it: not a step
+  /// time. Empty without a device.
   std::optional<Summary> enqueue_s = std::nullopt;
 };
 
@@ -35,19 +35,19 @@ struct Row {
   Configuration configuration;
   Caches caches = Caches::cold;
   std::optional<Work> work = std::nullopt;
-  /// From the first frontend call to the end of the first call; the phases of `compile` and
+  /// From the first frontend call to the end of the first call; the phases in `compile` and
   /// `first_step_s` are those of the median compilation.
   Summary compile_s;
   CompileReport compile;
   double first_step_s = 0;
-  /// Kernels generated, loaded or tuned in the first calls; anything but 0 is a defect.
+  /// Kernels generated, loaded or tuned in the first calls; must be 0.
   int64_t first_step_kernels = 0;
   std::optional<Timed> train, forward;
   int64_t peak_bytes = 0;
 };
 
-/// Measures a subject. `stop` is called PeakMeter::kStops times, outside everything timed. Throws
-/// ErrorKind::check when a loss is not finite.
+/// Measures a subject. Calls `stop` PeakMeter::kStops times, outside all timed code. Throws
+/// ErrorKind::check if a loss is not finite.
 Row measure(Subject& subject, const Settings& settings, const std::function<void()>& stop);
 
 }  // namespace graphc::core::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark says on stderr while it measures.
+// Progress messages of a benchmark on stderr.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace graphc::core::bench {
 
-/// Of a row that was measured, the `done`th of `all`: its times.
+/// The times of a measured row, the `done`th of `all`.
 void show_progress(const Row& row, size_t done, size_t all);
-/// The loops of a row that are not one kernel, where a list of passes was to make them.
+/// The loops of a row that are not one kernel, if a list of passes was given to make them one.
 void show_loops(const Row& row);
-/// Fractions of the peak; without one, which is 0, the speeds themselves.
+/// Fractions of the peak, or speeds if the peak is 0.
 void show_speeds(const std::vector<Row>& rows, double peak);
 
 }  // namespace graphc::core::bench

@@ -58,7 +58,7 @@ class ModelSubject : public Subject {
   static std::string_view graph(Call call) { return call == Call::train ? "train" : "forward"; }
 
   std::vector<std::string> assignments_;
-  std::unique_ptr<Program> drawn_;  ///< only draws inputs, so that drawing is not in the clock
+  std::unique_ptr<Program> drawn_;  ///< only draws inputs, outside the timed code
   std::unique_ptr<Program> program_;
   std::unique_ptr<Session> session_;
 };
@@ -71,7 +71,7 @@ std::unique_ptr<Subject> model_subject(const std::string& model,
   auto program = make_program(model, assignments);
   const ModelRecord& record = *find_model(model);
   Parameters parameters(model, record.parameters, assignments);
-  record.make(parameters);  // completes those that follow others
+  record.make(parameters);  // completes dependent defaults
   Configuration configuration{.workload = model,
                               .parameters = parameters.entries(),
                               .given = fmt::format("{}", fmt::join(assignments, " ")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's peak, read five times while a benchmark runs: what fractions of peak are of.
+// Measures the machine's peak five times during a benchmark, the reference for fractions of peak.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace graphc::core::bench {
 
-/// A benchmark of `rows` rows passes kStops stops in each, and one at its end; every so many of
-/// them the peak is read, five times in all.
+/// A benchmark of `rows` rows makes kStops stops in each and one at its end. At regular intervals
+/// of stops the peak is measured, five times in all.
 class PeakMeter {
  public:
   static constexpr int kStops = 4;
 
-  /// Of products of f32, or of factors of bf16: for a precision that takes several of these for one
-  /// (bf16x3, bf16x6) an equal share.
+  /// The peak for products of f32 or of bf16 factors; for a precision that uses several products
+  /// for one (bf16x3, bf16x6), divided by their number.
   PeakMeter(int threads, int64_t rows, std::string_view precision)
       : team_(threads),
         rows_(rows),

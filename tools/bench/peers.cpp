@@ -19,7 +19,7 @@ namespace {
 
 namespace filesystem = std::filesystem;
 
-/// A descriptor that is closed when its time is over.
+/// Closes a descriptor at the end of its lifetime.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {
@@ -35,7 +35,7 @@ class Descriptor {
   int number_;
 };
 
-/// Until its end.
+/// Reads to the end.
 std::string read_all(const Descriptor& from) {
   std::string text;
   char piece[4096];
@@ -48,13 +48,13 @@ std::string read_all(const Descriptor& from) {
 }
 
 struct Ended {
-  int code = 0;  ///< 128 and the signal's number where one ended it
+  int code = 0;  ///< 128 plus the signal's number if a signal ended it
   std::string out;
 };
 
 enum class Messages { to_stderr, with_output };
 
-/// Runs a program to its end. It is told to end where this process does before.
+/// Runs a program to completion. If this process ends first, the program is terminated.
 Ended run(const std::vector<std::string>& command, Messages messages) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -81,11 +81,11 @@ Ended run(const std::vector<std::string>& command, Messages messages) {
   return ended;
 }
 
-/// The last line that a program said, without its name.
+/// The last line of a program's output, without its name.
 std::string last_line(const std::string& text) {
   const size_t end = text.find_last_not_of('\n');
   if (end == std::string::npos) return "no reason given";
-  // Where there is one line, npos + 1 is its beginning.
+  // For a single line, npos + 1 is its start.
   const size_t begin = text.find_last_of('\n', end) + 1;
   std::string line = text.substr(begin, end + 1 - begin);
   for (const std::string_view head : {"peers: ", "error: ", "--with: "}) {
@@ -117,7 +117,7 @@ Peers::Peers(PeersRequest request) : request_(std::move(request)) {
 }
 
 PeersResult Peers::measure() const {
-  // In memory: nothing is left behind, however this ends.
+  // In memory, so that nothing is left behind however this ends.
   const Descriptor json(memfd_create("graphc-peers", 0));
   const Ended ended =
       run(command({fmt::format("--json=/dev/fd/{}", json.number())}), Messages::to_stderr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each kernel of a call takes: several profiled calls, for people and as JSON.
+// Kernel times of a call from several profiled calls, for people and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,13 +12,13 @@
 
 namespace graphc::core::bench {
 
-/// A kernel of a profiled call; its `seconds` are the median.
+/// A kernel of a profiled call; `seconds` in it is the median.
 struct KernelFigures {
   KernelTime kernel;
   Summary seconds;
 };
 
-/// The kernels of one kind of call of a configuration, in the order in which they begin.
+/// The kernels of one kind of call of a configuration, in the order of their starts.
 struct CallProfile {
   Configuration configuration;
   Call call = Call::train;
@@ -26,19 +26,18 @@ struct CallProfile {
   std::vector<KernelFigures> kernels;
 };
 
-/// So many calls are profiled, unless they take longer than so many seconds.
+/// The number of profiled calls, and a limit on their total time.
 inline constexpr int64_t kProfiledCalls = 5;
 inline constexpr double kProfileSeconds = 20;
 
-/// Compiles a kind of call and profiles it, one call at least. Throws ErrorKind::usage where the
-/// target does not say what its kernels take.
+/// Compiles a kind of call and profiles at least one call. Throws ErrorKind::usage if the target
+/// cannot profile.
 CallProfile profile_call(Subject& subject, Call call);
 
-/// A heading and a line for each kernel, as text_of() of frontend/profile.h has it.
+/// A heading and one line per kernel, in the form of text_of() of frontend/profile.h.
 std::string text_of(const CallProfile& profile);
 
-/// {"environment": ..., "profiles": [...]}, each with its "kernels"; without a peak, which is 0,
-/// there is none.
+/// {"environment": ..., "profiles": [...]}, each with its "kernels"; a peak of 0 is omitted.
 nlohmann::ordered_json to_json(std::span<const CallProfile> profiles, double peak_gflops);
 
 }  // namespace graphc::core::bench

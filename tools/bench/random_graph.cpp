@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random training graph as the subject of a benchmark: how the compiler's times grow with nodes.
+// A random training graph as the subject of a benchmark: how compile times grow with nodes.
 #include <array>
 #include <random>
 
@@ -15,8 +15,8 @@ constexpr std::array kParameters{
     ParameterRecord{"seed", "0", "what is drawn"},
 };
 
-/// Writes layers [steps, rows, columns] to [steps, rows, columns], one after another. All have one
-/// shape, so that what grows is the graph alone.
+/// Writes layers from [steps, rows, columns] to [steps, rows, columns], one after another. All have
+/// the same shape, so that only the graph grows.
 class Writer {
  public:
   explicit Writer(uint64_t seed) : random_(seed) {}
@@ -39,12 +39,11 @@ class Writer {
   }
 
  private:
-  /// Numbers are taken from the generator itself: what a distribution makes of it is not the same
-  /// in every library.
+  /// Uses the generator directly: distributions differ between standard libraries.
   int draw(int below) { return int(random_() % uint64_t(below)); }
 
   int weight() {
-    // Some layers share the weight before them.
+    // Some layers share the previous weight.
     if (weights_ == 0 || draw(4) > 0) ++weights_;
     return weights_ - 1;
   }
@@ -61,7 +60,7 @@ class Writer {
         break;
       default:
         line(fmt::format("%{}.a = {}(%{})", made, kFunctions[size_t(draw(3))], from));
-        // What was made some layers before comes in again.
+        // A skip connection from some layers before.
         line(fmt::format("%{} = add(mul(%{}.a, 0.5), %{})", made, made, earlier()));
         ++nodes_;
     }

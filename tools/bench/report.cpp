@@ -18,7 +18,7 @@ const std::optional<Timed>& timed(const Row& row, Call call) {
 
 double examples_of(const Row& row) { return row.work ? double(row.work->examples) : 1; }
 
-/// Milliseconds of a call per example.
+/// Milliseconds per example of a call.
 std::optional<Summary> example_ms(const Row& row, Call call) {
   const std::optional<Timed>& steps = timed(row, call);
   if (!steps) return std::nullopt;
@@ -31,7 +31,7 @@ void add(Json& json, const std::string& name, const Summary& summary) {
   json[name + "_max"] = summary.max;
 }
 
-/// The value of a parameter as the JSON it is written like.
+/// The value of a parameter as JSON of the matching type.
 Json value_of(const std::string& text) {
   const char *begin = text.data(), *end = begin + text.size();
   int64_t integer = 0;
@@ -91,14 +91,14 @@ std::string label(const Row& row) {
                      configuration.given);
 }
 
-/// What the recipe of a model has of products; of a file's graph what its plan has.
+/// The nominal FLOP of a model's products; for a graph in a file, those in its plan.
 double counted_flop(const Row& row, Call call) {
   if (!row.work) return timed(row, call)->product_flop;
   return call == Call::train ? row.work->train_flop : row.work->forward_flop;
 }
 
-/// How much of the counted work the step does: less than all where products have zeros at the ends
-/// of a short loop, or nobody asks for them.
+/// The share of the counted work that the step executes: less than all if products with zeros at
+/// the ends of a short loop, or unused products, are left out.
 double done_of_counted(const Row& row, Call call) {
   const double planned = timed(row, call)->product_flop;
   return planned > 0 ? std::min(1.0, planned / counted_flop(row, call)) : 1;
@@ -131,7 +131,7 @@ void check_fractions(std::span<const Row> rows, double peak_gflops) {
 }
 
 std::string table(std::span<const Row> rows, bool markdown) {
-  // A file says nothing of examples: its calls are steps.
+  // A file does not define examples: its calls are steps.
   const bool steps = !rows.empty() && !rows[0].work;
   const std::string unit = steps ? "(ms/step)" : "(ms/example)";
   std::vector<std::array<std::string, 4>> lines{

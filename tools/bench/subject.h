@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured: a model with its parameters, or a graph of a file.
+// The subject of a benchmark: a model with its parameters, or a graph in a file.
 #pragma once
 
 #include <functional>
@@ -19,14 +19,14 @@
 
 namespace graphc::core::bench {
 
-/// The two kinds of call: a training step, update included, and the graph without gradient.
+/// The kinds of call: a training step with its update, and the graph without gradients.
 enum class Call { train, forward };
 
 /// One row: what is compiled, and how.
 struct Configuration {
   std::string workload;                                         ///< a model or a file
-  std::vector<std::pair<std::string, std::string>> parameters;  ///< all of them, defaults included
-  std::string given;  ///< those of the command line: "hidden=512 steps=30"
+  std::vector<std::pair<std::string, std::string>> parameters;  ///< all, including defaults
+  std::string given;  ///< those on the command line: "hidden=512 steps=30"
   std::string target;
   CompileOptions compile;
 };
@@ -40,20 +40,19 @@ class Subject {
 
   const Configuration& configuration() const { return configuration_; }
   virtual bool has(Call call) const = 0;
-  /// The nominal work of a call; absent when nobody counted it.
+  /// The nominal work of a call; empty if it is not counted.
   virtual std::optional<Work> work() const = 0;
-  /// Random inputs, others for another seed. Needs nothing compiled.
+  /// Random inputs, determined by the seed. Nothing needs to be compiled.
   virtual std::vector<Tensor> random_inputs(Call call, uint64_t seed) const = 0;
 
-  /// Drops all that was made, so that the next compile() begins with an empty program.
+  /// Discards everything, so that the next compile() starts from scratch.
   virtual void forget() = 0;
-  /// Makes what is missing up to an executable for inputs like these. The report's phases add up to
-  /// the time it takes.
+  /// Does everything that is missing for an executable with such inputs. The phases in the report
+  /// add up to the time it takes.
   virtual CompileReport compile(Call call, const std::vector<Tensor>& inputs) = 0;
-  /// One call, updates of states included; compiled before.
+  /// One call, with updates of states; compiled before.
   virtual std::vector<Tensor> run(Call call, const std::vector<Tensor>& inputs) = 0;
-  /// What the kernels of a call took, one of several; compiled before. Throws ErrorKind::usage
-  /// where the target does not know.
+  /// Profiles one call; compiled before. Throws ErrorKind::usage if the target cannot profile.
   virtual std::vector<KernelTime> profile(Call call, const std::vector<Tensor>& inputs) = 0;
   /// Executable::enqueue_s() of the last call.
   virtual std::optional<double> enqueue_s() const = 0;
@@ -63,24 +62,23 @@ class Subject {
 };
 
 /// A model with single-valued parameters. Throws ErrorKind::usage for an unknown model, parameter,
-/// target, or value.
+/// target or value.
 std::unique_ptr<Subject> model_subject(const std::string& model,
                                        const std::vector<std::string>& assignments,
                                        const std::string& target, const CompileOptions& options);
 
-/// Makes graphs, perhaps with values of their states, of the content of a file, again at every
-/// call.
+/// Rebuilds graphs from the content of a file at every call, possibly with values of their states.
 using GraphReader = std::function<ModelFile()>;
 
-/// The parameters of what is generated, in place of a graph's name.
+/// The parameters of a generated graph, shown instead of a graph's name.
 struct GivenParameters {
   std::vector<std::pair<std::string, std::string>> all;
   std::string text;
 };
 
-/// One subject for each graph of a file, called `name`. A graph that assigns states or takes
-/// gradients is a training step, any other a forward call. A call counts as one example. Throws
-/// ErrorKind::usage when an argument is given that no graph has.
+/// One subject per graph of a file called `name`. A graph that assigns states or takes gradients is
+/// a training step, any other a forward call. A call counts as one example. Throws ErrorKind::usage
+/// for a given argument that no graph has.
 std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     const GraphReader& read,
                                                     const std::string& target,
@@ -88,14 +86,14 @@ std::vector<std::unique_ptr<Subject>> file_subjects(const std::string& name,
                                                     commands::ArgumentOptions arguments = {},
                                                     const GivenParameters& given = {});
 
-/// A training graph of about so many nodes, for the compiler's times: layers drawn by the seed, a
-/// third of them loops, their loss, and a step along the gradient for each weight.
+/// A random training graph with about this many nodes, for measuring compile times: layers drawn
+/// from the seed, a third of them loops, their loss, and a gradient step for each weight.
 inline constexpr std::string_view random_graph_name = "random-graph";
 /// Its parameters: nodes, and seed.
 std::span<const ParameterRecord> random_graph_parameters();
-/// The graph as text; the same for the same numbers. Throws nothing.
+/// The graph as text, determined by the numbers. Throws nothing.
 std::string random_graph_text(int64_t nodes, uint64_t seed);
-/// The graph as a subject. Throws ErrorKind::usage for an unknown parameter, target, or value.
+/// The graph as a subject. Throws ErrorKind::usage for an unknown parameter, target or value.
 std::unique_ptr<Subject> random_graph_subject(const std::vector<std::string>& assignments,
                                               const std::string& target,
                                               const CompileOptions& options);

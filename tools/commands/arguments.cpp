@@ -15,18 +15,18 @@ namespace graphc::core::commands {
 namespace {
 
 constexpr int64_t kNone = 0;         ///< no limit
-constexpr int64_t kSmallNumber = 8;  ///< below it are integers that choose no row
+constexpr int64_t kSmallNumber = 8;  ///< upper bound of integers that index no table
 
 using Limits = std::vector<int64_t>;
 
-/// Lowers a limit; true when it was higher.
+/// Lowers a limit; returns whether it was higher.
 bool lower(int64_t& limit, int64_t to) {
   if (to == kNone || (limit != kNone && limit <= to)) return false;
   limit = to;
   return true;
 }
 
-/// Carries the limits of a graph's results back to its leaves.
+/// Propagates the limits of a graph's results back to its leaves.
 class Backwards {
  public:
   explicit Backwards(const Graph& graph) : graph_(graph), limits_(graph.nodes().size()) {
@@ -77,7 +77,7 @@ class Backwards {
     for (size_t i = 0; i < node.operands.size(); ++i) lower_value(node.operands[i], limits[i]);
   }
 
-  /// The limits of a region's inputs, its results having these.
+  /// The limits of a region's inputs, given those of its results.
   static Limits inside(const Graph& region, const Limits& results) {
     Backwards backwards(region);
     for (size_t i = 0; i < region.results().size(); ++i)
@@ -85,7 +85,7 @@ class Backwards {
     return backwards.run();
   }
 
-  /// What a carry may be in one step, its next value may be in the step before.
+  /// The limit of a carry applies to its next value in the previous step as well.
   void visit_scan(const Scan& scan, const Limits& results) {
     const size_t carries = scan.initial().size(), emits = scan.emits().size();
     Limits wanted(results.begin() + ptrdiff_t(emits), results.end());
@@ -114,7 +114,7 @@ GraphPtr without_grad(const GraphPtr& graph) {
 std::vector<int64_t> index_limits(const Graph& graph) {
   Backwards backwards(graph);
   Limits leaves = backwards.run();
-  // What a state becomes is what the next run begins with.
+  // The next value of a state is the initial one of the next run.
   for (bool changed = true; changed;) {
     changed = false;
     Backwards again(graph);

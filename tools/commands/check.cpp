@@ -21,7 +21,7 @@ struct CheckCommand {
   bool gradient = false;
 };
 
-/// Says what was found.
+/// Prints what was found.
 Verdict report(const Agreement& agreement) {
   write_stdout(agreement.text);
   return agreement.verdict;
@@ -33,7 +33,7 @@ int check(CheckCommand& options) {
   verify(module);
   options.how.arguments.states = model.states;
   const Target& on = chosen_target(options.target, options.how.compile, options.given);
-  // Refuses what no variant knows before anything runs.
+  // Rejects values that no variant accepts before anything runs.
   const std::string& variant = options.how.compile.variant;
   standard_pipeline(variant.empty() ? all_variants()[0] : variant, options.how.compile.unroll);
   const std::vector<GraphPtr> graphs =

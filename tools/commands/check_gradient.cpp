@@ -17,7 +17,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// The results put together to one number: each element times a number in [-0.5, 0.5), all added.
+/// Combines the results into one number: the sum of all elements times numbers in [-0.5, 0.5).
 Value combination(const Values& results, Graph& to) {
   Value all;
   int64_t number = 0;
@@ -35,7 +35,7 @@ Value combination(const Values& results, Graph& to) {
   return all;
 }
 
-/// What is differentiated, and by what.
+/// What is differentiated, and with respect to what.
 struct Loss {
   GraphPtr alone;        ///< returns the loss
   GraphPtr derivatives;  ///< returns the derivative by each leaf
@@ -43,7 +43,7 @@ struct Loss {
   Values leaves;         ///< of `alone`: its floating-point inputs, then states
 };
 
-/// The nodes of `from` that stand before its `grad`, in `to`; the values they became, by node.
+/// Copies the nodes before `grad` from `from` to `to`; returns the copied values, by node.
 std::vector<Values> copy_forward(const Graph& from, Graph& to) {
   std::vector<Values> values(from.nodes().size());
   for (Value input : from.inputs())
@@ -62,8 +62,8 @@ std::vector<Values> copy_forward(const Graph& from, Graph& to) {
   return values;
 }
 
-/// The loss in a copy of the graph: that of its `grad`, else its only scalar result, else a
-/// combination of all results. `what` becomes its name for people.
+/// The loss in a copy of the graph: that of its `grad`, otherwise its only scalar result, otherwise
+/// a combination of all results. Sets `what` to its description.
 Value find_loss(const Graph& from, const std::vector<Values>& values, Graph& to,
                 std::string& what) {
   const auto mapped = [&](Value value) {
@@ -120,7 +120,7 @@ Loss make_loss(const Graph& from) {
   return result;
 }
 
-/// The loss where one leaf is moved along a direction, in f64.
+/// The loss with one leaf moved along a direction, in f64.
 double loss_at(const Loss& loss, Arguments at, Value leaf, const Literal& direction, double step) {
   Literal* moved = nullptr;
   for (size_t i = 0; i < at.inputs.size(); ++i) {
@@ -134,18 +134,18 @@ double loss_at(const Loss& loss, Arguments at, Value leaf, const Literal& direct
 }
 
 constexpr double kTolerance = 1e-6;
-/// A difference whose error is more than this part of it says nothing.
+/// A difference with a larger relative error is meaningless.
 constexpr double kSettled = 1e-3;
-/// What the evaluator's roundings may make of a loss, in parts of it.
+/// The relative effect of the evaluator's rounding on a loss.
 constexpr double kNoise = 1e-14;
-/// Steps as multiples of the first, those beside each other compared.
+/// Step sizes as multiples of the first; neighbours are compared.
 constexpr std::array<double, 6> kSteps{16, 4, 1, 1. / 4, 1. / 16, 1. / 64};
 
-/// A derivative along a direction, as differences have it.
+/// A directional derivative from finite differences.
 struct Difference {
   double value = 0;
-  double error = 0;  ///< by how much another step has it otherwise, or what rounding does
-  double noise = 0;  ///< below it a difference is rounding alone
+  double error = 0;  ///< distance from another step size, or rounding
+  double noise = 0;  ///< smaller differences are only rounding
 };
 
 Difference central_difference(const std::function<double(double)>& loss, double step) {
@@ -154,7 +154,7 @@ Difference central_difference(const std::function<double(double)>& loss, double 
   return {.value = (above - below) / (2 * step), .error = noise, .noise = noise};
 }
 
-/// Of the steps, the two that agree best.
+/// The two neighbouring steps that agree best.
 Difference settled_difference(const std::function<double(double)>& loss, double first) {
   Difference best{.error = std::numeric_limits<double>::infinity()};
   Difference before;
@@ -167,7 +167,8 @@ Difference settled_difference(const std::function<double(double)>& loss, double 
   return best;
 }
 
-/// Compares a derivative with differences of `loss`, a function of the step; says which in `found`.
+/// Compares a derivative with differences of `loss`, a function of the step; stores them in
+/// `found`.
 Verdict compare_with_differences(double along, const std::function<double(double)>& loss,
                                  double step, Difference& found) {
   found = central_difference(loss, step);
@@ -180,7 +181,7 @@ Verdict compare_with_differences(double along, const std::function<double(double
   return same(8 * found.error + found.noise) ? Verdict::agrees : Verdict::differs;
 }
 
-/// What a line says behind its two numbers.
+/// The text after the two numbers of a line.
 std::string comment(Verdict verdict, const Difference& found) {
   if (verdict == Verdict::agrees) return "";
   if (verdict == Verdict::differs) return "  they differ";
@@ -191,7 +192,7 @@ std::string comment(Verdict verdict, const Difference& found) {
 
 Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
   const Loss loss = make_loss(*graph);
-  // In order, the leaves of the loss are those of the graph.
+  // The leaves of the loss are those of the graph, in order.
   const Arguments at =
       draw_arguments(*loss.alone, how.seed, drawing_of(*loss.alone, *loss.alone, how.arguments));
   const Evaluation found = evaluate(*loss.derivatives, at.inputs, at.states, Precision::f64);
@@ -203,8 +204,7 @@ Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
   for (size_t i = 0; i < loss.leaves.size(); ++i) {
     const Value leaf = loss.leaves[i];
     const Literal direction = draw(leaf.type(), how.seed + 1000 + i);
-    // As long a way for a large value as for a small one: the error of the difference grows with
-    // it.
+    // The same distance for large and small values: the error of the difference grows with it.
     const double step = 1e-4 / std::sqrt(std::max(1.0, double(direction.elements())));
     double along = 0;
     for (int64_t k = 0; k < direction.elements(); ++k)
@@ -218,14 +218,13 @@ Agreement check_gradient(const GraphPtr& graph, const TargetCheck& how) {
   }
   if (verdicts.contains(Verdict::differs)) {
     text +=
-        "  note: beside a wrong derivative, stop_gradient differs, and a kink (relu, max, select) "
-        "at this point: try --seed\n";
+        "  note: other causes than a wrong derivative: stop_gradient, or a kink (relu, max, "
+        "select) near this point; try another --seed\n";
   }
   if (verdicts.contains(Verdict::undecided)) {
     text +=
-        "  note: where a tiny step changes the loss beyond all measure, differences tell nothing "
-        "of "
-        "a derivative: try --scale=0.1, or fewer steps of a loop\n";
+        "  note: the loss is too sensitive to small steps for finite differences: try --scale=0.1, "
+        "or fewer steps of a loop\n";
   }
   return {*verdicts.rbegin(), text};
 }

@@ -25,7 +25,7 @@ bool has(const Target& on, std::string_view option) {
   return std::ranges::find(on.options, option) != on.options.end();
 }
 
-/// Bytes that no result is likely to have: a NaN, -1, true.
+/// Fills with bytes that no result is likely to have: NaN, -1, true.
 void fill_with_rubbish(Tensor& tensor) {
   const int byte = tensor.dtype() == DType::boolean ? 1 : 0xff;
   std::memset(tensor.address(), byte, size_t(tensor.type().bytes()));
@@ -35,8 +35,8 @@ std::string threads_text(const std::vector<int>& threads) {
   return fmt::format("{} thread{}", fmt::join(threads, " and "), threads.back() > 1 ? "s" : "");
 }
 
-/// One executable, and the states and results it works on. The states are written by nobody else,
-/// so that forms the executable keeps of them stand from run to run, as in a session.
+/// An executable with its states and results. Nothing else writes the states, so derived forms are
+/// kept from run to run, as in a session.
 class Runner {
  public:
   Runner(const GraphPtr& graph, const Target& on, const CompileOptions& options,
@@ -55,8 +55,7 @@ class Runner {
   const std::vector<Tensor>& outputs() const { return outputs_; }
   const std::vector<StoredState*>& states() const { return states_; }
 
-  /// Runs with these inputs. What became of the inputs, as a sentence; empty when they are as
-  /// before.
+  /// Runs with these inputs. Returns a sentence if the inputs were changed; otherwise empty.
   std::string run(const std::vector<Literal>& arguments) {
     std::vector<Tensor> inputs;
     std::vector<Literal> before;
@@ -88,17 +87,17 @@ class Runner {
   std::vector<Tensor> outputs_;
 };
 
-/// A verdict, and why, as a sentence; "" where all agrees.
+/// A verdict and its reason as a sentence; "" if everything agrees.
 struct Finding {
   Verdict verdict = Verdict::agrees;
   std::string text;
 
-  /// What the sentence says, or that there is none.
+  /// A difference with this sentence, or agreement if it is empty.
   static Finding differs(std::string text) {
     const Verdict verdict = text.empty() ? Verdict::agrees : Verdict::differs;
     return {verdict, std::move(text)};
   }
-  /// The worse of the two; of equals the first.
+  /// Keeps the worse of the two; of equal ones the first.
   void add(Finding other) {
     if (other.verdict > verdict) *this = std::move(other);
   }
@@ -108,17 +107,17 @@ struct Finding {
   }
 };
 
-/// A target in one variant.
+/// Checks one variant of a target.
 class VariantCheck {
  public:
   VariantCheck(const GraphPtr& graph, const Target& on, const TargetCheck& how, WantedRuns& wanted)
       : graph_(graph), on_(on), how_(how), wanted_(wanted) {}
 
-  /// What differs first; else of what first no difference tells anything.
+  /// The first difference; otherwise the first undecided result.
   Finding finding(const CompileOptions& options, const std::vector<int>& threads) {
     largest_ = 0;
     Finding worst;
-    std::vector<std::vector<Literal>> first;  // by run: the bits of the first number of threads
+    std::vector<std::vector<Literal>> first;  // by run: the bits with the first number of threads
     for (int number : threads) {
       CompileOptions with = options;
       with.threads = number;
@@ -157,7 +156,7 @@ class VariantCheck {
     return worst;
   }
 
-  /// The evaluator's other forms are made only for what is not equal enough without.
+  /// Computes the evaluator's other forms only if the values differ too much without them.
   Finding compare_with(const Literal& found, const Literal& wanted, int64_t run,
                        const std::function<Literal(const AfterRun&)>& part) {
     const double terms = wanted_.terms();
@@ -173,8 +172,9 @@ class VariantCheck {
     return Finding::differs(comparison.difference);
   }
 
-  /// Of a result that inputs one rounding away make another: that no comparison tells anything,
-  /// and what to do; else empty. It would excuse whatever is found.
+  /// For a result that inputs perturbed by one rounding change completely: explains that no
+  /// comparison is meaningful, and what to do; otherwise empty. Such a spread would excuse any
+  /// difference.
   std::string says_nothing(const Literal& wanted, std::span<const Literal> forms) const {
     if (!is_floating(wanted.dtype())) return "";
     const double most =
@@ -183,13 +183,13 @@ class VariantCheck {
     const double size = std::max(magnitude(wanted), magnitude(forms[0]));
     if (kConditioning * moved <= most * size) return "";
     return fmt::format(
-        "ill-conditioned: one rounding of what goes in moves it by {:.2g} of its size, so that no "
-        "difference tells anything; smaller numbers do, --scale=0.1 or --input",
+        "ill-conditioned: one rounding of the arguments changes it by {:.2g} of its size, so no "
+        "comparison is meaningful; try smaller numbers, with --scale=0.1 or --input",
         moved / size);
   }
 
-  /// Bit by bit, but for what a NaN says besides that: of two NaN that are multiplied or added,
-  /// IEEE 754 leaves open which is handed on, and processors answer by the order of registers.
+  /// Bitwise equality, except for the payload of NaN: IEEE 754 leaves open which of two NaN
+  /// operands is propagated, and processors decide by register order.
   static bool alike(const Literal& a, const Literal& b) {
     if (a == b) return true;
     if (!is_floating(a.dtype())) return false;
@@ -223,7 +223,7 @@ class VariantCheck {
   double largest_ = 0;
 };
 
-/// "within 2e-7". What is beyond the tolerance is there because digits cancel.
+/// "within 2e-7". Larger differences than the tolerance are due to cancellation.
 std::string within(double largest, double tolerance) {
   std::string text = fmt::format("within {:.2g}", largest);
   if (largest > tolerance)
@@ -244,7 +244,7 @@ std::vector<int> threads_of(const Target& on, const TargetCheck& how) {
   return {1, std::max(2, default_thread_count())};
 }
 
-/// What was tried, behind a line that says that it agrees.
+/// What was tried, appended to a line that reports agreement.
 std::string tried(const Target& on, const std::vector<std::string>& variants,
                   const std::vector<int>& threads, int64_t runs) {
   std::string text;

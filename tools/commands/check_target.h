@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target against the evaluator: every variant, on several numbers of threads, run after run.
+// Checks a target against the evaluator: all variants, several thread counts, several runs.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,23 @@
 
 namespace graphc::core::commands {
 
-/// How a target is checked.
+/// Options of the check.
 struct TargetCheck {
-  /// An empty variant: every one of a target that has any. 0 threads: 1, and the
-  /// cores there are, 2 at least.
+  /// An empty variant means every variant, if the target has any. 0 threads means 1 and the number
+  /// of cores, at least 2.
   CompileOptions compile{.variant = {}};
   int64_t runs = 2;  ///< of one executable, each with other inputs
-  /// Largest difference, relative to the largest element of a result; if not given 1e-4, or four
+  /// The largest difference, relative to the largest element of a result; default: 1e-4, or four
   /// roundings of a coarser precision.
   std::optional<double> tolerance;
-  uint64_t seed = 1;  ///< of what is drawn
+  uint64_t seed = 1;  ///< for drawing arguments
   ArgumentOptions arguments;
 };
 
-/// What a check found, the worse the later: of several the last counts.
+/// The outcome of a check, from best to worst; the worst of several counts.
 enum class Verdict {
   agrees,
-  undecided,  ///< ill-conditioned: rounding alone moves it so far that no difference tells anything
+  undecided,  ///< ill-conditioned: rounding alone explains any difference
   differs,
 };
 
@@ -36,17 +36,17 @@ int exit_code_of(Verdict verdict);
 
 struct Agreement {
   Verdict verdict = Verdict::agrees;
-  std::string text;  ///< a line; where something does not agree, a line for each variant
+  std::string text;  ///< one line; if something disagrees, one per variant
 
   bool agrees() const { return verdict == Verdict::agrees; }
 };
 
-/// Compiles the graph in every way asked for and runs each executable `runs` times, with the states
-/// that the run before left, beside the evaluator doing the same. Results and states must be the
-/// evaluator's (compare.h), inputs and states that nothing assigns stay as they were, every element
-/// of a result is written, and the bits are the same for every number of threads. What cannot be
-/// told of one result hides no difference of another. Throws what
-/// compile(), run() and evaluate() throw.
+/// Compiles the graph in every requested way and runs each executable `runs` times, continuing with
+/// the states of the previous run, alongside the evaluator. Results and states must match the
+/// evaluator's (compare.h); inputs and states that are not assigned must stay unchanged; every
+/// element of a result must be written; and the bits must be the same for every number of threads.
+/// An undecided result does not hide a difference in another one. Throws what compile(), run() and
+/// evaluate() throw.
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how);
 
 }  // namespace graphc::core::commands

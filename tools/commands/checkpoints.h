@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verbs that read checkpoints share.
+// Shared by the verbs that read checkpoints.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace graphc::core::commands {
 
-/// Which checkpoint a verb is to read.
+/// The checkpoint to read.
 struct GivenCheckpoint {
   std::string path;  ///< a folder or a file
   bool last = false;
@@ -16,8 +16,9 @@ struct GivenCheckpoint {
 
 void add_checkpoint_options(CLI::App& verb, GivenCheckpoint& given);
 
-/// Of a folder the best, where its training kept one, or the newest that is whole. Says on stderr
-/// which newer files of the folder cannot be read, and which one is used.
+/// Reads a checkpoint; of a folder the best one if its training kept it, otherwise the newest
+/// undamaged one. Reports on stderr which newer files of the folder cannot be read, and which one
+/// is used.
 Checkpoint read_given(const GivenCheckpoint& given);
 
 }  // namespace graphc::core::commands

@@ -12,7 +12,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// An element as people read it; all digits of an i64.
+/// An element for people; with all digits of an i64.
 std::string element_text(const Literal& value, int64_t index) {
   if (value.dtype() == DType::i64) return fmt::format("{}", value.data<int64_t>()[size_t(index)]);
   const double element = value.element(index);
@@ -35,7 +35,7 @@ double smallest_normal(DType dtype) {
                              : double(std::numeric_limits<float>::min());
 }
 
-/// The elements at which some form is another one: a rounding decides them.
+/// The elements that differ between forms: rounding decides them.
 std::vector<bool> undecided(const Literal& wanted, std::span<const Literal> forms) {
   std::vector<bool> elements(size_t(wanted.elements()), false);
   for (const Literal& form : forms) {
@@ -48,7 +48,7 @@ std::vector<bool> undecided(const Literal& wanted, std::span<const Literal> form
 Comparison compare_exactly(const Literal& found, const Literal& wanted,
                            std::span<const Literal> forms) {
   const std::vector<bool> open = undecided(wanted, forms);
-  // Another rounding decides others: few of them if few are open, and never many.
+  // Another rounding decides other elements: few if few are undecided, and never many.
   const double excused = std::min(kConditioning * double(std::ranges::count(open, true)),
                                   kLargestExcuse * double(wanted.elements()));
   double differing = 0;
@@ -59,8 +59,8 @@ Comparison compare_exactly(const Literal& found, const Literal& wanted,
   return {};
 }
 
-/// Whether a number of the type overflows in the form in f64: then the order of a sum decides
-/// whether it is an infinity, the other one or NaN.
+/// Whether the number overflows the type, according to the form in f64: then the order of a sum
+/// decides whether it is either infinity or NaN.
 bool overflows(const Literal& exact, int64_t index, DType dtype) {
   if (dtype == DType::f64) return false;
   const double element = std::abs(exact.element(index));

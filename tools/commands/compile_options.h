@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several verbs have: those of compilation, which not every target takes and which are
-// checked, and those of what arguments are drawn.
+// Options shared by several verbs: compile options, which are checked against the target, and the
+// options for drawing arguments.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,32 +13,32 @@
 
 namespace graphc::core::commands {
 
-/// Which fields of CompileOptions the command line sets. Its address stays the same while the
-/// command line is read.
+/// Tracks which fields of CompileOptions the command line sets. Its address must stay the same
+/// while the command line is parsed.
 class GivenOptions {
  public:
-  /// `option` is the command line's for the field `name`, as Target::options spells it.
+  /// `option` is the command-line option for the field `name`, as spelled in Target::options.
   void watch(std::string_view name, CLI::Option* option);
 
-  /// Throws ErrorKind::usage if an option is given that `on` would ignore, or has a value it does
-  /// not know, whether or not anything is compiled.
+  /// Throws ErrorKind::usage if a given option would be ignored by `on` or has an unknown value,
+  /// whether or not anything is compiled.
   void check(const Target& on, const CompileOptions& compile) const;
 
  private:
   std::vector<std::string_view> names_;
 };
 
-/// The target that `typed` names, with an architecture or without (target() of codegen/target.h),
-/// after check() of what is given.
+/// The target named by `typed`, with or without an architecture (target() of codegen/target.h),
+/// after check() of the given options.
 const Target& chosen_target(const std::string& typed, CompileOptions& compile,
                             const GivenOptions& given);
 
-/// Adds to `app` options that set the fields `names` of `compile`, watched by `given`: "threads",
+/// Adds options to `app` that set the fields `names` of `compile`, tracked by `given`: "threads",
 /// "variant", "unroll", "placement", "products", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
 
-/// Adds to `app` the options --input, in `inputs` as it is written, and --scale.
+/// Adds the options --input, stored unparsed in `inputs`, and --scale to `app`.
 void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale);
 
 }  // namespace graphc::core::commands

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion in shells. The script holds every word: completing starts no program.
+// Shell completion. The script contains every word: completing starts no program.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace graphc::core::commands {
 namespace {
 
-// $word is what is being completed, $option the word before it, also across `=`, which bash takes
-// for a word of its own. A list `a,b,c` is completed behind its last comma.
+// $word is the word being completed, $option the one before it, also across `=`, which bash treats
+// as a separate word. A list `a,b,c` is completed after its last comma.
 constexpr std::string_view kBegin = R"sh(_{name}() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} option=${{COMP_WORDS[COMP_CWORD - 1]}}
   if [[ $word == "=" ]]; then word=""; fi
@@ -22,7 +22,7 @@ constexpr std::string_view kEnd = R"sh(}}
 complete -o default -F _{name} {command}
 )sh";
 
-/// `_graphc_bench`, a name of a function.
+/// `_graphc_bench`, the name of a shell function.
 std::string function_name(const CLI::App& app) {
   std::string name = app.get_name();
   std::ranges::replace(name, '-', '_');
@@ -34,7 +34,7 @@ std::string reply(const std::vector<std::string>& words, std::string_view prefix
                      fmt::join(words, " "));
 }
 
-/// A line of `case $option in`, for an option whose words are known.
+/// A line of `case $option in`, for an option with known words.
 std::string option_case(const CLI::Option& option, const Words& words) {
   std::string text;
   for (const std::string& name : option.get_lnames()) {
@@ -46,8 +46,8 @@ std::string option_case(const CLI::Option& option, const Words& words) {
   return text;
 }
 
-/// What can stand where no option waits for its value, in the app or verb whose first argument is
-/// word `first` of the line.
+/// The completions where no option expects a value, in the app or verb whose first argument is word
+/// `first` of the line.
 std::string arguments_of(const CLI::App& app, const Words& words, int first) {
   std::string options, text, positional;
   for (const CLI::Option* option : app.get_options()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Help and complaints; completion.cpp and man.cpp have the rest.
+// Help and error messages; for the rest see completion.cpp and man.cpp.
 #include "tools/commands/describe.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const Records& records) {
   return names;
 }
 
-/// Long options, with their dashes.
+/// The long options, with their dashes.
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc completion | man: the command line, for shells and for readers.
+// graphc completion | man: prints the command line's completion scripts and manual pages.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A body is drawn once, in a frame, and what it uses of the graph around it comes straight from
-// there: a weight is one node however many loops read it. Edges stand behind all nodes, as graphviz
-// takes a node into the frame of the first edge that names it.
+// A body is drawn once, in a frame, and its captures come directly from the enclosing graph: a
+// weight is one node, however many loops read it. Edges are written after all nodes, because
+// graphviz puts a node into the frame of the first edge that names it.
 #include "tools/commands/dot.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// More of a number or an attribute is no help in a picture.
+/// Longer numbers and attributes do not help in a drawing.
 constexpr size_t kLongestWord = 32;
 
 std::string in_quotes(std::string_view text) {
@@ -39,14 +39,14 @@ std::string shortened(std::string text) {
   return text;
 }
 
-/// What a constant is, or nothing for another node.
+/// The number that a constant is, or empty for another node.
 std::string number_of(const Node& node) {
   if (!node.is(ops::constant)) return "";
   const Attribute* value = node.attributes.find("value");
   return value == nullptr ? "" : shortened(to_string(*value));
 }
 
-/// A number stands in the box of the node that uses it.
+/// Whether the number is written inside the box of its user.
 bool is_in_place(Value value) {
   return value.shape().rank() == 0 && !number_of(*value.node).empty();
 }
@@ -62,13 +62,13 @@ std::string types_of(const Node& node) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// The names somebody gave: those that are the op's, and a number perhaps, say nothing.
+/// Names given by the user; names derived from the op carry no information.
 std::string names_of(const Node& node) {
   if (node.names[0].starts_with(node.op.name)) return "";
   return fmt::format("{} = ", fmt::join(node.names, ", "));
 }
 
-/// What an edge says of the result that it comes from; nothing where there is but one.
+/// The label of an edge from one of several results; empty if there is only one.
 std::string result_name(const Node& node, int index) {
   if (node.results() == 1) return "";
   return names_of(node).empty() ? fmt::format("[{}]", index) : node.names[size_t(index)];
@@ -93,11 +93,11 @@ std::string label_of(const Node& node) {
   return text + "\n" + types_of(node);
 }
 
-/// Where the edges of a value begin.
+/// The origin of a value's edges.
 struct Source {
   std::string node;
-  std::string result;     ///< which one, of a node of several
-  bool constant = false;  ///< a weight: its edges are not what flows
+  std::string result;     ///< which one, if the node has several
+  bool constant = false;  ///< a weight: its edges are not part of the data flow
 };
 
 class Writer {
@@ -128,8 +128,8 @@ class Writer {
   struct Frame {
     std::string prefix, indent;
     std::unordered_map<const Node*, std::vector<Source>> sources{};
-    /// Results that something uses, by their nodes; and the numbers that have a box of their own:
-    /// what a graph or body returns, or a loop begins with.
+    /// Results that are used, by node; and numbers with a box of their own: results of a graph or
+    /// body, and initial values of a loop.
     std::set<std::pair<const Node*, int>> used{};
     std::unordered_set<const Node*> boxed{};
   };
@@ -148,7 +148,7 @@ class Writer {
                           from.constant ? "color=gray60" : "color=black", more);
   }
 
-  /// What a step, or a call, leaves to the next one.
+  /// The edge for a value passed from one step, or call, to the next.
   void recur(Frame& frame, Value next, const std::string& to, std::string_view what) {
     add_edge(source(frame, next), to, what,
              ", style=dashed, color=firebrick, fontcolor=firebrick, constraint=false");
@@ -242,7 +242,7 @@ class Writer {
     }
   }
 
-  /// A node whose region is computed once, from its operands to its results: a kernel.
+  /// A node whose region is computed once, from operands to results: a kernel.
   void write_regions(const Node& node, Frame& frame) {
     std::vector<Source> results;
     for (size_t i = 0; i < node.regions.size(); ++i) {

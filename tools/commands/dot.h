@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures of graphs, in the language of graphviz.
+// Drawings of graphs in graphviz's language.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace graphc::core::commands {
 
-/// A `digraph`. A box for every live node, with its numbers and attributes; an edge for every use.
-/// A loop is a frame around its body: edges go in by its streams and the first values of its
-/// carries, straight from outside to what reads a capture, and out to its results; a dashed one
-/// from the next value of a carry, or of a state, back to it. Throws ErrorKind::input where bodies,
-/// each drawn at every use, are too many nodes (ir/unfolded.h).
+/// A `digraph`. Each live node is a box with its numbers and attributes; each use is an edge. A
+/// loop is a frame around its body: edges enter through its streams and the initial values of its
+/// carries, and directly from outside to readers of a capture, and leave from its results; a dashed
+/// edge leads from the next value of a carry or a state back to it. Throws ErrorKind::input if the
+/// bodies, drawn at every use, have too many nodes (ir/unfolded.h).
 std::string to_dot(const Graph& graph);
 
 }  // namespace graphc::core::commands

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc dump: a model or a file at a stage of its compilation.
+// graphc dump: shows a model or a file at a stage of its compilation.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -30,10 +30,10 @@ struct DumpCommand {
   bool locations = false, remarks = false;
 };
 
-/// What every target has.
+/// The stages that every target has.
 constexpr std::array<std::string_view, 4> kOwnStages{"graph", "optimized", "proto", "dot"};
 
-/// The graph that the command line names: of a model, or of a file.
+/// The graph named on the command line: of a model or a file.
 GraphPtr chosen(const DumpCommand& options) {
   if (find_model(options.what) == nullptr) {
     if (!options.parameters.empty()) {
@@ -70,7 +70,7 @@ GraphPtr optimized(const GraphPtr& graph, const DumpCommand& options) {
   return result;
 }
 
-/// Why the loops of the graph, as the pass outline of the variant meets them, are not the
+/// Explains why the loops of the graph, as they enter the variant's pass outline, do not match the
 /// composite.
 std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
   const Op& composite = find_pattern(options.why_not);
@@ -83,14 +83,14 @@ std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
   return why_not(*run_pipeline(graph, before).graph, composite);
 }
 
-/// What the passes of the variant, the forming of kernels included, have to say.
+/// Shows the remarks of the variant's passes, kernel formation included.
 void show_remarks(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   CompileReport report;
   form_kernels_for(graph, options.compile, report, on.stores_bf16);
   for (const Remark& remark : report.remarks) write_message(printable_message(to_string(remark)));
 }
 
-/// A stage that only a target knows.
+/// A stage specific to a target.
 std::string target_stage(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   if (std::ranges::find(on.stages, options.stage) == on.stages.end()) {
     std::vector<std::string> known(kOwnStages.begin(), kOwnStages.end());
@@ -101,7 +101,7 @@ std::string target_stage(const GraphPtr& graph, const Target& on, const DumpComm
   return on.show(graph, options.compile, options.stage);
 }
 
-/// The graph as a module in the form of protobuf that is asked for.
+/// The graph as a module in the requested protobuf form.
 std::string in_protobuf(const GraphPtr& graph, const DumpCommand& options) {
   Module module{.name = options.what, .graphs = {graph}};
   for (Value state : graph->states()) module.declare(state.name(), state.type());
@@ -115,7 +115,7 @@ int dump(DumpCommand& options) {
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = chosen_target(options.target, options.compile, options.given);
   check_precision(on, options.compile.precision);
-  standard_pipeline(options.compile.variant, options.compile.unroll);  // refuses unknown ones
+  standard_pipeline(options.compile.variant, options.compile.unroll);  // rejects unknown ones
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
     optimized(graph, options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc eval: how well a trained model does on a part of its corpus.
+// graphc eval: evaluates a trained model on a part of its corpus.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc export: a trained model as a file that `graphc run` takes.
+// graphc export: writes a trained model as a file for `graphc run`.
 #include <CLI/CLI.hpp>
 #include <charconv>
 
@@ -23,7 +23,7 @@ struct ExportCommand {
   std::vector<std::string> extents;
 };
 
-/// The graph that is asked for; else what predicts, or measures.
+/// The requested graph; by default one that predicts or measures.
 std::string chosen_graph(const ExportCommand& options, Model& model) {
   const std::vector<std::string> names = model.graphs();
   if (!options.graph.empty()) {
@@ -33,7 +33,7 @@ std::string chosen_graph(const ExportCommand& options, Model& model) {
   return std::ranges::find(names, "predict") != names.end() ? "predict" : "forward";
 }
 
-/// The model's own extents, and those that are given in their place.
+/// The model's own extents, replaced by those given.
 Extents extents_of(const ExportCommand& options, const Program& program, const std::string& graph) {
   Extents extents = program.extents(graph);
   std::vector<std::string> names;
@@ -65,7 +65,7 @@ int export_model(const ExportCommand& options) {
   Session session(program->model(), {.target = "reference", .seed = checkpoint.seed});
   restore(checkpoint, *program, session, /*model_only=*/true);
   Notes notes;
-  // How a table becomes the input; and the vocabulary, for a training that begins with the file.
+  // The table layout of the input, and the vocabulary, for trainings initialised from the file.
   for (const char* name : {kTableNote, "vocabulary"}) {
     if (const auto note = checkpoint.notes.find(name); note != checkpoint.notes.end())
       notes.insert(*note);

@@ -10,11 +10,11 @@
 namespace graphc::core::commands {
 namespace {
 
-/// How much a value is like a weight: what a product or a sum has computed, or what changes from
-/// step to step, is not at all.
+/// How likely a value is a weight: results of products or sums, and values that change between
+/// steps, never are.
 enum class Kind { computed, constant, input, state };
 
-/// Where a value comes from: the leaves it is made of, element by element or moved.
+/// The origin of a value: the leaves from which it is made elementwise or by moves.
 struct Origin {
   Kind kind = Kind::computed;
   std::set<size_t> leaves;  ///< positions among the graph's inputs, then states
@@ -39,8 +39,8 @@ class FanIns {
  public:
   explicit FanIns(size_t leaves) : fan_ins_(leaves) {}
 
-  /// Goes through a graph whose inputs, then states, come from there; returns where its results
-  /// come from.
+  /// Visits a graph whose inputs, then states, have these origins; returns the origins of its
+  /// results.
   std::vector<Origin> visit(const Graph& graph, const std::vector<Origin>& leaves) {
     std::vector<std::vector<Origin>> origins(graph.nodes().size());
     size_t position = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc generate: text drawn from a trained model, on stdout as it is drawn.
+// graphc generate: draws text from a trained model, and writes it to stdout as it is drawn.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <utility>
@@ -26,7 +26,7 @@ int generate(GenerateCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
   const Checkpoint checkpoint = read_given(options.checkpoint);
   const auto program = program_of(checkpoint, /*model_only=*/true);
-  // How its own loops are compiled is nothing to somebody who wants a text.
+  // How the model's loops are compiled does not matter here.
   options.session.announce = [](const std::string&) {};
   Session session(program->model(), options.session);
   restore(checkpoint, *program, session, /*model_only=*/true);
@@ -39,7 +39,7 @@ int generate(GenerateCommand& options) {
   };
   options.generate.remark = [](const std::string& line) { write_message(printable_message(line)); };
   stop_on_signals();
-  // A prompt that is refused is not repeated: nothing goes on from it.
+  // Write the prompt only once it has been accepted.
   bool began = false;
   const auto begin = [&] {
     if (!std::exchange(began, true)) write_stdout(options.generate.prompt);

@@ -26,10 +26,10 @@ bool is_table(const std::string& path) {
 
 namespace {
 
-/// Every element is the number that is written.
+/// A literal with every element equal to the given number.
 Literal read_number(const std::string& name, const std::string& text, const Type& type) {
   const char* end = text.data() + text.size();
-  if (type.dtype == DType::i64) {  // which an f64 would round
+  if (type.dtype == DType::i64) {  // an f64 would round it
     int64_t whole = 0;
     if (const auto [rest, error] = std::from_chars(text.data(), end, whole);
         error == std::errc() && rest == end) {
@@ -49,7 +49,7 @@ Literal read_number(const std::string& name, const std::string& text, const Type
   return Literal::filled(type, number);
 }
 
-/// Windows of the table's last rows, [steps, batch, width].
+/// Windows over the table's last rows, [steps, batch, width].
 Literal windows_value(const std::string& path, const std::string& name, const Type& type,
                       const Tensor& features) {
   const int64_t rows = features.shape()[0], width = features.shape()[1];
@@ -74,7 +74,7 @@ Literal windows_value(const std::string& path, const std::string& name, const Ty
   return value.converted(type.dtype);
 }
 
-/// The extents that are not 1.
+/// The extents other than 1.
 std::vector<int64_t> long_extents(const Shape& shape) {
   std::vector<int64_t> extents(shape.begin(), shape.end());
   std::erase(extents, 1);

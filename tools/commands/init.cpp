@@ -16,7 +16,7 @@ namespace {
 
 using Arrays = std::map<std::string, Literal>;
 
-/// What a file has to begin with.
+/// The contents of a file used for initialisation.
 struct Beginning {
   std::string file;
   Arrays arrays;
@@ -45,7 +45,7 @@ Beginning read_beginning(const std::string& path) {
   return {path, std::move(content.arrays), {}};
 }
 
-/// The states that no graph begins anew with a call: those of the model; and the others' names.
+/// The states that persist between calls, which form the model, and the names of the others.
 std::pair<std::vector<std::string>, std::set<std::string>> states_of(Program& program) {
   Model& model = program.model();
   for (const std::string& graph : model.graphs()) model.trace(graph, program.extents(graph));

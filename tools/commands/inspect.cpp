@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc inspect: what is in a file of arrays, whatever it may be.
+// graphc inspect: shows the contents of any file of arrays.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 namespace filesystem = std::filesystem;
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-/// Texts of the metadata are shown as far as a line goes; with --json they are whole.
+/// Texts in the metadata are cut to one line; --json shows them whole.
 constexpr size_t kShownText = 60;
 
 struct InspectCommand {
@@ -26,7 +26,7 @@ struct InspectCommand {
   bool json = false;
 };
 
-/// The numbers of an array; of those that are finite the least, the largest and the mean.
+/// Statistics of an array: the smallest, the largest and the mean of its finite numbers.
 struct Figures {
   double least = 0, most = 0, mean = 0;
   int64_t finite = 0, nan = 0, infinite = 0;
@@ -88,7 +88,7 @@ Json inspect_safetensors(const std::string& bytes, const std::string& file) {
   const Safetensors content = parse_safetensors(bytes, file);
   const auto format = content.metadata.find("format");
   Json result{{"format", "safetensors"}};
-  // Only what graphc writes is called by its name.
+  // Only formats of graphc have a name.
   if (format != content.metadata.end() && format->second.starts_with("graphc "))
     result["format"] = format->second;
   result["checksum"] = name_of(integrity_of(content));
@@ -131,7 +131,7 @@ void show(const Json& found) {
   }
 }
 
-/// Of a folder the newest checkpoint, whole or not.
+/// In a folder, the newest checkpoint, damaged or not.
 filesystem::path file_of(const std::string& path) {
   std::error_code ignored;
   if (!filesystem::is_directory(path, ignored)) return path;

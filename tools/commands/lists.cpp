@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc models | ops | targets | passes | version: what there is.
+// graphc models | ops | targets | passes | version: lists what is available.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 
 void show_json(const Json& json) { write_stdout(json.dump(2) + "\n"); }
 
-/// Rows of named fields as lines "name  text" with the names in one column.
+/// Prints rows of named fields as lines "name  text" with aligned names.
 void show(const Json& rows, const char* text_field) {
   size_t width = 0;
   for (const Json& row : rows) width = std::max(width, row["name"].get<std::string>().size());
@@ -74,11 +74,11 @@ Json targets() {
   return rows;
 }
 
-/// The libraries that targets open when they need them, found or not.
+/// The libraries that targets load on demand, found or not.
 Json libraries() {
   Json rows = Json::array();
   for (cuda::FoundLibrary library : cuda::found_libraries()) {
-    // Paths may be any bytes.
+    // Paths may contain any bytes.
     library.path = printable(library.path, 4096);
     library.why_not = printable(library.why_not, 4096);
     rows.push_back({{"name", library.name}, {"available", library.why_not.empty()}});

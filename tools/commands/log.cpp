@@ -23,7 +23,7 @@ Error cannot_write_log(const std::string& path) {
   return resource_error("{}: {}", path, std::strerror(errno));
 }
 
-/// Makes the file end with a whole line: the rest of an event goes, other text gets its end.
+/// Makes the file end with a complete line: removes an incomplete event, terminates other text.
 void end_last_line(std::FILE* file) {
   const int descriptor = fileno(file);
   struct stat status;
@@ -31,7 +31,7 @@ void end_last_line(std::FILE* file) {
   std::string tail(size_t(std::min<off_t>(status.st_size, kLongestTail)), '\0');
   const off_t begin = status.st_size - off_t(tail.size());
   if (pread(descriptor, tail.data(), tail.size(), begin) != ssize_t(tail.size())) return;
-  const size_t line = tail.rfind('\n') + 1;  // 0 where there is no end of a line
+  const size_t line = tail.rfind('\n') + 1;  // 0 if there is no line end
   if (line == tail.size()) return;
   const std::string_view rest = std::string_view(tail).substr(line);
   const size_t shown = std::min(rest.size(), kLineBegins.size());
@@ -46,7 +46,7 @@ void end_last_line(std::FILE* file) {
 Log::Log(const std::string& path, bool goes_on) : path_(path) {
   if (path.empty() || path == "-") return;
   file_ = std::fopen(path.c_str(), goes_on ? "a+e" : "ae");
-  // What can be written and not read, as a pipe, has nothing to go on with.
+  // A pipe or another write-only file has nothing to resume from.
   if (file_ == nullptr && goes_on) file_ = std::fopen(path.c_str(), "ae");
   if (file_ == nullptr) throw cannot_write_log(path);
   if (goes_on) end_last_line(file_);
@@ -68,7 +68,7 @@ void Log::write(const TrainEvent& event) {
   if (!event.text.empty()) line["text"] = event.text;
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-  // What is no regular file has nothing to lose.
+  // A file that is not regular has nothing to lose.
   if (std::exchange(begins_anew_, false) && file_ != nullptr) (void)!ftruncate(fileno(file_), 0);
   if (path_ == "-") {
     write_stdout(text);

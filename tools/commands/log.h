@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of a training: a JSON object a line for every event.
+// The log of a training: one JSON object per line and event.
 #pragma once
 
 #include <cstdio>
@@ -12,9 +12,9 @@ namespace graphc::core::commands {
 /// Writes events as they happen. Throws ErrorKind::resource, with the path and the system's reason.
 class Log {
  public:
-  /// At `path`: "-" is stdout, and without a path nothing is written. A file that is there begins
-  /// anew with the first event, so that a training which does not begin leaves it as it is; or it
-  /// is gone on with: of a line that was cut short when a process ended nothing stays.
+  /// Logs to `path`: "-" is stdout, and an empty path disables the log. An existing file is
+  /// truncated at the first event, so that a training that fails to start leaves it unchanged. With
+  /// `goes_on` it is appended to; an incomplete last line of a killed process is removed.
   Log(const std::string& path, bool goes_on);
   Log(const Log&) = delete;
   ~Log();

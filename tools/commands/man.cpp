@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manual pages from the records of the command line.
+// Generates manual pages from the records of the command line.
 #include <fmt/format.h>
 
 #include "tools/commands/describe.h"
@@ -7,7 +7,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// Text that roff sets as it is: what it takes for a command or an escape is neither.
+/// Escapes text so that roff interprets neither commands nor escapes in it.
 std::string roff(std::string_view text) {
   std::string result;
   bool line_begins = true;
@@ -51,7 +51,7 @@ std::string entries(const CLI::App& app, bool positional) {
   return text;
 }
 
-/// How the command is called: the program, the verb, options, arguments.
+/// The synopsis of a command: program, verb, options, arguments.
 std::string synopsis(const CLI::App& app, const std::string& command) {
   std::string text = fmt::format("\\fB{}\\fR", roff(command));
   if (!app.get_subcommands({}).empty()) return text + " \\fIVERB\\fR [\\fIOPTIONS\\fR] ...";

@@ -22,7 +22,7 @@ autodiff sums it to the operand's. A composite without a derivative of its own h
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The attributes that the doc names and the samples set.
+/// The attributes that the doc mentions or the samples set.
 std::set<std::string> attributes_of(const Op& op) {
   std::set<std::string> names;
   for (size_t i = op.doc.find('{'); i != op.doc.npos; i = op.doc.find('{', i + 1))
@@ -34,7 +34,7 @@ std::set<std::string> attributes_of(const Op& op) {
   return names;
 }
 
-/// Names for the operands: those of a composite's parameters, else x, y, z, ...
+/// Names for the operands: a composite's parameter names, otherwise x, y, z, ...
 std::vector<std::string> operand_names(const Op& op, size_t count) {
   std::vector<std::string> names;
   const std::string_view header = op.body.substr(0, op.body.find(')'));
@@ -50,7 +50,7 @@ std::vector<std::string> operand_names(const Op& op, size_t count) {
   return names;
 }
 
-/// The op applied to its first sample, in a graph of that alone.
+/// The op applied to its first sample, in a graph of its own.
 struct Applied {
   std::unique_ptr<Graph> graph;
   const Node* node = nullptr;
@@ -74,7 +74,7 @@ std::string application(const Op& op, const Sample& sample) {
   return fmt::format("```graph\n{}```\n", print(*freeze(std::move(applied.graph))));
 }
 
-/// A value in a graph under construction, after its operands; `made` has the nodes that are there.
+/// Copies a value into a graph under construction, after its operands; `made` maps copied nodes.
 Value add_after_operands(Value value, Graph& to, std::map<const Node*, const Node*>& made) {
   const Node& node = *value.node;
   if (!made.contains(&node)) {
@@ -85,8 +85,8 @@ Value add_after_operands(Value value, Graph& to, std::map<const Node*, const Nod
   return made[&node]->result(value.index);
 }
 
-/// The graph with its nodes in the order of its equations, from the results down. C++ leaves it to
-/// the compiler in which order a record's operands are written.
+/// The graph with its nodes in the order of its equations, from the results down. The C++ compiler
+/// chooses the order in which a record's operands are evaluated.
 GraphPtr in_order(const Graph& from) {
   auto to = std::make_unique<Graph>(from.name());
   std::map<const Node*, const Node*> made;
@@ -97,8 +97,8 @@ GraphPtr in_order(const Graph& from) {
   return freeze(std::move(to));
 }
 
-/// The record's derivative as a graph from operands and cotangents of the results; empty when it
-/// gives none.
+/// The derivative in the record, as a graph from operands and cotangents of the results; empty if
+/// there is none.
 std::string derivative(const Op& op, const Sample& sample) {
   Applied applied = apply_sample(op, sample);
   Values cotangents, results;
@@ -122,7 +122,7 @@ std::string derivative(const Op& op, const Sample& sample) {
                      print(*in_order(*freeze(std::move(applied.graph)))));
 }
 
-/// The body with the indentation of its last line taken off the others.
+/// The body, unindented by the indentation of its last line.
 std::string body_text(std::string_view body) {
   const size_t last = body.rfind('\n');
   const size_t margin = last == body.npos ? 0 : body.size() - last - 2;

@@ -19,7 +19,8 @@ struct OptCommand {
   bool locations = false, remarks = false;
 };
 
-/// Why the graphs, as the first pass outline of the list meets them, are not the composite.
+/// Explains why the graphs, as they enter the first pass outline of the list, do not match the
+/// composite.
 int explain(const OptCommand& options) {
   const Op& composite = find_pattern(options.why_not);
   const Pipeline pipeline = before_outline(parse_pipeline(options.passes));

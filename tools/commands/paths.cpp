@@ -14,12 +14,12 @@ bool is_file(const std::string& path) {
   if (path.empty() || path == "-") return false;
   std::error_code none;
   const filesystem::file_status status = filesystem::status(path, none);
-  // A device or a pipe may be written twice; what is not there becomes a file.
+  // A device or a pipe may be written twice; a missing path becomes a file.
   return !filesystem::exists(status) || filesystem::is_regular_file(status) ||
          filesystem::is_directory(status);
 }
 
-/// The path without links, those to nothing included.
+/// The path with all links resolved, dangling ones included.
 filesystem::path resolved(filesystem::path path) {
   constexpr int kMostLinks = 40;
   std::error_code none;
@@ -36,7 +36,7 @@ bool are_one(const std::string& a, const std::string& b) {
   return resolved(a) == resolved(b) || filesystem::equivalent(a, b, none);
 }
 
-/// Whether the folder is that of the file, or one above it.
+/// Whether the folder contains the file, directly or indirectly.
 bool is_inside(const std::string& file, const std::string& folder) {
   std::error_code none;
   if (!is_file(file) || !filesystem::is_directory(folder, none)) return false;

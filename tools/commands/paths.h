@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command line names: what is written is not what is read, and no two outputs are one.
+// Checks of the files named on a command line: outputs must differ from inputs and from each other.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 
 namespace graphc::core::commands {
 
-/// A file or folder, and the option that names it.
+/// A file or folder and its option.
 struct NamedPath {
   std::string option;  ///< "--log", or "FILE" for a positional argument
   std::string path;
-  bool whole = false;  ///< an input that is a folder: every file in it is read
+  bool whole = false;  ///< an input folder that is read completely
 };
 
-/// Throws ErrorKind::usage, naming both options, where an output is an input or lies in a folder
-/// that is read as a whole, and where two outputs are one file, by whatever paths and links. "-"
-/// and devices are no files; an empty path is not given.
+/// Throws ErrorKind::usage, naming both options, if an output is an input or is in a folder that is
+/// read completely, or if two outputs are the same file, whatever paths and links are used. "-" and
+/// devices do not count as files; an empty path means not given.
 void check_paths(const std::vector<NamedPath>& inputs, const std::vector<NamedPath>& outputs);
 
-/// The files that values `name=@file` of an option are read from.
+/// The files in values `name=@file` of an option.
 std::vector<NamedPath> files_of(const std::string& option, const std::vector<std::string>& values);
 
 }  // namespace graphc::core::commands

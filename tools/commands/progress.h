@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a training as people see them on stderr (frontend/progress.h), and samples as they
-// are.
+// Shows the events of a training on stderr (frontend/progress.h), and samples as they are.
 #pragma once
 
 #include "frontend/progress.h"

@@ -12,11 +12,11 @@ class App;
 
 namespace graphc::core::commands {
 
-/// Adds the options to a verb; remarks on what is read go to stderr, each once.
+/// Adds the options to a verb; remarks on the data go to stderr, each once.
 void add_reading_options(CLI::App& verb, Reading& reading);
 
-/// Throws ErrorKind::usage for an option that `what` has no use for, which reads data of the kind:
-/// of texts only the encoding is asked for, and of an array (`.npy`) nothing.
+/// Throws ErrorKind::usage for an option that does not apply to `what`, which reads data of this
+/// kind: texts accept only the encoding, arrays (`.npy`) nothing.
 void check_reading(const Reading& reading, DataKind kind, const std::string& what,
                    const std::string& data);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc run: a graph on given inputs.
+// graphc run: runs a graph on given inputs.
 #include <CLI/CLI.hpp>
 #include <map>
 
@@ -66,8 +66,8 @@ void write_value(const std::string& name, const std::string& path, const Tensor&
   }
 }
 
-/// Refuses files that are written twice or read and written, and options of reading that nothing
-/// is read by.
+/// Rejects files that are written twice or both read and written, and reading options that apply to
+/// no file.
 void check_files(const RunCommand& options) {
   std::vector<NamedPath> inputs = files_of("--input", options.inputs), outputs;
   DataKind kind = DataKind::nothing;
@@ -117,7 +117,7 @@ int run(RunCommand& options) {
     outputs.emplace_back(output.type);
     results.emplace(names.back(), outputs.back());
   }
-  // A result may be the state itself: its old value, which the caller gave.
+  // A result may be the state itself: then it is the old value, which the caller gave.
   for (size_t i = 0; i < states.size(); ++i)
     results.insert_or_assign(signature.states[i].name, states[i]);
   for (const auto& [name, path] : wanted) {

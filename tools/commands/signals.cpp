@@ -18,7 +18,7 @@ void remember(int signal) {
 void stop_on_signals() {
   std::signal(SIGINT, remember);
   std::signal(SIGTERM, remember);
-  // A terminal that is closed; `nohup` has it ignored, and it stays so.
+  // Sent when the terminal is closed; `nohup` ignores it, and it stays ignored.
   if (std::signal(SIGHUP, remember) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc summary: what a model or a file consists of, and what becomes of it.
+// graphc summary: the contents of a model or a file, and how it is compiled.
 #include "frontend/summary.h"
 
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ Summary of_model(const SummaryCommand& options, const Target& on) {
   return summary;
 }
 
-/// Of a file without a list of parameters every state is one.
+/// In a file without a list of parameters every state counts as one.
 Summary of_file(const SummaryCommand& options, const Target& on) {
   check_is_file(options.what);
   const ModelFile file = read_any_model(options.what);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the verbs share: stdin and stdout, modules by path.
+// Shared by the verbs: stdin and stdout, modules by path.
 #include "ir/text.h"
 
 #include <unistd.h>
@@ -34,7 +34,7 @@ void write_stdout(std::string_view text) {
 }
 
 std::string read_text(const std::string& path) {
-  // The weights of a model are no text and may be of any size.
+  // Weights of a model are not text and may have any size.
   if (path.ends_with(kModelEnding)) return read_file(path);
   return path == "-" ? read_stdin(kMostOfGraph) : read_file(path, kMostOfGraph);
 }
@@ -47,7 +47,7 @@ ModelFile parse_any_form(const std::string& content, const std::string& path,
   if (path.ends_with(".pb")) return {.module = from_proto(content, name)};
   if (path.ends_with(".pbtxt")) return {.module = from_pbtxt(content, name)};
   if (path.ends_with(".json")) return {.module = from_json(content, name)};
-  // Some editors begin a text with a byte order mark.
+  // Some editors start a text with a byte order mark.
   const std::string_view mark = "\xef\xbb\xbf", text = content;
   return {.module = parse(text.substr(text.starts_with(mark) ? mark.size() : 0), name)};
 }

@@ -23,7 +23,7 @@ void Timeline::write(const TrainEvent& event) {
     if (event.loss) facts.push_back({"loss", *event.loss});
     span("step", now, facts);
   } else if (event.event == "epoch") {
-    // It is told after the evaluation.
+    // The event is reported after the evaluation.
     span("evaluation", now, {{"epoch", event.epoch + 1}});
   } else if (event.event == "sample") {
     span("sample", now, {{"epoch", event.epoch + 1}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a training, and what is between them, in a trace.
+// The steps of a training and the time between them, as trace events.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,22 @@ namespace graphc::core::commands {
 
 class Timeline {
  public:
-  /// Writes nothing where there is no trace.
+  /// Writes nothing if `trace` is null.
   explicit Timeline(TraceFile* trace);
 
-  /// A step; the making of its inputs, as "read", on a line of its own, and the waiting for them,
-  /// as "wait"; what an epoch ends with, as "evaluation", and the drawing of a text, as "sample".
-  /// Each has in it what it had compiled.
+  /// Writes a step; the preparation of its inputs ("read", on a track of its own) and the wait for
+  /// them ("wait"); the work at the end of an epoch ("evaluation"), and the drawing of a text
+  /// ("sample"). Each includes the compilations that it caused.
   void write(const TrainEvent& event);
-  /// Has the saving of checkpoints in the trace, if there is any.
+  /// Adds the saving of checkpoints to the trace, if there is one.
   void watch(std::function<void(const TrainPosition&, const Notes&)>& save);
 
  private:
-  /// From the end of what was before.
+  /// A span from the end of the previous one.
   void span(std::string_view name, double end, const TraceFacts& facts = {});
 
   TraceFile* trace_;
-  double ended_ = 0;  ///< what was before
+  double ended_ = 0;  ///< the end of the previous span
 };
 
 }  // namespace graphc::core::commands

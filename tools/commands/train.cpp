@@ -24,7 +24,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// The newest, and one in case that it gets damaged.
+/// The newest, and one more in case it gets damaged.
 constexpr int64_t kKeptCheckpoints = 2;
 
 struct TrainCommand {
@@ -49,13 +49,13 @@ void check_is_model(const std::string& word) {
   throw no_model_or_file(word);
 }
 
-/// Refuses what the target would ignore or does not know, before any data is read.
+/// Rejects options that the target would ignore or does not know, before any data is read.
 void check_compile_options(TrainCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
   standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
 }
 
-/// Training that begins anew would lose what the folder has.
+/// A new training must not overwrite the contents of the folder.
 void check_nothing_is_replaced(const TrainCommand& options) {
   if (options.checkpoint.empty() || options.resume) return;
   std::vector<std::filesystem::path> files = checkpoint_files(options.checkpoint);
@@ -71,7 +71,7 @@ void check_nothing_is_replaced(const TrainCommand& options) {
   try {
     what = fmt::format("a checkpoint of step {}", read_checkpoint(files[0]).position.step);
   } catch (const Error&) {
-    // Whatever it is, somebody may want it.
+    // Whatever it is, someone may want it.
   }
   const std::string others = files.size() == 1 ? ""
                                                : fmt::format(" and {} more ({})", files.size() - 1,
@@ -80,8 +80,8 @@ void check_nothing_is_replaced(const TrainCommand& options) {
                     files[0].string(), what, others);
 }
 
-/// Goes on from the checkpoint in the folder, if there is one: its seed is the session's, its
-/// position where training begins. What it holds is given to the session later.
+/// Resumes from the checkpoint in the folder, if there is one: sets the session's seed and the
+/// start position. The states are loaded later.
 std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, CheckpointFolder& folder,
                                                const std::string& model) {
   if (!options.resume) return {};
@@ -111,14 +111,14 @@ std::optional<Checkpoint> checkpoint_to_resume(TrainCommand& options, Checkpoint
   return found;
 }
 
-/// What is looked at for a NaN or an infinity.
+/// What to check for NaN and infinity.
 void set_check_nan(TrainCommand& options) {
   if (options.check_nan != "loss" && options.check_nan != "op")
     throw usage_error("--check-nan is loss or op: found '{}'", options.check_nan);
   options.session.check_finite = options.check_nan == "op";
 }
 
-/// Options that mean nothing without another.
+/// Options that require another option.
 void check_companions(const TrainCommand& options) {
   if (!options.train.sample_prompt.empty() && options.train.sample == 0)
     throw usage_error("--sample-prompt wants --sample with a length");
@@ -132,7 +132,7 @@ void check_companions(const TrainCommand& options) {
   if (options.keep) throw usage_error("--keep wants --checkpoint with the folder");
 }
 
-/// No file is written twice, or over what is read.
+/// No file may be written twice, or overwrite an input.
 void check_files(const TrainCommand& options, DataKind kind) {
   std::vector<NamedPath> outputs{
       {"--log", options.log}, {"--plot", options.plot}, {"--trace", options.trace}};
@@ -146,8 +146,8 @@ void check_files(const TrainCommand& options, DataKind kind) {
               outputs);
 }
 
-/// Makes the folder of the checkpoint, and keeps other trainings out of it: the last to save would
-/// win, and what one resumes the other would overwrite.
+/// Creates the checkpoint folder and locks it against other trainings, which would overwrite its
+/// checkpoints.
 std::unique_ptr<FileLock> take_folder(const TrainCommand& options) {
   if (options.checkpoint.empty()) return nullptr;
   std::error_code error;
@@ -159,7 +159,7 @@ std::unique_ptr<FileLock> take_folder(const TrainCommand& options) {
       fmt::format("another training is using the folder '{}'", options.checkpoint));
 }
 
-/// Has training write its checkpoint to the folder, with the curve of the epochs so far.
+/// Makes training save its checkpoints to the folder, with the curve of the epochs so far.
 void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& program,
                     Session& session, const std::string& model, const TrainPlot& picture) {
   if (options.checkpoint.empty()) return;
@@ -170,7 +170,7 @@ void save_to_folder(TrainCommand& options, CheckpointFolder& folder, Program& pr
   };
 }
 
-/// Draws after saving: a picture that cannot be drawn costs nothing that was learned.
+/// Plots after saving: a failed plot must not cost a checkpoint.
 void draw_after_saving(TrainCommand& options, TrainPlot& picture) {
   options.train.save = [save = options.train.save, &picture](const TrainPosition& position,
                                                              const Notes& notes) {
@@ -179,7 +179,7 @@ void draw_after_saving(TrainCommand& options, TrainPlot& picture) {
   };
 }
 
-/// The best model of a training whose checkpoints are not kept.
+/// The best model of a training without checkpoints.
 std::map<std::string, Literal> model_of(Session& session) {
   std::map<std::string, Literal> states;
   for (const auto& cell : session.model().states()) {
@@ -188,8 +188,8 @@ std::map<std::string, Literal> model_of(Session& session) {
   return states;
 }
 
-/// Has training keep the model of its best validation, and test that one in the end: in the folder,
-/// or in memory where there is none. A folder that has one goes on having it.
+/// Makes training keep the model of its best validation, in the folder or otherwise in memory, and
+/// test that model at the end. A folder that has a best model keeps it.
 void keep_best(TrainCommand& options, CheckpointFolder& folder, Program& program, Session& session,
                const std::string& model) {
   const bool in_folder = !options.checkpoint.empty();
@@ -244,7 +244,7 @@ int train(TrainCommand& options) {
   }
   save_to_folder(options, folder, *program, session, model, picture);
   keep_best(options, folder, *program, session, model);
-  // What an earlier run logged of this training stays.
+  // Keep what an earlier run of this training logged.
   Log log(options.log, options.resume);
   TensorBoard board(options.tensorboard);
   TrainProgress progress;
@@ -273,7 +273,7 @@ int train(TrainCommand& options) {
   return 128 + stopped_by();
 }
 
-/// The options that write down what happens.
+/// The options for output files.
 void add_records(CLI::App& verb, const std::shared_ptr<TrainCommand>& options) {
   verb.add_option("--log", options->log,
                   "write events as JSON lines, after those of before with --resume; - is stdout");

@@ -11,11 +11,11 @@
 namespace graphc::core::commands {
 
 TrainPlot::TrainPlot(std::string path) : path_(std::move(path)) {
-  if (!path_.empty()) AtomicFile{path_};  // is written nowhere; throws where it could not be
+  if (!path_.empty()) AtomicFile{path_};  // writes nothing; throws if it could not
 }
 
 void TrainPlot::add(int64_t epoch, const std::string& name, double value) {
-  // "valid_rmse" is line `valid` of the figure `rmse`.
+  // "valid_rmse" is the line `valid` of the figure `rmse`.
   const size_t part = name.find('_');
   if (part == name.npos) return;
   PlotLine& line = figures_[name.substr(part + 1)][name];
@@ -70,7 +70,7 @@ void TrainPlot::draw() {
   if (path_.empty() || !std::exchange(is_new_, false)) return;
   std::vector<PlotPanel> panels;
   for (const auto& [figure, curves] : figures_) {
-    // The naive forecast lies beside the one that is learned.
+    // The naive forecast is shown with the learned one.
     const bool naive = figure.starts_with("naive_") && figures_.contains(figure.substr(6));
     if (naive) continue;
     PlotPanel panel{.title = figure, .x_name = "epoch", .lines = {}};

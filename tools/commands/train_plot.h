@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// train --plot: learning curves, and what was forecast, as an SVG file.
+// train --plot: learning curves and forecasts as an SVG file.
 #pragma once
 
 #include <map>
@@ -11,33 +11,34 @@
 
 namespace graphc::core::commands {
 
-/// The note of a checkpoint with the figures of the epochs before it.
+/// The checkpoint note with the figures of the epochs so far.
 inline constexpr const char* kCurveNote = "curve";
 
-/// Keeps the figures of epochs, and draws them over their numbers, one panel for each figure
-/// ("loss" of train and valid together), and the lines of the end.
+/// Collects the figures of epochs and plots them, one panel per figure ("loss" of train and valid
+/// together), with the final lines.
 class TrainPlot {
  public:
-  /// An empty path draws nothing. Throws ErrorKind::resource when there can be no such file, now
-  /// and not after the first epoch.
+  /// An empty path disables the plot. Throws ErrorKind::resource if the file cannot be created, now
+  /// instead of after the first epoch.
   explicit TrainPlot(std::string path);
 
-  /// Goes on with the figures of a checkpoint's notes. Throws ErrorKind::input where they are none.
+  /// Continues with the figures in a checkpoint's notes. Throws ErrorKind::input for malformed
+  /// notes.
   void resume(const Notes& notes);
-  /// Takes the figures of an epoch, and the lines of the end.
+  /// Records the figures of an epoch, and the final lines.
   void take(const TrainEvent& event);
-  /// Draws, if there is anything new: call it once all else is saved. Throws ErrorKind::resource
-  /// when the file cannot be written.
+  /// Plots if there is anything new; call it after everything else is saved. Throws
+  /// ErrorKind::resource if the file cannot be written.
   void draw();
-  /// The figures so far, as resume() reads them.
+  /// The figures so far, for resume().
   std::string note() const;
 
  private:
   void add(int64_t epoch, const std::string& name, double value);
 
   std::string path_;
-  std::map<std::string, std::map<std::string, PlotLine>> figures_;  ///< by figure, by line
-  std::vector<TrainLine> lines_;                                    ///< of the end
+  std::map<std::string, std::map<std::string, PlotLine>> figures_;  ///< by figure and line
+  std::vector<TrainLine> lines_;                                    ///< the final lines
   bool is_new_ = false;
 };
 

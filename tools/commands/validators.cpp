@@ -12,7 +12,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// Whether `text`, all of it, is a number of the type.
+/// Whether all of `text` is a number of this type.
 template <typename Number>
 bool parse_number(const std::string& text, Number& number) {
   const char* end = text.data() + text.size();
@@ -24,7 +24,7 @@ CLI::Validator whole_number_between(uint64_t least, uint64_t most, const std::st
   const auto refusal = [=](const std::string& text) -> std::string {
     uint64_t number = 0;
     if (parse_number(text, number) && number >= least && number <= most) return "";
-    // The upper end is of interest to nobody else.
+    // Mention the upper bound only to users who exceeded it.
     const bool large = text.find_first_not_of("0123456789") == text.npos && text.size() > 18;
     return fmt::format("wanted a whole number from {}{}: found '{}'", least,
                        large ? fmt::format(" to {}", most) : "", text);

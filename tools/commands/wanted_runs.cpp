@@ -12,11 +12,11 @@
 namespace graphc::core::commands {
 namespace {
 
-/// Seeds of one run and of the next are this far apart: more than a graph has inputs.
+/// The distance between the seeds of consecutive runs: larger than the number of inputs of a graph.
 constexpr uint64_t kSeedsOfARun = 1'000'003;
 
-/// A floating-point value in f64 whose elements are moved by one rounding, up or
-/// down; another value is itself.
+/// A floating-point value in f64 with each element moved up or down by one rounding; other values
+/// are unchanged.
 Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) {
   if (!is_floating(value.dtype())) return value;
   const Literal side = random_integers(value.shape(), 2, seed).literal();
@@ -27,7 +27,7 @@ Literal one_rounding_away(const Literal& value, double rounding, uint64_t seed) 
   return moved;
 }
 
-/// The most terms that one sum of the graph has, over the steps of its loops.
+/// The largest number of terms of a sum in the graph, over the steps of its loops.
 double most_terms(const Graph& graph) {
   double most = 1;
   for (const Node& node : graph.nodes()) {
@@ -56,7 +56,8 @@ WantedRuns::WantedRuns(const Graph& graph, Drawing drawing, int64_t runs, uint64
   try {
     draw_runs(runs, seed, drawing);
   } catch (const Error& error) {
-    // An index that is computed, `add(%i, 3)`, may leave its table: 0 is the likeliest to stay in.
+    // A computed index such as `add(%i, 3)` may be outside its table: 0 is most likely to stay
+    // inside.
     if (error.kind() != ErrorKind::input) throw;
     std::ranges::fill(drawing.limits, 1);
     draw_runs(runs, seed, drawing);

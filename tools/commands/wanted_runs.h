@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the evaluator makes of several runs of a graph, each with the states the one before left.
+// The evaluator's results for several runs of a graph, each continuing with the states of the
+// previous one.
 #pragma once
 
 #include "ir/evaluate.h"
@@ -7,7 +8,7 @@
 
 namespace graphc::core::commands {
 
-/// What is there after a run: the results, and every state, assigned or not.
+/// The state after a run: the results, and every state, assigned or not.
 struct AfterRun {
   std::vector<Literal> results;
   std::map<std::string, Literal> states;
@@ -15,9 +16,9 @@ struct AfterRun {
 
 class WantedRuns {
  public:
-  /// Draws arguments for `runs` runs and evaluates them. Throws ErrorKind::input for a graph that
-  /// the evaluator does not take. A graph without `grad`, which must live as long as this. A target
-  /// rounds what it computes with by up to `rounding` of it.
+  /// Draws arguments for `runs` runs and evaluates them. `graph` has no `grad` and must live as
+  /// long as this. `rounding` is the target's relative rounding error. Throws ErrorKind::input for
+  /// a graph that the evaluator rejects.
   WantedRuns(const Graph& graph, Drawing drawing, int64_t runs, uint64_t seed, Precision precision,
              double rounding);
 
@@ -26,11 +27,11 @@ class WantedRuns {
   const std::vector<Literal>& inputs(int64_t run) const { return inputs_[size_t(run)]; }
   const std::map<std::string, Literal>& first_states() const { return states_; }
   const AfterRun& wanted(int64_t run) const { return wanted_[size_t(run)]; }
-  /// The same in f64, from the same arguments and from arguments one rounding away: how far apart
-  /// these are tells how many digits a result has. And with denormals flushed, as a target may.
-  /// Evaluated when first asked for.
+  /// The same in f64, from the same arguments and from arguments perturbed by one rounding: their
+  /// spread shows how many digits of a result are significant. Also with denormals flushed, as a
+  /// target may do. Evaluated on first use.
   const std::vector<AfterRun>& forms(int64_t run);
-  /// No sum of the graph has more terms.
+  /// An upper bound on the number of terms of every sum in the graph.
   double terms() const { return terms_; }
 
  private:

@@ -10,7 +10,7 @@
 namespace graphc::core::commands {
 namespace {
 
-/// The option of the verb that the word names, without what stands behind a `=`; null for others.
+/// The option that the word names, without the part after a `=`; null if it is none.
 const CLI::Option* option_of(const CLI::App& verb, const std::string& word) {
   if (!word.starts_with("--")) return nullptr;
   return verb.get_option_no_throw(word.substr(0, word.find('=')));
@@ -34,7 +34,7 @@ std::vector<std::string> checked_words(const CLI::App& app, int argc, const char
       break;
     }
     if (has_verbs && verb == &app && !word.starts_with('-')) {
-      // What is no verb is CLI11's to refuse.
+      // An unknown verb is reported by CLI11.
       if (const CLI::App* found = find_verb(app, word); found != nullptr) {
         verb = found;
         command += " " + word;
@@ -66,7 +66,7 @@ std::vector<std::string> checked_words(const CLI::App& app, int argc, const char
 
 void parse_words(CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> words = checked_words(app, argc, argv);
-  std::ranges::reverse(words);  // as CLI11 takes them
+  std::ranges::reverse(words);  // the order that CLI11 expects
   app.parse(std::move(words));
 }
 

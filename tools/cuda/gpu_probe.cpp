@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// graphc-gpu-probe: measures what the GPU here can do and writes it as JSON. Progress goes to
-// stderr; the exit code is that of ErrorKind.
+// graphc-gpu-probe: measures this GPU and writes the results as JSON. Progress goes to stderr; the
+// exit code is that of ErrorKind.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -39,7 +39,7 @@ void write_stdout(std::string_view text) {
     throw resource_error("stdout: {}", std::strerror(errno));
 }
 
-/// A probe that fails is absent, with the reason: the others are worth having without it.
+/// A failed probe is reported with its reason: the others are still useful.
 Json measured(const Probe& probe, Lab& lab) {
   Json row{{"name", probe.name}, {"what", probe.what}, {"unit", probe.unit}};
   if (probe.measure == nullptr) {
@@ -48,7 +48,7 @@ Json measured(const Probe& probe, Lab& lab) {
   }
   try {
     const bench::Summary found = probe.measure(lab);
-    // Faster than the clock: nothing that could be said.
+    // Below the clock's resolution: no meaningful figure.
     if (std::isfinite(found.min) && std::isfinite(found.max) && found.min > 0) {
       row["median"] = found.median;
       row["min"] = found.min;
@@ -67,7 +67,7 @@ constexpr std::string_view kUsage =
     "  --quick     sizes for an emulator, whose figures mean nothing\n"
     "  --describe  the GPU alone, nothing measured\n";
 
-/// The rows of all probes, each said on stderr when it is there.
+/// The rows of all probes, each reported on stderr when done.
 Json all_measured(Lab& lab) {
   Json rows = Json::array();
   for (const Probe& probe : all_probes()) {

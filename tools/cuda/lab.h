@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU on which short kernels are timed, through the loader that compiled graphs use.
+// A GPU on which short kernels are timed, through the same loader as compiled graphs.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace graphc::core::probe {
 
 class Lab {
  public:
-  /// `quick`: sizes for an emulator, whose figures mean nothing.
+  /// `quick`: sizes for an emulator, where timings have no meaning.
   explicit Lab(bool quick);
 
   bool quick() const { return quick_; }
-  /// `full`, or `small` where everything is to be small.
+  /// `full`, or `small` for quick runs.
   int64_t size(int64_t full, int64_t small) const { return quick_ ? small : full; }
   const cuda::DeviceProperties& properties() const { return device_->properties(); }
   std::string architecture() const { return device_->architecture(); }
@@ -26,17 +26,16 @@ class Lab {
   const cuda::DevicePtr& device() const { return device_; }
   const cuda::Stream& stream() const { return stream_; }
 
-  /// Compiles a text and loads the kernel of that name.
+  /// Compiles a text and loads the kernel with that name.
   cuda::Kernel kernel(const std::string& text, const std::string& name);
-  /// Memory for a probe, all bytes 0.
+  /// Zeroed memory for a probe.
   cuda::DeviceBuffer zeros(int64_t bytes, std::string_view what) const;
-  /// Puts a launch into the stream. An argument is an address or a long long, or the bits of a
-  /// float.
+  /// Enqueues a launch. An argument is an address, a long long, or the bits of a float.
   void launch(const cuda::Kernel& kernel, unsigned blocks,
               std::initializer_list<uint64_t> arguments, bool together = false) const;
 
-  /// Seconds that what `work` puts into the stream takes there, between two events; after once
-  /// without a clock.
+  /// The seconds that the work enqueued by `work` takes, measured with two events, after one
+  /// warm-up.
   bench::Summary seconds(const std::function<void()>& work) const;
 
  private:

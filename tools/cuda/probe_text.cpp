@@ -8,7 +8,7 @@
 namespace graphc::core::probe {
 namespace {
 
-/// "<first>, <second>, ..." of `count` things, each written by `one`.
+/// "<first>, <second>, ..." of `count` items, each written by `one`.
 template <typename One>
 std::string listed(int count, One one) {
   std::string text;
@@ -16,7 +16,7 @@ std::string listed(int count, One one) {
   return text;
 }
 
-/// What reads and writes words that other blocks wait for. The emulator has both built in.
+/// Functions that read and write words other blocks wait for. The emulator has them built in.
 std::string flags_prelude() {
   return fmt::format(R"({}
 __device__ __forceinline__ unsigned load_acquire(const unsigned* flag) {{

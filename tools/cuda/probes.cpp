@@ -16,7 +16,7 @@ using bench::Summary;
 
 // --- memory ---
 
-/// 1 GiB where there is room for two of them four times over.
+/// At most 1 GiB, and at most an eighth of the free memory.
 int64_t memory_bytes(const Lab& lab) {
   const auto room = int64_t(lab.device()->free_memory() / 8);
   return lab.size(std::min(int64_t{1} << 30, room), 64 << 10) / 4096 * 4096;
@@ -49,7 +49,7 @@ Summary copy_bandwidth(Lab& lab) {
 
 Summary ingest(Lab& lab) {
   const cuda::Kernel kernel = lab.kernel(ingest_text(), "read_again");
-  // Fits the cache of every GPU that graphc compiles for; read by all multiprocessors alike.
+  // Fits the L2 cache of every supported GPU; all multiprocessors read it.
   const int64_t bytes = lab.size(1 << 20, 16 << 10), rounds = lab.size(64, 1);
   const unsigned blocks = lab.quick() ? 2 : 4 * lab.multiprocessors();
   const cuda::DeviceBuffer values = lab.zeros(bytes, "words to read");
@@ -100,9 +100,9 @@ Summary tile_products(Lab& lab) {
       .divide(flop * 1e-12);
 }
 
-// --- waiting ---
+// --- synchronisation ---
 
-/// Microseconds of a meeting: of many, less what a launch with one takes.
+/// Microseconds per barrier: a launch with many, minus a launch with one.
 Summary meeting(Lab& lab, const std::string& text) {
   if (!lab.properties().cooperative_launch)
     throw resource_error("the GPU has no cooperative launches");
@@ -125,7 +125,7 @@ Summary meeting(Lab& lab, const std::string& text) {
 Summary counter_meeting(Lab& lab) { return meeting(lab, counter_meeting_text()); }
 Summary flag_meeting(Lab& lab) { return meeting(lab, flag_meeting_text()); }
 
-/// Microseconds that one more kernel takes in a CUDA graph of kernels one after the other.
+/// Microseconds per additional kernel in a CUDA graph of sequential kernels.
 Summary launch_in_graph(Lab& lab) {
   const cuda::Kernel kernel = lab.kernel(empty_text(), "nothing");
   const int64_t launches = lab.size(1000, 3);
@@ -135,7 +135,7 @@ Summary launch_in_graph(Lab& lab) {
   return lab.seconds([&] { graph.launch(lab.stream()); }) * (1e6 / double(launches));
 }
 
-/// Microseconds from the launch of a graph of one kernel until the host knows that it has ended.
+/// Microseconds from launching a graph with one kernel until the host sees its completion.
 Summary graph_round_trip(Lab& lab) {
   const cuda::Kernel kernel = lab.kernel(empty_text(), "nothing");
   const cuda::GraphExec graph = lab.stream().capture([&] { lab.launch(kernel, 1, {}); });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU can do, measured: the figures that the model of speed (codegen/cuda/speed_model.h)
-// takes for known.
+// Measured properties of a GPU: the parameters of the speed model (codegen/cuda/speed_model.h).
 #pragma once
 
 #include <span>
@@ -13,14 +12,14 @@ namespace graphc::core::probe {
 
 struct Probe {
   std::string_view name;
-  std::string_view what;  ///< is measured, in one line
+  std::string_view what;  ///< what is measured, in one line
   std::string_view unit;
-  /// The quantity in that unit; null for what graphc cannot measure.
+  /// The quantity in that unit; null if graphc cannot measure it.
   bench::Summary (*measure)(Lab& lab) = nullptr;
-  std::string_view why_not;  ///< then, in one line
+  std::string_view why_not;  ///< reason for null, in one line
 };
 
-/// All of them, in the order of reading.
+/// All probes, in reading order.
 std::span<const Probe> all_probes();
 
 }  // namespace graphc::core::probe

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The parts that say what is there and whether it is right.
+# The parts that inspect the environment and check results.
 import glob
 import json
 import platform
@@ -9,14 +9,14 @@ import sys
 from gpu_check import commands, places
 from gpu_check.items import DONE, FAILED, Item, Part, outcome, skipped
 
-# --- what is there ---
+# --- environment ---
 
-# What the variant cudnn needs, whose products are tried with cuBLASLt.
+# The libraries of the variant cudnn, whose products are tried with cuBLASLt.
 LAYER_LIBRARIES = ("cudnn", "cublaslt")
 
 
 def libraries(context, seconds):
-    """What graphc finds; NVRTC may come with the bundle or among the packages of this Python."""
+    """The libraries graphc finds; NVRTC may be in the bundle or in this Python's packages."""
     command = [context.places.program("graphc"), "targets", "--json"]
     ran = context.run(command, seconds)
     if ran.code != 0 or ran.timed_out:
@@ -42,7 +42,7 @@ def libraries(context, seconds):
 
 
 def system(context, seconds):
-    """The machine: what the programs of NVIDIA and of the system say of it."""
+    """The machine, according to NVIDIA's programs and the system."""
     del seconds
     return {
         "state": DONE,
@@ -54,7 +54,7 @@ def system(context, seconds):
 
 
 def gpu_state(context, seconds):
-    """Clocks and what else uses the GPU, for who reads the figures."""
+    """Clocks and other users of the GPU, to judge the figures by."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return skipped("no nvidia-smi was found")
@@ -74,7 +74,7 @@ MACHINE = Part(
     ],
 )
 
-# --- what the GPU can do ---
+# --- speed of the GPU ---
 
 
 def probe(context, seconds):
@@ -90,9 +90,9 @@ PROBES = Part(
     lambda context: [Item("probes", probe)],
 )
 
-# --- whether what is computed is right ---
+# --- correctness ---
 
-# Those that cuDNN has, then those that nobody has.
+# Those that cuDNN has, then those that no library has.
 LAYERS = ("lstm", "gru", "rnn")
 CELLS = (*LAYERS, "layer-norm-lstm", "peephole-lstm", "projected-lstm", "gru-reset-before")
 
@@ -110,7 +110,7 @@ def models(context):
 
 
 def check(context, graph, options, seconds):
-    """graphc check: agreement with the evaluator."""
+    """Runs graphc check: agreement with the evaluator."""
     command = [context.places.program("graphc"), "check", "-", "--target=cuda", *options]
     ran = context.run(command, seconds, graph)
     return outcome(ran, said=commands.last_lines(ran.out, 3))
@@ -131,7 +131,7 @@ def model_item(name, model, parameters, graph, more=()):
 
 
 def library_items(context):
-    """Layers by cuDNN, and every product that cuBLASLt can take part in, beside the evaluator."""
+    """Layers by cuDNN, and every product that cuBLASLt supports, compared with the evaluator."""
     if "cudnn" not in context.variants:
         return []
     chosen = [row for row in models(context) if row[0] in (*LAYERS, "ptb-lm")]
@@ -139,12 +139,12 @@ def library_items(context):
     return [model_item(*row, "train", options) for row in chosen]
 
 
-# Of enough units that their products have several pieces, and of gates that are no power of two.
+# Enough units for products with several pieces, and gates that are not a power of two.
 WIDE_LAYERS = ("lstm", "gru")
 
 
 def wide_items(context):
-    """What layers compute in each precision: results, which one step of training hardly moves."""
+    """The results of layers in each precision, which one training step hardly changes."""
     hidden, steps, batch = context.size((300, 3, 20), (5, 2, 2))
     sizes = [f"hidden={hidden}", f"steps={steps}", f"batch={batch}"]
     return [
@@ -156,7 +156,7 @@ def wide_items(context):
 
 
 def graph_text(path):
-    """The graphs of a test file's first part without what tells the tests what to do with them."""
+    """The graphs in the first part of a test file, without the test directives."""
     lines = path.read_text(encoding="utf-8").split("\n---\n")[0].splitlines()
     return "\n".join(line for line in lines if not line.startswith("test ")) + "\n"
 
@@ -179,11 +179,11 @@ CONFORMANCE = Part(
     "conformance", "agrees with the evaluator, all variants", 0.27, conformance_items
 )
 
-# --- whether what is computed is right by chance ---
+# --- races and invalid accesses ---
 
 
 def sanitizer():
-    """compute-sanitizer's path, or nothing."""
+    """The path of compute-sanitizer, or None."""
     found = shutil.which("compute-sanitizer")
     toolkits = sorted(glob.glob("/usr/local/cuda*/bin/compute-sanitizer"))
     return found or (toolkits[-1] if toolkits else None)

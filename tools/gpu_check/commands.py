@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program with a limit of time.
+# Runs a program with a time limit.
 import collections
 import os
 import signal
@@ -10,8 +10,7 @@ Ran = collections.namedtuple("Ran", "code out err seconds timed_out")
 
 
 def run(command, seconds, environment=None, text=""):
-    """What came of a command. One that is not done after so many seconds is ended, with what it
-    has started."""
+    """The result of a command. After so many seconds it is terminated with its children."""
     begun = time.monotonic()
     process = subprocess.Popen(
         command,
@@ -42,7 +41,7 @@ def run(command, seconds, environment=None, text=""):
 
 
 def end(process):
-    """Ends a process and its children: they have a session of their own."""
+    """Terminates a process and its children, which have a session of their own."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -50,6 +49,6 @@ def end(process):
 
 
 def last_lines(text, count=6):
-    """The end of what a program said, as a reason."""
+    """The end of a program's output, as a reason."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     return " | ".join(lines[-count:])[-800:]

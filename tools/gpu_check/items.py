@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-# The smallest pieces of work, and what became of each.
+# The smallest units of work, and their results.
 import collections
 import time
 
 from gpu_check import commands
 
-# `work(context, seconds)` gives a dictionary with "state" and whatever else was found.
+# `work(context, seconds)` returns a dictionary with "state" and further results.
 Item = collections.namedtuple("Item", "name work")
-# `share` is the part of the time that it may take; `items(context)` are its pieces, the most
-# important ones first.
+# `share` is the part's share of the time; `items(context)` are its items, the most important ones
+# first.
 Part = collections.namedtuple("Part", "name title share items")
 
-# What became of an item. `done` and `failed` are kept; what was skipped is tried again by the next
-# call, which may find what was missing; `unfinished` ran out of time.
+# The state of an item. `done` and `failed` are kept; `skipped` is retried by the next call, which
+# may find what was missing; `unfinished` ran out of time.
 DONE, FAILED, SKIPPED, UNFINISHED = "done", "failed", "skipped", "unfinished"
 
 
 class Context:
-    """What the items know of this run."""
+    """The information that items share in this run."""
 
     def __init__(self, places, environment, dry_run, folder):
         self.places = places
@@ -28,7 +28,7 @@ class Context:
         self.precisions = ("f32",)  # until `graphc targets` says more
 
     def size(self, full, small):
-        """`small` on the mock, where every figure is for nothing."""
+        """`small` on the mock, where figures have no meaning."""
         return small if self.dry_run else full
 
     def run(self, command, seconds, text="", more=None):
@@ -37,7 +37,7 @@ class Context:
 
 
 def outcome(ran, **found):
-    """The result of an item that was one command: with the reason when it did not do its work."""
+    """The result of an item with a single command; includes the reason if the command failed."""
     result = {"state": DONE, "seconds": round(ran.seconds, 3)}
     result.update(found)
     if ran.timed_out:
@@ -53,7 +53,7 @@ def skipped(reason):
 
 
 def do(item, context, seconds):
-    """The result of an item. A defect of a script is a failure of its item, no end of the run."""
+    """The result of an item. A defect of a script fails its item instead of ending the run."""
     begun = time.monotonic()
     try:
         result = item.work(context, seconds)

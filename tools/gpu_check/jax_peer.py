@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# A peer: W1's layer in JAX, a scan of an LSTM's equations, one line of JSON for each precision.
-# XLA_FLAGS decide how its loops run. Exit code 5: there is no JAX, or no GPU for it.
+# A peer: W1's layer in JAX, a scan over an LSTM's equations, one line of JSON per precision.
+# XLA_FLAGS determine how its loops run. Exit code 5: no JAX, or no GPU for it.
 import argparse
 import json
 import statistics
@@ -21,7 +21,7 @@ except ImportError as error:
     fail(f"this Python has no JAX: {error}")
 
 RATE = 0.01
-# The type of the layer's arithmetic, and what products of f32 are made of.
+# The element type of the layer, and the precision of f32 products.
 PRECISIONS = {
     "f32": (jnp.float32, "highest"),
     "tf32": (jnp.float32, "tensorfloat32"),
@@ -103,7 +103,7 @@ def main():
         row = {"mode": "scan", "precision": precision, "version": f"jax {jax.__version__}"}
         try:
             row.update(measure(options, precision))
-        except Exception as error:  # noqa: BLE001: the others are worth having without it
+        except Exception as error:  # the others are useful without it
             row["absent"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         print(json.dumps(row), flush=True)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command line of gpu-check, and the parts in turn, each within its time.
+# The command line of gpu-check; runs the parts in turn, each within its time.
 import argparse
 import json
 import pathlib
@@ -15,7 +15,7 @@ from gpu_check.speeds import PEERS, SPEED, TRAINING
 
 PARTS = (MACHINE, PROBES, CONFORMANCE, SANITIZER, SPEED, PEERS, TRAINING)
 USAGE, CHECK, RESOURCE = 2, 4, 5  # exit codes, as graphc has them
-LEAST_SECONDS = 1.0  # less is not worth beginning an item with
+LEAST_SECONDS = 1.0  # the least time worth starting an item with
 
 
 def parse(arguments):
@@ -71,7 +71,7 @@ class Run:
         return self.begun + until - time.monotonic()
 
     def one(self, part, item, until):
-        """Does an item if it is not done, within the time until then."""
+        """Runs an item unless it is done, until the given time."""
         before = None if self.options.again else self.results.read(part.name, item.name)
         before = self.kept[part.name].get(item.name, before)
         if before is not None and before["state"] in (items.DONE, items.FAILED):
@@ -87,8 +87,8 @@ class Run:
             self.results.keep(part.name, result)
 
     def all_parts(self):
-        """Each part may take its share of the time and what those before it left; what did not fit
-        is tried again in what is left at the end."""
+        """Each part may use its share of the time plus what earlier ones left; items that did not
+        fit are retried in the remaining time."""
         shares = sum(part.share for part in self.options.parts)
         until = 0.0
         for part in self.options.parts:
@@ -106,7 +106,7 @@ class Run:
                     self.one(part, item, self.seconds)
 
     def rows(self, part):
-        """What is known of every item, those not begun included."""
+        """The results of every item, including those not started."""
         rows = []
         for item in part.items(self.context):
             known = self.kept[part.name].get(item.name)
@@ -124,7 +124,7 @@ class Run:
 
 
 def read_machine(context):
-    """What is checked: the libraries first, for they decide how everything else is run."""
+    """Determines what to check: the libraries first, because everything else depends on them."""
     found = items.do(MACHINE.items(context)[0], context, 60)
     if found["state"] != items.DONE:
         raise Missing(found["reason"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where things are: in an unpacked bundle, or in the source tree with a build.
+# Locations: in an unpacked bundle, or in the source tree with a build.
 import os
 import pathlib
 import sys
@@ -8,17 +8,17 @@ PROGRAMS = ("graphc", "graphc-bench", "graphc-gpu-probe")
 
 
 class Missing(Exception):
-    """Something that gpu-check cannot do without."""
+    """Something that gpu-check requires is missing."""
 
 
 def has_mock(folder):
-    """Whether the mock of the driver, which is built with the tests, is in this folder."""
+    """Whether this folder has the mock driver, which is built with the tests."""
     return (folder / "libcuda.so.1").exists()
 
 
 class Places:
-    """The programs, the mock libraries beside them, graphs to compare and the peers' scripts. A dry
-    run takes the first build that has the mock, anything else the first there is."""
+    """The programs, the mock libraries next to them, graphs to compare and the peers' scripts. A
+    dry run takes the first build with the mock, otherwise the first build."""
 
     def __init__(self, here, programs=None, dry_run=False):
         self.scripts = here / "gpu_check"
@@ -41,7 +41,7 @@ class Places:
         else:
             graphs = [root / "tests" / "regressions", root / "tests" / "codegen"]
         self.graphs = sorted(path for folder in graphs for path in folder.glob("*.graph"))
-        # What a bundle may bring along: NVRTC.
+        # NVRTC may be part of a bundle.
         self.cuda = here / "cuda"
 
     def program(self, name):
@@ -49,7 +49,7 @@ class Places:
 
 
 def package_folders():
-    """The folders of CUDA's libraries among the packages of this Python."""
+    """The folders of CUDA's libraries in this Python's packages."""
     folders = []
     for entry in sys.path:
         for library in sorted(pathlib.Path(entry or ".").glob("nvidia/*/lib")):
@@ -59,8 +59,8 @@ def package_folders():
 
 
 def environment(places, dry_run, folder):
-    """The variables that the programs are run with: on the mock, or with what there is. Kernels are
-    kept in the folder of the results."""
+    """The environment of the programs: with the mock, or with the real libraries. Kernels are
+    cached in the results folder."""
     variables = dict(os.environ)
     variables.setdefault("GRAPHC_CACHE", str(folder.resolve() / "kernels"))
     if dry_run:

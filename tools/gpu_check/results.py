@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The results folder: a file for each item, so that what is done is not done again, and of all of
-# them one JSON and one Markdown table.
+# The results folder: one file per item, so that completed items are not repeated, and a JSON file
+# and a Markdown table of all of them.
 import json
 import re
 import shutil
@@ -11,12 +11,12 @@ SCHEMA = "graphc-gpu-check/1"
 
 
 class Mismatch(Exception):
-    """The folder holds results of something else."""
+    """The folder has the results of something else."""
 
 
 class Results:
     def __init__(self, folder, subject):
-        """`subject` says what is checked: results of another are not gone on with."""
+        """`subject` identifies what is checked: results of another subject are not continued."""
         self.folder = folder
         self.subject = subject
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ class Results:
         shutil.rmtree(self.folder / "items" / part, ignore_errors=True)
 
     def read(self, part, item):
-        """What was kept of an item; None if there is nothing."""
+        """The stored result of an item, or None."""
         path = self.path(part, item)
         if not path.exists():
             return None
@@ -52,13 +52,14 @@ class Results:
 
     @staticmethod
     def write(path, text):
-        """All of it or nothing: an interrupted run leaves no half of a file."""
+        """Writes atomically: an interrupted run leaves no partial file."""
         unfinished = path.with_name(path.name + ".new")
         unfinished.write_text(text, encoding="utf-8")
         unfinished.replace(path)
 
     def report(self, parts, head):
-        """Writes gpu-check.json and gpu-check.md; `parts` are those of this run, with results."""
+        """Writes gpu-check.json and gpu-check.md; `parts` are the parts of this run with
+        results."""
         everything = dict(schema=SCHEMA, **head, parts=parts)
         items = [(part, item) for part in parts for item in part["items"]]
         for state in (FAILED, SKIPPED, "unfinished", "left"):
@@ -90,7 +91,7 @@ def rows_of_probe(item):
 
 
 def paces(figures):
-    """What is predicted in a second, in words: "1200 words/s"."""
+    """The predictions per second, as text: "1200 words/s"."""
     return [f"{number(figures[f'{unit}_per_s'])} {unit}/s"
             for unit in ("words", "characters") if f"{unit}_per_s" in figures]
 

@@ -17,8 +17,8 @@ def layer(hidden, steps, batch=128, cell="lstm"):
 
 
 def workloads(context):
-    """Name, model, parameters. W3 and W4 have the extents of their workloads and the update of the
-    model whose extents they are."""
+    """Name, model, parameters. W3 and W4 have their workloads' extents and the update of the model
+    with these extents."""
     rows = [(f"W1 H{h} T{t}", *layer(h, t)) for t in (30, 100) for h in (512, 1024)]
     rows += [(f"W2 {size}", "ptb-lm", dict(size=size)) for size in ("small", "medium", "large")]
     wide = dict(layers=1, hidden=1024, steps=128, batch=128, vocabulary=33279, keep=0.5)
@@ -49,8 +49,8 @@ def speed_item(name, model, parameters, variant, precision):
 
 
 def speed_items(context):
-    """The variant that is meant to be fastest first. In a dry run the workloads share out the
-    precisions."""
+    """The variant expected to be fastest comes first. In a dry run the workloads divide the
+    precisions among them."""
     items = []
     for variant in context.variants:
         rows = workloads(context)
@@ -78,14 +78,14 @@ def peer_item(name, script, arguments, more=None):
         if ran.code == 5:
             return skipped(commands.last_lines(ran.err, 1))
         result = outcome(ran, rows=rows)
-        if ran.timed_out and rows:  # each row stands by itself
+        if ran.timed_out and rows:  # rows are independent
             result.update(state="done", reason="out of time after these rows")
         return result
 
     return Item(name, work)
 
 
-# XLA's two for loops: loops in CUDA graphs, and bodies of two steps.
+# XLA's two ways to run loops: as loops in CUDA graphs, and with two steps per iteration.
 XLA_LOOPS = (
     "--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,CONDITIONAL,WHILE"
     " --xla_gpu_enable_while_loop_double_buffering=true"
@@ -116,7 +116,7 @@ PEERS = Part("peers", "PyTorch and JAX, where this Python has them", 0.17, peer_
 
 
 def words(count, vocabulary, seed):
-    """A corpus for the extents alone: every word occurs, the rest is drawn."""
+    """A synthetic corpus of the right size: every word occurs, the rest is random."""
     draw = random.Random(seed)
     names = [f"w{i}" for i in range(vocabulary - 1)]
     drawn = names + [draw.choice(names) for _ in range(max(count - len(names), 0))]
@@ -143,14 +143,14 @@ def train_command(context):
 
 
 def training(context, seconds):
-    """Losses must fall, or at least be numbers: graphc train stops with exit code 4 if not."""
+    """Losses must fall, or at least be finite: otherwise graphc train stops with exit code 4."""
     ran = context.run([*train_command(context), "--log=-"], seconds)
     events = [json.loads(line) for line in ran.out.splitlines() if line.startswith("{")]
     return outcome(ran, events=events)
 
 
 def profile(context, seconds):
-    """Which kernels the time goes into, as Nsight Systems counts it."""
+    """The kernels that take the most time, according to Nsight Systems."""
     program = shutil.which("nsys")
     if program is None:
         return skipped("no nsys was found")

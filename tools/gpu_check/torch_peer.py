@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# A peer: W1's layer or W2's language model in PyTorch, one line of JSON for each precision and way
-# to run it (eager, as a CUDA graph, compiled). Exit code 5: there is no PyTorch, or no GPU for it.
+# A peer: W1's layer or W2's language model in PyTorch, one line of JSON per precision and mode
+# (eager, as a CUDA graph, compiled). Exit code 5: no PyTorch, or no GPU for it.
 import argparse
 import json
 import statistics
@@ -9,7 +9,7 @@ import sys
 import time
 
 PRECISIONS = ("f32", "tf32", "bf16", "fp16")
-# As ptb-lm has them: hidden units, steps, probability to keep, limit of the norm.
+# As in ptb-lm: hidden units, steps, probability to keep, limit of the norm.
 SIZES = {"small": (200, 20, 1.0, 5.0), "medium": (650, 35, 0.5, 5.0), "large": (1500, 35, 0.35, 10)}
 VOCABULARY, MODEL_BATCH, LAYERS = 10000, 20, 2
 
@@ -59,11 +59,11 @@ class Model(torch.nn.Module):
 
 
 def make_step(module, options, precision):
-    """A training step on fixed places, as a CUDA graph needs them."""
+    """A training step with fixed addresses, as a CUDA graph requires."""
     kinds = {"bf16": torch.bfloat16, "fp16": torch.float16}
     device = options.device.split(":")[0]
     parameters = list(module.parameters())
-    # A loss scale that is fixed: overflow is not looked for, which is in fp16's favour.
+    # A fixed loss scale without overflow checks, which favours fp16.
     scale = 1024.0 if precision == "fp16" else 1.0
 
     def step(*data):
@@ -88,7 +88,7 @@ def make_step(module, options, precision):
 
 
 def captured(step, data):
-    """The step as one CUDA graph, after it ran as it is on another stream."""
+    """The step as one CUDA graph, captured after a warm-up on another stream."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -171,7 +171,7 @@ def main():
             row = {"mode": mode, "precision": precision, "version": f"torch {torch.__version__}"}
             try:
                 row.update(measure(options, mode, precision))
-            except Exception as error:  # noqa: BLE001: the others are worth having without it
+            except Exception as error:  # the others are useful without it
                 row["absent"] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             print(json.dumps(row), flush=True)
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts: what was measured, one JSON file each, with the command, the commit, the date and the
-machine they come from."""
+"""Facts: measurements, one JSON file each, with their command, commit, date and machine."""
 import datetime
 import json
 import os
@@ -10,7 +9,7 @@ CURVE_POINTS = 120
 
 
 class Folder:
-    """The kept facts; a new one takes the place of the old one in one piece."""
+    """The stored facts; a new one replaces the old one atomically."""
 
     def __init__(self, path):
         self.path = path
@@ -28,8 +27,8 @@ class Folder:
 
 
 def commit_of(root):
-    """The commit of the sources, and whether they have been changed since; what this
-    writes itself is none of them."""
+    """The commit of the sources, and whether they have been modified since, apart from the files
+    that this program writes."""
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True,
                               check=False)
@@ -40,7 +39,7 @@ def commit_of(root):
 
 
 def head(root, command, environment, seconds):
-    """What every fact begins with."""
+    """The common head of every fact."""
     return {"date": datetime.date.today().isoformat(), "commit": commit_of(root),
             "command": command, "environment": environment, "seconds": round(seconds, 1)}
 
@@ -57,7 +56,7 @@ def curve_of(steps):
 
 
 def training_of(events):
-    """The facts of a log: epochs with what was measured at their ends, the end, the losses."""
+    """The facts in a log: epochs with their final measurements, the end, the losses."""
     epochs = {}
     for event in events:
         if event["event"] in ("epoch", "evaluation"):
@@ -81,6 +80,6 @@ KEPT_OF_A_ROW = ("workload", "parameters", "variant", "precision", "threads", "c
 
 
 def bench_of(report):
-    """The rows of graphc-bench's JSON, as far as the page has a use for them."""
+    """The rows of graphc-bench's JSON that the page uses."""
     return {"results": [{key: row[key] for key in KEPT_OF_A_ROW if key in row}
                         for row in report["results"]]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurements: commands, and what becomes of what they print."""
+"""The measurements: commands, and the evaluation of their output."""
 import dataclasses
 import json
 import pathlib
@@ -19,7 +19,7 @@ import settings  # noqa: E402
 
 @dataclasses.dataclass
 class Task:
-    """One measurement: a name, commands of one kind, and in words what it is."""
+    """One measurement: a name, commands of one kind, and a description."""
     name: str
     what: str
     kind: str  # "bench": rows of graphc-bench; "train": the log of graphc train; "twin": a twin's
@@ -28,7 +28,7 @@ class Task:
 
 
 def tasks(options):
-    """All measurements, the shortest first, at the sizes that are wanted."""
+    """All measurements, shortest first, in the requested sizes."""
     quick, smoke = options.sizes != "full", options.sizes == "smoke"
     threads = f"--threads={options.threads}"
     def bench(*arguments):
@@ -38,7 +38,7 @@ def tasks(options):
         return ["graphc", "train", *arguments, *data, "--seed", "1", "--quiet"]
     few = ["--repeat=2", "--compilations=1"] if smoke else []
     sizes = "8" if smoke else "512" if quick else "512,1024"
-    # Written out, the graph grows with T, and compiling with it: as far as one waits for it.
+    # Unrolled, the graph and its compile time grow with T: measure as far as is practical.
     lengths = {"loop": "10,100" if smoke else "10,30,100,300,1000",
                "full": "10" if smoke else "10,30,100"}
     def twin(script, corpus, *arguments):
@@ -84,7 +84,7 @@ def tasks(options):
 
 
 class Failed(Exception):
-    """A command did not do its work; the text says which, and how it ended."""
+    """A command failed; the text says which, and how."""
 
 
 def ran(command, programs):
@@ -98,7 +98,7 @@ def ran(command, programs):
 
 
 def python_of_twins():
-    """The Python that has PyTorch, as tools/peers has it; installed where it is not there."""
+    """The Python that has PyTorch, as for tools/peers; installs it if missing."""
     try:
         return environments.environment(environments.default_folder(), "torch",
                                         settings.PEERS["torch"].packages,
@@ -108,7 +108,7 @@ def python_of_twins():
 
 
 def fact_of(task, options):
-    """Runs the commands of a task; the fact without its head, and the machine it is of."""
+    """Runs the commands of a task; returns the fact without its head, and the machine."""
     fact, environment = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "out"
@@ -135,12 +135,12 @@ def fact_of(task, options):
 
 
 def shown(command, options):
-    """The command as a reader repeats it."""
+    """The command for a reader to repeat."""
     return shlex.join(command).replace(str(options.data), "DIR")
 
 
 def machine(options):
-    """What graphc-bench says of the machine, for facts of commands that do not say it."""
+    """graphc-bench's description of the machine, for facts of commands that do not give one."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "out"
         ran(["graphc-bench", "lstm-layer", "hidden=2", "steps=2", "batch=2", "--repeat=1",
@@ -149,8 +149,8 @@ def machine(options):
 
 
 def measure(root, options, names, kept):
-    """Runs the tasks of these names and keeps each fact as it comes; says what failed, and goes on.
-    Returns how many failed."""
+    """Runs the tasks with these names and stores each fact when it is complete; reports failures
+    and continues. Returns the number of failures."""
     failed = 0
     for task in tasks(options):
         if task.name not in names:

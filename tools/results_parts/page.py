@@ -23,7 +23,7 @@ COLUMNS = 110
 
 
 def wrapped(text):
-    """Its paragraphs in lines of COLUMNS; tables, headings and pictures as they are."""
+    """Wraps paragraphs at COLUMNS; leaves tables, headings and pictures alone."""
     lines = []
     for line in text.split("\n"):
         if len(line) <= COLUMNS or line[0] in "|#!":
@@ -35,7 +35,7 @@ def wrapped(text):
 
 
 def rendered(documents):
-    """The text of the page, and of each plot by its file."""
+    """The text of the page, and of each plot, by file."""
     kept = facts.Folder(documents / "results").all()
     parts, pictures = [INTRODUCTION], {}
     for section in sections.ALL:
@@ -57,7 +57,8 @@ def write(documents):
 
 
 def check(documents):
-    """Whether the page and its plots are what the facts give; 4 with the first that is not."""
+    """Whether the page and its plots match the facts; returns 4 and reports the first that does
+    not."""
     text, pictures = rendered(documents)
     wanted = {documents / "results.md": text}
     wanted.update({documents / "results" / name: picture for name, picture in pictures.items()})

@@ -12,7 +12,7 @@ STYLE = ("<style>text{font:12px sans-serif;fill:#24292f}.title{font-weight:bold}
 
 
 def number(value):
-    """Short, and without an exponent where a person would not write one."""
+    """A short number, without an exponent where people would not write one."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

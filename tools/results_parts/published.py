@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that others have published of these workloads, and those of the PyTorch twins."""
+"""Published figures for these workloads, and those of the PyTorch twins."""
 
 W1 = {  # svetlov/rnn-benchmarks: NVIDIA Tesla M40 24 GB, cuDNN 6; Theano 0.9, TensorFlow 1.2.1
     "libraries": ["Theano", "TensorFlow basic", "TensorFlow fused", "TensorFlow cuDNN"],

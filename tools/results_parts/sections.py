@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of docs/results.md: each gives its text and its plots, as far as there are facts."""
+"""The sections of docs/results.md: each returns its text and its plots, as far as there are
+facts."""
 import plots
 from published import W1, W2, W3, W4
 from tables import command, kept_table, number, source, table
 
 
 def best(kept, name):
-    """The fact of the full measurement, else that of --quick; and its name."""
+    """The fact of the full measurement, otherwise that of --quick; and its name."""
     for found in (name, name + "-quick"):
         if found in kept:
             return kept[found], found
@@ -19,7 +20,7 @@ def setting(row):
 
 
 def layer(kept):
-    """W1: the published table, graphc's rows, peers, compile time against T."""
+    """W1: the published table, graphc's rows, peers, compile time as a function of T."""
     text = ("## W1 `lstm-layer`: an LSTM layer on random data\n\n"
             "Batch 128; compile in seconds, training and forward in ms an example. Published "
             "(NVIDIA Tesla M40, 2017), compile / train / forward:\n\n")
@@ -36,7 +37,8 @@ def layer(kept):
                  f"\n{command(fact)}\n")
         mine = [row for row in fact["results"] if row["variant"] == "fused" and
                 setting(row) == "T 30, H 512"]
-        # Beside peers, what was measured in their run: another machine is no comparison.
+        # Compared with peers, only what was measured in the same run: other machines are not
+        # comparable.
         peers = kept.get("w1-peers", {}).get("bars", [])
         bars = [] if peers else [("graphc, this CPU", row["train_ms"]) for row in mine]
         if bars or peers:
@@ -78,7 +80,7 @@ def perplexity_rows(fact, twin):
 
 
 def twin_speed(kept, name, speed_of):
-    """A sentence with the twin's speed in PyTorch, where it was measured."""
+    """A sentence with the twin's speed in PyTorch, if it was measured."""
     fact = kept.get(name)
     if not fact:
         return ""
@@ -97,7 +99,7 @@ def microseconds_a_sample(fact):
 
 
 def trained_beside_the_twin(kept, name, title):
-    """A fact that is a table with its own words."""
+    """A fact that is a table with its own text."""
     fact = kept.get(name)
     if not fact:
         return ""
@@ -106,7 +108,7 @@ def trained_beside_the_twin(kept, name, title):
 
 
 def penn_treebank(kept):
-    """W2: perplexities beside the twin's and the published ones; words a second."""
+    """W2: perplexities next to the twin's and the published ones; words per second."""
     text = "## W2 `ptb-lm`: words of the Penn Treebank\n"
     pictures = {}
     fact = kept.get("w2-small")
@@ -158,7 +160,7 @@ def penn_treebank(kept):
 
 
 def wikitext(kept):
-    """W3: 20 steps; why the published words a second are none."""
+    """W3: 20 steps; why the published words per second are not comparable."""
     text = ("## W3 `wikitext2-lm`: words of WikiText-2\n\nPublished, words a second: " +
             W3["published"] +
             ". **These cannot be right**: the clock was read without waiting for the device. A "
@@ -179,7 +181,7 @@ def wikitext(kept):
 
 
 def characters(kept):
-    """W4: Nietzsche; a loop and unrolled; which published count cannot be right."""
+    """W4: Nietzsche; a loop and unrolled; which published count cannot be correct."""
     text = ("## W4 `char-lstm`: characters\n\nPublished, seconds an epoch at batch 128 "
             "(Keras-MXNet / Keras-TensorFlow):\n\n" + table(["", *W4["corpora"]], W4["rows"]) +
             "\n**The published sample count of WikiText-2 cannot be right**: it is off by a "
@@ -220,7 +222,7 @@ def characters(kept):
 
 
 def variants(kept):
-    """W5: the classification task beside its twin."""
+    """W5: the classification task next to its twin."""
     text = "## W5 `rnn-variants`\n"
     fact = kept.get("w5-classification")
     if fact:
@@ -231,7 +233,7 @@ def variants(kept):
 
 
 def left_out(kept):
-    """What has not been measured, and why."""
+    """What was not measured, and why."""
     del kept
     return ("## Left out\n\n"
             "- GPUs: nothing of this was trained on one. What the CUDA target has run on a GPU is "

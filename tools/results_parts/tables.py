@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the page, and where a row comes from."""
+"""Tables of the page, and the sources of their rows."""
 
 
 def table(columns, rows, numbers_from=1):
-    """Markdown; the columns from that one on are numbers."""
+    """A Markdown table; columns from `numbers_from` on are numbers."""
     marks = ["---" if i < numbers_from else "---:" for i in range(len(columns))]
     return "\n".join("| " + " | ".join(line) + " |" for line in [columns, marks, *rows]) + "\n"
 
@@ -15,12 +15,12 @@ def number(value, digits=4):
 
 
 def kept_table(fact):
-    """The table of a fact that is a table itself."""
+    """The table of a fact that is itself a table."""
     return table(fact["columns"], fact["rows"], fact.get("numbers_from", 1))
 
 
 def source(fact):
-    """In a sentence: what was run, on what, when."""
+    """A sentence: what was run, on which machine, when."""
     environment = fact.get("environment", {})
     where = environment.get("cpu", "")
     if environment.get("cores"):

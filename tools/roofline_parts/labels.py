@@ -1,33 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-# Labels beside points, where there is room for them.
-"""A label takes the first of some places around its point that is inside the picture and free."""
+# Placement of labels next to points.
+"""A label takes the first of several places around its point that is inside the picture and
+free."""
 import math
 
 from svg import line, text
 
 LINE = 12  # pixels: a line of text
-LETTER = 6.9  # its letters, on average, rather more than less
+LETTER = 6.9  # the average width of a letter, rounded up
 GAPS = (3, 9, 18, 30, 44, 60)
 
 
 def text_width(words):
-    """How wide a line of text is, about."""
+    """The approximate width of a line of text."""
     return LETTER * len(words)
 
 
 def fits(words, width):
-    """The words, cut to what fits the width."""
+    """The words, cut to the width."""
     most = int(width / LETTER)
     return words if len(words) <= most else words[: most - 3] + "..."
 
 
 def meet(one, other):
-    """Whether two boxes have a point in common."""
+    """Whether two boxes overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 class Room:
-    """The inside of a picture, and what in it is taken."""
+    """The inside of a picture, and the areas that are taken."""
 
     def __init__(self, inside):
         self.inside, self.boxes, self.circles = inside, [], []
@@ -41,7 +42,7 @@ class Room:
         self.circles.append((x, y, radius))
 
     def free(self, box):
-        """Whether a label can be there."""
+        """Whether there is room for a label."""
         left, top, right, bottom = self.inside
         if box[0] < left or box[1] < top or box[2] > right or box[3] > bottom:
             return False
@@ -52,7 +53,7 @@ class Room:
         return not any(meet(box, each) for each in self.boxes)
 
     def places(self, x, y, radius, width):
-        """The boxes around a point, the nearest first, each with its gap."""
+        """The boxes around a point, nearest first, each with its gap."""
         for gap in GAPS:
             away = radius + gap
             slant = away * 0.71
@@ -69,7 +70,8 @@ class Room:
                 yield gap, (left, middle - LINE / 2, left + width, middle + LINE / 2)
 
     def label(self, x, y, radius, words, colour):
-        """The label of a point, with a line to it where it is not near; nothing without room."""
+        """The label of a point, with a line to it if it is not near; nothing if there is no
+        room."""
         words = fits(words, 200)
         width = text_width(words)
         for gap, box in self.places(x, y, radius, width):
@@ -86,7 +88,7 @@ class Room:
                 f'<rect x="{box[0]:.1f}" y="{box[1]:.1f}" width="{width:.1f}" height="{LINE}"'
                 ' fill="#ffffff" fill-opacity="0.75"/>'
             )
-            # In the middle: letters of one font are wider than those of another.
+            # Centred, because the widths of letters vary between fonts.
             body.append(text(box[0] + width / 2, box[3] - 2.5, words, "middle", colour))
             return body
         return []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The picture: logarithmic axes, roofs, points, labels where there is room, and a legend below.
-"""SVG with presentation attributes alone, on white: the same in light and dark viewers."""
+# The picture: logarithmic axes, roofs, points, labels if there is room, and a legend below.
+"""SVG with presentation attributes only, on white: the same in light and dark viewers."""
 import math
 
 from labels import LINE, Room, fits, text_width
@@ -10,21 +10,21 @@ from reading import Unusable
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760, 62, 22, 70, 450
 COLOURS = ("#0b7bc1", "#d1580a", "#3a8f3a", "#8e57b5", "#b0256b", "#6b6b00")
 MOST_PROFILES = len(COLOURS)
-LEAST_LABELLED = 0.02  # of a call: below, names of what hardly matters would be in the way
-LARGEST = 24  # pixels: the radius of a kernel that is all of its call
+LEAST_LABELLED = 0.02  # share of a call below which a kernel gets no label
+LARGEST = 24  # pixels: the radius of a kernel that takes the whole call
 GREY, FAINT, ROOF = "#8c959f", "#e4e7ea", "#24292f"
-PEAK, SLOPE, DASHES = 2.5, 1.2, "6 4"  # of the roofs' lines
+PEAK, SLOPE, DASHES = 2.5, 1.2, "6 4"  # line styles of the roofs
 
 
 def figure(value):
-    """Short, without an exponent where a person would not write one."""
+    """A short number, without an exponent where people would not write one."""
     if value >= 1000:
         return f"{value:,.0f}" if value < 1e7 else f"{value:.0e}"
     return f"{value:.4g}" if value >= 100 else f"{value:.3g}"
 
 
 class Axis:
-    """Whole decades around values, over pixels."""
+    """An axis of whole decades around values, mapped to pixels."""
 
     def __init__(self, values, first, last):
         low = math.floor(math.log10(min(values) / 1.25))
@@ -32,12 +32,12 @@ class Axis:
         self.first, self.last = first, last
 
     def place(self, value):
-        """Of a value, in pixels."""
+        """The position of a value, in pixels."""
         part = (math.log10(value) - self.low) / (self.high - self.low)
         return self.first + part * (self.last - self.first)
 
     def decades(self):
-        """Those that have a label: all, unless there are more than ten."""
+        """The decades with a label: all, unless there are more than ten."""
         return range(self.low, self.high + 1, math.ceil((self.high - self.low) / 10))
 
 
@@ -52,7 +52,7 @@ class Point:
         self.x = self.y = 0.0
 
     def words(self):
-        """All that there is to say of it."""
+        """The full description of the kernel."""
         where = f", {self.kernel.where}" if self.kernel.where else ""
         return (
             f"{self.kernel.name}{where}: {figure(self.speed)} GFLOP/s,"
@@ -61,7 +61,7 @@ class Point:
 
 
 def points_of(profiles):
-    """The kernels that have products, the largest first; and for each profile a line of words."""
+    """The kernels that have products, largest first; and a line of text per profile."""
     points, notes = [], []
     for profile, colour in zip(profiles, COLOURS):
         total = sum(each.seconds for each in profile.kernels)
@@ -80,7 +80,7 @@ def points_of(profiles):
 
 
 def axes(horizontal, vertical):
-    """The grid, and its decades."""
+    """The grid and the labels of its decades."""
     body = []
     for exponent in range(horizontal.low, horizontal.high):
         for digit in range(1, 10):
@@ -103,7 +103,7 @@ def axes(horizontal, vertical):
 
 
 def decade(exponent):
-    """The number, where it is short."""
+    """The number, if short."""
     return f"{10.0 ** exponent:,.{max(0, -exponent)}f}" if -4 <= exponent <= 6 else f"1e{exponent}"
 
 
@@ -129,7 +129,7 @@ def roof_lines(roofs, horizontal, vertical, room):
         body.append(sloped(f"shared cache {figure(roofs.cache)} GB/s", (x1, y1), other, -6, room))
         corner = min(corner, other[0])
     body.append(line(x0, y0, ridge[0], top, ROOF, SLOPE))
-    # Below its line: the shared cache's, which is above, may be near.
+    # Below its line, because the shared cache's line may be just above.
     body.append(sloped(f"memory {figure(roofs.memory)} GB/s", (x0, y0), ridge, 14, room))
     body.append(line(corner, top, WIDTH - RIGHT, top, ROOF, PEAK))
     name = f"peak {figure(roofs.peak)} GFLOP/s"
@@ -140,7 +140,7 @@ def roof_lines(roofs, horizontal, vertical, room):
 
 
 def sloped(name, begin, end, offset, room):
-    """A name along a line, near its lower end; nothing where the line is too short."""
+    """A name along a line, near its lower end; nothing if the line is too short."""
     length = math.hypot(end[0] - begin[0], end[1] - begin[1])
     width = text_width(name)
     if length < width + 30:
@@ -157,14 +157,14 @@ def sloped(name, begin, end, offset, room):
 
 
 def drawn_points(points):
-    """The points, the largest first, so that none hides another."""
+    """The points, largest first, so that none hides another."""
     return [
         circle(each.x, each.y, each.radius, each.colour, each.words()) for each in points
     ]
 
 
 def legend(notes, roofs):
-    """What colours, lines and areas mean; and how high it is."""
+    """The meaning of colours, lines and areas; and the height of the legend."""
     body, y = [], BOTTOM + 58
     for colour, title, note in notes:
         body.append(circle(LEFT, y - 4, 5, colour))
@@ -200,7 +200,7 @@ def legend(notes, roofs):
 
 
 def draw(title, profiles, roofs, most_labels):
-    """The picture as text. Raises Unusable where there is nothing to draw."""
+    """The picture as text. Raises Unusable if there is nothing to draw."""
     points, notes = points_of(profiles)
     ridges = [roofs.peak / each for each in (roofs.memory, roofs.cache) if each]
     horizontal = Axis([each.intensity for each in points] + ridges, LEFT, WIDTH - RIGHT)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What graphc-bench wrote, checked: profiles, bandwidths, and the roofs that they give.
-"""Whatever is wrong with a file is Unusable, in a line that names the file."""
+# Reads and validates graphc-bench's output: profiles, bandwidths, and the resulting roofs.
+"""Any fault of a file is Unusable, in a line that names the file."""
 import collections
 import json
 import math
@@ -13,7 +13,7 @@ Roofs = collections.namedtuple("Roofs", "peak memory cache")
 
 
 class Unusable(Exception):
-    """What cannot be drawn, and why."""
+    """Something that cannot be drawn, and why."""
 
 
 def content(path):
@@ -30,7 +30,7 @@ def content(path):
 
 
 def field(path, where, found, name, kind, default=None):
-    """A value of the kind in an object. Raises Unusable."""
+    """A value of this kind in an object. Raises Unusable."""
     value = found.get(name, default) if isinstance(found, dict) else None
     if not isinstance(value, kind) or isinstance(value, bool):
         raise Unusable(f"'{path}': {where}: wanted '{name}'")
@@ -38,7 +38,7 @@ def field(path, where, found, name, kind, default=None):
 
 
 def number(path, where, found, name, least):
-    """A number from `least`, or above 0 where that is None. Raises Unusable."""
+    """A number that is at least `least`, or positive if that is None. Raises Unusable."""
     value = field(path, where, found, name, (int, float))
     try:
         value = float(value)
@@ -100,7 +100,7 @@ def profile_of(path, where, found, cpu):
 
 
 def read_profiles(path):
-    """What `graphc-bench MODEL --profile --json` wrote. Raises Unusable."""
+    """The output of `graphc-bench MODEL --profile --json`. Raises Unusable."""
     found = content(path)
     environment = found.get("environment")
     cpu = environment.get("cpu", "") if isinstance(environment, dict) else ""
@@ -114,7 +114,7 @@ def read_profiles(path):
 
 
 def read_bandwidths(path):
-    """What `graphc-bench --bandwidth --json` wrote. Raises Unusable."""
+    """The output of `graphc-bench --bandwidth --json`. Raises Unusable."""
     found = content(path)
     speeds = {}
     listed = field(path, "not what --bandwidth --json writes", found, "bandwidth", list)
@@ -129,7 +129,7 @@ def read_bandwidths(path):
 
 
 def roofs_of(profiles, measured, options):
-    """The limits that all profiles have in common. Raises Unusable."""
+    """The common limits of all profiles. Raises Unusable."""
     threads = {each.threads for each in profiles}
     if len(threads) > 1:
         raise Unusable(f"profiles on {' and '.join(map(str, sorted(threads)))} threads have other"

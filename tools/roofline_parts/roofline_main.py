@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The command line of tools/roofline.
-"""Exit codes are graphc's: 2 the command line, 3 what a file has, 5 what cannot be written."""
+"""Exit codes are graphc's: 2 the command line, 3 the contents of a file, 5 an output that cannot be
+written."""
 import argparse
 import math
 import os
@@ -33,7 +34,7 @@ def above_zero(text):
 
 
 def whole(text):
-    """A whole number from 0."""
+    """A non-negative integer."""
     if not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"wanted a whole number from 0: found '{text}'")
     return int(text)
@@ -55,13 +56,13 @@ def parser():
 
 
 def write(path, text):
-    """Writes all of a file or nothing. Raises OSError."""
+    """Writes a file atomically. Raises OSError."""
     if path == "-":
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
         except OSError:
-            # What is still buffered would be tried once more at the end.
+            # Otherwise Python would try to write the buffered rest at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise
         return
@@ -97,19 +98,19 @@ def picture_of(options):
 
 
 def say(message):
-    """An error, in one line whatever names are in it."""
+    """Prints an error on one line, whatever names it contains."""
     words = "".join(each if each.isprintable() else "?" for each in str(message))
     print(f"roofline: {words}", file=sys.stderr)
 
 
 def stop(number, frame):
-    """SIGTERM leaves no half of a file either."""
+    """Makes SIGTERM leave no partial file."""
     del frame
     raise SystemExit(128 + number)
 
 
 def main(arguments):
-    """The exit code."""
+    """Runs the program; returns the exit code."""
     own = parser()
     options = own.parse_args(arguments)
     if options.bandwidth is None and options.memory is None:

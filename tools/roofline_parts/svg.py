@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Elements of SVG as text.
-"""Coordinates have a tenth of a pixel; words are made safe to stand in XML."""
+# SVG elements as text.
+"""Coordinates are rounded to a tenth of a pixel; text is escaped for XML."""
 from html import escape
 
 
 def safe(words):
-    """What XML takes: no control characters, nothing that UTF-8 has not."""
+    """Escapes text for XML: no control characters, nothing that UTF-8 cannot encode."""
     words = words.encode("utf-8", "replace").decode("utf-8")
     return escape("".join(each if each.isprintable() else "?" for each in words), quote=True)
 
@@ -20,12 +20,12 @@ def line(x0, y0, x1, y1, colour, width, dashes=None):
 
 
 def path(steps, colour, width):
-    """A path that is not filled."""
+    """An unfilled path."""
     return f'<path d="{steps}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
 
 
 def text(x, y, words, anchor="start", colour="#24292f", bold=False, turn=0.0):
-    """A line of text, turned around where it begins."""
+    """A line of text, rotated about its start."""
     weight = ' font-weight="bold"' if bold else ""
     turned = f' transform="rotate({turn:.1f} {x:.1f} {y:.1f})"' if turn else ""
     return (
@@ -35,7 +35,7 @@ def text(x, y, words, anchor="start", colour="#24292f", bold=False, turn=0.0):
 
 
 def circle(x, y, radius, colour, words=""):
-    """A point, with words that a viewer shows on asking."""
+    """A point, with text that viewers show as a tooltip."""
     title = f"<title>{safe(words)}</title>" if words else ""
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}" fill-opacity="0.75"'
@@ -44,7 +44,7 @@ def circle(x, y, radius, colour, words=""):
 
 
 def document(width, height, title, body):
-    """All of it, on white."""
+    """The complete picture, on white."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
         f' viewBox="0 0 {width} {height}" role="img" aria-label="{safe(title)}"'

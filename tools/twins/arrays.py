@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Arrays of f32 in safetensors files, which graphc reads and writes: --init, and checkpoints.
-"""The format in so far as weights need it, for NumPy alone: 8 bytes of a header's length, the
-header as JSON, the arrays one after another."""
+# f32 arrays in safetensors files, which graphc reads and writes: --init, and checkpoints.
+"""The subset of the format needed for weights, with NumPy only: 8 bytes of header length, the
+header as JSON, then the arrays."""
 import json
 import pathlib
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Keras' LSTM on characters in PyTorch: what char-lstm must reproduce.
+# Keras' LSTM on characters in PyTorch, the reference for char-lstm.
 #
-# Same start (--init), same windows in the same order: the losses agree step by step until rounding
-# drives them apart. A loss is the mean nats of a window's next character.
+# With the same start (--init) and the same windows in the same order, the losses agree step by step
+# until rounding makes them diverge. A loss is the mean nats of a window's next character.
 #
 # Parameters in a weights file: lstm.w [V,4H], lstm.u [H,4H], lstm.b [4H], gates i, f, g, o side by
-# side, z = row of w + h u + b, i, f and o through hard_sigmoid; dense.w [H,V], dense.b [V].
-# Made on demand: `char_lstm.py --seed 1 --save-init nietzsche.safetensors`.
+# side, z = row of w + h u + b, i, f and o through hard_sigmoid; dense.w [H,V], dense.b [V]. Create
+# it with `char_lstm.py --seed 1 --save-init nietzsche.safetensors`.
 import argparse
 import json
 import pathlib
@@ -35,12 +35,12 @@ def initial_weights(vocabulary, hidden, seed):
 
 
 def hard_sigmoid(x):
-    """Keras': PyTorch's has the slope 1/6."""
+    """Keras' hard sigmoid; the slope of PyTorch's is 1/6."""
     return (0.2 * x + 0.5).clamp(0, 1)
 
 
 def logits(p, windows):
-    """Logits [batch, V] behind windows of ids [batch, steps]."""
+    """Logits [batch, V] after windows of ids [batch, steps]."""
     hidden = p["lstm.u"].shape[0]
     h = c = p["lstm.w"].new_zeros(windows.shape[0], hidden)
     for now in p["lstm.w"][windows].unbind(1):
@@ -51,7 +51,7 @@ def logits(p, windows):
 
 
 def update(p, squares, rate):
-    """Keras' RMSprop: epsilon beside the root, as PyTorch's has it too."""
+    """Keras' RMSprop: epsilon is outside the root, as in PyTorch."""
     with torch.no_grad():
         for name, parameter in p.items():
             g = parameter.grad
@@ -84,8 +84,8 @@ def parse_options():
 
 
 def train(options):
-    """Trains and prints the mean loss of each epoch; returns the losses of all steps, and the
-    seconds that they took."""
+    """Trains and prints the mean loss of each epoch; returns the losses of all steps, and their
+    duration in seconds."""
     text = (nietzsche if options.corpus == "nietzsche" else wikitext2)(options.data)
     windows, targets, characters = character_windows(text, options.window)
     dtype = torch.float64 if options.dtype == "f64" else torch.float32

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The classifier of sequences in PyTorch: what rnn-variants task=classification must reproduce.
+# The sequence classifier in PyTorch, the reference for rnn-variants task=classification.
 #
-# The same sequences in the same order; with --keep 1 and --init the losses agree step by step, with
-# dropout the accuracies within a point.
+# The same sequences in the same order: with --keep 1 and --init the losses agree step by step, with
+# dropout the accuracies agree within a point.
 #
 # Parameters in a weights file: for each layer l lstm.l.w, lstm.l.u, lstm.l.b, gates i, f, g, o side
 # by side; out.w [H,1], out.b [1]. `classification.py --seed 1 --save-init waves.safetensors`.
@@ -61,7 +61,7 @@ class Classifier(torch.nn.Module):
 
 
 def figures(model, x, y):
-    """The loss, the share of right classes, and that of the more frequent class."""
+    """The loss, the share of correct classes, and that of the more frequent class."""
     model.eval()
     with torch.no_grad():
         found = model(x)
@@ -73,7 +73,7 @@ def figures(model, x, y):
 
 
 def train(options):
-    """Trains and prints what is reported; returns the losses of all steps."""
+    """Trains and prints the results; returns the losses of all steps."""
     torch.manual_seed(options.seed)
     dtype = torch.float64 if options.dtype == "f64" else torch.float32
     x, y = (torch.from_numpy(part).to(dtype) for part in waves(options.sequences, 10, options.seed))
@@ -128,7 +128,7 @@ def main():
         return
     losses = train(options)
     if options.losses:
-        # Paths are the machine's affair: the command names files without their folders.
+        # File names without folders, which differ between machines.
         command = ["classification.py"] + [pathlib.PurePath(word).name for word in sys.argv[1:]]
         record = {"command": " ".join(command), "torch": torch.__version__.split("+")[0]}
         text = json.dumps({**record, "losses": losses}, indent=1)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the twins begin with: weights and batches drawn by NumPy, and how results are compared.
-"""NumPy's RandomState draws alike in every version, so every peer begins with the same numbers."""
+# Initial weights and batches of the twins, drawn by NumPy, and the comparison of results.
+"""NumPy's RandomState gives the same numbers in every version, so all peers start identically."""
 import numpy
 
 from workloads import SIZES, parameter_shapes
 
-# Largest relative difference of the loss, of each gradient and of each update from graphc's in
-# f32, as norms. bf16 rounds every factor of a product by up to 2^-9; PyTorch's loss in chunks comes
-# out in bf16, 0.01 away on ptb-lm small.
+# Largest relative difference of the loss, and of each gradient and update (as norms), from graphc's
+# in f32. bf16 rounds every factor of a product by up to 2^-9; PyTorch's chunked loss comes out in
+# bf16, 0.01 away on ptb-lm small.
 LIMITS = {"f32": (1e-5, 1e-3), "bf16": (5e-2, 5e-2)}
-LOSSES = ("loss", "trained")  # of the gradients, and of the step that updates
-EPSILON = 2.0**-24  # a weight of f32 is rounded by up to so much of it
+LOSSES = ("loss", "trained")  # with the gradients, and with the update
+EPSILON = 2.0**-24  # relative rounding of an f32 weight
 
 
 def language_model_weights(size, vocabulary, seed):
@@ -41,7 +41,7 @@ def layer_weights(found, seed):
 
 
 def weights_of(found, seed=1):
-    """The parameters that every program begins with, by graphc's names."""
+    """The initial parameters of every program, by graphc's names."""
     if found["model"] == "lstm-layer":
         return layer_weights(found, seed)
     size = SIZES[found["size"]]._replace(hidden=found["hidden"], layers=found["layers"])
@@ -69,10 +69,10 @@ def norm(array):
 
 
 def differences(start, expected, actual):
-    """How far a step is from the expected one: `loss`, `gradient` and `update`, each relative, and
-    the parameters that the two largest are of. Arrays are `loss`, `gradient.NAME`, `after.NAME`;
-    what `actual` lacks is not compared. Differences of an update below the rounding of the weights
-    are none."""
+    """The distance of a step from the expected one: `loss`, `gradient` and `update`, each relative,
+    and the parameters with the largest distances. Arrays are `loss`, `gradient.NAME`, `after.NAME`;
+    arrays missing in `actual` are not compared. Differences of an update below the rounding of the
+    weights are ignored."""
     result = {}
     losses = [abs(float(actual[n]) / float(expected["loss"]) - 1) for n in LOSSES if n in actual]
     if losses:
@@ -88,7 +88,7 @@ def differences(start, expected, actual):
             step = wanted if kind == "gradient" else wanted - start[name]
             rounding = 0.0 if kind == "gradient" else 2 * EPSILON * norm(start[name])
             apart = max(norm(got - wanted) - rounding, 0.0) / max(norm(step), 1e-30)
-            if not apart <= worst:  # NaN is the worst
+            if not apart <= worst:  # NaN counts as the worst
                 worst, name_of_worst = apart, name
             if apart != apart:
                 break
@@ -100,7 +100,7 @@ def differences(start, expected, actual):
 
 
 def fault(differing, precision):
-    """What is wrong in words, or None: differences beyond what the precision explains."""
+    """What is wrong, or None: differences that exceed the precision."""
     loss_limit, limit = LIMITS[precision]
     if "loss" in differing and not differing["loss"] <= loss_limit:
         return f"the loss differs by {differing['loss']:.2g}"

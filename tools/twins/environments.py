@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The peers' virtual environments, and a peer's process in one of them.
-"""Each peer has an environment of its own, so that none decides the versions of another's needs."""
+"""Each peer has its own environment, so that the version requirements of different peers do not
+conflict."""
 import json
 import os
 import pathlib
@@ -10,40 +11,40 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-MARK = "peers.txt"  # what was installed, when that was finished
+MARK = "peers.txt"  # lists the packages once they are installed
 
 
 class Absent(Exception):
-    """A peer that cannot be had or has ended, with the reason."""
+    """A peer that is unavailable or has ended, with the reason."""
 
 
 def default_folder():
-    """Below the user's cache."""
+    """The default folder, in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     return pathlib.Path(cache) / "graphc" / "peers"
 
 
 def last_line(text):
-    """The last line of a program's messages that says something."""
+    """The last significant line of a program's messages."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR: ")]
     return (errors or lines or ["no reason given"])[-1].removeprefix("ERROR: ")[:160]
 
 
 def listed(packages):
-    """What MARK begins with in an environment that has the packages."""
+    """The beginning of MARK in an environment with these packages."""
     return "\n".join(packages) + "\n"
 
 
 def installed(folder, name, packages):
-    """Whether a peer's environment is there with these packages."""
+    """Whether a peer's environment exists with these packages."""
     mark = folder / name / MARK
     return mark.exists() and mark.read_text(encoding="utf-8").startswith(listed(packages))
 
 
 def environment(folder, name, packages, say, install=True):
-    """The Python of a peer's environment, made and filled where it is not there, unless nothing is
-    to be installed. Raises Absent."""
+    """The Python of a peer's environment, which is created and filled if missing, unless installing
+    is disabled. Raises Absent."""
     place = folder / name
     python = place / "bin" / "python"
     if installed(folder, name, packages):
@@ -70,7 +71,7 @@ def environment(folder, name, packages, say, install=True):
 
 
 class Process:
-    """A worker that is held from turn to turn."""
+    """A worker process that is paused between turns."""
 
     def __init__(self, python, module, threads, limit):
         variables = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS=str(threads))
@@ -88,7 +89,7 @@ class Process:
         self.process.send_signal(signal.SIGSTOP)
 
     def answer(self):
-        """The next line. Raises Absent after the limit, or where the process has ended."""
+        """The next line. Raises Absent after the time limit, or if the process has ended."""
         if not self.selector.select(self.limit):
             self.end()
             raise Absent(f"stopped after {self.limit:g} s")
@@ -101,8 +102,8 @@ class Process:
         return found
 
     def ask(self, **request):
-        """The answer to a request. Between two the process is stopped, so that its idle threads
-        take nothing from whoever's turn it is. Raises Absent."""
+        """The answer to a request. The process is stopped between requests, so that its idle
+        threads do not slow down others. Raises Absent."""
         try:
             self.process.send_signal(signal.SIGCONT)
             self.process.stdin.write((json.dumps(request) + "\n").encode())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The programs of models/examples in PyTorch, and the median time of a step of each: beside it goes
-# what `example-NAME ... --time` prints.
+# The programs of models/examples in PyTorch, and the median time of a step of each, to compare with
+# the output of `example-NAME ... --time`.
 #
 #   tools/twins/examples.py [--threads N] [NAME...]
 import argparse
@@ -14,7 +14,7 @@ from torch.nn import functional
 
 
 def trained(module, optimizer, loss_of):
-    """A step of training: data, loss, gradients, update, and the loss as a number."""
+    """A training step: data, loss, gradients, update; returns the loss as a number."""
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The first losses of a language model's training in graphc and in its PyTorch twin, from the same
-# weights and on the same words: how far they are apart.
+# Compares the first losses of a language model's training in graphc and in its PyTorch twin, from
+# the same weights and on the same words.
 #
 # usage: first_losses.py [MODEL [NAME=VALUE ...]] [--data DIR] [--steps N] ...
 #
 # Without a model: ptb-lm size=medium keep=1 learning-rate=0.1 and wikitext2-lm keep=1, with the
-# limits below. Dropout is refused: no two programs draw the same masks. PyTorch is that of
-# tools/peers, installed where it is not there.
-"""Exit codes are graphc's: 2 the command line, 3 the input, 4 losses that are further apart than
-the limit, 5 something is missing."""
+# limits below. Dropout is refused, because programs draw different masks. PyTorch is that of
+# tools/peers, installed if missing.
+"""Exit codes are graphc's: 2 the command line, 3 the input, 4 losses that differ by more than the
+limit, 5 something is missing."""
 import argparse
 import json
 import os
@@ -25,7 +25,7 @@ from workloads import SIZES, WIKITEXT2
 
 USAGE, INPUT, CHECK, RESOURCE = 2, 3, 4, 5
 FOLDERS = {"ptb-lm": "ptb", "wikitext2-lm": "wikitext-2"}
-# What is compared where no model is named: parameters, steps, largest relative difference.
+# The default comparisons: parameters, steps, largest relative difference.
 ALL = {
     "ptb-lm": (["size=medium", "keep=1", "learning-rate=0.1"], 50, 3e-4),
     "wikitext2-lm": (["keep=1"], 50, 5e-5),
@@ -33,12 +33,12 @@ ALL = {
 
 
 def say(line):
-    """A message; the figures alone go to stdout."""
+    """Prints a message; stdout has only the figures."""
     print(line, file=sys.stderr, flush=True)
 
 
 def keep_of(model, parameters):
-    """What dropout keeps: the recipe's share unless it is given."""
+    """The keep probability of dropout: the recipe's unless it is given."""
     name = "size" if model == "ptb-lm" else "config"
     recipes = {each: size.keep for each, size in SIZES.items()}
     if model == "wikitext2-lm":
@@ -50,7 +50,7 @@ def keep_of(model, parameters):
 
 
 def twin_command(model, parameters):
-    """The twin's script and the options that stand for graphc's parameters. Raises ValueError."""
+    """The twin's script and the options equivalent to graphc's parameters. Raises ValueError."""
     if model == "wikitext2-lm":
         return ["wikitext2_lm.py", *(f"{name}={value}" for name, value in parameters.items())]
     unknown = set(parameters) - {"size", "keep", "learning-rate"}
@@ -60,7 +60,7 @@ def twin_command(model, parameters):
 
 
 class Run:
-    """One comparison, in a folder of its own."""
+    """One comparison, in its own folder."""
 
     def __init__(self, options, model, words, steps):
         self.options, self.model, self.words, self.steps = options, model, words, steps
@@ -70,7 +70,7 @@ class Run:
         self.parameters = dict(word.split("=", 1) for word in words)
         if keep_of(model, self.parameters) != 1:
             raise ValueError(f"{model}: wanted keep=1, without dropout")
-        twin_command(model, self.parameters)  # refuses what the twin does not have
+        twin_command(model, self.parameters)  # rejects what the twin does not support
         self.data = options.data or pathlib.Path(os.environ["GRAPHC_DATA"]) / FOLDERS[model]
 
     def twin(self, python, *more):
@@ -81,7 +81,7 @@ class Run:
         return output_of(command)
 
     def losses(self, python, programs, folder):
-        """graphc's and the twin's."""
+        """The losses of graphc and of the twin."""
         init, theirs, ours = folder / "init.safetensors", folder / "theirs", folder / "ours"
         self.twin(python, f"--save-init={init}")
         say(f"{self.model}: {self.steps} steps in PyTorch")
@@ -100,7 +100,7 @@ class Run:
 
 
 def verdict(ours, theirs, limit):
-    """The largest relative difference in words, and whether it is within the limit."""
+    """The largest relative difference as text, and whether it is within the limit."""
     apart = [abs(a / b - 1) for a, b in zip(ours, theirs)]
     for step, difference in enumerate(apart, 1):
         if difference != difference:
@@ -112,7 +112,7 @@ def verdict(ours, theirs, limit):
 
 
 def compare(options, run, limit, python, programs):
-    """Prints the losses and how far they are apart; whether that is within the limit."""
+    """Prints the losses and their distance; returns whether it is within the limit."""
     with tempfile.TemporaryDirectory(prefix="graphc-losses.") as folder:
         ours, theirs = run.losses(python, programs, pathlib.Path(folder))
     if len(ours) != run.steps or len(theirs) != run.steps:
@@ -147,7 +147,7 @@ def parse_options():
 
 
 def runs_of(options):
-    """The comparisons that are asked for, each with its limit. Raises ValueError."""
+    """The requested comparisons, each with its limit. Raises ValueError."""
     found = []
     for model in [options.model] if options.model else ALL:
         words, steps, limit = ALL[model]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# graphc's side of a comparison: a step on given weights and batch, and its times.
-"""A model's graph is dumped as text, its gradients are returned beside its loss, and `graphc run`
-takes and leaves arrays. Times come from `graphc-bench`."""
+# graphc's side of a comparison: a step with given weights and batch, and its times.
+"""A model's graph is dumped as text and made to return its gradients with its loss; `graphc run`
+reads and writes arrays. Times come from `graphc-bench`."""
 import json
 import pathlib
 import re
@@ -13,16 +13,16 @@ NAMES = ("graphc", "graphc-bench")
 
 
 class Failed(Exception):
-    """A program of graphc's that ended with an error, in its words."""
+    """A graphc program that failed, with its message."""
 
 
 class Missing(Exception):
-    """There are no programs."""
+    """The programs are missing."""
 
 
 def find_programs(root, given, names=NAMES):
-    """The folder of graphc and graphc-bench: the one given, a build's, or that of the prefix where
-    all is installed. Raises Missing."""
+    """The folder of graphc and graphc-bench: the given one, a build's, or that of the installation
+    prefix. Raises Missing."""
     folders = [root / "build" / name / "bin" for name in ("release", "dev")]
     if root.parent.name == "share":
         folders = [root.parent.parent / "bin"]
@@ -35,7 +35,7 @@ def find_programs(root, given, names=NAMES):
 
 
 def output_of(command):
-    """What a program prints; its last line of errors otherwise. Raises Failed."""
+    """The output of a program; on failure raises Failed with its last error line."""
     ran = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         lines = [line for line in ran.stderr.splitlines() if line.startswith("error")]
@@ -45,8 +45,8 @@ def output_of(command):
 
 
 def with_gradients(text):
-    """A training graph in our text that returns its gradients too; and the names of all results.
-    The names that `grad` is assigned to are d.NAME of parameters NAME."""
+    """A training graph in our text that also returns its gradients; and the names of all results.
+    `grad` assigns to the names d.NAME for parameters NAME."""
     gradients = re.findall(r"^\s*(%d\..*?) = grad ", text, re.MULTILINE)
     ends = re.findall(r"^  return (.*)$", text, re.MULTILINE)
     if len(gradients) != 1 or len(ends) != 1:
@@ -56,20 +56,20 @@ def with_gradients(text):
 
 
 def zero_states(text, known):
-    """The states of a graph that are not parameters, which begin at zero."""
+    """The states of a graph that are not parameters; they start at zero."""
     state = re.search(r"\) state \((.*)\) \{", text)
     names = re.findall(r"%([\w.]+):", state.group(1)) if state else []
     return [name for name in names if name not in known]
 
 
 class Side:
-    """graphc's programs, in one folder, on so many threads."""
+    """graphc's programs, in one folder, with this many threads."""
 
     def __init__(self, programs, threads):
         self.programs, self.threads = programs, threads
 
     def version(self):
-        """As `graphc version` has it, in a line."""
+        """The first line of `graphc version`."""
         return output_of([self.programs / "graphc", "version"]).splitlines()[0]
 
     def graph(self, found, name):
@@ -78,7 +78,8 @@ class Side:
         return output_of([self.programs / "graphc", "dump", *model, f"--graph={name}"])
 
     def run(self, folder, precision, name, text, given, wanted):
-        """Runs a graph's text: arrays of `given` in (text or a path), those of `wanted` out."""
+        """Runs the text of a graph: reads the arrays in `given` (as text or a path), writes those
+        in `wanted`."""
         graph = folder / f"{name}.graph"
         graph.write_text(text, encoding="utf-8")
         command = [self.programs / "graphc", "run", graph, "--quiet", f"--precision={precision}"]
@@ -89,8 +90,8 @@ class Side:
         output_of(command)
 
     def step(self, found, folder, precision):
-        """Leaves in folder/precision what a step gives on folder/start and folder/batch: loss,
-        gradients, parameters after the update, and the output of the forward graph."""
+        """Writes the results of a step on folder/start and folder/batch to folder/precision: loss,
+        gradients, updated parameters, and the output of the forward graph."""
         place = folder / precision
         place.mkdir(parents=True, exist_ok=True)
         names = list(parameter_shapes(found))
@@ -113,7 +114,7 @@ class Side:
         self.run(folder, precision, "forward", text, given, {results[0]: place / "output.npy"})
 
     def bench(self, found, precision, calls):
-        """What graphc-bench measures in one run: its record of the model."""
+        """The result of one run of graphc-bench: its record of the model."""
         options = [f"--threads={self.threads}", f"--precision={precision}", f"--repeat={calls}"]
         model = [found["model"], *graphc_parameters(found)]
         command = [self.programs / "graphc-bench", *model, *options, "--compilations=1"]
@@ -121,7 +122,7 @@ class Side:
 
 
 def read_bench(text):
-    """The one record of graphc-bench's JSON. Raises Failed where it has not what we need."""
+    """The only record in graphc-bench's JSON. Raises Failed if it lacks what we need."""
     try:
         (record,) = json.loads(text)["results"]
         return {

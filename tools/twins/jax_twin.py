@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A peer: the workloads in JAX, jit of a scan over an LSTM's equations.
-"""Modes: scan (every product in its step); unrolled (the inputs' product before the loop, and the
-loop unrolled by XLA). In bf16 factors are rounded, sums and states are f32."""
+"""Modes: scan (every product inside the loop); unrolled (the input's product before the loop, which
+XLA unrolls). In bf16 factors are rounded; sums and states are f32."""
 import functools
 
 import jax
@@ -13,29 +13,29 @@ from workloads import clip_of, rate_of
 
 
 def prepare(threads):
-    """XLA takes as many threads as the process may use cores: the caller has limited those."""
+    """XLA uses as many threads as the process has cores: the caller has limited those."""
     del threads
     jax.config.update("jax_platforms", "cpu")
 
 
 def version():
-    """The peer's version, as tables show it."""
+    """The peer's version, for tables."""
     return jax.__version__
 
 
 def place(found, batches):
-    """The batches as the peer holds them."""
+    """The batches in the peer's representation."""
     del found
     return [tuple(jax.device_put(each) for each in batch) for batch in batches]
 
 
 def product(a, b, kind):
-    """a b with factors of a kind and sums of f32."""
+    """a b with factors of this kind and sums in f32."""
     return jnp.matmul(a.astype(kind), b.astype(kind), preferred_element_type=jnp.float32)
 
 
 def lstm(mode, kind, x, state, w, u, b):
-    """An LSTM layer over x [T,B,I]: its outputs [T,B,H] and its state (h, c) after them."""
+    """An LSTM layer over x [T,B,I]: its outputs [T,B,H] and its final state (h, c)."""
     before = mode == "unrolled"
 
     def cell(carry, x_t):
@@ -52,7 +52,7 @@ def lstm(mode, kind, x, state, w, u, b):
 
 
 def layer_loss(mode, kind, weights, state, x, y):
-    """W1's loss, the state that it keeps (none), its output."""
+    """W1's loss, its state (none), its output."""
     zero = jnp.zeros_like(y)
     _, (h, _) = lstm(mode, kind, x, (zero, zero), weights["w"], weights["u"], weights["b"])
     return jnp.mean((h - y) ** 2), (state, h)
@@ -72,7 +72,7 @@ def model_loss(mode, kind, weights, state, words, targets):
 
 
 class Runner:
-    """A workload in one setting. Calls return when their results are there."""
+    """A workload in one setting. Calls return when their results are complete."""
 
     def __init__(self, found, mode, precision, weights, batches):
         self.found, self.batches = found, batches
@@ -96,7 +96,7 @@ class Runner:
         return loss, {n: w - rate * gradients[n] for n, w in weights.items()}, state
 
     def reset(self, weights):
-        """Begins anew: these weights, states of zero."""
+        """Restarts with these weights and zero states."""
         self.held = {name: jnp.array(each) for name, each in weights.items()}
         self.state = []
         if self.found["model"] == "ptb-lm":
@@ -105,13 +105,13 @@ class Runner:
             self.state = [(zero, zero) for _ in range(self.found["layers"])]
 
     def train(self, index):
-        """One step on a batch; the loss."""
+        """One step on a batch; returns the loss."""
         batch = self.batches[index % len(self.batches)]
         loss, self.held, self.state = self.step(self.held, self.state, *batch)
         return jax.block_until_ready((loss, self.held))[0]
 
     def forward(self, index):
-        """The output or, of a language model, the loss; no gradient."""
+        """The output or, for a language model, the loss; without gradients."""
         batch = self.batches[index % len(self.batches)]
         self.state, output = self.run(self.held, self.state, *batch)
         return jax.block_until_ready(output)
@@ -124,5 +124,5 @@ class Runner:
         return found
 
     def weights(self):
-        """What the parameters are now, by graphc's names."""
+        """The current parameters, by graphc's names."""
         return {name: numpy.array(each) for name, each in self.held.items()}

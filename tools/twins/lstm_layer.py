@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# One recurrent layer on random data in PyTorch: forward and training time, milliseconds an example.
+# One recurrent layer on random data in PyTorch: forward and training time, milliseconds per
+# example.
 #
 # The twin of the model lstm-layer: x [T,B,H] uniform, zero initial state, mean squared error of the
 # last output against y [B,H], p -= 0.01 dp. A training step is forward, backward and update; inputs
-# change from step to step. FLOP are nominal: 2 m n k a product and operand that needs a gradient.
+# change between steps. FLOP are nominal: 2 m n k per product, forward and for each operand with a
+# gradient.
 import argparse
 import json
 import statistics
@@ -30,13 +32,14 @@ def make_layer(cell, hidden, device="cpu"):
         layer.bias_hh_l0.zero_()
         if cell == "lstm":
             layer.bias_ih_l0[hidden : 2 * hidden] = 1
-    if cell != "gru":  # a GRU's second bias has a meaning of its own
+    if cell != "gru":  # a GRU's second bias has its own meaning
         layer.bias_hh_l0.requires_grad = False
     return layer.to(device)
 
 
 def named_weights(layer):
-    """Of an LSTM: graphc's name, PyTorch's parameter, and whether it is graphc's transposed."""
+    """For an LSTM: graphc's name, PyTorch's parameter, and whether it is the transpose of
+    graphc's."""
     yield "w", layer.weight_ih_l0, True
     yield "u", layer.weight_hh_l0, True
     yield "b", layer.bias_ih_l0, False
@@ -62,7 +65,7 @@ def forward_step(layer, x, _):
 
 
 def milliseconds(step, layer, data, options):
-    """Milliseconds a batch of each repeat, after two that are not counted."""
+    """Milliseconds per batch of each repeat, after two warm-ups."""
 
     def wait():
         if options.device.startswith("cuda"):
@@ -92,7 +95,8 @@ def measure(options):
     ]
     train = milliseconds(train_step, layer, data, options)
     only_forward = milliseconds(forward_step, layer, data, options)
-    # x needs no gradient: half of the forward work has two products backward, half has one.
+    # x needs no gradient: one half of the forward work has two products backward, the other half
+    # one.
     flop = 2 * steps * batch * 2 * hidden * GATES[options.cell] * hidden
     result = {
         "cell": options.cell,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A peer: the workloads' forward graphs as ONNX, run by ONNX Runtime. It does not train here.
-"""LSTM nodes have gates i, o, f, g and two biases, whose second is zero here."""
+# A peer: the workloads' forward graphs as ONNX, run by ONNX Runtime. No training.
+"""LSTM nodes have gates i, o, f, g and two biases, the second of which is zero here."""
 import numpy
 import onnx
 import onnxruntime
@@ -11,18 +11,18 @@ threads_wanted = [1]
 
 
 def prepare(threads):
-    """Once a process, before anything else."""
+    """Called once per process, before anything else."""
     threads_wanted[0] = threads
     onnxruntime.set_default_logger_severity(3)
 
 
 def version():
-    """The peer's version, as tables show it."""
+    """The peer's version, for tables."""
     return onnxruntime.__version__
 
 
 def place(found, batches):
-    """The batches as the peer holds them."""
+    """The batches in the peer's representation."""
     del found
     return batches
 
@@ -34,7 +34,7 @@ def reordered(matrix):
 
 
 def lstm_node(graph, prefix, x, weights, hidden, state):
-    """Adds an LSTM over the value x; the names of its outputs Y, h and c."""
+    """Adds an LSTM over the value x; returns the names of its outputs Y, h and c."""
     nodes, constants = graph
     bias = reordered(weights[prefix + "b"])
     named = {
@@ -50,7 +50,7 @@ def lstm_node(graph, prefix, x, weights, hidden, state):
 
 
 def language_model(graph, found, weights):
-    """Adds W2's nodes; the model's inputs and outputs after the words and targets."""
+    """Adds W2's nodes; returns the model's inputs and outputs other than words and targets."""
     nodes, constants = graph
     hidden, batch = found["hidden"], found["batch"]
     inputs, outputs, x = [], [], "x"
@@ -82,7 +82,7 @@ def language_model(graph, found, weights):
 
 
 class Runner:
-    """A workload's forward graph. Calls return when their results are there."""
+    """A workload's forward graph. Calls return when their results are complete."""
 
     def __init__(self, found, mode, precision, weights, batches):
         del mode, precision
@@ -109,7 +109,7 @@ class Runner:
         )
 
     def reset(self, weights):
-        """Begins anew: these weights, states of zero."""
+        """Restarts with these weights and zero states."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads_wanted[0]
         options.inter_op_num_threads = 1
@@ -125,7 +125,7 @@ class Runner:
             self.state = [numpy.zeros(shape, numpy.float32) for _ in range(count)]
 
     def forward(self, index):
-        """The output or, of a language model, the loss."""
+        """The output or, for a language model, the loss."""
         inputs, targets = self.batches[index % len(self.batches)]
         if self.found["model"] == "lstm-layer":
             return self.session.run(None, {"x": inputs})[0][0]

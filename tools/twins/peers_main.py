@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The command line of tools/peers: what is measured, with whom, and where the results go.
+# The command line of tools/peers: what to measure, with which peers, and where to write results.
 """Exit codes are graphc's: 2 the command line, 3 the input, 4 a program that does other work than
 graphc's step, 5 something is missing."""
 import argparse
@@ -28,7 +28,7 @@ DESCRIPTION = (
 
 
 def say(line):
-    """A message; the table alone goes to stdout."""
+    """Prints a message; stdout has only the table."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -63,13 +63,13 @@ def parser():
 
 
 def combinations(model, parameters):
-    """The workloads of a model whose parameters are lists, the first name changing slowest."""
+    """The workloads of a model with lists of parameter values, the first name changing slowest."""
     for values in itertools.product(*parameters.values()):
         yield model, dict(zip(parameters, values))
 
 
 def workloads(options):
-    """The workloads that are asked for. Raises Refused."""
+    """The requested workloads. Raises Refused."""
     if options.model is None:
         return [
             workload(*each, quick=options.quick)
@@ -88,7 +88,7 @@ def workloads(options):
 
 
 def chosen(text, known, option):
-    """Names from a list on the command line. Raises Refused."""
+    """The names in a list on the command line. Raises Refused."""
     names = text.split(",")
     for name in names:
         if name not in known:
@@ -97,7 +97,7 @@ def chosen(text, known, option):
 
 
 def parse(arguments):
-    """The options, checked: argparse ends with exit code 2."""
+    """The options, validated; argparse ends with exit code 2."""
     own = parser()
     options = own.parse_intermixed_args(arguments)
     try:
@@ -119,7 +119,7 @@ def parse(arguments):
 
 
 def list_peers():
-    """What there is to compare with."""
+    """Lists the peers."""
     for name, peer in PEERS.items():
         print(f"{name}: {' '.join(peer.packages)}")
         for precision in PRECISIONS:
@@ -130,7 +130,7 @@ def list_peers():
 
 
 def print_table(path):
-    """The table of recorded results."""
+    """Prints the table of recorded results."""
     try:
         text = pathlib.Path(path).read_text(encoding="utf-8")
         sys.stdout.write(tables(json.loads(text)))
@@ -141,7 +141,7 @@ def print_table(path):
 
 
 def processes(options, folder):
-    """A process for each peer, or in its place the reason why there is none."""
+    """A process for each peer, or the reason why there is none."""
     found = {}
     for name in options.peers:
         peer = PEERS[name]
@@ -156,7 +156,7 @@ def processes(options, folder):
 
 
 def check_installed(options, folder):
-    """Raises Absent where nothing is to be installed and no peer is there."""
+    """Raises Absent if installing is disabled and no peer is installed."""
     names = options.peers
     if options.no_install and not any(installed(folder, n, PEERS[n].packages) for n in names):
         raise Absent(
@@ -166,7 +166,7 @@ def check_installed(options, folder):
 
 
 def cpu_name():
-    """As the kernel has it."""
+    """The CPU's name according to the kernel."""
     for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
@@ -174,10 +174,10 @@ def cpu_name():
 
 
 def measure(options, side, held):
-    """All workloads: a record, and whether a program did other work."""
+    """Measures all workloads; returns a record, and whether a program did different work."""
     load = os.getloadavg()[0]
     available = len(cores())
-    # Whoever counts cores shall count the threads that are wanted: XLA has no other way.
+    # XLA takes its number of threads from the number of cores; there is no other way to set it.
     os.sched_setaffinity(0, cores()[: options.threads])
     done = []
     running = held(options)
@@ -213,13 +213,13 @@ def measure(options, side, held):
 
 
 def stop(number, frame):
-    """SIGTERM ends the peers' processes too."""
+    """Makes SIGTERM end the peers' processes as well."""
     del frame
     raise KeyboardInterrupt(number)
 
 
 def run(root, options):
-    """Measures, prints, and says with the exit code whether all did the same work."""
+    """Measures and prints; the exit code says whether all programs did the same work."""
     folder = (pathlib.Path(options.venv) if options.venv else default_folder()).resolve()
     side = Side(find_programs(root, options.programs), options.threads)
     check_installed(options, folder)
@@ -237,7 +237,7 @@ def run(root, options):
 
 
 def main(root, arguments):
-    """The exit code."""
+    """Runs the program; returns the exit code."""
     options = parse(arguments)
     options.words = arguments
     if options.list:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The machine's best plain products, by PyTorch: what layers on it are measured against.
+# The machine's fastest plain matrix products, by PyTorch: the reference for layers.
 #
 # Each size is ROWS,TERMS,COLUMNS; operands are normal numbers. FLOP are 2 rows terms columns.
 import argparse
@@ -13,7 +13,7 @@ TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
 def size(text):
-    """Three whole numbers above 0 out of ROWS,TERMS,COLUMNS."""
+    """Three positive integers from ROWS,TERMS,COLUMNS."""
     parts = text.split(",")
     if len(parts) != 3 or not all(part.isdigit() and int(part) > 0 for part in parts):
         raise argparse.ArgumentTypeError(

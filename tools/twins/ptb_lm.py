@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The PTB word language model in PyTorch: what ptb-lm must reproduce, and a rival for speed.
+# The PTB word language model in PyTorch: the reference for ptb-lm, and a peer for speed.
 #
-# Same start (--init), same windows, same loss: without dropout (sizes test and small) the losses
-# of two correct programs agree step by step, until at rate 1.0 rounding drives them apart. Logged
-# losses are nats a word; minimised is the sum over the steps of a window, mean over the batch.
+# With the same start (--init), windows and loss, and without dropout (sizes test and small), the
+# losses of two correct programs agree step by step, until rounding makes them diverge at rate 1.0.
+# Logged losses are nats per word; the minimised one is the sum over the steps of a window, mean
+# over the batch.
 #
 # Parameters in a weights file: embedding [V,H]; for each layer l lstm.l.w, lstm.l.u [H,4H] and
 # lstm.l.b [4H], gates i, f, g, o side by side, z = x w + h u + b; softmax.w [H,V], softmax.b [V].
-# Made on demand: `ptb_lm.py --size small --seed 1 --save-init small.safetensors`.
+# Create it with `ptb_lm.py --size small --seed 1 --save-init small.safetensors`.
 import argparse
 import collections
 import json
@@ -25,7 +26,8 @@ from workloads import BATCH, SIZES, WORDS
 
 
 def read_words(path, blank_lines=True):
-    """The words of a split; each newline, or each after a word of its line, is the word <eos>."""
+    """The words of a split; each newline, or each after a word on its line, becomes the word
+    <eos>."""
     text = path.read_text(encoding="utf-8")
     if not blank_lines:
         text = "".join(line + "\n" for line in text.split("\n") if line.strip(" "))
@@ -48,8 +50,8 @@ def windows(ids, batch, steps):
 
 
 class Model(torch.nn.Module):
-    """Embedding, dropout, LSTM layers each with dropout, softmax; `tied` gives the softmax the
-    embedding's table for its weights."""
+    """Embedding, dropout, LSTM layers each with dropout, softmax; with `tied` the softmax uses the
+    embedding's table as its weights."""
 
     def __init__(self, size, vocabulary, dtype, tied=False):
         super().__init__()
@@ -68,7 +70,7 @@ class Model(torch.nn.Module):
         self.dropout = torch.nn.Dropout(1 - size.keep)
 
     def named_weights(self):
-        """Our name, PyTorch's parameter, and whether it is ours transposed."""
+        """Our name, PyTorch's parameter, and whether it is the transpose of ours."""
         yield "embedding", self.embedding.weight, False
         for index, layer in enumerate(self.layers):
             yield f"lstm.{index}.w", layer.weight_ih_l0, True
@@ -88,7 +90,7 @@ class Model(torch.nn.Module):
                 parameter.copy_(value)
 
     def hidden(self, words, state):
-        """What the projection gets, the state after the window, and the embedded words."""
+        """The projection's input, the state after the window, and the embedded words."""
         embedded = self.embedding(words)
         x, after = self.dropout(embedded), []
         for layer, before in zip(self.layers, state):
@@ -117,8 +119,8 @@ def cost_of(logits, targets):
 
 
 def chunked_cost(hidden, projection, targets):
-    """The same from what the projection gets, in chunks: never are all logits there. A mean, since
-    in bf16 a sum of all words' losses has lost its last digits."""
+    """The same from the projection's input, in chunks: the logits never exist as a whole. A mean,
+    because in bf16 the sum of all words' losses would lose its last digits."""
     mean = torch.nn.functional.linear_cross_entropy(
         hidden.flatten(0, 1),
         projection.weight,
@@ -131,15 +133,15 @@ def chunked_cost(hidden, projection, targets):
 
 
 def exact_norm(gradients):
-    """The global norm, summed in f64: summed in f32 that of millions of elements has lost digits,
-    which losses show after a few steps."""
+    """The global norm, summed in f64: in f32, millions of elements lose digits, which shows in the
+    losses after a few steps."""
     norms = [torch.linalg.vector_norm(gradient, dtype=torch.float64) for gradient in gradients]
     return torch.linalg.vector_norm(torch.stack(norms))
 
 
 def update(parameters, counted, clip, rate, norm_of=torch.nn.utils.get_total_norm):
-    """SGD. If `clip` is not None, on gradients scaled so that the norm of all that is `counted` is
-    at most that."""
+    """SGD. If `clip` is not None, the gradients are scaled so that the norm of everything in
+    `counted` is at most `clip`."""
     with torch.no_grad():
         if clip is not None:
             norm = float(norm_of(counted))
@@ -163,8 +165,8 @@ def perplexity(model, ids, batch, steps, device):
 
 
 def write_losses(path, script, losses, seconds):
-    """The losses of all steps, with what made them and how long the steps took."""
-    # Paths are the machine's affair: the command names files without their folders.
+    """The losses of all steps, with the versions and the duration of the steps."""
+    # File names without folders, which differ between machines.
     command = [script] + [pathlib.PurePath(word).name for word in sys.argv[1:]]
     record = {"command": " ".join(command), "torch": torch.__version__.split("+")[0]}
     record["seconds"] = round(seconds, 1)
@@ -173,7 +175,7 @@ def write_losses(path, script, losses, seconds):
 
 
 class Trainer:
-    """The training loop, its log, and where it stops."""
+    """The training loop, its log, and its stopping conditions."""
 
     def __init__(self, model, size, options):
         self.model, self.size, self.options = model, size, options

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The samples of char-lstm and of rnn-variants task=classification, and the order that an epoch has
-# them in: what models/random_inputs.h, models/data/character_windows.h and wave_classes.h draw.
+# The samples of char-lstm and of rnn-variants task=classification, and their order in an epoch:
+# like models/random_inputs.h, models/data/character_windows.h and wave_classes.h.
 """The same numbers as graphc's, so that twins train on the same batches. Needs NumPy."""
 import math
 import re
@@ -29,7 +29,7 @@ class SplitMix:
 
 
 def shuffled(count, seed, epoch):
-    """The numbers below `count` in the order of an epoch (Fisher and Yates)."""
+    """The numbers below `count` in the order of an epoch (Fisher-Yates)."""
     order, random = list(range(count)), SplitMix(SplitMix(seed).draw() + epoch)
     for i in range(count - 1, 0, -1):
         j = random.draw() % (i + 1)
@@ -38,7 +38,7 @@ def shuffled(count, seed, epoch):
 
 
 def character_windows(text, steps, stride=3):
-    """Ids [windows, steps] in the order of code points, the ids behind them, and the characters."""
+    """Ids [windows, steps] in code point order, the ids that follow them, and the characters."""
     characters = sorted(set(text))
     places = {character: place for place, character in enumerate(characters)}
     ids = numpy.array([places[character] for character in text])
@@ -52,7 +52,7 @@ def nietzsche(path):
 
 
 def wikitext2(path):
-    """Of every line the runs of letters and digits, with a space between them."""
+    """The runs of letters and digits of every line, separated by a space."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return "".join(" ".join(re.findall("[a-zA-Z0-9]+", line)) for line in lines).lower()
 
@@ -75,7 +75,7 @@ def waves(count, steps, seed):
 
 
 def glorot(random, rows, columns):
-    """Uniform with the limit sqrt(6 / (rows + columns))."""
+    """Uniform with limit sqrt(6 / (rows + columns))."""
     limit = math.sqrt(6 / (rows + columns))
     return random.uniform(-limit, limit, (rows, columns)).astype(numpy.float32)
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The peers: which packages, pinned, and in which settings each is measured.
-"""A setting is (name, mode, precision): what the table says, what the peer's module takes."""
+# The peers: their pinned packages, and the settings in which each is measured.
+"""A setting is (name, mode, precision): its name in tables, and the arguments of the peer's
+module."""
 import collections
 
 Peer = collections.namedtuple("Peer", "title module packages settings cannot")
 Setting = collections.namedtuple("Setting", "peer name mode precision")
 
 NUMPY = "numpy==2.4.6"
-UNROLL = 5  # XLA's steps a turn of the loop
+UNROLL = 5  # XLA's steps per iteration of the loop
 
 PEERS = {
     "torch": Peer(
@@ -58,7 +59,8 @@ PEERS = {
 
 
 def settings_of(name, found, precision):
-    """The settings of a peer for a workload. A loss in chunks belongs to a vocabulary's logits."""
+    """The settings of a peer for a workload. The chunked loss only applies to logits over a
+    vocabulary."""
     modes = PEERS[name].settings.get(precision, ())
     return [
         Setting(name, title, mode, precision)

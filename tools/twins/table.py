@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Results of tools/peers as tables in Markdown, from what was recorded as JSON.
-"""A table a workload: the columns of the benchmark that lstm-layer is, milliseconds an example."""
+# Results of tools/peers as Markdown tables, from recorded JSON.
+"""One table per workload: the columns of the benchmark behind lstm-layer, milliseconds per
+example."""
 from workloads import work
 
 SCHEMA = "graphc-peers/1"
@@ -9,18 +10,18 @@ WORDS = "Train (words/s)"
 
 
 class Unreadable(Exception):
-    """Not what tools/peers writes."""
+    """Not the output of tools/peers."""
 
 
 def figure(row, name, digits):
-    """A row's figure, or what stands in its place."""
+    """A row's figure, or its replacement."""
     if f"{name}_ms" in row:
         return f"{row[f'{name}_ms']:.{digits}f}"
     return row["cells"].get(name, row["cells"].get("all", "-"))
 
 
 def ratios(row):
-    """A peer's times over graphc's, train / forward."""
+    """A peer's times relative to graphc's, train / forward."""
     found = [row.get(f"{what}_ratio") for what in ("train", "forward")]
     if found == [None, None]:
         return "-"
@@ -28,7 +29,7 @@ def ratios(row):
 
 
 def cells(row, workload):
-    """One line of a table. Why a row has no times stands once, in the first cell it concerns."""
+    """One line of a table. The reason for missing times is in the first cell it concerns."""
     library = " ".join([row["library"], row["version"]] if "version" in row else [row["library"]])
     setting = f"{row['setting']} {row['precision']}".strip()
     reason = row["cells"].get("all")
@@ -46,7 +47,7 @@ def cells(row, workload):
 
 
 def tables(results):
-    """All workloads as Markdown. Raises Unreadable where the results are of another kind."""
+    """All workloads as Markdown. Raises Unreadable for results of another kind."""
     if not isinstance(results, dict) or results.get("schema") != SCHEMA:
         raise Unreadable(f"wanted results of the schema '{SCHEMA}'")
     try:

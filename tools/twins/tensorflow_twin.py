@@ -13,17 +13,17 @@ from workloads import clip_of, rate_of  # noqa: E402
 
 
 def prepare(threads):
-    """Once a process, before anything else."""
+    """Called once per process, before anything else."""
     tf.config.threading.set_intra_op_parallelism_threads(threads)
 
 
 def version():
-    """The peer's version, as tables show it."""
+    """The peer's version, for tables."""
     return tf.__version__
 
 
 def place(found, batches):
-    """The batches as the peer holds them: rows first."""
+    """The batches in the peer's representation: batch axis first."""
     placed = []
     for inputs, targets in batches:
         targets = targets if found["model"] == "lstm-layer" else targets.T
@@ -32,7 +32,7 @@ def place(found, batches):
 
 
 class Runner:
-    """A workload in one setting. Calls return when their results are there."""
+    """A workload in one setting. Calls return when their results are complete."""
 
     def __init__(self, found, mode, precision, weights, batches):
         self.found, self.batches = found, batches
@@ -65,14 +65,14 @@ class Runner:
         self.reset(weights)
 
     def reset(self, weights):
-        """Begins anew: these weights, states of zero."""
+        """Restarts with these weights and zero states."""
         for name, variable in self.variables.items():
             variable.assign(weights[name])
         for variable in sum(self.state, []):
             variable.assign(tf.zeros_like(variable))
 
     def loss(self, inputs, targets):
-        """The cost that is minimised; of the layer, its output too."""
+        """The minimised cost; for the layer, its output too."""
         if not self.language:
             output = tf.cast(self.layers[0](inputs, training=True)[0], tf.float32)
             return tf.reduce_mean(tf.square(output - targets)), output
@@ -90,14 +90,14 @@ class Runner:
         return cost, cost
 
     def derived(self, *batch):
-        """The loss and the gradient by each name."""
+        """The loss, and the gradients by name."""
         with tf.GradientTape() as tape:
             loss, _ = self.loss(*batch)
         gradients = tape.gradient(loss, list(self.variables.values()))
         return loss, {n: tf.convert_to_tensor(g) for n, g in zip(self.variables, gradients)}
 
     def updated(self, *batch):
-        """A step on the variables; the loss."""
+        """Applies a step to the variables; returns the loss."""
         loss, gradients = self.derived(*batch)
         rate, clip = rate_of(self.found), clip_of(self.found)
         if clip is not None:
@@ -107,11 +107,11 @@ class Runner:
         return loss
 
     def train(self, index):
-        """One step on a batch; the loss."""
+        """One step on a batch; returns the loss."""
         return self.step(*self.batches[index % len(self.batches)]).numpy()
 
     def forward(self, index):
-        """The output or, of a language model, the loss; no gradient."""
+        """The output or, for a language model, the loss; without gradients."""
         return self.run(*self.batches[index % len(self.batches)]).numpy()
 
     def gradients(self):
@@ -122,5 +122,5 @@ class Runner:
         return found
 
     def weights(self):
-        """What the parameters are now, by graphc's names."""
+        """The current parameters, by graphc's names."""
         return {n: numpy.array(tf.convert_to_tensor(v)) for n, v in self.variables.items()}

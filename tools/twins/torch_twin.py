@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A peer: the workloads in PyTorch, eager and compiled, in f32 and under bf16 autocast.
-"""Modes: eager; compile (torch.compile of the model); chunked (the loss without whole logits)."""
+"""Modes: eager; compile (torch.compile of the model); chunked (the loss without the whole
+logits)."""
 import torch
 
 import lstm_layer
@@ -9,18 +10,18 @@ from workloads import SIZES, clip_of, rate_of
 
 
 def prepare(threads):
-    """Once a process, before anything else."""
+    """Called once per process, before anything else."""
     torch.set_num_threads(threads)
     torch._dynamo.config.cache_size_limit = 64
 
 
 def version():
-    """The peer's version, as tables show it."""
+    """The peer's version, for tables."""
     return torch.__version__
 
 
 def place(found, batches):
-    """The batches as the peer holds them: labels are of 64 bits here."""
+    """The batches in the peer's representation: labels are 64-bit here."""
     del found
 
     def placed(array):
@@ -30,7 +31,7 @@ def place(found, batches):
 
 
 class Runner:
-    """A workload in one setting. Calls return when their results are there."""
+    """A workload in one setting. Calls return when their results are complete."""
 
     def __init__(self, found, mode, precision, weights, batches):
         self.found, self.mode, self.batches = found, mode, batches
@@ -47,7 +48,7 @@ class Runner:
         self.reset(weights)
 
     def reset(self, weights):
-        """Begins anew: these weights, states of zero."""
+        """Restarts with these weights and zero states."""
         with torch.no_grad():
             for name, parameter, transposed in self.names:
                 value = torch.from_numpy(weights[name])
@@ -58,8 +59,8 @@ class Runner:
             self.states = {"train": zero, "forward": zero}
 
     def loss(self, inputs, targets, kind="train"):
-        """The cost that is minimised; of the layer, its output too. The states of a kind of call
-        go on from those of the call before."""
+        """The minimised cost; for the layer, its output too. The states of each kind of call
+        continue from its previous call."""
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
             if self.found["model"] == "lstm-layer":
                 output = lstm_layer.forward(self.called, inputs).float()
@@ -73,7 +74,7 @@ class Runner:
         return cost.float(), cost.float()
 
     def train(self, index):
-        """One step on a batch; the loss."""
+        """One step on a batch; returns the loss."""
         loss, _ = self.loss(*self.batches[index % len(self.batches)])
         loss.backward()
         gradients = [parameter.grad for parameter in self.parameters]
@@ -81,7 +82,7 @@ class Runner:
         return loss.detach()
 
     def forward(self, index):
-        """The output or, of a language model, the loss; no gradient."""
+        """The output or, for a language model, the loss; without gradients."""
         with torch.inference_mode():
             return self.loss(*self.batches[index % len(self.batches)], "forward")[1]
 
@@ -97,7 +98,7 @@ class Runner:
         return found
 
     def weights(self):
-        """What the parameters are now, by graphc's names."""
+        """The current parameters, by graphc's names."""
         return {
             name: (parameter.T if transposed else parameter).detach().numpy().copy()
             for name, parameter, transposed in self.names

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# One workload: every program's step compared first, then timed in turns.
-"""What is measured is a list of rows: dictionaries that become JSON, then a table."""
+# One workload: first compares every program's step, then times them in turns.
+"""The results are a list of rows: dictionaries that become JSON, then a table."""
 import pathlib
 import shutil
 import statistics
@@ -11,7 +11,7 @@ from graphc_side import Failed
 from settings import PEERS, settings_of
 from workloads import title
 
-SECONDS = 20.0  # a turn's calls of one kind end after so long, as graphc-bench's do
+SECONDS = 20.0  # limit for the calls of one kind in a turn, as in graphc-bench
 
 
 def graphc_row(side, precision):
@@ -20,7 +20,8 @@ def graphc_row(side, precision):
 
 
 def peer_rows(name, found, precision):
-    """The rows of a peer, with what it cannot do; one row where that is everything."""
+    """The rows of a peer, with the settings it does not support; a single row if it supports
+    none."""
     peer = PEERS[name]
     head = {"library": peer.title, "peer": name, "precision": precision}
     if precision in peer.cannot:
@@ -33,7 +34,7 @@ def peer_rows(name, found, precision):
 
 
 class Comparison:
-    """A workload, in a folder of its own."""
+    """A workload, in its own folder."""
 
     def __init__(self, found, side, processes, options, say):
         self.found, self.side, self.processes = found, side, processes
@@ -42,12 +43,12 @@ class Comparison:
         self.rows = []
 
     def key(self, row):
-        """A setting's name in its peer's process."""
+        """The key of a setting in its peer's process."""
         return f"{row['mode']} {row['precision']}"
 
     def check(self):
-        """Makes the rows, each compared with graphc's step in f32. Without a peer there is nothing
-        to compare with, and graphc's times stand alone."""
+        """Creates the rows and compares each with graphc's step in f32. Without a peer there is
+        nothing to compare with, and only graphc is timed."""
         some = next((each for each in self.processes.values() if not isinstance(each, str)), None)
         if some is not None:
             some.ask(do="draw", workload=self.found, folder=str(self.folder))
@@ -63,7 +64,7 @@ class Comparison:
                     self.check_peer(row, process)
 
     def check_graphc(self, row, some):
-        """graphc's other precisions against its f32."""
+        """Compares graphc's other precisions with its f32."""
         try:
             if row["precision"] != "f32":
                 self.side.step(self.found, self.folder, row["precision"])
@@ -75,7 +76,7 @@ class Comparison:
         self.tell(row)
 
     def check_peer(self, row, process):
-        """A peer's setting: prepared, and its step compared."""
+        """Prepares a peer's setting and compares its step."""
         if isinstance(process, str):
             row["cells"]["all"] = process
         elif "all" not in row["cells"]:
@@ -96,7 +97,7 @@ class Comparison:
         self.tell(row)
 
     def tell(self, row):
-        """What became of a row's comparison."""
+        """Reports the comparison of a row."""
         name = f"{row['library']} {row['setting']} {row['precision']}"
         if row.get("fault"):
             row["cells"]["all"] = f"not timed: {row['fault']}"
@@ -109,7 +110,7 @@ class Comparison:
             self.say(f"  {name}: apart from graphc f32 by {', '.join(parts)}")
 
     def turn(self, row):
-        """One turn of one row: its calls' milliseconds, a list for each kind."""
+        """One turn of one row: the milliseconds of its calls, a list per kind."""
         if "peer" not in row:
             found = self.side.bench(self.found, row["precision"], self.options.calls)
             row.setdefault("compile_turns", []).append(found["compile_s"])
@@ -121,7 +122,7 @@ class Comparison:
         return {what: process.ask(**ask, what=what)["ms"] for what in kinds}
 
     def measure(self):
-        """The turns: every row once a round, in the same order."""
+        """All turns: every row once per round, in the same order."""
         for index in range(self.options.rounds):
             self.say(f"  round {index + 1} of {self.options.rounds}")
             for row in self.rows:
@@ -135,7 +136,7 @@ class Comparison:
         summarise(self.rows, self.found["batch"])
 
     def close(self):
-        """Leaves nothing behind."""
+        """Cleans up."""
         for process in self.processes.values():
             if not isinstance(process, str) and process.process.poll() is None:
                 try:
@@ -150,8 +151,8 @@ class Comparison:
 
 
 def summarise(rows, batch):
-    """Adds milliseconds an example, medians of the turns, and the median of the turns' ratios to
-    graphc's in the same precision and round."""
+    """Adds milliseconds per example, medians over the turns, and the median ratio to graphc's in
+    the same precision and round."""
     own = {row["precision"]: row for row in rows if "peer" not in row}
     for row in rows:
         if row.get("compile_turns"):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The WikiText-2 word language models in PyTorch: what wikitext2-lm must reproduce.
+# The WikiText-2 word language models in PyTorch, the reference for wikitext2-lm.
 #
 # usage: wikitext2_lm.py [config=kawakami|pytorch] [NAME=VALUE ...] --data DIR [--steps N] ...
 #
-# Parameters are graphc's and mean what they mean there. Same start (--init), same windows, same
-# loss: without dropout (keep=1) the losses of two correct programs agree step by step. Files of
-# weights are those of ptb_lm.py; with tied=true there is no softmax.w.
+# The parameters are those of graphc. With the same start (--init), windows and loss, and without
+# dropout (keep=1), the losses of two correct programs agree step by step. Weight files are those of
+# ptb_lm.py; with tied=true there is no softmax.w.
 import argparse
 import json
 import math
@@ -22,8 +22,8 @@ from workloads import Refused, wikitext2
 
 
 def initial_weights(found, seed):
-    """PyTorch's own draws U(+-1/sqrt(hidden)); the embedding N(0, 1). Of config pytorch embedding
-    and softmax U(+-0.1), the softmax's bias 0."""
+    """PyTorch's default initialisation U(+-1/sqrt(hidden)); the embedding from N(0, 1). For config
+    pytorch, embedding and softmax from U(+-0.1), the softmax's bias 0."""
     random = numpy.random.RandomState(seed)
     hidden, words = found["hidden"], found["vocabulary"]
     example = found["config"] == "pytorch"
@@ -45,7 +45,8 @@ def initial_weights(found, seed):
 
 
 def read_corpus(folder, config):
-    """Ids of train, valid and test; of config kawakami a blank line has no end."""
+    """Ids of train, valid and test; for config kawakami a blank line does not count as a line
+    end."""
     names = {s: folder / f"wiki.{s}.tokens" for s in ("train", "valid", "test")}
     if not names["train"].exists():
         names = {s: folder / f"{s}.txt" for s in names}
@@ -72,7 +73,7 @@ class Trainer:
         self.best = None
 
     def loss(self, words, state, targets):
-        """The loss of a window, what it is divided by for nats a word, and the state after."""
+        """The loss of a window, its divisor to nats per word, and the state after."""
         logits, state, _ = self.model(words.to(self.device), state)
         mean = self.found["config"] == "pytorch"
         loss = torch.nn.functional.cross_entropy(
@@ -83,7 +84,7 @@ class Trainer:
         return loss, 1 if mean else targets.numel(), state
 
     def train(self, ids, steps):
-        """The nats a word of each step of an epoch, or of the first `steps` of it."""
+        """The nats per word of each step of an epoch, or of its first `steps` steps."""
         self.model.train()
         state, losses = self.model.zero_state(self.found["batch"]), []
         for words, targets in windows(ids, self.found["batch"], self.found["steps"]):
@@ -98,7 +99,7 @@ class Trainer:
         return losses
 
     def clip(self):
-        """Brings the gradients' global norm down to the limit; without the 1e-6 that
+        """Scales the gradients' global norm down to the limit; without the 1e-6 that
         torch.nn.utils.clip_grad_norm_ adds to it."""
         if self.found["clip"] is not None:
             gradients = [parameter.grad for parameter in self.parameters]
@@ -106,7 +107,7 @@ class Trainer:
             torch._foreach_mul_(gradients, self.found["clip"] / max(norm, self.found["clip"]))
 
     def evaluate(self, ids):
-        """Mean nats a word, without dropout."""
+        """Mean nats per word, without dropout."""
         self.model.eval()
         state, losses = self.model.zero_state(self.found["batch"]), []
         with torch.no_grad():
@@ -116,7 +117,7 @@ class Trainer:
         return sum(losses) / len(losses)
 
     def validated(self, loss):
-        """The schedule of config pytorch: a quarter of the rate where nothing is better."""
+        """The schedule of config pytorch: divides the rate by four if the loss did not improve."""
         if self.best is None or loss < self.best:
             self.best = loss
         elif self.found["config"] == "pytorch":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# One peer in its own environment: requests on stdin, answers on stdout, a line of JSON each.
-"""tools/peers starts it and holds it from turn to turn: `worker.py MODULE THREADS`, where MODULE is
-one of the twins, or `none` to draw and compare with NumPy alone."""
+# One peer in its own environment: requests on stdin, answers on stdout, one line of JSON each.
+"""Started by tools/peers and paused between turns: `worker.py MODULE THREADS`, where MODULE is one
+of the twins, or `none` to draw and compare with NumPy only."""
 import importlib
 import json
 import os
@@ -16,19 +16,19 @@ import workloads
 
 
 def load(folder):
-    """The arrays of a folder, by their files' names."""
+    """The arrays in a folder, by file name."""
     return {path.stem: numpy.load(path) for path in sorted(pathlib.Path(folder).glob("*.npy"))}
 
 
 def save(folder, arrays):
-    """Writes arrays to a folder, a .npy file each."""
+    """Writes arrays to a folder, one .npy file each."""
     pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     for name, array in arrays.items():
         numpy.save(pathlib.Path(folder) / f"{name}.npy", array)
 
 
 def compared(folder, actual, precision):
-    """Differences from graphc's step in f32, and what is wrong if anything is."""
+    """Differences from graphc's step in f32, and what is wrong, if anything."""
     folder = pathlib.Path(folder)
     found = drawn.differences(load(folder / "start"), load(folder / "f32"), actual)
     return {"differences": found, "fault": drawn.fault(found, precision)}
@@ -45,12 +45,12 @@ class Worker:
         self.runners = {}
 
     def version(self, request):
-        """What the peer calls itself."""
+        """The peer's version."""
         del request
         return {"version": self.twin.version()}
 
     def draw(self, request):
-        """Writes weights and a batch where graphc reads them."""
+        """Writes weights and a batch for graphc to read."""
         found = request["workload"]
         names = workloads.input_names(found)
         arrays = {**drawn.weights_of(found), **dict(zip(names, drawn.batches_of(found, 1)[0]))}
@@ -60,12 +60,13 @@ class Worker:
         return {}
 
     def compare(self, request):
-        """Compares arrays that graphc wrote in one precision with those in f32."""
+        """Compares arrays written by graphc in one precision with those in f32."""
         folder, precision = pathlib.Path(request["folder"]), request["precision"]
         return compared(folder, load(folder / precision), precision)
 
     def prepare(self, request):
-        """Makes a setting ready: the time to its first step, and whether it does graphc's work."""
+        """Prepares a setting; returns the time to its first step, and whether it does graphc's
+        work."""
         found, setting = request["workload"], request["setting"]
         weights = drawn.weights_of(found)
         batches = self.twin.place(found, drawn.batches_of(found))
@@ -88,7 +89,7 @@ class Worker:
         return {**result, **compared(request["folder"], actual, setting["precision"])}
 
     def time(self, request):
-        """Milliseconds of calls in a row, after one that is not counted."""
+        """The milliseconds of consecutive calls, after one warm-up."""
         call = getattr(self.runners[request["key"]], request["what"])
         call(0)
         readings, until = [], time.perf_counter() + request["seconds"]
@@ -99,30 +100,30 @@ class Worker:
         return {"ms": readings}
 
     def forget(self, request):
-        """Drops all that was prepared."""
+        """Discards everything that was prepared."""
         del request
         self.runners.clear()
         return {}
 
     def answer(self, request):
-        """What a request gives, or why it gives nothing."""
+        """The answer to a request, or why there is none."""
         try:
             return getattr(self, request["do"])(request)
         except Exception as error:  # noqa: BLE001: the other settings are worth having without it
             lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-            # TensorFlow begins with where, and ends with what.
+            # TensorFlow's messages begin with where and end with what.
             line = lines[-1] if lines[0].endswith(":") else lines[0]
             return {"error": f"{type(error).__name__}: {line}"[:160]}
 
 
 def main():
-    """Answers until there are no more requests. What libraries print goes to stderr."""
+    """Answers requests until there are no more. Output of libraries goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
         worker = Worker(sys.argv[1], int(sys.argv[2]))
         print(json.dumps({"ready": True}), file=answers, flush=True)
-    except Exception as error:  # noqa: BLE001: said in the peer's cells
+    except Exception as error:  # reported in the peer's cells
         print(json.dumps({"error": str(error)[:200]}), file=answers, flush=True)
         return
     for line in sys.stdin:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The workloads that the twins share: their extents, the names of their parameters, their work.
-"""`lstm-layer` and `ptb-lm`, as graphc's models of these names have them. Needs no package."""
+# The workloads of the twins: their extents, the names of their parameters, their work.
+"""`lstm-layer` and `ptb-lm`, like graphc's models with these names. Needs no package."""
 import collections
 
 Size = collections.namedtuple(
@@ -16,7 +16,7 @@ BATCH = 20  # of ptb-lm
 WORDS = 10000
 LAYER_RATE = 0.01
 
-# What the parameters of wikitext2-lm are unless they are given, by `config`.
+# The default parameters of wikitext2-lm, by `config`.
 WIKITEXT2 = {
     "kawakami": {"hidden": 1024, "layers": 1, "steps": 128, "batch": 128, "vocabulary": 33279}
     | {"keep": 0.5, "clip": None, "learning-rate": 2e-4},
@@ -29,7 +29,7 @@ QUICK = {
     "lstm-layer": {"hidden": 64, "steps": 5, "batch": 16},
     "ptb-lm": {"hidden": 32, "steps": 5, "batch": 4, "vocabulary": 200},
 }
-# What is measured where no model is named.
+# The default measurements.
 ALL = (
     ("lstm-layer", {"hidden": ["512", "1024"], "steps": ["30", "100"]}),
     ("ptb-lm", {}),
@@ -37,18 +37,18 @@ ALL = (
 
 
 class Refused(Exception):
-    """A model or parameter that is not there, with what was wanted."""
+    """An unknown model or parameter, with what was wanted."""
 
 
 def extent(model, name, text):
-    """A positive whole number from the command line."""
+    """A positive integer from the command line."""
     if not text.isdecimal() or int(text) < 1:
         raise Refused(f"{name}: wanted a whole number above 0: found '{text}'")
     return int(text)
 
 
 def number(name, text):
-    """A number above 0 from the command line, or `none`."""
+    """A positive number from the command line, or `none`."""
     if name == "clip" and text == "none":
         return None
     try:
@@ -61,7 +61,7 @@ def number(name, text):
 
 
 def wikitext2(given):
-    """The parameters of wikitext2-lm, those given as text. Raises Refused."""
+    """The parameters of wikitext2-lm; those given are text. Raises Refused."""
     given = dict(given)
     config, tied = given.pop("config", "kawakami"), given.pop("tied", "false")
     if config not in WIKITEXT2 or tied not in ("true", "false"):
@@ -104,12 +104,12 @@ def workload(model, given, quick=False):
 
 
 def title(found):
-    """How tables name a workload: "lstm-layer hidden=512 steps=30 batch=128"."""
+    """The name of a workload in tables: "lstm-layer hidden=512 steps=30 batch=128"."""
     return " ".join([found["model"]] + graphc_parameters(found))
 
 
 def graphc_parameters(found):
-    """What graphc takes after the model's name."""
+    """graphc's arguments after the model's name."""
     return [f"{name}={value}" for name, value in found.items() if name != "model"]
 
 
@@ -134,7 +134,7 @@ def input_names(found):
 
 
 def clip_of(found):
-    """The limit of the gradients' global norm; None where they are taken as they are."""
+    """The limit of the gradients' global norm; None if they are not clipped."""
     return None if found["model"] == "lstm-layer" else SIZES[found["size"]].clip
 
 
@@ -144,7 +144,7 @@ def rate_of(found):
 
 
 def work(found):
-    """FLOP of a training step and of a forward call: the products alone, unpadded."""
+    """FLOP of a training step and of a forward call: only products, unpadded."""
     rows = found["steps"] * found["batch"]
     layer = 2 * rows * 2 * found["hidden"] * 4 * found["hidden"]
     if found["model"] == "lstm-layer":

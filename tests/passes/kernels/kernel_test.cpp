@@ -52,7 +52,7 @@ TEST(Kernel, RefusesFamiliesThatThereAreNot) {
   EXPECT_EQ(message("", "return tanh(%t)"),
             "kernel: it has no family, one of map, gemm, recurrent, rows");
   EXPECT_EQ(message("{family = \"recurrent\"}", "return tanh(%t)"),
-            "kernel: a recurrent one is a scan of its operands, all of it");
+            "kernel: the body of a recurrent kernel is a single scan of its operands");
 }
 
 TEST(Kernel, SaysWhatItsBodyIs) {

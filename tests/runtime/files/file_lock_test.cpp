@@ -24,7 +24,7 @@ TEST(FileLock, OneHasItAtATime) {
   {
     const FileLock lock(path, "it is used");
     EXPECT_EQ(error_of(ErrorKind::resource, [&] { FileLock(path, "it is used"); }),
-              fmt::format("it is used (process {}): wanted to be the only one ('{}')", getpid(),
+              fmt::format("it is used (process {}): wanted exclusive use ('{}')", getpid(),
                           path.string()));
     const FileLock other(folder.path() / "other", "it is used");
   }
@@ -56,7 +56,7 @@ TEST(FileLock, WhatTheFileSaysIsNotTrusted) {
   const FileLock lock(path, "");
   folder.add("lock", "\x1b[2J no number");
   EXPECT_EQ(error_of(ErrorKind::resource, [&] { FileLock(path, "it is used"); }),
-            fmt::format("it is used: wanted to be the only one ('{}')", path.string()));
+            fmt::format("it is used: wanted exclusive use ('{}')", path.string()));
 }
 
 TEST(FileLock, AFileThatCannotBeMadeIsAResource) {
