@@ -39,6 +39,16 @@ struct TileShape {
   int width() const { return lanes * vectors; }  ///< units in a block
 };
 
+class LowerContext;
+class ViewMap;
+struct Node;
+/// Lowers a node to calls of a target's own functions (ExternCall); false for a node that the
+/// target has no function for. `views` are those of the node's operands, and get those of its
+/// results; `wanted` says where results are to go. It writes records through
+/// codegen/lower/context.h.
+using LowerExternal = bool (*)(LowerContext& context, const Node& node, ViewMap& views,
+                               const ViewMap& wanted);
+
 /// A machine as a plan sees it. A target fills one in for each compilation; plans for two machines
 /// differ in panels, blocks and shares, never in what is computed from what.
 struct Machine {
@@ -65,7 +75,8 @@ struct Machine {
   bool keeps_functions = false;
   std::vector<ProductForm> products{ProductForm{}};
   MatrixTile matrix_tile;  ///< of products by matrix tiles
-  bool layers = false;     ///< whether a library runs recurrent layers (LayerCall)
+  /// Lowers what it does by other means than nests; null: nothing.
+  LowerExternal lower_external = nullptr;
 
   /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24
   /// of 32 registers, 12 of 16.

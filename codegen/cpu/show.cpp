@@ -122,7 +122,7 @@ class KernelText {
                 if ((inside || call.name == kernel) && !std::ranges::count(nests, call.program))
                   nests.push_back(call.program);
               },
-              [](const PanelCall&) {}, [](const TableCall&) {}, [](const LayerCall&) {},
+              [](const PanelCall&) {}, [](const TableCall&) {}, [](const ExternCall&) {},
               [&](const LoopCall& loop) {
                 body(loop.body,
                      inside || (loop.name == kernel && record.family == Family::recurrent));

@@ -25,8 +25,7 @@ void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choic
                                [&](const Launch& each) { return each.*field != nullptr; });
   };
   if (any(&Launch::layer)) {
-    layers_ =
-        std::make_unique<LayerLibrary>(stream_, launches_, plan_.pairs, options.precision, choices);
+    layers_ = std::make_unique<LayerLibrary>(stream_, launches_, options.precision, choices);
     for (const std::string& note : layers_->notes())
       report.remarks.push_back({"cudnn", "", {}, note});
   }

@@ -45,7 +45,7 @@ class Recorder {
     std::visit(Cases{[&](const NestCall& call) { nest(call); },
                      [&](const PanelCall& call) { add(panel_kernel(call)); },
                      [&](const TableCall& call) { table(call); },
-                     [&](const LayerCall& call) { layer(call); },
+                     [&](const ExternCall& call) { layer(call); },
                      [&](const LoopCall& call) { loop(call); },
                      [&](const BlockCall& call) {
                        // Its blocks are as large as can be: one.
@@ -223,13 +223,11 @@ class Recorder {
     for (const KernelUse& use : table_kernels(call, found->second)) add(use);
   }
 
-  void layer(const LayerCall& call) {
-    Launch launch{.kernel = -1, .layer = &call};
-    for (const Address* address : layer_addresses(call)) {
-      const bool is_there = address->buffer >= 0;
+  void layer(const ExternCall& call) {
+    Launch launch{.kernel = -1, .layer = std::make_shared<LayerCall>(layer_of(call))};
+    for (const Address* address : layer_addresses(call))
       launch.arguments.push_back(
-          resolved(is_there ? KernelArgument::of(*address) : KernelArgument::of(0)));
-    }
+          resolved(address != nullptr ? KernelArgument::of(*address) : KernelArgument::of(0)));
     launches_.step.push_back(std::move(launch));
   }
 
@@ -298,12 +296,6 @@ class Recorder {
 };
 
 }  // namespace
-
-std::array<const Address*, 14> layer_addresses(const LayerCall& call) {
-  return {&call.x,      &call.h,      &call.c,  &call.weights, &call.y,
-          &call.last_h, &call.last_c, &call.dy, &call.last_dh, &call.last_dc,
-          &call.dx,     &call.dh,     &call.dc, &call.dweights};
-}
 
 Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
                        Merging merging, const Alternatives& alternatives) {

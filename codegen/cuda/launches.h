@@ -2,13 +2,13 @@
 // A plan as launches: what the host puts into a stream for a step, fixed when it is compiled.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "codegen/cuda/loop_placement.h"
+#include "codegen/cuda/lower_layers.h"
 #include "codegen/cuda/row_kernels.h"
 #include "codegen/plan/position.h"
 #include "codegen/step/footprint.h"
@@ -36,7 +36,7 @@ struct LaunchedNest {
 struct Launch {
   int kernel = 0;  ///< of Launches::kernels; -1: none, a library
   /// What cuDNN does; the arguments are its addresses, in the order of layer_addresses().
-  const LayerCall* layer = nullptr;
+  std::shared_ptr<const LayerCall> layer;
   Grid grid;
   std::vector<LaunchValue> arguments;
   size_t shared_bytes = 0;  ///< dynamic, of a block
@@ -66,10 +66,6 @@ struct Launches {
   int64_t scratch_bytes = 0;
   unsigned most_meeting_groups = 0;  ///< of any launch
 };
-
-/// The addresses of a layer: x, h, c, weights, y, last h, last c, dy, last dh, last dc, dx, dh, dc,
-/// dweights. Absent ones have no buffer.
-std::array<const Address*, 14> layer_addresses(const LayerCall& call);
 
 /// From how many multiplications and additions on a product is put as cuBLASLt's too, and a loop in
 /// all placements that it can have; negative: never.

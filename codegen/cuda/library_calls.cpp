@@ -200,8 +200,8 @@ float least_milliseconds(const Stream& stream, const std::function<void()>& enqu
 }
 
 LayerLibrary::LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches,
-                           int pairs, std::string_view precision, const Choices& choices)
-    : handle_(std::make_shared<CudnnHandle>(std::move(stream))), reserves_(size_t(pairs)) {
+                           std::string_view precision, const Choices& choices)
+    : handle_(std::make_shared<CudnnHandle>(std::move(stream))) {
   size_t workspace = 0;
   for (const Launch& launch : launches.step) {
     if (launch.layer == nullptr) continue;
@@ -209,7 +209,9 @@ LayerLibrary::LayerLibrary(std::shared_ptr<const Stream> stream, const Launches&
     const RecurrentLayer& layer = layer_of(*launch.layer);
     workspace = std::max(workspace, layer.workspace_bytes());
     if (launch.layer->pair < 0) continue;
-    DeviceBuffer& reserve = reserves_[size_t(launch.layer->pair)];
+    const size_t pair = size_t(launch.layer->pair);
+    if (reserves_.size() <= pair) reserves_.resize(pair + 1);
+    DeviceBuffer& reserve = reserves_[pair];
     if (reserve.bytes() == 0)
       reserve = DeviceBuffer(handle_->stream().device(), layer.reserve_bytes(),
                              "what %" + launch.layer->name + " keeps for its gradients");

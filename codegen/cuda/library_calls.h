@@ -49,7 +49,7 @@ class LayerLibrary {
  public:
   /// Chooses the method of each layer of `launches`. Throws ErrorKind::resource without cuDNN,
   /// where it does not have a layer, or without memory.
-  LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches, int pairs,
+  LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches,
                std::string_view precision, const Choices& choices);
 
   /// Puts the call into a stream; `addresses` are those of layer_addresses(), 0 for absent ones.

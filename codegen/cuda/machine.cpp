@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "codegen/cuda/lower_layers.h"
 #include "ir/error.h"
 
 namespace graphc::core::cuda {
@@ -42,7 +43,7 @@ Machine gpu_machine(std::string_view precision, std::string_view architecture) {
   machine.workers = 1;
   // A launch of a few rows at a time would leave most of the GPU without work.
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
-  machine.layers = true;
+  machine.lower_external = lower_layer;
   machine.reorders_phases = true;
   machine.leaves_out_unneeded = false;
   machine.products = {

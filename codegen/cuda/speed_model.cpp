@@ -83,8 +83,8 @@ std::string title(const Record& record) {
   };
   return std::visit(Cases{[&](const PanelCall& call) { return named("panels", call.name); },
                           [&](const TableCall& call) { return named(name_of(call.op), call.name); },
-                          [&](const LayerCall& call) {
-                            return fmt::format("library %{}, of whose speed there is no model",
+                          [&](const ExternCall& call) {
+                            return fmt::format("external %{}, of whose speed there is no model",
                                                call.name);
                           },
                           [&](const auto& call) { return named(family, call.name); }},
@@ -179,7 +179,7 @@ class Prediction {
                        add_moved(time, bytes_of(call), figures_, times / double(of.kernels.size()));
                      },
                      [&](const LoopCall& call) { add_loop(time, call, of, times); },
-                     [](const LayerCall&) {}, [](const BlockCall&) {}},
+                     [](const ExternCall&) {}, [](const BlockCall&) {}},
                of.record->call);
     return time;
   }

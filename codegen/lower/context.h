@@ -115,10 +115,12 @@ class LowerContext {
   std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots;
   /// The derived forms that the plan has so far.
   MadePanels forms;
-  /// Layers of a library whose gradients are taken, with LayerCall::pair.
-  std::map<const Node*, int> layer_pairs;
-  /// Where the weights of layers lie in the library's order.
-  std::map<const Node*, Address> layer_weights;
+  /// The graph, or the body, whose nodes are being lowered.
+  const Graph* graph = nullptr;
+  /// Of Machine::lower_external: external calls that leave something for another one, by number,
+  /// and operands of nodes in the order in which their function has them.
+  std::map<const Node*, int> external_pairs;
+  std::map<const Node*, Address> external_operands;
 
  private:
   const Machine& machine_;
@@ -155,10 +157,6 @@ void lower_concat(LowerContext& context, const Node& node, const std::vector<Vie
 /// A kernel of one op on rows by index.
 void lower_table(LowerContext& context, const Node& kernel, const Node& op,
                  const std::vector<View>& inputs, const std::vector<View>& results);
-/// A recurrent layer, or its gradients, by the machine's library.
-void lower_layer(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted);
-/// Notes which layers of the graph have their gradients taken.
-void find_layer_pairs(LowerContext& context, const Graph& graph);
 /// Notes which emitted values of the graph get a slot more.
 void find_histories(LowerContext& context, const Graph& graph);
 /// If the kernel forms a shifted history whose slot was made: writes the slot, and sets the view.

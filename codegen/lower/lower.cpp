@@ -18,7 +18,6 @@
 #include "passes/kernels/fuse.h"
 #include "passes/kernels/kernel.h"
 #include "passes/kernels/row_model.h"
-#include "passes/library_layers.h"
 #include "passes/region.h"
 
 namespace graphc::core {
@@ -52,7 +51,7 @@ BlockCall as_block(std::vector<NestCall> calls, const std::string& name, const M
 void number(std::vector<Record>& records, int& id) {
   for (Record& record : records) {
     record.id = id++;
-    std::visit(Cases{[](NestCall&) {}, [](PanelCall&) {}, [](TableCall&) {}, [](LayerCall&) {},
+    std::visit(Cases{[](NestCall&) {}, [](PanelCall&) {}, [](TableCall&) {}, [](ExternCall&) {},
                      [&](LoopCall& loop) { number(loop.body, id); },
                      [&](BlockCall& block) { number(block.body, id); }},
                record.call);
@@ -196,8 +195,9 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
       views.set(node.result(i), view_or_copy(context, node, i, views.get(node.operands[0])));
   } else if (node.is(ops::scan)) {
     lower_loop(context, node, views, wanted);
-  } else if (context.machine().layers && is_done_by_library(node)) {
-    lower_layer(context, node, views, wanted);
+  } else if (const LowerExternal lower = context.machine().lower_external;
+             lower != nullptr && lower(context, node, views, wanted)) {
+    return;
   } else if (node.is(ops::kernel)) {
     lower_kernel(context, node, views, wanted);
   } else {
@@ -212,7 +212,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
   const std::vector<bool> live = live_nodes(graph);
   context.note_uses(graph, live);
   find_histories(context, graph);
-  find_layer_pairs(context, graph);
+  const Graph* const outer = std::exchange(context.graph, &graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
     try {
@@ -221,6 +221,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
       throw error.at(node.where);
     }
   }
+  context.graph = outer;
 }
 
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -186,49 +187,33 @@ struct BlockCall {
   std::vector<Record> body;  ///< nest calls over `rows` rows
 };
 
-/// The recurrent layers that libraries have; `lstm`, `gru` and `rnn` of ir/ops/recurrent.cpp.
-enum class LayerKind : uint8_t { lstm, gru, rnn };
-std::string_view name_of(LayerKind kind);
-
-/// A recurrent layer over a whole sequence, going forward, or its gradients, by a library
-/// (Machine::layers). x is [steps, batch, inputs], y [steps, batch, units], h and c [batch, units];
-/// weights is as LayerWeights says. All are f32 and contiguous. What a kind does not have, and what
-/// nobody gives or wants, is absent.
-struct LayerCall {
-  std::string name;
-  LayerKind kind = LayerKind::lstm;
-  bool gradients = false;
-  int64_t steps = 0, batch = 0, inputs = 0, units = 0;
-  Address x, h, c, weights;      ///< read
-  Address y, last_h, last_c;     ///< written; by gradients y is read
-  Address dy, last_dh, last_dc;  ///< read by gradients
-  Address dx, dh, dc, dweights;  ///< written by gradients
-  /// What a layer leaves for its gradients is the library's own and lies outside the plan: those of
-  /// one number are a pair. -1: no gradients follow.
-  int pair = -1;
+/// An operand of an external call: contiguous bytes that it reads, or that it writes.
+struct ExternOperand {
+  std::string name;  ///< as the function calls it
+  Address address;
+  int64_t bytes = 0;
+  bool written = false;
 };
 
-/// Weights and biases of a layer as libraries have them, in elements: for each gate the matrix
-/// [units, inputs] of the input, then for each [units, units] of the state, then a bias of the
-/// input for each gate, and one of the state. Gates are in our order.
-struct LayerWeights {
-  LayerKind kind = LayerKind::lstm;
-  int64_t inputs = 0, units = 0;
+/// What a target does by other means than nests: a function of a library, a collective. A step
+/// knows what it accesses. What it computes knows the target that lowered it
+/// (Machine::lower_external), from the name of the function and its parameters.
+struct ExternCall {
+  std::string name;
+  std::string function;                                     ///< "lstm"
+  std::vector<std::pair<std::string, int64_t>> parameters;  ///< of the function: "steps", 35
+  std::vector<ExternOperand> operands;  ///< reads before writes; absent ones are left out
 
-  int64_t gates() const { return kind == LayerKind::lstm ? 4 : kind == LayerKind::gru ? 3 : 1; }
-  int64_t input_matrix(int64_t gate) const { return gate * units * inputs; }
-  int64_t state_matrix(int64_t gate) const {
-    return gates() * units * inputs + gate * units * units;
-  }
-  int64_t input_bias(int64_t gate) const { return state_matrix(gates()) + gate * units; }
-  int64_t state_bias(int64_t gate) const { return input_bias(gates()) + gate * units; }
-  int64_t elements() const { return state_bias(gates()); }
+  /// Null if the call has no such operand.
+  const ExternOperand* operand(std::string_view name) const;
+  /// Throws an internal error if the call has no such parameter.
+  int64_t parameter(std::string_view name) const;
 };
 
 struct Record {
   std::optional<Family>
-      family;  ///< of the kernel it comes from; none: a loop around kernels, or a library
-  std::variant<NestCall, PanelCall, TableCall, LayerCall, LoopCall, BlockCall> call;
+      family;  ///< of the kernel it comes from; none: a loop around kernels, or external
+  std::variant<NestCall, PanelCall, TableCall, ExternCall, LoopCall, BlockCall> call;
   int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
   Share share;  ///< set by schedule()
   /// Whether all workers meet after it, of a loop after its last step; set by place_barriers().
@@ -273,7 +258,6 @@ struct Plan {
   int phases = 0;
   int loop_depth = 0;  ///< deepest nesting of loops
   int workers = 1;     ///< among whom the records are shared out
-  int pairs = 0;       ///< of layers and their gradients
 };
 
 /// Lowers a graph of kernels (passes/kernels/fuse.h) to a plan without offsets, in which every

@@ -22,7 +22,7 @@ class Scheduler {
       record.share = std::visit(Cases{[&](const NestCall& call) { return of_nest(call); },
                                       [](const PanelCall& call) { return of_panels(call); },
                                       [](const TableCall& call) { return of_table(call); },
-                                      [](const LayerCall&) { return Share{}; },
+                                      [](const ExternCall&) { return Share{}; },
                                       [&](LoopCall& loop) { return of_loop(loop); },
                                       [&](BlockCall& block) {
                                         around(block.body);

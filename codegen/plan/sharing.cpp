@@ -194,7 +194,7 @@ void drop_programs(Plan& plan) {
     for (Record& record : records) {
       std::visit(
           Cases{[&](NestCall& call) { use(call.program); }, [](PanelCall&) {}, [](TableCall&) {},
-                [](LayerCall&) {}, [&](LoopCall& loop) { self(self, loop.body, use); },
+                [](ExternCall&) {}, [&](LoopCall& loop) { self(self, loop.body, use); },
                 [&](BlockCall& block) { self(self, block.body, use); }},
           record.call);
     }

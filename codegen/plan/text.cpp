@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as a person reads it.
+#include <algorithm>
+
 #include "codegen/plan/plan.h"
 #include "codegen/plan/visit.h"
-#include "codegen/step/access.h"
 #include "codegen/step/barriers.h"
+#include "ir/error.h"
 
 namespace graphc::core {
 
@@ -13,9 +15,16 @@ std::string_view name_of(TableOp op) {
   return names[size_t(op)];
 }
 
-std::string_view name_of(LayerKind kind) {
-  constexpr std::string_view names[] = {"lstm", "gru", "rnn"};
-  return names[size_t(kind)];
+const ExternOperand* ExternCall::operand(std::string_view wanted) const {
+  const auto found = std::ranges::find(operands, wanted, &ExternOperand::name);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+int64_t ExternCall::parameter(std::string_view wanted) const {
+  const auto found = std::ranges::find_if(
+      parameters, [&](const auto& parameter) { return parameter.first == wanted; });
+  GRAPHC_CHECK(found != parameters.end(), "%{}: {} has no parameter {}", name, function, wanted);
+  return found->second;
 }
 
 namespace {
@@ -122,21 +131,13 @@ class RecordText {
     end_line();
   }
 
-  void operator()(const LayerCall& call) const {
-    out_ += fmt::format("{}library %{}: {}{}, {} steps, {} rows, {} inputs, {} units", indent_,
-                        call.name, call.gradients ? "gradients of " : "", name_of(call.kind),
-                        call.steps, call.batch, call.inputs, call.units);
-    if (call.pair >= 0)
-      out_ +=
-          fmt::format(", {} what pair {} keeps", call.gradients ? "reads" : "leaves", call.pair);
+  void operator()(const ExternCall& call) const {
+    out_ += fmt::format("{}external %{}: {}", indent_, call.name, call.function);
+    for (const auto& [name, value] : call.parameters) out_ += fmt::format(", {} {}", name, value);
     end_line();
-    const auto line = [&](const char* verb, const Address& address) {
-      if (address.buffer >= 0)
-        out_ += fmt::format("{}  {} {}\n", indent_, verb, text_of(plan_, address));
-    };
-    visit_accesses(plan_, record_, [&](const Access& access) {
-      line(access.writes() ? "writes" : "reads", *access.address);
-    });
+    for (const ExternOperand& operand : call.operands)
+      out_ += fmt::format("{}  {} {}: {}\n", indent_, operand.written ? "writes" : "reads",
+                          operand.name, text_of(plan_, operand.address));
   }
 
   void operator()(const LoopCall& loop) const {

@@ -44,11 +44,8 @@ void walk(AnyRecord& record, const Visit& f) {
     } else if constexpr (std::is_same_v<Call, TableCall>) {
       for (auto* address : {&call.table, &call.indices, &call.rows, &call.distinct})
         visit(*address, f);
-    } else if constexpr (std::is_same_v<Call, LayerCall>) {
-      for (auto* address :
-           {&call.x, &call.h, &call.c, &call.weights, &call.y, &call.last_h, &call.last_c, &call.dy,
-            &call.last_dh, &call.last_dc, &call.dx, &call.dh, &call.dc, &call.dweights})
-        visit(*address, f);
+    } else if constexpr (std::is_same_v<Call, ExternCall>) {
+      for (auto& operand : call.operands) visit(operand.address, f);
     } else if constexpr (std::is_same_v<Call, BlockCall>) {
       for (auto& inner : call.body) walk(inner, f);
     } else {

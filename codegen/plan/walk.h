@@ -21,7 +21,7 @@ namespace graphc::core {
 ///     void meet();  // a barrier of the workers who walk elsewhere
 ///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
 ///
-/// It has no layers: no machine that walks plans has them (Machine::layers).
+/// It has no external calls: no machine that walks plans has them (Machine::lower_external).
 template <typename Work>
 class PlanWalk {
  public:
@@ -66,9 +66,9 @@ class PlanWalk {
     std::visit(Cases{[&](const NestCall& call) { nest(record, call); },
                      [&](const PanelCall& call) { work_.panels(call, own(record)); },
                      [&](const TableCall& call) { work_.table(call, own(record)); },
-                     [](const LayerCall& call) {
-                       GRAPHC_CHECK(false, "%{}: a layer for a machine without a library of them",
-                                    call.name);
+                     [](const ExternCall& call) {
+                       GRAPHC_CHECK(false, "%{}: a walk of a plan has no function {}", call.name,
+                                    call.function);
                      },
                      [&](const LoopCall& loop) { run_loop(record, loop); },
                      [&](const BlockCall& block) { run_block(record, block); }},

@@ -155,23 +155,6 @@ void visit_table(const TableCall& call, const Visit& f) {
     visit_region(call.distinct, kWrite, Region(call.count * size_of(call.distinct_dtype)), f);
 }
 
-void visit_layer(const LayerCall& call, const Visit& f) {
-  const int64_t size = size_of(DType::f32), row = call.batch * size;
-  const Region x(call.steps * row * call.inputs), y(call.steps * row * call.units);
-  const Region state(row * call.units);
-  const Region weights(LayerWeights{call.kind, call.inputs, call.units}.elements() * size);
-  const auto each = [&](std::initializer_list<std::pair<const Address*, const Region*>> all,
-                        AccessMode mode) {
-    for (const auto& [address, region] : all) visit_region(*address, mode, *region, f);
-  };
-  each({{&call.x, &x}, {&call.h, &state}, {&call.c, &state}, {&call.weights, &weights}}, kRead);
-  if (!call.gradients)
-    return each({{&call.y, &y}, {&call.last_h, &state}, {&call.last_c, &state}}, kWrite);
-  each({{&call.y, &y}, {&call.dy, &y}, {&call.last_dh, &state}, {&call.last_dc, &state}}, kRead);
-  each({{&call.dx, &x}, {&call.dh, &state}, {&call.dc, &state}, {&call.dweights, &weights}},
-       kWrite);
-}
-
 /// What a record accesses by itself.
 void visit_own(const Plan& plan, const Record& record, const Visit& f) {
   std::visit(Cases{[&](const NestCall& call) {
@@ -179,7 +162,11 @@ void visit_own(const Plan& plan, const Record& record, const Visit& f) {
                    },
                    [&](const PanelCall& call) { visit_panels(call, f); },
                    [&](const TableCall& call) { visit_table(call, f); },
-                   [&](const LayerCall& call) { visit_layer(call, f); },
+                   [&](const ExternCall& call) {
+                     for (const ExternOperand& each : call.operands)
+                       visit_region(each.address, each.written ? kWrite : kRead, Region(each.bytes),
+                                    f);
+                   },
                    [&](const LoopCall& loop) {
                      for (const Carry& carry : loop.carries)
                        visit_region(carry.initial, kRead,

@@ -116,11 +116,7 @@ class Check {
     std::visit(Cases{[&](const NestCall& call) { check(call); },
                      [&](const PanelCall& call) { check(call); },
                      [&](const TableCall& call) { check(call); },
-                     [&](const LayerCall& call) {
-                       check(call);
-                       for (const Access& access : accesses_of(plan_, record))
-                         check(*access.address);
-                     },
+                     [&](const ExternCall& call) { check(call); },
                      [&](const LoopCall& call) { check(call); },
                      [&](const BlockCall& call) {
                        extent("rows", call.rows);
@@ -208,11 +204,11 @@ class Check {
     if (call.op == TableOp::merge_rows) check(call.distinct);
   }
 
-  void check(const LayerCall& call) const {
-    for (const int64_t each : {call.steps, call.batch, call.inputs, call.units})
-      extent("extents of a layer", each);
-    reach("a layer",
-          {call.steps + 8, call.batch + call.units + 2, call.inputs + call.units + 2, 32});
+  void check(const ExternCall& call) const {
+    for (const ExternOperand& operand : call.operands) {
+      extent("bytes", operand.bytes);
+      check(operand.address);
+    }
   }
 
   void check(const LoopCall& loop) {

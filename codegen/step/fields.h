@@ -25,8 +25,6 @@ template <>
 inline constexpr int count_of<Family> = int(Family::rows) + 1;
 template <>
 inline constexpr int count_of<TableOp> = int(TableOp::check_labels) + 1;
-template <>
-inline constexpr int count_of<LayerKind> = int(LayerKind::rnn) + 1;
 
 /// The names of the values of other enums.
 template <typename Enum>
@@ -143,12 +141,13 @@ void fields(F& f, TableCall& x) {
   f("where", x.where);
 }
 template <typename F>
-void fields(F& f, LayerCall& x) {
-  f("name", x.name), f("kind", x.kind), f("gradients", x.gradients), f("steps", x.steps);
-  f("batch", x.batch), f("inputs", x.inputs), f("units", x.units), f("x", x.x), f("h", x.h);
-  f("c", x.c), f("weights", x.weights), f("y", x.y), f("last_h", x.last_h);
-  f("last_c", x.last_c), f("dy", x.dy), f("last_dh", x.last_dh), f("last_dc", x.last_dc);
-  f("dx", x.dx), f("dh", x.dh), f("dc", x.dc), f("dweights", x.dweights), f("pair", x.pair);
+void fields(F& f, ExternOperand& x) {
+  f("name", x.name), f("address", x.address), f("bytes", x.bytes), f("written", x.written);
+}
+template <typename F>
+void fields(F& f, ExternCall& x) {
+  f("name", x.name), f("function", x.function), f("parameters", x.parameters);
+  f("operands", x.operands);
 }
 template <typename F>
 void fields(F& f, Carry& x) {
@@ -173,8 +172,8 @@ void fields(F& f, Record& x) {
 }
 
 /// The word for each kind of call, in the order of Record::call.
-inline constexpr std::array<std::string_view, 6> kCallNames{"nest",  "panels", "table",
-                                                            "layer", "loop",   "block"};
+inline constexpr std::array<std::string_view, 6> kCallNames{"nest",   "panels", "table",
+                                                            "extern", "loop",   "block"};
 
 // --- steps ---
 
@@ -191,7 +190,7 @@ void fields(F& f, Plan& x) {
   f("name", x.name), f("programs", x.programs), f("buffers", x.buffers), f("forms", x.forms);
   f("records", x.records), f("removed", x.removed), f("results", x.results);
   f("arena_bytes", x.arena_bytes), f("phases", x.phases), f("loop_depth", x.loop_depth);
-  f("workers", x.workers), f("pairs", x.pairs);
+  f("workers", x.workers);
 }
 
 }  // namespace graphc::core

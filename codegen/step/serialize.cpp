@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "codegen/step/fields.h"
@@ -90,6 +91,8 @@ Json json_of(const T& value) {
     return value ? json_of(*value) : Json();
   } else if constexpr (std::is_same_v<T, Shape>) {
     return std::vector<int64_t>(value.begin(), value.end());
+  } else if constexpr (std::is_same_v<T, std::pair<std::string, int64_t>>) {
+    return Json::array({value.first, value.second});
   } else if constexpr (std::is_same_v<T, std::array<int64_t, Shape::kMaxRank>>) {
     return value;
   } else if constexpr (std::is_same_v<T, Where>) {
@@ -176,7 +179,7 @@ class Reader {
       call = std::move(made);
     };
     (alternative(Calls{}), ...);
-    if (found != 1) path_.fail("one call (nest, panels, table, layer, loop or block)", json_);
+    if (found != 1) path_.fail("one call (nest, panels, table, extern, loop or block)", json_);
   }
 
   /// Refuses fields that nobody asked for.
@@ -253,6 +256,10 @@ void read(const Json& json, T& value, const Path& path) {
     std::vector<int64_t> extents;
     read(json, extents, path);
     value = Shape(std::span<const int64_t>(extents));
+  } else if constexpr (std::is_same_v<T, std::pair<std::string, int64_t>>) {
+    if (!json.is_array() || json.size() != 2) path.fail("[name, number]", json);
+    read(json[0], value.first, path.element(0));
+    read(json[1], value.second, path.element(1));
   } else if constexpr (std::is_same_v<T, std::array<int64_t, Shape::kMaxRank>>) {
     if (!json.is_array() || json.size() != value.size())
       path.fail(fmt::format("a list of {} integers", value.size()), json);

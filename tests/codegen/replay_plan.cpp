@@ -125,9 +125,9 @@ class Replay {
                        memory_.set_call(table.name);
                        table_call(std::get<TableCall>(a->call), table, own);
                      },
-                     [&](const LayerCall& layer) {
-                       memory_.set_call(layer.name);
-                       memory_.fail("a layer, which no machine that is replayed has");
+                     [&](const ExternCall& call) {
+                       memory_.set_call(call.name);
+                       memory_.fail("an external call, which no machine that is replayed has");
                      },
                      [&](const BlockCall& block) {
                        for (int64_t row = own.begin; row < own.end; row += block.block_rows) {

@@ -169,7 +169,7 @@ TEST_F(CudaLibraries, WhatBroadcastsIsNoLayerOfALibrary) {
   // The same of a loop that is written out, and of its gradient.
   std::string text = kCell;
   text.replace(text.find("%b: f32[32]"), 11, "%b: f32[1]");
-  EXPECT_THAT(plan_text(text, "cudnn"), Not(HasSubstr("library %")));
+  EXPECT_THAT(plan_text(text, "cudnn"), Not(HasSubstr("external %")));
 }
 
 TEST_F(CudaLibraries, ALoopThatIsAnLstmBecomesACallAndItsGradientAnother) {
@@ -177,11 +177,11 @@ TEST_F(CudaLibraries, ALoopThatIsAnLstmBecomesACallAndItsGradientAnother) {
   EXPECT_THAT(text, HasSubstr("lstm, 6 steps, 3 rows, 4 inputs, 8 units, leaves what pair 0"));
   EXPECT_THAT(text, HasSubstr("gradients of lstm, 6 steps, 3 rows, 4 inputs, 8 units, reads what"));
   EXPECT_THAT(text, Not(HasSubstr("recurrent %")));
-  EXPECT_THAT(plan_text(kCell, "fused"), Not(HasSubstr("library %")));
+  EXPECT_THAT(plan_text(kCell, "fused"), Not(HasSubstr("external %")));
   // A cell that no library has stays a loop, whatever is asked for.
   std::string other = kCell;
   other.replace(other.find("tanh(%c.1)"), 10, "relu(%c.1)");
-  EXPECT_THAT(plan_text(other, "cudnn"), Not(HasSubstr("library %")));
+  EXPECT_THAT(plan_text(other, "cudnn"), Not(HasSubstr("external %")));
 }
 
 TEST_F(CudaLibraries, TheFasterOfCudnnAndOurOwnIsUsedAndRemembered) {

@@ -123,7 +123,7 @@ TEST(LibraryWeightsPlan, OnlyStatesThatTheStepLeavesAloneHaveAForm) {
   for (const auto& [operands, next] : {std::pair("%w, %u, %b, %b_n", "next %u = mul(%u, 0.5)"),
                                        std::pair("%w, mul(%u, 0.5), %b, %b_n", "")}) {
     const std::string step = plan_of(graph_with(operands, next));
-    EXPECT_THAT(step, HasSubstr("library %"));
+    EXPECT_THAT(step, HasSubstr("external %"));
     EXPECT_THAT(step, Not(HasSubstr("changed:")));
   }
 }

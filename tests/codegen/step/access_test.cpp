@@ -126,26 +126,14 @@ TEST(Accesses, OfATableAreTheRowsThatIndicesMaySelect) {
   EXPECT_THAT(of(labels), ElementsAre("reads 24 of indices", "writes 24 of rows"));
 }
 
-TEST(Accesses, OfALayerAreItsWholeOperands) {
+TEST(Accesses, OfAnExternalCallAreItsOperands) {
   Plan plan;
-  LayerCall layer{.kind = LayerKind::gru, .steps = 5, .batch = 3, .inputs = 2, .units = 4};
-  layer.x.buffer = 0;
-  layer.h.buffer = 1;
-  layer.weights.buffer = 2;
-  layer.y.buffer = 3;
-  const std::vector<std::string> names{"x", "h", "weights", "y", "dy", "dx", "dweights"};
-  // Three gates of 4 units: 2 inputs, 4 states and two biases each.
-  EXPECT_THAT(
-      texts_of(accesses_of(plan, Record{.call = layer}), names),
-      ElementsAre("reads 120 of x", "reads 48 of h", "reads 384 of weights", "writes 240 of y"));
-  layer.gradients = true;
-  layer.dy.buffer = 4;
-  layer.dx.buffer = 5;
-  layer.dweights.buffer = 6;
-  EXPECT_THAT(
-      texts_of(accesses_of(plan, Record{.call = layer}), names),
-      ElementsAre("reads 120 of x", "reads 48 of h", "reads 384 of weights", "reads 240 of y",
-                  "reads 240 of dy", "writes 120 of dx", "writes 384 of dweights"));
+  ExternCall call{.function = "all_reduce"};
+  call.operands.push_back({"from", {}, 120, false});
+  call.operands.push_back({"to", {}, 120, true});
+  for (int i = 0; i < 2; ++i) call.operands[size_t(i)].address.buffer = i;
+  EXPECT_THAT(texts_of(accesses_of(plan, Record{.call = call}), {"gradient", "sum"}),
+              ElementsAre("reads 120 of gradient", "writes 120 of sum"));
 }
 
 TEST(Accesses, OfSomePartsAreTheirRuns) {

@@ -79,7 +79,7 @@ TEST(StepText, SaysWhatIsWrongAndWhere) {
               HasSubstr("bytes: expected 0 to 281474976710656: found -"));
   EXPECT_THAT(error(changed(text, "\"rows\": ", "\"rows\": 1000")), HasSubstr("bytes"));
   EXPECT_THAT(error(changed(text, "\"nest\": {", "\"nests\": {")),
-              HasSubstr("expected one call (nest, panels, table, layer, loop or block)"));
+              HasSubstr("expected one call (nest, panels, table, extern, loop or block)"));
 }
 
 /// Numbers of a step at random: what is read walks inside its buffers, or is refused.

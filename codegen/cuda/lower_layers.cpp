@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers, and their gradients, as calls of the machine's library. Weights are copied into
-// the order that libraries have; their gradients are read where the library puts them.
+// Weights are copied into the order that cuDNN has; their gradients are read where it puts them.
+#include "codegen/cuda/lower_layers.h"
+
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "codegen/lower/context.h"
 #include "codegen/plan/view.h"
@@ -10,8 +13,12 @@
 #include "ir/rewrite.h"
 #include "passes/library_layers.h"
 
-namespace graphc::core {
+namespace graphc::core::cuda {
 namespace {
+
+constexpr std::array<std::string_view, 3> kLayers{"lstm", "gru", "rnn"};
+/// What the function is called that has the gradients of a layer.
+constexpr std::string_view kGradients = " gradients";
 
 LayerKind kind_of(const Op& layer) {
   if (&layer == &ops::lstm) return LayerKind::lstm;
@@ -70,40 +77,39 @@ class LayerLowering {
         is_lstm_(kind_of(layer.op) == LayerKind::lstm) {
     const Shape x = layer.operands[Operands::x].shape(), h = layer.operands[Operands::h].shape();
     call_.name = node.names[0];
-    call_.kind = kind_of(layer.op);
-    call_.steps = x[0];
-    call_.batch = x[1];
-    call_.inputs = x[2];
-    call_.units = h[1];
-    const auto pair = context.layer_pairs.find(&layer);
-    if (pair != context.layer_pairs.end()) call_.pair = pair->second;
-    call_.x = read(Operands::x);
-    call_.h = read(Operands::h);
-    if (is_lstm_) call_.c = read(operands_.c);
-    const auto [packed, is_new] = context.layer_weights.emplace(&layer, Address{});
+    call_.function = kLayers[size_t(kind_of(layer.op))];
+    form_ = {kind_of(layer.op), x[2], h[1]};
+    steps_ = x[0];
+    batch_ = x[1];
+    call_.parameters = {{"steps", x[0]}, {"batch", x[1]}, {"inputs", x[2]}, {"units", h[1]}};
+    if (const int pair = pair_of(layer); pair >= 0) call_.parameters.emplace_back("pair", pair);
+    read("x", Operands::x, x_bytes());
+    read("h", Operands::h, state_bytes());
+    if (is_lstm_) read("c", operands_.c, state_bytes());
+    const auto [packed, is_new] = context.external_operands.emplace(&layer, Address{});
     if (is_new) packed->second = weights();
-    call_.weights = packed->second;
+    call_.operands.push_back({"weights", packed->second, weight_bytes(), false});
   }
 
   void layer() {
-    call_.y = result(0);
-    call_.last_h = result(1);
-    if (is_lstm_) call_.last_c = result(2);
+    write("y", 0, y_bytes());
+    write("last_h", 1, state_bytes());
+    if (is_lstm_) write("last_c", 2, state_bytes());
     context_.add(std::nullopt, std::move(call_));
   }
 
   void gradients() {
-    call_.gradients = true;
-    call_.y = read(operands_.count);
-    call_.dy = read(operands_.count + 1);
-    call_.last_dh = read(operands_.count + 2);
-    if (is_lstm_) call_.last_dc = read(operands_.count + 3);
-    call_.dx = result(Operands::x);
-    call_.dh = result(Operands::h);
-    if (is_lstm_) call_.dc = result(operands_.c);
-    const View all = context_.temporary({DType::f32, {form().elements()}}, call_.name + ".weights");
-    call_.dweights = all.address;
-    const WeightViews parts(form(), all.address);
+    call_.function += kGradients;
+    read("y", operands_.count, y_bytes());
+    read("dy", operands_.count + 1, y_bytes());
+    read("last_dh", operands_.count + 2, state_bytes());
+    if (is_lstm_) read("last_dc", operands_.count + 3, state_bytes());
+    write("dx", Operands::x, x_bytes());
+    write("dh", Operands::h, state_bytes());
+    if (is_lstm_) write("dc", operands_.c, state_bytes());
+    const View all = context_.temporary({DType::f32, {form_.elements()}}, call_.name + ".weights");
+    call_.operands.push_back({"dweights", all.address, weight_bytes(), true});
+    const WeightViews parts(form_, all.address);
     set(operands_.w, parts.w);
     set(operands_.u, parts.u);
     set(operands_.b, parts.b);
@@ -112,18 +118,34 @@ class LayerLowering {
   }
 
  private:
-  LayerWeights form() const { return {call_.kind, call_.inputs, call_.units}; }
+  int64_t x_bytes() const { return steps_ * batch_ * form_.inputs * size_of(DType::f32); }
+  int64_t y_bytes() const { return steps_ * state_bytes(); }
+  int64_t state_bytes() const { return batch_ * form_.units * size_of(DType::f32); }
+  int64_t weight_bytes() const { return form_.elements() * size_of(DType::f32); }
 
-  Address read(size_t operand) {
-    const Value value = node_.operands[operand];
-    return context_.straight(views_.get(value), value.name()).address;
+  /// The number of a layer whose gradients are taken, -1 of others.
+  int pair_of(const Node& layer) const {
+    auto& pairs = context_.external_pairs;
+    if (const auto found = pairs.find(&layer); found != pairs.end()) return found->second;
+    const std::vector<bool> live = live_nodes(*context_.graph);
+    for (const Node& node : context_.graph->nodes()) {
+      if (live[size_t(node.id)] && layer_of_gradients(node) == &layer)
+        return pairs.emplace(&layer, int(pairs.size())).first->second;
+    }
+    return -1;
   }
 
-  /// Where a result goes; a result that nobody reads has a place too.
-  Address result(size_t index) {
+  void read(const char* name, size_t operand, int64_t bytes) {
+    const Value value = node_.operands[operand];
+    const View view = context_.straight(views_.get(value), value.name());
+    call_.operands.push_back({name, view.address, bytes, false});
+  }
+
+  /// A result that nobody reads has a place too.
+  void write(const char* name, size_t index, int64_t bytes) {
     const Value value = node_.result(int(index));
     set(index, context_.destination(value, wanted_));
-    return views_.get(value).address;
+    call_.operands.push_back({name, views_.get(value).address, bytes, true});
   }
 
   void set(size_t index, View view) { views_.set(node_.result(int(index)), std::move(view)); }
@@ -131,7 +153,7 @@ class LayerLowering {
   /// The weights in the library's order: a derived form of states if they are those, and the graph
   /// writes none of them; else they are copied in every step.
   Address weights() {
-    const Type type{DType::f32, {form().elements()}};
+    const Type type{DType::f32, {form_.elements()}};
     const std::string name = call_.name + ".weights";
     if (const std::vector<int> states = states_of_weights(); !states.empty())
       return context_.add_form(name, type.bytes(), states,
@@ -158,7 +180,7 @@ class LayerLowering {
   /// The library's second bias, which it adds to the product of the state, is zero but where a GRU
   /// has one of the new gate.
   void copy_weights(const Address& to) {
-    const WeightViews parts(form(), to);
+    const WeightViews parts(form_, to);
     fill_with_zeros(parts.state_bias);
     const auto copy = [&](size_t operand, const View& part) {
       context_.copy(views_.get(node_.operands[operand]), part, call_.name);
@@ -181,27 +203,52 @@ class LayerLowering {
   const ViewMap& wanted_;
   const Operands operands_;
   const bool is_lstm_;
-  LayerCall call_;
+  ExternCall call_;
+  LayerWeights form_;
+  int64_t steps_ = 0, batch_ = 0;
 };
 
 }  // namespace
 
-void find_layer_pairs(LowerContext& context, const Graph& graph) {
-  const std::vector<bool> live = live_nodes(graph);
-  for (const Node& node : graph.nodes()) {
-    if (!live[size_t(node.id)]) continue;
-    if (const Node* layer = layer_of_gradients(node))
-      context.layer_pairs.emplace(layer, int(context.layer_pairs.size()));
-  }
-  context.plan().pairs = int(context.layer_pairs.size());
-}
-
-void lower_layer(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted) {
+bool lower_layer(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted) {
+  if (!is_done_by_library(node)) return false;
   if (const Node* layer = layer_of_gradients(node)) {
     LayerLowering(context, node, *layer, views, wanted).gradients();
   } else {
     LayerLowering(context, node, node, views, wanted).layer();
   }
+  return true;
 }
 
-}  // namespace graphc::core
+LayerCall layer_of(const ExternCall& call) {
+  LayerCall layer;
+  std::string_view function = call.function;
+  layer.gradients = function.ends_with(kGradients);
+  if (layer.gradients) function.remove_suffix(kGradients.size());
+  const auto found = std::ranges::find(kLayers, function);
+  GRAPHC_CHECK(found != kLayers.end(), "%{}: cuDNN has no function {}", call.name, function);
+  layer.name = call.name;
+  layer.kind = LayerKind(found - kLayers.begin());
+  layer.steps = call.parameter("steps");
+  layer.batch = call.parameter("batch");
+  layer.inputs = call.parameter("inputs");
+  layer.units = call.parameter("units");
+  const bool is_paired = std::ranges::any_of(
+      call.parameters, [](const auto& parameter) { return parameter.first == "pair"; });
+  if (is_paired) layer.pair = int(call.parameter("pair"));
+  return layer;
+}
+
+std::array<const Address*, 14> layer_addresses(const ExternCall& call) {
+  constexpr std::array<std::string_view, 14> names{"x",      "h",      "c",  "weights", "y",
+                                                   "last_h", "last_c", "dy", "last_dh", "last_dc",
+                                                   "dx",     "dh",     "dc", "dweights"};
+  std::array<const Address*, 14> all{};
+  for (size_t i = 0; i < names.size(); ++i) {
+    const ExternOperand* operand = call.operand(names[i]);
+    all[i] = operand == nullptr ? nullptr : &operand->address;
+  }
+  return all;
+}
+
+}  // namespace graphc::core::cuda
