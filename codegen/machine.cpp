@@ -8,31 +8,28 @@
 
 namespace graphc::core {
 
-TileShape Machine::tile(const NestProgram& program) const {
+TileShape vector_tile(const Machine& machine, const NestProgram& program) {
   TileShape shape;
-  shape.lanes = lanes;
+  shape.lanes = machine.lanes;
   int parts = 1;
   for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
-  shape.accumulators = registers >= 32 ? 24 : 12;
+  shape.accumulators = machine.registers >= 32 ? 24 : 12;
   shape.vectors = std::max(1, 4 / parts);
-  if (by_matrix_tiles(program)) {
+  const bool rounds = std::ranges::any_of(program.products, [](const NestProduct& product) {
+    return product.factors != Factors::as_stored;
+  });
+  if (machine.matrix_tile.rows > 0 && rounds) {
     // Two tiles of columns are multiplied at a time.
-    const int columns = std::max(1, matrix_tile.columns / lanes);
+    const int columns = std::max(1, machine.matrix_tile.columns / machine.lanes);
+    shape.matrix_tiles = true;
     shape.vectors = std::max(1, 2 / parts) * columns;
-    shape.rows = 2 * matrix_tile.rows * (parts > 2 ? matrix_tile.turns : 1);
+    shape.rows = 2 * machine.matrix_tile.rows * (parts > 2 ? machine.matrix_tile.turns : 1);
   } else if (program.kind == NestKind::tiles) {
     shape.rows = std::clamp(shape.accumulators / (shape.vectors * std::min(parts, 8)), 1, 8);
   } else if (program.kind == NestKind::row_wise) {
     shape.vectors = 1;
   }
   return shape;
-}
-
-bool Machine::by_matrix_tiles(const NestProgram& program) const {
-  return matrix_tile.rows > 0 &&
-         std::ranges::any_of(program.products, [](const NestProduct& product) {
-           return product.factors != Factors::as_stored;
-         });
 }
 
 const ProductForm* Machine::product(DType left, DType right) const {

@@ -30,15 +30,6 @@ struct MatrixTile {
   bool operator==(const MatrixTile&) const = default;
 };
 
-/// The tile of a nest: how many columns of each part are computed at once, and how many rows.
-struct TileShape {
-  int lanes = 16;                                ///< elements of a vector
-  int vectors = 1;                               ///< unit vectors in a block of columns
-  int rows = 6;                                  ///< most rows in a tile
-  int accumulators = 24;                         ///< vectors of sums that fit the registers
-  int width() const { return lanes * vectors; }  ///< units in a block
-};
-
 class LowerContext;
 class ViewMap;
 struct Node;
@@ -48,6 +39,13 @@ struct Node;
 /// codegen/lower/context.h.
 using LowerExternal = bool (*)(LowerContext& context, const Node& node, ViewMap& views,
                                const ViewMap& wanted);
+
+struct Machine;
+/// The tile of a machine with vector registers. Blocks of four vectors over the parts where they
+/// fit, as many rows as accumulators allow: 24 of 32 registers, 12 of 16. By matrix tiles: blocks
+/// of two tiles of columns, or one for each part; two tiles of rows, or as many times two as take
+/// turns.
+TileShape vector_tile(const Machine& machine, const NestProgram& program);
 
 /// A machine as a plan sees it. A target fills one in for each compilation; plans for two machines
 /// differ in panels, blocks and shares, never in what is computed from what.
@@ -78,13 +76,10 @@ struct Machine {
   /// Lowers what it does by other means than nests; null: nothing.
   LowerExternal lower_external = nullptr;
 
-  /// Blocks of four vectors over the parts where they fit, as many rows as accumulators allow: 24
-  /// of 32 registers, 12 of 16.
-  /// By matrix tiles: blocks of two tiles of columns, or one for each part; two tiles of rows, or
-  /// as many times two as take turns.
-  TileShape tile(const NestProgram& program) const;
-  /// Whether the products of a program are by matrix tiles.
-  bool by_matrix_tiles(const NestProgram& program) const;
+  /// The rule for tiles; a target has its own, or that of machines with vectors.
+  TileShape (*tile_of)(const Machine& machine, const NestProgram& program) = vector_tile;
+
+  TileShape tile(const NestProgram& program) const { return tile_of(*this, program); }
   /// The form that multiplies these types, or null.
   const ProductForm* product(DType left, DType right) const;
   /// What it multiplies, in words: "f32".

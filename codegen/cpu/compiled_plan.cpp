@@ -33,7 +33,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
       code_->nests->functions_of(plan_, compilers, options.files, times_.nests);
   std::vector<CompiledNest> nests;
   for (size_t i = 0; i < functions.size(); ++i)
-    nests.push_back({functions[i], is_by_matrix_tiles(plan_.programs[i])});
+    nests.push_back({functions[i], plan_.programs[i].tile.matrix_tiles});
   arena_->reserve(std::max<int64_t>(plan_.arena_bytes, 1));
   bases_.resize(plan_.buffers.size(), nullptr);
   for (size_t i = 0; i < plan_.buffers.size(); ++i) {
@@ -129,8 +129,8 @@ void CompiledPlan::refresh_forms(std::span<StoredState* const> states) {
   for (size_t i : stale) forms_[i].form->made_from = forms_[i].state->version();
 }
 
-std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {
-  const TileShape shape = tile_of(program, cpu);
+std::string describe_tile(const NestProgram& program) {
+  const TileShape& shape = program.tile;
   int parts = 1;
   for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
   switch (program.kind) {
@@ -148,10 +148,9 @@ std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu) {
 namespace {
 
 /// The nest's number, tile and program, and who calls it, as comment lines.
-std::string heading(const Plan& plan, size_t index, const CpuFeatures& cpu,
-                    std::string_view comment) {
+std::string heading(const Plan& plan, size_t index, std::string_view comment) {
   const NestProgram& program = plan.programs[index];
-  std::string text = fmt::format("{}nest {}, {}\n", comment, index, describe_tile(program, cpu));
+  std::string text = fmt::format("{}nest {}, {}\n", comment, index, describe_tile(program));
   const std::string lines = program.text();
   for (size_t begin = 0; begin < lines.size();) {
     const size_t end = lines.find('\n', begin);
@@ -170,10 +169,10 @@ std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage) 
   std::vector<SharedCode> shared;
   for (size_t i = 0; i < plan.programs.size(); ++i) {
     CodeModule module(cpu, "nest");
-    emit_nest(module, fmt::format("nest_{}", i), plan.programs[i], tile_of(plan.programs[i], cpu));
-    text += heading(plan, i, cpu, comment);
+    emit_nest(module, fmt::format("nest_{}", i), plan.programs[i]);
+    text += heading(plan, i, comment);
     text += stage == CodeText::llvm ? module.ir_text() : jit.assembly(module);
-    for (SharedCode& code : shared_code_of(plan.programs[i], tile_of(plan.programs[i], cpu))) {
+    for (SharedCode& code : shared_code_of(plan.programs[i])) {
       if (std::ranges::count(shared, code.symbol, &SharedCode::symbol) == 0)
         shared.push_back(std::move(code));
     }

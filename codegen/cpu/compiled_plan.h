@@ -85,7 +85,7 @@ class CompiledPlan {
 };
 
 /// The tile of a nest in words: "tiles of 6 rows x 16 columns x 4 parts".
-std::string describe_tile(const NestProgram& program, const CpuFeatures& cpu);
+std::string describe_tile(const NestProgram& program);
 
 /// The text of a plan's nests at `stage`, each under its program as a comment: LLVM IR or assembly.
 enum class CodeText { llvm, assembly };

@@ -17,10 +17,10 @@ namespace graphc::core::cpu {
 using llvm::Value;
 
 BodyEmitter::BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder,
-                         const NestProgram& program, const TileShape& shape)
-    : cpu_(cpu), b_(builder), program_(program), shape_(shape) {
+                         const NestProgram& program)
+    : cpu_(cpu), b_(builder), program_(program), shape_(program.tile) {
   // Divisions take no port that products by tiles do.
-  if (is_beside_products(program, cpu)) cpu_.divides_by_estimate = false;
+  if (is_beside_products(program.tile, cpu)) cpu_.divides_by_estimate = false;
   for (Values& values : values_) values.assign(program_.body.size(), nullptr);
   levels_ = levels_of(program_);
 }

@@ -51,8 +51,7 @@ class BodyEmitter {
   };
 
   /// `builder` and `program` must outlive the emitter.
-  BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder, const NestProgram& program,
-              const TileShape& shape);
+  BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder, const NestProgram& program);
 
   /// The loaded arguments of all operands, in order, and where the columns end: before anything is
   /// emitted.

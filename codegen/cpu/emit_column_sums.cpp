@@ -24,7 +24,8 @@ constexpr int64_t kBytesOfSums = 24 * 1024;
 
 /// The columns of a strip, of which each has so many bytes of accumulators. Columns that do not lie
 /// side by side are gathered, and gain nothing from a long strip.
-int64_t strip_of(const NestProgram& program, const TileShape& shape, int64_t bytes) {
+int64_t strip_of(const NestProgram& program, int64_t bytes) {
+  const TileShape& shape = program.tile;
   const bool side_by_side = std::ranges::none_of(program.operands, [](const NestOperand& operand) {
     return operand.column == ColumnStep::strided;
   });
@@ -37,13 +38,12 @@ int64_t strip_of(const NestProgram& program, const TileShape& shape, int64_t byt
 }  // namespace
 
 ColumnSumsEmitter::ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Function* function,
-                                     BodyEmitter& body, const NestProgram& program,
-                                     const TileShape& shape)
-    : LoopEmitter(builder), body_(body), lanes_(shape.lanes), all_(body.reductions()) {
+                                     BodyEmitter& body, const NestProgram& program)
+    : LoopEmitter(builder), body_(body), lanes_(program.tile.lanes), all_(body.reductions()) {
   function_ = function;
   int64_t bytes = 0;
   for (size_t i = 0; i < all_.size(); ++i) bytes += bytes_of(i);
-  strip_ = strip_of(program, shape, bytes);
+  strip_ = strip_of(program, bytes);
 }
 
 void ColumnSumsEmitter::emit(const Range& rows, const Range& columns) {

@@ -25,7 +25,7 @@ class ColumnSumsEmitter : private LoopEmitter {
 
   /// `body` has its arguments, and the level `once` is behind it.
   ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Function* function, BodyEmitter& body,
-                    const NestProgram& program, const TileShape& shape);
+                    const NestProgram& program);
 
   void emit(const Range& rows, const Range& columns);
 

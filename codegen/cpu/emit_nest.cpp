@@ -31,16 +31,15 @@ constexpr int64_t kTermsOfPiece = BodyEmitter::kTermsOfPiece;
 
 class NestEmitter : private LoopEmitter {
  public:
-  NestEmitter(CodeModule& kernel, const NestProgram& program, const TileShape& shape)
+  NestEmitter(CodeModule& kernel, const NestProgram& program)
       : LoopEmitter(builder_),
         builder_(kernel.context()),
         kernel_(kernel),
         program_(program),
-        shape_(shape),
-        by_matrix_tiles_(is_by_matrix_tiles(program)),
-        overlaps_(is_beside_products(program, kernel.cpu())),
-        body_(kernel.cpu(), b_, program, shape),
-        sums_(kernel, b_, program, shape) {}
+        shape_(program.tile),
+        overlaps_(is_beside_products(program.tile, kernel.cpu())),
+        body_(kernel.cpu(), b_, program),
+        sums_(kernel, b_, program) {}
 
   void emit(std::string_view name) {
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
@@ -56,7 +55,7 @@ class NestEmitter : private LoopEmitter {
         emit_rows();
         break;
       case NestKind::column_wise:
-        ColumnSumsEmitter(b_, function_, body_, program_, shape_)
+        ColumnSumsEmitter(b_, function_, body_, program_)
             .emit({row_begin_, row_end_}, {column_begin_, column_end_});
         break;
     }
@@ -177,7 +176,7 @@ class NestEmitter : private LoopEmitter {
       const SumsTile tile{row,   column, count, b_.CreateSub(column_end_, column), sums, sums_row,
                           index, before, later};
       if (overlaps_) return emit_overlapped(tile);
-      if (by_matrix_tiles_) {
+      if (shape_.matrix_tiles) {
         sums_.emit_by_matrix_tiles(tile, nullptr, llvm::ConstantPointerNull::get(b_.getPtrTy()));
       } else {
         // What the tile's body reads and writes is asked for before its products, which take
@@ -273,7 +272,7 @@ class NestEmitter : private LoopEmitter {
   using Heights = std::function<std::pair<I64, I64>(I64 tile)>;
 
   Heights heights_of(Value* rows, Value* tiles) {
-    if (by_matrix_tiles_) {
+    if (shape_.matrix_tiles) {
       return [this, rows](I64 tile) -> std::pair<I64, I64> {
         Value* offset = b_.CreateMul(tile, number(shape_.rows));
         return {offset, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, number(shape_.rows),
@@ -308,7 +307,6 @@ class NestEmitter : private LoopEmitter {
   CodeModule& kernel_;
   const NestProgram& program_;
   const TileShape shape_;
-  const bool by_matrix_tiles_;
   const bool overlaps_;  ///< bodies with the products of the next tile
   BodyEmitter body_;
   SumsEmitter sums_;
@@ -324,19 +322,18 @@ class NestEmitter : private LoopEmitter {
 
 }  // namespace
 
-std::vector<SharedCode> shared_code_of(const NestProgram& program, const TileShape& shape) {
+std::vector<SharedCode> shared_code_of(const NestProgram& program) {
   std::vector<SharedCode> shared;
-  if (program.kind != NestKind::tiles || is_by_matrix_tiles(program)) return shared;
-  for (const ProductLoops& loops : product_loops_of(program, shape))
+  if (program.kind != NestKind::tiles || program.tile.matrix_tiles) return shared;
+  for (const ProductLoops& loops : product_loops_of(program))
     shared.push_back(
         {loops.symbol(), [loops](CodeModule& module) { emit_product_loops(module, loops); }});
   shared.push_back({kFetchParts, emit_fetch_parts});
   return shared;
 }
 
-void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program,
-               const TileShape& shape) {
-  NestEmitter(kernel, program, shape).emit(name);
+void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program) {
+  NestEmitter(kernel, program).emit(name);
 }
 
 }  // namespace graphc::core::cpu

@@ -20,12 +20,11 @@ struct SharedCode {
 };
 
 /// What the nest of a program calls; it is linked before the nest.
-std::vector<SharedCode> shared_code_of(const NestProgram& program, const TileShape& shape);
+std::vector<SharedCode> shared_code_of(const NestProgram& program);
 
 /// Adds to `kernel` an exported function `name` of type NestFunction that runs `program` with the
 /// tile `shape`. Throws ErrorKind::input for an operation or a dtype that the CPU target has no
 /// code for, naming it.
-void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program,
-               const TileShape& shape);
+void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program);
 
 }  // namespace graphc::core::cpu

@@ -36,7 +36,8 @@ ProductLoops loops_of(const TileShape& shape, int vectors, int all) {
 
 }  // namespace
 
-std::vector<ProductLoops> product_loops_of(const NestProgram& program, const TileShape& shape) {
+std::vector<ProductLoops> product_loops_of(const NestProgram& program) {
+  const TileShape& shape = program.tile;
   std::vector<ProductLoops> all;
   const auto add = [&](const ProductLoops& loops) {
     if (std::ranges::find(all, loops) == all.end()) all.push_back(loops);
@@ -52,12 +53,8 @@ std::vector<ProductLoops> product_loops_of(const NestProgram& program, const Til
 }
 
 SumsEmitter::SumsEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder,
-                         const NestProgram& program, const TileShape& shape)
-    : LoopEmitter(builder),
-      kernel_(kernel),
-      program_(program),
-      shape_(shape),
-      by_matrix_tiles_(is_by_matrix_tiles(program)) {}
+                         const NestProgram& program)
+    : LoopEmitter(builder), kernel_(kernel), program_(program), shape_(program.tile) {}
 
 int64_t SumsEmitter::row_bytes() const {
   int64_t vectors = 0;
@@ -73,7 +70,7 @@ void SumsEmitter::begin(llvm::Function* function, std::vector<ProductValues> pro
 }
 
 llvm::Value* SumsEmitter::blocks_in_group(llvm::Value* group_bytes) {
-  if (by_matrix_tiles_ && panel_stays(shape_)) return number(1);
+  if (shape_.matrix_tiles && panel_stays(shape_)) return number(1);
   Value* bytes = number(0);
   for (const ProductValues& product : products_) bytes = b_.CreateAdd(bytes, product.block);
   Value* fitting =
@@ -83,7 +80,7 @@ llvm::Value* SumsEmitter::blocks_in_group(llvm::Value* group_bytes) {
 
 void SumsEmitter::set_groups(const PanelGroups& groups) {
   groups_ = groups;
-  if (by_matrix_tiles_) return;
+  if (shape_.matrix_tiles) return;
   // A tile of left rows lies row after row, or, where steps of k are further apart, step by step.
   // Rows that are parts of much longer ones are left to the processor.
   for (const ProductValues& product : products_) {

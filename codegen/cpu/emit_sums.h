@@ -36,14 +36,13 @@ struct PanelGroups {
 };
 
 /// The loops that the products of a nest call, where they are by no matrix tiles.
-std::vector<ProductLoops> product_loops_of(const NestProgram& program, const TileShape& shape);
+std::vector<ProductLoops> product_loops_of(const NestProgram& program);
 
 /// Emits where its builder stands.
 class SumsEmitter : private LoopEmitter {
  public:
   /// `builder` and `program` must outlive the emitter.
-  SumsEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program,
-              const TileShape& shape);
+  SumsEmitter(CodeModule& kernel, llvm::IRBuilderBase& builder, const NestProgram& program);
 
   /// Bytes of the sums of one row of a tile, over all products.
   int64_t row_bytes() const;
@@ -88,7 +87,6 @@ class SumsEmitter : private LoopEmitter {
   CodeModule& kernel_;
   const NestProgram& program_;
   const TileShape shape_;
-  const bool by_matrix_tiles_;
   std::vector<ProductValues> products_;
   Value* first_ = nullptr;
   PanelGroups groups_;

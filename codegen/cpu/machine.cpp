@@ -94,16 +94,8 @@ int64_t uncached_bytes() {
 
 int64_t panel_group_bytes() { return second_level_cache() / 4; }
 
-bool is_by_matrix_tiles(const NestProgram& program) { return rounding_product(program) != nullptr; }
-
-bool is_beside_products(const NestProgram& program, const CpuFeatures& cpu) {
-  return is_by_matrix_tiles(program) && cpu.matrix_tiles != MatrixTiles::dot_products;
-}
-
-TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu) {
-  const NestProduct* rounding = rounding_product(program);
-  return machine_of(cpu, 1, rounding == nullptr ? Factors::as_stored : rounding->factors)
-      .tile(program);
+bool is_beside_products(const TileShape& tile, const CpuFeatures& cpu) {
+  return tile.matrix_tiles && cpu.matrix_tiles != MatrixTiles::dot_products;
 }
 
 }  // namespace graphc::core::cpu

@@ -31,13 +31,8 @@ int64_t uncached_bytes();
 /// NestArguments::panel_group here: a quarter of that cache.
 int64_t panel_group_bytes();
 
-/// Whether the products of a nest are by matrix tiles.
-bool is_by_matrix_tiles(const NestProgram& program);
-
-/// Whether its bodies run beside the products of the next tile (codegen/cpu/emit_finish.h).
-bool is_beside_products(const NestProgram& program, const CpuFeatures& cpu);
-
-/// The tile of a nest on this processor.
-TileShape tile_of(const NestProgram& program, const CpuFeatures& cpu);
+/// Whether the bodies of a nest run beside the products of the next tile
+/// (codegen/cpu/emit_finish.h).
+bool is_beside_products(const TileShape& tile, const CpuFeatures& cpu);
 
 }  // namespace graphc::core::cpu

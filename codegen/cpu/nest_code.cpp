@@ -106,7 +106,7 @@ std::vector<SharedCode> missing_shared_code(const std::vector<const NestProgram*
                                             const Jit& jit) {
   std::vector<SharedCode> missing;
   for (const NestProgram* nest : nests) {
-    for (SharedCode& code : shared_code_of(*nest, tile_of(*nest, jit.cpu()))) {
+    for (SharedCode& code : shared_code_of(*nest)) {
       if (!jit.shares(code.symbol) &&
           std::ranges::count(missing, code.symbol, &SharedCode::symbol) == 0)
         missing.push_back(std::move(code));
@@ -142,10 +142,8 @@ std::vector<NestFunction> NestCode::functions_of(const Plan& plan, ThreadTeam& c
     std::vector<Wanted> wanted;
     for (const SharedCode& code : shared) wanted.push_back({code.emit});
     for (const NestProgram* program : missing) {
-      wanted.push_back({[&, program](CodeModule& module) {
-                          emit_nest(module, kSymbol, *program, tile_of(*program, impl_->jit.cpu()));
-                        },
-                        true});
+      wanted.push_back(
+          {[&, program](CodeModule& module) { emit_nest(module, kSymbol, *program); }, true});
     }
     const std::vector<ObjectCode> objects = Objects(impl_->jit, files, compilers).of(wanted, times);
     for (size_t i = 0; i < shared.size(); ++i) impl_->jit.share(objects[i], shared[i].symbol);

@@ -131,7 +131,7 @@ class KernelText {
         record.call);
   }
 
-  std::string tile_text(size_t nest) const { return describe_tile(plan_.programs[nest], cpu_); }
+  std::string tile_text(size_t nest) const { return describe_tile(plan_.programs[nest]); }
 
   const Plan& plan_;
   const CpuFeatures& cpu_;

@@ -127,8 +127,8 @@ class LayerLowering {
   int pair_of(const Node& layer) const {
     auto& pairs = context_.external_pairs;
     if (const auto found = pairs.find(&layer); found != pairs.end()) return found->second;
-    const std::vector<bool> live = live_nodes(*context_.graph);
-    for (const Node& node : context_.graph->nodes()) {
+    const std::vector<bool> live = live_nodes(*context_.lowered);
+    for (const Node& node : context_.lowered->nodes()) {
       if (live[size_t(node.id)] && layer_of_gradients(node) == &layer)
         return pairs.emplace(&layer, int(pairs.size())).first->second;
     }

@@ -28,6 +28,18 @@ Factors factors_of(std::string_view precision) {
   return all[size_t(found - kPrecisions.begin())];
 }
 
+/// Threads of a block read neighbouring columns: packed matrices have blocks of a warp's width over
+/// the parts, up to four of them.
+TileShape gpu_tile(const Machine& machine, const NestProgram& program) {
+  TileShape shape;
+  shape.lanes = machine.lanes;
+  int parts = 1;
+  for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
+  shape.vectors = program.kind == NestKind::row_wise ? 1 : std::max(1, 4 / parts);
+  shape.rows = 1;  // of a thread: product_tile() has the tiles of blocks
+  return shape;
+}
+
 }  // namespace
 
 Machine gpu_machine(std::string_view precision, std::string_view architecture) {
@@ -39,7 +51,7 @@ Machine gpu_machine(std::string_view precision, std::string_view architecture) {
   Machine machine;
   machine.target = "the CUDA target";
   machine.lanes = 32;
-  machine.registers = 32;
+  machine.tile_of = gpu_tile;
   machine.workers = 1;
   // A launch of a few rows at a time would leave most of the GPU without work.
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;

@@ -157,9 +157,17 @@ int64_t product_number(const Parameter& parameter, const NestProduct& form,
 }  // namespace
 
 std::string NestForm::key() const {
-  return fmt::format("{} axes around, panels [{}], tiles of {} x {}{}, {} terms, held [{}]", outer,
-                     fmt::join(panel_widths, ","), tile_rows, tile_columns, owned ? ", owned" : "",
-                     staged_terms, fmt::join(held, ","));
+  std::string handed;
+  for (const HandedOn& each : handed_on)
+    handed += fmt::format("{} to {} from {}: {} rows, {} {} {}, {} blocks; ", each.operand, each.to,
+                          each.first_term, each.tile_rows, each.tile_stride, each.row_stride,
+                          each.term_stride, each.blocks);
+  return fmt::format(
+      "{} axes around, panels [{}], tiles of {} x {}{}, {} terms, held [{}], exchanged [{}], "
+      "handed "
+      "on [{}]",
+      outer, fmt::join(panel_widths, ","), tile_rows, tile_columns, owned ? ", owned" : "",
+      staged_terms, fmt::join(held, ","), fmt::join(exchanged, ","), handed);
 }
 
 NestForm form_of(const NestCall& call) {

@@ -87,6 +87,7 @@ void LowerContext::add(std::optional<Family> family, decltype(Record::call) call
 NestCall LowerContext::call_of(Nest nest) {
   const std::string text = nest.program.text();
   const auto [found, added] = program_index_.emplace(text, int(plan_.programs.size()));
+  if (nest.program.tile.lanes == 0) nest.program.tile = machine_.tile(nest.program);
   if (added) plan_.programs.push_back(std::move(nest.program));
   nest.call.program = found->second;
   return std::move(nest.call);

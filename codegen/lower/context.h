@@ -116,7 +116,7 @@ class LowerContext {
   /// The derived forms that the plan has so far.
   MadePanels forms;
   /// The graph, or the body, whose nodes are being lowered.
-  const Graph* graph = nullptr;
+  const Graph* lowered = nullptr;
   /// Of Machine::lower_external: external calls that leave something for another one, by number,
   /// and operands of nodes in the order in which their function has them.
   std::map<const Node*, int> external_pairs;

@@ -212,7 +212,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
   const std::vector<bool> live = live_nodes(graph);
   context.note_uses(graph, live);
   find_histories(context, graph);
-  const Graph* const outer = std::exchange(context.graph, &graph);
+  const Graph* const outer = std::exchange(context.lowered, &graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;
     try {
@@ -221,7 +221,7 @@ void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, View
       throw error.at(node.where);
     }
   }
-  context.graph = outer;
+  context.lowered = outer;
 }
 
 void lower_body(LowerContext& context, const Graph& body, std::vector<View> inputs,

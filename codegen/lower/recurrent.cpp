@@ -23,8 +23,7 @@ bool shares_columns(const LowerContext& context, const std::vector<NestCall>& ca
   for (const NestCall& call : calls) {
     const NestProgram& program = context.plan().programs[size_t(call.program)];
     for (const CallProduct& product : call.products) bytes += product.panels.bytes();
-    if (!call.products.empty())
-      tile_rows = std::max<int64_t>(tile_rows, context.machine().tile(program).rows);
+    if (!call.products.empty()) tile_rows = std::max<int64_t>(tile_rows, program.tile.rows);
     ++stages;
   }
   const int64_t tiles = bytes > context.machine().kept_bytes ? 2 : 1;

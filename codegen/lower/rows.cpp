@@ -103,8 +103,8 @@ class RowLowering {
       builder.program.kind = NestKind::column_wise;
       call.split = Split::columns;
     }
-    const int64_t width = context_.machine().tile(builder.program).width();
-    for (CallProduct& product : call.products) product.panels.width = width;
+    builder.program.tile = context_.machine().tile(builder.program);
+    for (CallProduct& product : call.products) product.panels.width = builder.program.tile.width();
     join_axes(call, builder.program, rows_.lead, binding_.flatten && rows_.stages == 0);
     return context_.call_of(builder.take());
   }
@@ -326,11 +326,11 @@ class RowLowering {
     result.b_strides.column = right.strides[tb ? 0 : 1] * size;
     result.b_strides.part = result.b_strides.column * unit_;
     result.panels = {left.shape[-1], unit_, parts, 0, form.right, form.k_group};
+    result.panels.from = form.right;
     if (form.matrix_tiles) {
       result.panels.dtype = DType::bf16;
       result.panels.k_tile = context_.machine().matrix_tile.terms;
       result.panels.bf16_parts = bf16_parts(form.factors);
-      result.panels.from = form.right;
     }
     return result;
   }

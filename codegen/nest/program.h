@@ -100,14 +100,29 @@ struct NestProduct {
   Factors factors = Factors::as_stored;
 };
 
+/// The tile of a nest: how many columns of each part are computed at once, and how many rows.
+struct TileShape {
+  int lanes = 0;                                 ///< elements of a vector; 0: not decided yet
+  int vectors = 1;                               ///< unit vectors in a block of columns
+  int rows = 6;                                  ///< most rows in a tile
+  int accumulators = 24;                         ///< vectors of sums that fit the registers
+  bool matrix_tiles = false;                     ///< its products are by Machine::matrix_tile
+  int width() const { return lanes * vectors; }  ///< units in a block
+  bool operator==(const TileShape&) const = default;
+};
+
 /// The program of a nest: no extents, strides or literals. Equal programs share machine code.
 struct NestProgram {
   NestKind kind = NestKind::row_wise;
   std::vector<NestOperand> operands;
   std::vector<NestProduct> products;
   std::vector<NestInstruction> body;
+  /// Its tile on the machine that the step is for: said once, where the nest is lowered, and read
+  /// by who packs matrices, shares out columns and emits code.
+  TileShape tile;
 
-  /// Canonical text: the key of the kernel cache and what `dump --stage=kernels` shows.
+  /// Canonical text: the key of the kernel cache and what `dump --stage=kernels` shows. The tile is
+  /// not part of it: the program and the machine decide it.
   std::string text() const;
 };
 

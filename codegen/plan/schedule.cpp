@@ -35,7 +35,7 @@ class Scheduler {
  private:
   Share of_nest(const NestCall& call) const {
     const NestProgram& program = plan_.programs[size_t(call.program)];
-    const int64_t width = machine_.tile(program).width();
+    const int64_t width = program.tile.width();
     const int64_t blocks = (call.unit + width - 1) / width;
     bool by_columns = call.split == Split::columns;
     if (call.split == Split::any) {
@@ -53,7 +53,7 @@ class Scheduler {
   /// Every worker fills matrix tiles from all of the operand that is not shared out, unless that
   /// lies in panels: rows are shared out where they are more than columns, and many tiles of them.
   bool fills_less_by_rows(const NestCall& call, const NestProgram& program) const {
-    if (program.kind != NestKind::tiles || !machine_.by_matrix_tiles(program)) return false;
+    if (program.kind != NestKind::tiles || !program.tile.matrix_tiles) return false;
     constexpr int64_t kTiles = 16;  // a worker that has one less does 6 % less
     if (call.rows < kTiles * machine_.workers * machine_.matrix_tile.rows) return false;
     const auto fills = [](const CallProduct& product) { return !product.in_panels; };
@@ -89,6 +89,10 @@ class Scheduler {
 
 void schedule(Plan& plan, const Machine& machine) {
   plan.workers = machine.workers;
+  // Of copies that memory planning added.
+  for (NestProgram& program : plan.programs) {
+    if (program.tile.lanes == 0) program.tile = machine.tile(program);
+  }
   Scheduler scheduler(plan, machine);
   for (PlanForm& form : plan.forms) scheduler.run(form.make);
   scheduler.run(plan.records);

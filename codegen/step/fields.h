@@ -68,8 +68,14 @@ void fields(F& f, NestProduct& x) {
   f("parts", x.parts), f("factors", x.factors);
 }
 template <typename F>
+void fields(F& f, TileShape& x) {
+  f("lanes", x.lanes), f("vectors", x.vectors), f("rows", x.rows);
+  f("accumulators", x.accumulators), f("matrix_tiles", x.matrix_tiles);
+}
+template <typename F>
 void fields(F& f, NestProgram& x) {
   f("kind", x.kind), f("operands", x.operands), f("products", x.products), f("body", x.body);
+  f("tile", x.tile);
 }
 
 // --- places ---

@@ -29,9 +29,9 @@ std::vector<Instruction> code_of(const GraphPtr& graph, const CpuFeatures& cpu,
   std::set<std::string> shared;
   for (const NestProgram& program : plan.programs) {
     CodeModule module(cpu, "nest");
-    emit_nest(module, "nest", program, machine.tile(program));
+    emit_nest(module, "nest", program);
     add(std::move(module));
-    for (const SharedCode& code : shared_code_of(program, machine.tile(program))) {
+    for (const SharedCode& code : shared_code_of(program)) {
       if (!shared.insert(code.symbol).second) continue;
       CodeModule called(cpu, code.symbol);
       code.emit(called);

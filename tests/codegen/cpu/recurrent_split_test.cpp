@@ -41,10 +41,9 @@ class Code {
   CompiledNest of(const NestProgram& program) {
     NestFunction& function = functions_[program.text()];
     if (function == nullptr) {
-      const TileShape tile = machine_of(host_cpu()).tile(program);
-      for (const SharedCode& code : shared_code_of(program, tile)) share(code);
+      for (const SharedCode& code : shared_code_of(program)) share(code);
       CodeModule module(host_cpu(), "nest");
-      emit_nest(module, "nest", program, tile);
+      emit_nest(module, "nest", program);
       function = reinterpret_cast<NestFunction>(jit_.add(std::move(module), "nest"));
     }
     return {function};
