@@ -99,7 +99,7 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
                     CompileReport& report);
 
-/// The graph of kernels that targets plan (codegen/plan/plan.h): the passes of the variant, then
+/// The graph of kernels that targets plan (codegen/step/plan.h): the passes of the variant, then
 /// `fuse`. `stores_bf16` is the target's (Target::stores_bf16).
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report, bool stores_bf16 = false);

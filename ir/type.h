@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types: an element type and a static, logical, row-major shape. A type does not determine how a
-// value is stored: plans do (codegen/plan/plan.h).
+// value is stored: plans do (codegen/step/plan.h).
 #pragma once
 
 #include <array>

@@ -30,6 +30,22 @@ const std::map<std::string, Names> may_include = {
     {"tests", {"ir", "passes", "runtime", "codegen", "frontend", "models", "tools"}},
 };
 
+// The floors of codegen/. A file of the folder itself belongs to the floor that it is named in.
+const std::map<std::string, Names> codegen_may_include = {
+    {"nest", {}},
+    {"step", {"nest"}},
+    {"machine", {"nest", "step"}},
+    {"plan", {"nest", "step", "machine"}},
+    {"lower", {"nest", "step", "machine", "plan"}},
+    // A compilation is for a target, and a target compiles: one floor.
+    {"compile", {"target"}},
+    {"target", {"compile"}},
+    {"cpu", {"nest", "step", "machine", "plan", "lower", "compile", "target"}},
+    {"cuda", {"nest", "step", "machine", "plan", "lower", "compile", "target"}},
+    {"reference", {"compile", "target"}},
+    {"targets", {"compile", "target"}},
+};
+
 // Other people's headers that stay in one place.
 struct Confined {
   std::string name;
@@ -76,6 +92,18 @@ std::optional<Include> include_of(const std::string& line) {
   return Include{match[2], match[1] == "\""};
 }
 
+/// "step" of "codegen/step/access.h", "machine" of "codegen/machine.h".
+std::string floor_of(const std::string& path) {
+  const std::string inside = path.substr(std::string("codegen/").size());
+  return inside.substr(0, inside.find_first_of("/."));
+}
+
+bool floor_may_include(const std::string& path, const std::string& header) {
+  const auto floor = codegen_may_include.find(floor_of(path));
+  if (floor == codegen_may_include.end()) return false;
+  return floor_of(header) == floor->first || floor->second.contains(floor_of(header));
+}
+
 bool is_example(const std::string& path) { return path.starts_with("models/examples/"); }
 
 /// What is wrong with the includes of a file, one sentence for each fault.
@@ -105,6 +133,8 @@ std::vector<std::string> layering_faults(const SourceFile& file) {
     if (from != folder && !may_include.at(folder).contains(from)) {
       faults.push_back(file.path + ": " + folder + " may not include " + header);
     }
+    if (folder == "codegen" && from == folder && !floor_may_include(file.path, header))
+      faults.push_back(file.path + ": its floor may not include " + header);
   }
   return faults;
 }
@@ -167,7 +197,12 @@ TEST(Layering, FaultsAreFound) {
       {"codegen/cpu/jit.cpp", "#include <llvm/IR/IRBuilder.h>\n", 0},
       {"codegen/cpu/jit.h", "#include <llvm/IR/IRBuilder.h>\n", 1},
       {"codegen/compile.cpp", "#include \"llvm/IR/IRBuilder.h\"\n", 2},
-      {"codegen/compile.cpp", "#include \"codegen/cpu/target.h\"\n", 1},
+      {"codegen/compile.cpp", "#include \"codegen/cpu/target.h\"\n", 2},
+      {"codegen/step/order.cpp", "#include \"codegen/nest/program.h\"\n", 0},
+      {"codegen/step/order.cpp", "#include \"codegen/plan/memory.h\"\n", 1},
+      {"codegen/step/order.cpp", "#include \"codegen/machine.h\"\n", 1},
+      {"codegen/cuda/machine.cpp", "#include \"codegen/lower/context.h\"\n", 0},
+      {"codegen/new_floor/a.cpp", "#include \"codegen/step/order.h\"\n", 1},
       {"codegen/cpu/walk.cpp", "#include \"codegen/cpu/walk.h\"\n", 0},
       {"tests/codegen/interpreter/nest.cpp", "#include \"codegen/cpu/nest_abi.h\"\n", 1},
       {"runtime/cuda/driver.cpp", "#include <cuda.h>\n", 0},

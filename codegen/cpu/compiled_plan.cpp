@@ -7,6 +7,7 @@
 #include "codegen/cpu/jit.h"
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/walk.h"
+#include "codegen/lower/lower.h"
 #include "ir/error.h"
 #include "ir/mutant.h"
 #include "runtime/clock.h"

@@ -11,7 +11,7 @@
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/cpu/nest_code.h"
 #include "codegen/cpu/profile.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "runtime/arena.h"
 #include "runtime/state_store.h"
 #include "runtime/thread_team.h"

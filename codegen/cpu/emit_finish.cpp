@@ -20,7 +20,7 @@ WaitingRows::WaitingRows(CodeModule& kernel, llvm::IRBuilderBase& builder, const
     : LoopEmitter(builder),
       program_(finish.program),
       shape_(finish.shape),
-      body_(kernel.cpu(), builder, finish.program, finish.shape),
+      body_(kernel.cpu(), builder, finish.program),
       waiting_(waiting) {
   function_ = function;
   Value* arguments = load(b_.getPtrTy(), at(waiting_, int64_t(offsetof(WaitingTile, arguments))));

@@ -9,13 +9,6 @@
 namespace graphc::core::cpu {
 namespace {
 
-const NestProduct* rounding_product(const NestProgram& program) {
-  for (const NestProduct& product : program.products) {
-    if (product.factors != Factors::as_stored) return &product;
-  }
-  return nullptr;
-}
-
 /// What was fastest. Of bf16 two tiles of rows go along all panels, so that what their bodies read
 /// and write is gone through along memory, which a processor fetches ahead by itself; the panels of
 /// numbers in parts are twice and three times as large and stay for two pairs. Of dot

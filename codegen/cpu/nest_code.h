@@ -9,7 +9,7 @@
 
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/cpu/nest_abi.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "runtime/files/file_cache.h"
 #include "runtime/thread_team.h"
 

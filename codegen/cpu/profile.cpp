@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cpu/profile.h"
 
-#include "codegen/plan/flop.h"
-#include "codegen/plan/traffic.h"
-#include "codegen/plan/visit.h"
+#include "codegen/step/flop.h"
+#include "codegen/step/traffic.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 #include "runtime/clock.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "runtime/executable.h"
 
 namespace graphc::core::cpu {

@@ -5,6 +5,8 @@
 #include "codegen/cpu/compiled_plan.h"
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
+#include "codegen/lower/lower.h"
+#include "codegen/step/serialize.h"
 #include "ir/cases.h"
 #include "ir/scan.h"
 #include "ir/text.h"
@@ -147,6 +149,7 @@ std::string show(const GraphPtr& graph, const CompileOptions& options, std::stri
   const Plan plan = make_plan(
       *kernels, machine_of(cpu, team_size(*kernels, options), factors_of(options.precision)));
   if (stage == "plan") return show_plan(plan);
+  if (stage == "step") return step_text(plan);
   if (stage == "llvm") return code_text(plan, cpu, CodeText::llvm);
   if (stage == "asm") return code_text(plan, cpu, CodeText::assembly);
   GRAPHC_CHECK(stage == "kernels", "the CPU target has no stage '{}'", stage);

@@ -11,7 +11,7 @@
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/support.h"
 #include "codegen/cpu/target.h"
-#include "codegen/plan/flop.h"
+#include "codegen/step/flop.h"
 #include "ir/scan.h"
 #include "runtime/cores.h"
 

@@ -27,7 +27,7 @@ int team_size(const Graph& kernels, const CompileOptions& options);
 
 /// What show() shows: the kernels with their analysis, the plan of memory and calls, LLVM IR,
 /// assembly.
-inline constexpr std::array<std::string_view, 4> kStages{"kernels", "plan", "llvm", "asm"};
+inline constexpr std::array<std::string_view, 5> kStages{"kernels", "plan", "step", "llvm", "asm"};
 /// The graph at one of kStages.
 std::string show(const GraphPtr& graph, const CompileOptions& options, std::string_view stage);
 

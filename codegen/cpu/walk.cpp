@@ -8,8 +8,8 @@
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/panels.h"
 #include "codegen/cpu/tiled_product.h"
-#include "codegen/plan/run_table.h"
-#include "codegen/plan/walk.h"
+#include "codegen/step/run_table.h"
+#include "codegen/step/walk.h"
 #include "ir/denormals.h"
 #include "ir/mutant.h"
 
@@ -36,7 +36,7 @@ class Walker::Thread {
     }
   }
 
-  // --- the work of plan/walk.h ---
+  // --- the work of step/walk.h ---
 
   void meet() {
     PlanProfile* const profile = walker_.profile_;

@@ -6,7 +6,7 @@
 
 #include "codegen/cpu/nest_abi.h"
 #include "codegen/cpu/profile.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "runtime/matrix_tiles.h"
 #include "runtime/thread_team.h"
 

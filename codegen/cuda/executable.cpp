@@ -8,7 +8,7 @@
 #include "codegen/cuda/finite_checks.h"
 #include "codegen/cuda/loop_kernel.h"
 #include "codegen/cuda/machine.h"
-#include "codegen/plan/run_table.h"
+#include "codegen/step/run_table.h"
 #include "ir/error.h"
 #include "runtime/clock.h"
 

@@ -10,7 +10,7 @@
 #include "codegen/cuda/code.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/library_calls.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "runtime/cuda/stream.h"
 #include "runtime/executable.h"
 

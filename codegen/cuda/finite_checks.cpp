@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/access.h"
+#include "codegen/step/visit.h"
 
 namespace graphc::core::cuda {
 namespace {

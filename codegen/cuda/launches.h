@@ -10,8 +10,8 @@
 #include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/lower_layers.h"
 #include "codegen/cuda/row_kernels.h"
-#include "codegen/plan/position.h"
 #include "codegen/step/footprint.h"
+#include "codegen/step/position.h"
 
 namespace graphc::core::cuda {
 

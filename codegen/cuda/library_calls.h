@@ -16,7 +16,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/cuda/library_product.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "runtime/cuda/cudnn.h"
 #include "runtime/files/file_cache.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/access.h"
+#include "codegen/step/visit.h"
 #include "ir/error.h"
 
 namespace graphc::core::cuda {

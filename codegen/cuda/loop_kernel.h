@@ -11,7 +11,7 @@
 
 #include "codegen/cuda/loop_placement.h"
 #include "codegen/cuda/row_kernels.h"
-#include "codegen/plan/position.h"
+#include "codegen/step/position.h"
 
 namespace graphc::core::cuda {
 

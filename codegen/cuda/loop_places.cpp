@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/footprint.h"
+#include "codegen/step/visit.h"
 
 namespace graphc::core::cuda {
 namespace {

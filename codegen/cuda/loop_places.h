@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/plan/position.h"
+#include "codegen/step/position.h"
 
 namespace graphc::core::cuda {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "codegen/lower/context.h"
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/build.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"

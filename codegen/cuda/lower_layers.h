@@ -6,7 +6,7 @@
 #include <string>
 
 #include "codegen/machine.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core::cuda {
 

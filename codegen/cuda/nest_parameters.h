@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "codegen/cuda/text.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core::cuda {
 

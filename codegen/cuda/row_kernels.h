@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "codegen/cuda/kernel_text.h"
-#include "codegen/plan/position.h"
+#include "codegen/step/position.h"
 
 namespace graphc::core::cuda {
 

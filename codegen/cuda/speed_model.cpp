@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "codegen/cuda/work.h"
-#include "codegen/plan/visit.h"
 #include "codegen/step/access.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 
 namespace graphc::core::cuda {

@@ -13,6 +13,8 @@
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/merge.h"
 #include "codegen/cuda/speed_model.h"
+#include "codegen/lower/lower.h"
+#include "codegen/step/serialize.h"
 #include "ir/error.h"
 #include "ir/text.h"
 #include "ir/utf8.h"
@@ -177,7 +179,7 @@ constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "pla
 constexpr std::array<std::string_view, 3> kProducts{"auto", "generated", "cublaslt"};
 constexpr std::array<std::string_view, 5> kPlacements{"auto", "streamed", "grid", "cluster",
                                                       "block"};
-constexpr std::array<std::string_view, 3> kCudaStages{"plan", "cuda", "ptx"};
+constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
 
 /// The architecture that stages are shown for where no GPU says otherwise.
 constexpr const char* kShownArchitecture = "sm_90a";
@@ -234,6 +236,7 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
       options.architecture.empty() ? kShownArchitecture : options.architecture;
   const Plan plan = make_plan(*form_kernels_for(graph, options, report),
                               cuda::gpu_machine(options.precision, architecture));
+  if (stage == "step") return step_text(plan);
   const cuda::Launches launches =
       cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement,
                           cuda::Merging::together, shown_alternatives(options, stage));

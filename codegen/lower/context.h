@@ -13,7 +13,7 @@
 #include "codegen/lower/history.h"
 #include "codegen/lower/rows.h"
 #include "codegen/plan/moves.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "ir/graph.h"
 
 namespace graphc::core {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/lower/context.h"
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
 #include "passes/kernels/kernel.h"

@@ -7,7 +7,7 @@
 #include "codegen/lower/context.h"
 #include "codegen/lower/scan_views.h"
 #include "codegen/lower/unneeded.h"
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a graph of kernels to a plan: inputs, states and results, views, and which kernel is lowered
 // by what.
+#include "codegen/lower/lower.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -10,7 +12,11 @@
 #include "codegen/lower/panels.h"
 #include "codegen/lower/rows.h"
 #include "codegen/lower/stored_part.h"
-#include "codegen/plan/view.h"
+#include "codegen/plan/memory.h"
+#include "codegen/plan/past_caches.h"
+#include "codegen/plan/schedule.h"
+#include "codegen/step/barriers.h"
+#include "codegen/step/view.h"
 #include "ir/cases.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
@@ -267,6 +273,16 @@ Plan lower(const Graph& graph, const Machine& machine) {
   int id = 0;
   number(context.plan().records, id);
   return std::move(context.plan());
+}
+
+Plan make_plan(const Graph& kernels, const Machine& machine) {
+  Plan plan = lower(kernels, machine);
+  plan_memory(plan, machine.reorders_phases);
+  mark_past_caches(plan, machine);
+  schedule(plan, machine);
+  place_barriers(plan);
+  verify_plan(plan);
+  return plan;
 }
 
 }  // namespace graphc::core

@@ -9,7 +9,7 @@
 #include "codegen/lower/context.h"
 #include "codegen/lower/nest_positions.h"
 #include "codegen/plan/nest_builder.h"
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
 

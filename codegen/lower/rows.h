@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "passes/kernels/row_model.h"
 
 namespace graphc::core {

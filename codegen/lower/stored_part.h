@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "ir/graph.h"
 
 namespace graphc::core {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codegen/lower/context.h"
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/op.h"
 
 namespace graphc::core {

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/access.h"
+#include "codegen/step/visit.h"
 #include "ir/build.h"
 #include "ir/mutant.h"
 

@@ -2,7 +2,7 @@
 // What the offsets of buffers in the arena must obey: asked by who gives them and by who verifies.
 #pragma once
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

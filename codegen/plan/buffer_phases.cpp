@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/plan/buffer_phases.h"
 
-#include "codegen/plan/visit.h"
+#include "codegen/step/visit.h"
 
 namespace graphc::core {
 

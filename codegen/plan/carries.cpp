@@ -11,8 +11,8 @@
 #include "codegen/plan/in_place.h"
 #include "codegen/plan/moves.h"
 #include "codegen/plan/uses.h"
-#include "codegen/plan/view.h"
-#include "codegen/plan/visit.h"
+#include "codegen/step/view.h"
+#include "codegen/step/visit.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {

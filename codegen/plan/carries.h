@@ -2,7 +2,7 @@
 // The places of what loops carry from step to step; internal to codegen/plan/sharing.cpp.
 #pragma once
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {

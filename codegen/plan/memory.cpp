@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lifetimes and offsets of a plan's buffers.
+#include "codegen/plan/memory.h"
+
 #include <algorithm>
 
 #include "codegen/plan/arena_places.h"
 #include "codegen/plan/buffer_phases.h"
-#include "codegen/plan/past_caches.h"
 #include "codegen/plan/placement.h"
-#include "codegen/plan/plan.h"
 #include "codegen/plan/sharing.h"
-#include "codegen/step/barriers.h"
+#include "codegen/step/plan.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {
@@ -70,30 +70,6 @@ void plan_memory(Plan& plan, bool own_places) {
   });
   set_offsets(plan, order, 0);
   if (own_places) set_offsets(plan, order, smallest_of(plan, order));
-}
-
-const PanelCall* PlanForm::panels() const {
-  return make.size() == 1 ? std::get_if<PanelCall>(&make[0].call) : nullptr;
-}
-
-std::vector<int64_t> PlanForm::key() const {
-  const PanelCall* const call = panels();
-  GRAPHC_CHECK(call != nullptr, "a form of {} states has no key", states.size());
-  const PanelForm& form = call->panels;
-  const MatrixStrides& strides = call->from_strides;
-  return {call->from.offset, strides.k,       strides.column,    strides.part,        form.k,
-          form.unit,         form.parts,      form.width,        int64_t(form.dtype), form.k_group,
-          form.k_tile,       form.bf16_parts, int64_t(form.from)};
-}
-
-Plan make_plan(const Graph& kernels, const Machine& machine) {
-  Plan plan = lower(kernels, machine);
-  plan_memory(plan, machine.reorders_phases);
-  mark_past_caches(plan, machine);
-  schedule(plan, machine);
-  place_barriers(plan);
-  verify_plan(plan);
-  return plan;
 }
 
 }  // namespace graphc::core

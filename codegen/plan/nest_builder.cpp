@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 #include "ir/stored.h"
 
 namespace graphc::core {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "passes/kernels/row_model.h"
 
 namespace graphc::core {

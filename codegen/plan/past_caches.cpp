@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/access.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 
 namespace graphc::core {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "codegen/machine.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "codegen/machine.h"
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "ir/cases.h"
 #include "ir/mutant.h"
 

@@ -11,7 +11,7 @@
 #include "codegen/plan/carries.h"
 #include "codegen/plan/in_place.h"
 #include "codegen/plan/uses.h"
-#include "codegen/plan/visit.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 #include "ir/mutant.h"
 

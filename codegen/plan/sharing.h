@@ -15,7 +15,7 @@
 // addresses in the buffer they look at. verify_plan() replays what came of it.
 #pragma once
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "codegen/plan/visit.h"
+#include "codegen/step/visit.h"
 
 namespace graphc::core {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/plan/plan.h"
 #include "codegen/step/access.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

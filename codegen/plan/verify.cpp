@@ -14,9 +14,10 @@
 
 #include "codegen/plan/arena_places.h"
 #include "codegen/plan/buffer_phases.h"
-#include "codegen/plan/plan.h"
-#include "codegen/plan/visit.h"
+#include "codegen/plan/memory.h"
 #include "codegen/step/access.h"
+#include "codegen/step/plan.h"
+#include "codegen/step/visit.h"
 #include "ir/error.h"
 
 namespace graphc::core {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

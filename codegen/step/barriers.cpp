@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/footprint.h"
+#include "codegen/step/visit.h"
 #include "ir/mutant.h"
 
 namespace graphc::core {

@@ -3,7 +3,7 @@
 // another one writes.
 #pragma once
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <string_view>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core {
 

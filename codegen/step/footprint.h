@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "codegen/plan/position.h"
 #include "codegen/step/access.h"
+#include "codegen/step/position.h"
 
 namespace graphc::core {
 

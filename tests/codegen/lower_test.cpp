@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering refuses, and where plans put values.
+#include "codegen/lower/lower.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "codegen/plan/plan.h"
+#include "codegen/machine.h"
+#include "codegen/plan/memory.h"
+#include "codegen/step/plan.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"

@@ -6,7 +6,9 @@
 
 #include <string>
 
-#include "codegen/plan/visit.h"
+#include "codegen/lower/lower.h"
+#include "codegen/machine.h"
+#include "codegen/step/visit.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/plan/walk.h"
+#include "codegen/step/walk.h"
 
 namespace graphc::core::testing {
 namespace {

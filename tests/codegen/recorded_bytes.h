@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "codegen/plan/position.h"
+#include "codegen/step/position.h"
 
 namespace graphc::core::testing {
 

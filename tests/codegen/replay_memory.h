@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core::testing {
 

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
-#include "codegen/plan/position.h"
+#include "codegen/machine.h"
+#include "codegen/plan/memory.h"
+#include "codegen/plan/schedule.h"
 #include "codegen/step/barriers.h"
+#include "codegen/step/position.h"
 #include "ir/cases.h"
 #include "tests/codegen/replay_memory.h"
 

@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "codegen/plan/plan.h"
+#include "codegen/machine.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core::testing {
 

@@ -6,6 +6,10 @@
 #include <set>
 
 #include "codegen/compile.h"
+#include "codegen/lower/lower.h"
+#include "codegen/machine.h"
+#include "codegen/plan/memory.h"
+#include "codegen/plan/schedule.h"
 #include "codegen/step/barriers.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

@@ -6,8 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile.h"
-#include "codegen/plan/visit.h"
+#include "codegen/lower/lower.h"
+#include "codegen/machine.h"
+#include "codegen/plan/memory.h"
+#include "codegen/plan/schedule.h"
 #include "codegen/step/barriers.h"
+#include "codegen/step/visit.h"
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
 

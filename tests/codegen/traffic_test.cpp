@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that kernels touch (codegen/plan/traffic.h), against what is counted by hand.
-#include "codegen/plan/traffic.h"
+// The bytes that kernels touch (codegen/step/traffic.h), against what is counted by hand.
+#include "codegen/step/traffic.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "codegen/compile.h"
+#include "codegen/lower/lower.h"
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 #include "passes/passes.h"

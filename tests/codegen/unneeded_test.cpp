@@ -3,8 +3,10 @@
 // records, and that no result is another for it.
 #include <gtest/gtest.h>
 
-#include "codegen/plan/flop.h"
-#include "codegen/plan/visit.h"
+#include "codegen/lower/lower.h"
+#include "codegen/machine.h"
+#include "codegen/step/flop.h"
+#include "codegen/step/visit.h"
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 #include "tests/codegen/variants.h"

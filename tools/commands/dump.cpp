@@ -150,9 +150,10 @@ void add_dump(CLI::App& app, Action& action) {
   auto options = std::make_shared<DumpCommand>();
   verb->add_option("MODEL|FILE", options->what, "a model, a file, or - for stdin")->required();
   verb->add_option("PARAMETERS", options->parameters, "of the model: hidden=512 steps=30");
-  verb->add_option("--stage", options->stage,
-                   "graph, optimized, proto or dot; of target cpu also kernels, plan, llvm or asm; "
-                   "of target cuda plan, cuda or ptx")
+  verb->add_option(
+          "--stage", options->stage,
+          "graph, optimized, proto or dot; of target cpu also kernels, plan, step, llvm or asm; "
+          "of target cuda plan, step, cuda or ptx")
       ->capture_default_str();
   verb->add_option("--form", options->form, "of stage proto: text (the default), binary or json")
       ->check(CLI::IsMember({"text", "binary", "json"}));

@@ -11,7 +11,8 @@
 #include "codegen/cpu/jit.h"
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
-#include "codegen/plan/plan.h"
+#include "codegen/lower/lower.h"
+#include "codegen/step/plan.h"
 
 namespace graphc::core::cpu {
 

@@ -9,7 +9,8 @@
 
 #include "codegen/cpu/machine.h"
 #include "codegen/cpu/target.h"
-#include "codegen/plan/plan.h"
+#include "codegen/lower/lower.h"
+#include "codegen/step/plan.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "models/registry.h"

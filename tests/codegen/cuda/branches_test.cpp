@@ -13,6 +13,7 @@
 #include "codegen/compile.h"
 #include "codegen/cuda/library_product.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "models/registry.h"

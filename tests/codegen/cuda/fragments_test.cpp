@@ -11,6 +11,7 @@
 #include "codegen/compile.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/lower/lower.h"
 #include "ir/text.h"
 #include "tests/cuda/run_text.h"
 

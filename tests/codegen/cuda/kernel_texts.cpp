@@ -6,6 +6,7 @@
 #include "codegen/compile.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/lower/lower.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/testing/op_cases.h"

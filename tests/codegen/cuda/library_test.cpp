@@ -174,8 +174,8 @@ TEST_F(CudaLibraries, WhatBroadcastsIsNoLayerOfALibrary) {
 
 TEST_F(CudaLibraries, ALoopThatIsAnLstmBecomesACallAndItsGradientAnother) {
   const std::string text = plan_text(kCell, "cudnn");
-  EXPECT_THAT(text, HasSubstr("lstm, 6 steps, 3 rows, 4 inputs, 8 units, leaves what pair 0"));
-  EXPECT_THAT(text, HasSubstr("gradients of lstm, 6 steps, 3 rows, 4 inputs, 8 units, reads what"));
+  EXPECT_THAT(text, HasSubstr("lstm, steps 6, batch 3, inputs 4, units 8, pair 0"));
+  EXPECT_THAT(text, HasSubstr("lstm gradients, steps 6, batch 3, inputs 4, units 8, pair 0"));
   EXPECT_THAT(text, Not(HasSubstr("recurrent %")));
   EXPECT_THAT(plan_text(kCell, "fused"), Not(HasSubstr("external %")));
   // A cell that no library has stays a loop, whatever is asked for.

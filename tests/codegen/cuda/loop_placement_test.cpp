@@ -11,6 +11,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/cuda/launches.h"
+#include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"

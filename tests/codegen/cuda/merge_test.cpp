@@ -12,6 +12,7 @@
 #include "codegen/compile.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/merged_kernel.h"
+#include "codegen/lower/lower.h"
 #include "codegen/plan/arena_places.h"
 #include "codegen/step/order.h"
 #include "ir/text.h"

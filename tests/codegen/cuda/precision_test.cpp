@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"

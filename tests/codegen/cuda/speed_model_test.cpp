@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "codegen/compile.h"
+#include "codegen/lower/lower.h"
 #include "codegen/target.h"
 #include "ir/text.h"
 #include "models/registry.h"

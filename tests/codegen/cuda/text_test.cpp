@@ -12,6 +12,7 @@
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/scalar_text.h"
+#include "codegen/lower/lower.h"
 #include "ir/text.h"
 
 namespace graphc::core::testing {

@@ -6,8 +6,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "codegen/plan/run_table.h"
-#include "codegen/plan/walk.h"
+#include "codegen/machine.h"
+#include "codegen/step/run_table.h"
+#include "codegen/step/walk.h"
 #include "tests/codegen/interpreter/nest.h"
 
 namespace graphc::core::testing {

@@ -6,7 +6,8 @@
 
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/machine.h"
+#include "codegen/step/plan.h"
 #include "codegen/target.h"
 
 namespace graphc::core::testing {

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codegen/lower/lower.h"
+#include "codegen/machine.h"
 #include "ir/text.h"
 #include "tests/codegen/interpreter/nest.h"
 #include "tests/testing/expect_error.h"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "tests/codegen/interpreter/elements.h"
 
 namespace graphc::core::testing {

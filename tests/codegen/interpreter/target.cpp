@@ -3,6 +3,8 @@
 #include <array>
 #include <numeric>
 
+#include "codegen/lower/lower.h"
+#include "codegen/machine.h"
 #include "tests/codegen/interpreter/interpreter.h"
 
 namespace graphc::core::testing {

@@ -8,8 +8,9 @@
 
 #include "codegen/compile.h"
 #include "codegen/cuda/machine.h"
-#include "codegen/plan/walk.h"
+#include "codegen/lower/lower.h"
 #include "codegen/step/footprint.h"
+#include "codegen/step/walk.h"
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 #include "passes/passes.h"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile.h"
+#include "codegen/lower/lower.h"
 #include "ir/text.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/testing/wide_golden.h"

@@ -9,6 +9,7 @@
 
 #include "codegen/compile.h"
 #include "codegen/cuda/machine.h"
+#include "codegen/lower/lower.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"

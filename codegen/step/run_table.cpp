@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/plan/run_table.h"
+#include "codegen/step/run_table.h"
 
 #include <algorithm>
 #include <cstring>

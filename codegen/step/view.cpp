@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/plan/view.h"
+#include "codegen/step/view.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/plan/flop.h"
+#include "codegen/step/flop.h"
 
-#include "codegen/plan/visit.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 
 namespace graphc::core {

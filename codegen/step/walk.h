@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/plan/plan.h"
-#include "codegen/plan/position.h"
-#include "codegen/plan/visit.h"
+#include "codegen/step/plan.h"
+#include "codegen/step/position.h"
+#include "codegen/step/visit.h"
 #include "ir/cases.h"
 
 namespace graphc::core {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The union of a phase's accesses is exact, so that slices of one buffer, and a history that is
 // read one step behind where it is written, count once.
-#include "codegen/plan/traffic.h"
+#include "codegen/step/traffic.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "codegen/plan/visit.h"
 #include "codegen/step/footprint.h"
+#include "codegen/step/visit.h"
 
 namespace graphc::core {
 namespace {

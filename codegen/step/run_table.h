@@ -2,7 +2,7 @@
 // Rows of tables by index: what the records of family `rows` do.
 #pragma once
 
-#include "codegen/plan/plan.h"
+#include "codegen/step/plan.h"
 #include "ir/error.h"
 
 namespace graphc::core {

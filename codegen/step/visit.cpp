@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/plan/visit.h"
+#include "codegen/step/visit.h"
 
 #include <type_traits>
 

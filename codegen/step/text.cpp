@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as a person reads it.
-#include <algorithm>
-
-#include "codegen/plan/plan.h"
-#include "codegen/plan/visit.h"
 #include "codegen/step/barriers.h"
-#include "ir/error.h"
+#include "codegen/step/plan.h"
+#include "codegen/step/visit.h"
 
 namespace graphc::core {
-
-std::string_view name_of(TableOp op) {
-  constexpr std::string_view names[] = {"gather", "scatter", "scatter_add", "merge_rows",
-                                        "check_labels"};
-  return names[size_t(op)];
-}
-
-const ExternOperand* ExternCall::operand(std::string_view wanted) const {
-  const auto found = std::ranges::find(operands, wanted, &ExternOperand::name);
-  return found == operands.end() ? nullptr : &*found;
-}
-
-int64_t ExternCall::parameter(std::string_view wanted) const {
-  const auto found = std::ranges::find_if(
-      parameters, [&](const auto& parameter) { return parameter.first == wanted; });
-  GRAPHC_CHECK(found != parameters.end(), "%{}: {} has no parameter {}", name, function, wanted);
-  return found->second;
-}
 
 namespace {
 
@@ -223,7 +202,8 @@ std::string print(const Plan& plan) {
       fmt::format("plan @{}: arena {} bytes (values {} bytes), {} phases, {} nests, {} worker{}",
                   plan.name, plan.arena_bytes, sum, plan.phases, plan.programs.size(), plan.workers,
                   plan.workers == 1 ? "" : "s");
-  if (plan.workers > 1) out += fmt::format(", {} barriers", count_barriers(plan).barriers);
+  if (const int count = count_barriers(plan).barriers; plan.workers > 1)
+    out += fmt::format(", {} barrier{}", count, count == 1 ? "" : "s");
   out += "\n";
   for (const Buffer& buffer : plan.buffers) {
     // What has another's place has none of its own.

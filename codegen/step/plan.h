@@ -8,7 +8,7 @@
 //     verify_plan             replays which value lies where
 //
 // All four ask a Machine (codegen/machine.h) and know none. A target walks the plan with
-// plan/walk.h, or turns it into something that does.
+// step/walk.h, or turns it into something that does.
 //
 // Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
 // do not. A record is a phase: values live for whole phases, and the team meets after a phase where
@@ -25,9 +25,9 @@
 #include <variant>
 #include <vector>
 
-#include "codegen/machine.h"
 #include "codegen/nest/program.h"
-#include "codegen/plan/schedule.h"
+#include "codegen/step/layout.h"
+#include "codegen/step/share.h"
 #include "ir/graph.h"
 #include "passes/kernels/kernel.h"
 
@@ -259,24 +259,6 @@ struct Plan {
   int loop_depth = 0;  ///< deepest nesting of loops
   int workers = 1;     ///< among whom the records are shared out
 };
-
-/// Lowers a graph of kernels (passes/kernels/fuse.h) to a plan without offsets, in which every
-/// value has a place of its own: a state gets its next value by a copy at the end, a scatter works
-/// on a copy of its table. Throws ErrorKind::input, naming the node, for what no family takes.
-Plan lower(const Graph& kernels, const Machine& machine);
-
-/// Lets values share places (codegen/plan/sharing.h), then gives every arena buffer an offset, so
-/// that no two that live at once overlap; sets arena_bytes. `own_places`: the smallest ones, an
-/// eighth of the arena together, overlap no other at all, so that nobody waits for their places.
-void plan_memory(Plan& plan, bool own_places = false);
-
-/// Replays the plan by buffers: throws an internal error if a record reads a value whose place has
-/// been given to another since it was written, if two live buffers overlap, or a record uses a dead
-/// one.
-void verify_plan(const Plan& plan);
-
-/// The plan that a target walks: all of the above, in order.
-Plan make_plan(const Graph& kernels, const Machine& machine);
 
 /// The plan as a person reads it: buffers with offset, lifetime and phase, records with what they
 /// read and write.
