@@ -24,7 +24,7 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report, bool stores_bf16) {
   Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
-  stores_bf16 &= options.precision == "bf16";
+  stores_bf16 &= options.precision == Precision::bf16;
   for (PassUse& use : kernel_pipeline(options.variant, stores_bf16))
     pipeline.push_back(std::move(use));
   return run_passes(graph, pipeline, options, report);
@@ -68,17 +68,24 @@ int threads_of(const CompileOptions& options) {
   return options.threads > 0 ? options.threads : default_thread_count();
 }
 
-void check_precision(const Target& target, std::string_view precision) {
-  if (std::ranges::find(target.precisions, precision) != target.precisions.end()) return;
+Precision precision_of(const Target& target, std::string_view typed) {
+  const auto has = [&](const Target& any) {
+    return std::ranges::find(any.precisions, typed, [](Precision each) { return name_of(each); }) !=
+           any.precisions.end();
+  };
+  if (has(target)) return *precision_named(typed);
   std::string others;
   for (const Target* other : all_targets()) {
-    if (std::ranges::find(other->precisions, precision) != other->precisions.end())
-      others += fmt::format("{}'{}'", others.empty() ? "" : ", ", other->name);
+    if (has(*other)) others += fmt::format("{}'{}'", others.empty() ? "" : ", ", other->name);
   }
   throw Error(ErrorKind::usage, {},
-              fmt::format("target '{}' has no precision '{}': it has {}{}", target.name, precision,
-                          fmt::join(target.precisions, ", "),
+              fmt::format("target '{}' has no precision '{}': it has {}{}", target.name, typed,
+                          fmt::join(names_of(target.precisions), ", "),
                           others.empty() ? "" : "; targets that have it: " + others));
+}
+
+void check_precision(const Target& target, Precision precision) {
+  precision_of(target, name_of(precision));
 }
 
 void check_variant(const Target& target, std::string_view variant) {
@@ -86,18 +93,6 @@ void check_variant(const Target& target, std::string_view variant) {
   throw Error(ErrorKind::usage, {},
               fmt::format("target '{}' has no variant '{}': it has {}, auto", target.name, variant,
                           fmt::join(all_variants(), ", ")));
-}
-
-double unit_roundoff(std::string_view precision) {
-  if (precision == "f64") return 0x1p-53;
-  if (precision == "tf32" || precision == "fp16") return 0x1p-11;
-  if (precision == "bf16") return 0x1p-8;
-  if (precision == "bf16x3") return 0x1.8p-16;
-  return precision == "3xtf32" ? 0x1.8p-22 : 0x1p-24;
-}
-
-Type stored_type(const Type& type, std::string_view precision) {
-  return precision == "f64" && type.dtype == DType::f32 ? Type{DType::f64, type.shape} : type;
 }
 
 }  // namespace graphc::core

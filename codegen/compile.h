@@ -7,37 +7,27 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cpu/options.h"
+#include "codegen/cuda/options.h"
 #include "ir/graph.h"
+#include "ir/precision.h"
 #include "passes/pass.h"
 #include "runtime/clock.h"
 #include "runtime/executable.h"
 
 namespace graphc::core {
 
-class Arena;
 struct Target;
 
-/// What may be chosen about a compilation. A target refuses what it does not know.
+/// What may be chosen about a compilation: what several targets have a use for, and what is of one.
+/// A target refuses what it does not know.
 struct CompileOptions {
   /// What the f32 of the graph are computed in, or the factors of their products.
-  std::string precision = "f32";
+  Precision precision = Precision::f32;
   /// The list of passes: fused, basic, ...; "cudnn" has recurrent layers done by that library, and
   /// "auto" is whichever of both is faster.
   std::string variant = "fused";
   std::string unroll = "auto";  ///< auto, loop, full or a number of steps
-  /// Where a GPU keeps the matrices of loops (codegen/cuda/loop_placement.h): auto, streamed, grid,
-  /// cluster or block.
-  std::string placement = "auto";
-  /// What computes the large products of a GPU: generated kernels ("generated"), cuBLASLt
-  /// ("cublaslt"), or of both, for each product, what is found to be faster ("auto").
-  std::string products = "auto";
-  /// From how many multiplications and additions on a GPU's products and loops are tried in several
-  /// ways. Below 16 million a launch costs more than what is computed (a microsecond at 30
-  /// TFLOP/s).
-  int64_t least_tried_work = int64_t{1} << 24;
-  /// Whether steps of a GPU look, when they have ended, whether their results and the states that
-  /// they wrote are finite, and keep the states as they were before (Executable::checks_finite()).
-  bool check_finite = false;
   /// What to compile for: features of a CPU ("x86-64-v3"), the architecture of a GPU ("sm_90a");
   /// empty: those of this machine.
   std::string architecture;
@@ -45,11 +35,10 @@ struct CompileOptions {
   /// Use what earlier processes have compiled, and keep for later ones what this does, in the
   /// folder of GRAPHC_CACHE (runtime/files/file_cache.h).
   bool disk_cache = true;
-  /// Where the values of a step of the target `cpu` live while it runs. Executables that never run
-  /// at the same time may share one, which grows to what the largest needs. Null: the executable
-  /// makes one of its own, and a Session one for all of its graphs.
-  std::shared_ptr<Arena> arena;
   bool verify = true;  ///< check the graph before and after every pass
+  /// What is of one target alone; the others do not look at it.
+  CpuOptions cpu;
+  CudaOptions cuda;
 };
 
 /// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds:
@@ -116,19 +105,13 @@ int64_t objects_made();
 /// as there are cores that the process may use.
 int threads_of(const CompileOptions& options);
 
-/// Throws ErrorKind::usage for a precision that the target does not have, naming those it has.
-void check_precision(const Target& target, std::string_view precision);
+/// The precision that is typed. Throws ErrorKind::usage for one that the target does not have, or
+/// that there is not, naming those it has.
+Precision precision_of(const Target& target, std::string_view typed);
+/// Throws as precision_of() does.
+void check_precision(const Target& target, Precision precision);
 
 /// Throws ErrorKind::usage for a variant that there is not, or not on the target.
 void check_variant(const Target& target, std::string_view variant);
-
-/// The type a tensor of `type` is stored with under a precision: f32 is f64 under "f64", everything
-/// else is itself.
-Type stored_type(const Type& type, std::string_view precision);
-
-/// How far, relative to it, a number is rounded under a precision: a result, or a factor of a
-/// product where those alone are rounded ("tf32", "bf16"). 3xtf32 leaves the largest error of a
-/// product of two, halved; so does bf16x3, and bf16x6 leaves what f32 does.
-double unit_roundoff(std::string_view precision);
 
 }  // namespace graphc::core

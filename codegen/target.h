@@ -17,7 +17,7 @@ struct Target {
   std::string_view name;     ///< as typed: "reference"
   std::string_view summary;  ///< one line for people
   /// The values of CompileOptions::precision it takes; the first is its own.
-  std::span<const std::string_view> precisions;
+  std::span<const Precision> precisions;
   /// Whether values that its products round to bf16 are stored so under that precision.
   bool stores_bf16 = false;
   /// What else of CompileOptions has a meaning for it, as it is called on a command line:

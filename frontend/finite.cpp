@@ -55,7 +55,7 @@ void FiniteCheck::restore() {
 
 Error FiniteCheck::error(const GraphPtr& traced, const std::vector<Tensor>& inputs,
                          const std::vector<Type>& shown, const std::string& fault,
-                         const std::string& precision) const {
+                         Precision precision) const {
   std::vector<Literal> arguments;
   for (const Tensor& input : inputs) arguments.push_back(input.literal());
   std::map<std::string, Literal> states;
@@ -65,8 +65,8 @@ Error FiniteCheck::error(const GraphPtr& traced, const std::vector<Tensor>& inpu
   for (const Type& type : shown) shapes.push_back(type.shape);
   const UsualArithmetic mode;
   const GraphPtr graph = run_pipeline(traced, {{&passes::autodiff, {}}}).graph;
-  const std::optional<NotFiniteOrigin> origin = first_not_finite(
-      *graph, arguments, states, precision == "f64" ? Precision::f64 : Precision::f32, shapes);
+  const std::optional<NotFiniteOrigin> origin =
+      first_not_finite(*graph, arguments, states, evaluated_precision(precision), shapes);
   const std::string kept = "the states are as they were before this run";
   if (!origin) {
     Error error(ErrorKind::check, {}, fault);

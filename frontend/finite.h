@@ -19,8 +19,7 @@ class FiniteCheck {
   void restore();
   /// Called after restore(): locates the origin of the fault by evaluating the traced graph.
   Error error(const GraphPtr& traced, const std::vector<Tensor>& inputs,
-              const std::vector<Type>& shown, const std::string& fault,
-              const std::string& precision) const;
+              const std::vector<Type>& shown, const std::string& fault, Precision precision) const;
 
  private:
   Executable& executable_;

@@ -68,7 +68,7 @@ Session::Session(Model& model, SessionOptions options)
       model_lives_(model.alive()),
       options_(std::move(options)),
       target_(&graphc::core::target(options_.target, options_.compile)),
-      arena_(options_.compile.arena ? options_.compile.arena : std::make_shared<Arena>()) {
+      arena_(options_.compile.cpu.arena ? options_.compile.cpu.arena : std::make_shared<Arena>()) {
   for (const auto& [dim, round] : options_.round_up) unmet_.insert(dim);
   if (options_.kept < 1)
     throw input_error({}, "SessionOptions: kept is at least 1: found {}", options_.kept);
@@ -236,15 +236,15 @@ GivenTypes Session::traced_types(GivenTypes types) const {
   // A session in f64 accepts f64 for the f32 of the graph.
   for (GivenType& given : types) {
     DType& dtype = given.type.dtype;
-    if (options_.compile.precision == "f64" && dtype == DType::f64) dtype = DType::f32;
+    if (options_.compile.precision == Precision::f64 && dtype == DType::f64) dtype = DType::f32;
   }
   return types;
 }
 
 std::unique_ptr<Executable> Session::made(const GraphPtr& graph, CompileReport& report) const {
   CompileOptions options = options_.compile;
-  options.arena = arena_;
-  options.check_finite = options_.check_finite;
+  options.cpu.arena = arena_;
+  options.cuda.check_finite = options_.check_finite;
   return graphc::core::compile(graph, *target_, options, report);
 }
 

@@ -132,7 +132,8 @@ Literal Session::drawn(const StateCell& cell) const {
   // The evaluator draws this many in half a millisecond; compiling a kernel takes 5 to 10.
   constexpr int64_t kFew = 4096;
   const bool few = cell.type.shape.elements() <= kFew;
-  if (few || options_.compile.precision == "f64" || !initial.draws.empty() || !is_exact(graph))
+  if (few || options_.compile.precision == Precision::f64 || !initial.draws.empty() ||
+      !is_exact(graph))
     return initial.value(key_of(cell), threads);
   // Bit-identical to the evaluator, at the target's speed.
   CompileReport unused;

@@ -74,7 +74,7 @@ SharedGraph::SharedGraph(Session& session, std::string_view graph, const std::ve
                     parts.target->name));
   }
   parts.options = session.options().compile;
-  parts.options.arena = nullptr;  // runners run concurrently
+  parts.options.cpu.arena = nullptr;  // runners run concurrently
   if (parts.target == &targets::cpu) parts.options.threads = 1;
   const TracedGraph traced = session.model().trace(graph, inputs);
   parts.name = graph;

@@ -59,6 +59,8 @@ using core::DType::i64;
 // --- models and how to run them ---
 
 using core::CompileOptions;
+using core::CpuOptions;
+using core::CudaOptions;
 using core::Data;
 using core::Dim;
 using core::Extents;
@@ -71,6 +73,8 @@ using core::Model;
 using core::NamedData;
 using core::npy;
 using core::Outputs;
+using core::Precision;
+using core::precision_named;
 using core::Results;
 using core::Runner;
 using core::save;

@@ -209,6 +209,8 @@ class Evaluator {
 
 Arrays run_graph(const Graph& graph, const std::vector<Literal>& inputs,
                  const std::map<std::string, Literal>& states, Precision precision, Watch* watch) {
+  GRAPHC_CHECK(precision == evaluated_precision(precision), "the evaluator has no precision '{}'",
+               name_of(precision));
   const Values& wanted = graph.inputs();
   if (inputs.size() != wanted.size()) {
     throw input_error({}, "graph @{} takes {} inputs: found {}", graph.name(), wanted.size(),

@@ -8,23 +8,24 @@
 
 #include "ir/graph.h"
 #include "ir/literal.h"
+#include "ir/precision.h"
 
 namespace graphc::core {
-
-/// In f32 mode every value is rounded to its type (sums and products are accumulated in f64 and
-/// rounded once). In f64 mode f32 and bf16 values are computed and kept in f64, and returned as f64
-/// literals.
-enum class Precision { f32, f64 };
 
 struct Evaluation {
   std::vector<Literal> results;
   std::map<std::string, Literal> next;  ///< new values of the states the graph assigns
 };
 
-/// Evaluates the graph. `inputs` are in the graph's order; `states` contains every state that the
-/// graph lists. In f64 mode floating-point arguments may be f64 literals of the same shape. Throws
-/// ErrorKind::input for a missing or mistyped argument, an index outside a table, a label outside
-/// the classes (naming it and the node's line), and for `grad`.
+/// Evaluates the graph in one of two precisions; factors of products are never rounded
+/// (evaluated_precision()). In f32 every value is rounded to its type (sums and products are
+/// accumulated in f64 and rounded once). In f64, values of f32 and bf16 are computed and kept in
+/// f64, and returned as f64 literals.
+///
+/// `inputs` are in the graph's order; `states` contains every state that the graph lists. In f64
+/// floating-point arguments may be f64 literals of the same shape. Throws ErrorKind::input for a
+/// missing or mistyped argument, an index outside a table, a label outside the classes (naming it
+/// and the node's line), and for `grad`.
 Evaluation evaluate(const Graph& graph, const std::vector<Literal>& inputs,
                     const std::map<std::string, Literal>& states = {},
                     Precision precision = Precision::f32);

@@ -76,9 +76,7 @@ int64_t truncated(double value) {
 
 Array from_literal(const Literal& literal, const Type& type, Precision precision, Where where,
                    const std::string& what) {
-  const bool wider = precision == Precision::f64 && is_floating(type.dtype) &&
-                     literal.dtype() == DType::f64 && literal.shape() == type.shape;
-  if (literal.type() != type && !wider) {
+  if (literal.type() != type && literal.type() != stored_type(type, precision)) {
     throw input_error(where, "{} is {}: found {}", what, to_string(type),
                       to_string(literal.type()));
   }
@@ -95,8 +93,7 @@ Array from_literal(const Literal& literal, const Type& type, Precision precision
 }
 
 Literal to_literal(const Array& array, Precision precision) {
-  Type type = array.type();
-  if (precision == Precision::f64 && is_floating(type.dtype)) type.dtype = DType::f64;
+  const Type type = stored_type(array.type(), precision);
   Literal literal(type);
   visit_dtype(type.dtype, [&]<DType stored>() {
     const auto target = literal.mutable_data<Stored<stored>>();

@@ -48,18 +48,19 @@ class Array {
 /// Bytes of one element of an Array.
 inline constexpr int64_t kElementBytes = 8;
 
-/// Rounds each element to `dtype` according to `precision`; f64 mode and f64 keep all bits.
+/// Rounds each element to `dtype` according to `precision`; f64 as a type or a precision keeps all
+/// bits.
 void round_floats(DType dtype, Precision precision, double* elements, int64_t count);
 /// Wraps each element to the width of `dtype`; a bool becomes 0 or 1.
 void wrap_integers(DType dtype, int64_t* elements, int64_t count);
 /// Truncates toward zero; a number out of range becomes the nearest int64, NaN becomes 0.
 int64_t truncated(double value);
 
-/// The literal as an array of `type`, whose shape it has. The literal must have the type; in f64
-/// mode it may be f64 for any floating-point type. `where` and `what` are for errors.
+/// The literal as an array of `type`, whose shape it has. The literal must have the type or the
+/// type that it is stored with (stored_type()). `where` and `what` are for errors.
 Array from_literal(const Literal& literal, const Type& type, Precision precision, Where where,
                    const std::string& what);
-/// The array as a literal of its type; f64 for floating-point values in f64 mode.
+/// The array as a literal of the type that it is stored with.
 Literal to_literal(const Array& array, Precision precision);
 
 }  // namespace graphc::core::evaluation

@@ -113,6 +113,9 @@ ScalarCode scalar_code(const Node& node);
 /// Whether it is an elementary function, which targets compute to a few ulp instead of exactly.
 bool is_elementary(ScalarOp op);
 
+/// The approximate cost in additions: of time in a vector or a GPU thread, and of instructions.
+int cost_of(ScalarOp op);
+
 /// Whether every instruction has a unique bit-exact result: arithmetic rounded once, comparisons,
 /// integers, bits. Targets agree on elementary functions only to a few ulp.
 bool is_exact(const ScalarCode& program);

@@ -6,6 +6,7 @@
 
 #include "ir/composite.h"
 #include "ir/op.h"
+#include "ir/scalar.h"
 
 namespace graphc::core {
 
@@ -160,11 +161,11 @@ constexpr int64_t kByte = 4096, kValue = 3, kActivation = kValue + 1;
 int64_t cost_of_storing(const Type& type) { return type.bytes() * kByte + kValue; }
 
 int64_t cost_of_repeating(const Node& node) {
-  for (const Op* op : {&ops::exp, &ops::log, &ops::sqrt, &ops::rsqrt, &ops::tanh, &ops::sigmoid,
-                       &ops::sin, &ops::cos, &ops::pow}) {
-    if (node.is(*op)) return kActivation;
-  }
-  return 0;
+  if (!is_elementwise(node.op)) return 0;
+  return std::ranges::any_of(scalar_code(node).code,
+                             [](const ScalarInstruction& in) { return cost_of(in.op) > 1; })
+             ? kActivation
+             : 0;
 }
 
 bool is_heavy(const Node& node) {

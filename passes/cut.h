@@ -60,8 +60,9 @@ Values minimum_cut(const Graph& graph, const CutProblem& problem);
 /// The cost of storing a value of this type: its bytes, plus far less than one byte per value, so
 /// that one value with four parts is cheaper than four parts.
 int64_t cost_of_storing(const Type& type);
-/// The cost of recomputing an elementwise node: 0, or a tie-break for transcendental functions that
-/// costs less than one byte and more than one extra value.
+/// The cost of recomputing an elementwise node: 0, or, if it contains an operation that costs more
+/// than an addition (cost_of() of ir/scalar.h), a tie-break: less than one byte and more than one
+/// extra value.
 int64_t cost_of_repeating(const Node& node);
 /// Products, reductions, tables and loops, and composites that contain one: never recomputed to
 /// save memory.

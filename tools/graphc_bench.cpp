@@ -260,8 +260,7 @@ void add_options(CLI::App& app, Options& options) {
   options.given.watch("variant", app.add_option("--variant", options.variants,
                                                 "lists of passes, separated by commas")
                                      ->capture_default_str());
-  app.add_option("--precision", options.compile.precision, "what f32 are computed in")
-      ->capture_default_str();
+  commands::add_compile_options(app, options.compile, options.given, {"precision"});
   options.given.watch(
       "unroll",
       app.add_option("--unroll", options.unrolls,

@@ -36,13 +36,6 @@ Error no_matrix_tiles(const CpuFeatures& cpu, Factors factors) {
 
 }  // namespace
 
-Factors factors_of(std::string_view precision) {
-  for (const Factors factors : {Factors::bf16, Factors::two_bf16, Factors::three_bf16}) {
-    if (precision == name_of(factors)) return factors;
-  }
-  return Factors::as_stored;
-}
-
 Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   Machine machine;
   machine.target = "the CPU target";

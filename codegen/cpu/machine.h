@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <string_view>
 
 #include "codegen/cpu/cpu_features.h"
 #include "codegen/machine.h"
@@ -11,10 +10,8 @@
 namespace graphc::core::cpu {
 
 /// The values of CompileOptions::precision; the first rounds nothing.
-inline constexpr std::array<std::string_view, 4> kPrecisions{"f32", "bf16", "bf16x3", "bf16x6"};
-
-/// What a precision of the CPU target rounds the factors of products to.
-Factors factors_of(std::string_view precision);
+inline constexpr std::array kPrecisions{Precision::f32, Precision::bf16, Precision::bf16x3,
+                                        Precision::bf16x6};
 
 /// The machine that `threads` threads on this processor are. Throws ErrorKind::resource for factors
 /// for which the processor has no faster products.

@@ -62,9 +62,9 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   const auto compilers = team_of(threads_of(options));
   auto program = std::make_unique<cpu::CompiledPlan>(
       *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
-      cpu::CodeOptions{cpu::factors_of(options.precision),
+      cpu::CodeOptions{factors_of(options.precision),
                        options.disk_cache ? file_cache_of_environment() : FileCache(),
-                       options.arena});
+                       options.cpu.arena});
   report.lap(&CompileReport::allocate_s);
   const cpu::CompiledPlanTimes& times = program->times();
   const cpu::NestCodeTimes& nests = times.nests;
@@ -150,7 +150,7 @@ constinit const Target targets::cpu{
     .objects_made = cpu::objects_linked,
     .check_options =
         [](const CompileOptions& options) {
-          cpu::machine_of(cpu::cpu_of(options), 1, cpu::factors_of(options.precision));
+          cpu::machine_of(cpu::cpu_of(options), 1, factors_of(options.precision));
         },
     .stages = cpu::kStages,
     .show = cpu::show,

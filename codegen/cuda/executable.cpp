@@ -88,9 +88,9 @@ void GpuExecutable::prepare(const CompileOptions& options, const CodeOptions& co
                             CompileReport& report, Merging merging) {
   stream_ = std::make_shared<Stream>(device_);
   report.lap(&CompileReport::allocate_s);
-  launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), options.placement, merging,
-                            alternatives_of(options));
-  checks_finite_ = options.check_finite;
+  launches_ = make_launches(plan_, gpu_of(*device_, code.architecture), options.cuda.placement,
+                            merging, alternatives_of(options.cuda));
+  checks_finite_ = options.cuda.check_finite;
   if (checks_finite_) {
     std::vector<DType> types;
     for (const Argument& state : signature().states) types.push_back(state.type.dtype);

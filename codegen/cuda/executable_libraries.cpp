@@ -35,7 +35,7 @@ void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choic
     choose_placements(choices);
   }
   if (any(&Launch::by_library)) {
-    const bool is_wanted = options.products == "cublaslt";
+    const bool is_wanted = options.cuda.products == Products::cublaslt;
     try {
       products_ = std::make_unique<ProductLibrary>(stream_);
     } catch (const Error& error) {

@@ -20,11 +20,11 @@ namespace {
 /// Goes through the plan as its one worker does, and notes down what that would do.
 class Recorder {
  public:
-  Recorder(const Plan& plan, const Gpu& gpu, std::string_view placements,
+  Recorder(const Plan& plan, const Gpu& gpu, std::optional<Placement> wanted,
            const Alternatives& alternatives)
       : plan_(plan),
         gpu_(gpu),
-        placements_(placements),
+        wanted_(wanted),
         alternatives_(alternatives),
         position_(size_t(plan.loop_depth)) {
     if (alternatives.products >= 0) library_forms_.emplace(plan);
@@ -87,7 +87,7 @@ class Recorder {
     // One name, and so one text, wherever the loops around it stand.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
-    if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placements_)) {
+    if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
       Launch launch = launch_of(std::move(*whole), call);
       if (alternatives_.placements >= 0 && products_of(call) >= alternatives_.placements)
         launch.others = in_other_placements(call, name, launch.placement->placement);
@@ -122,7 +122,7 @@ class Recorder {
       if (placement == chosen || (placement == Placement::cluster && !gpu_.has_clusters()))
         continue;
       try {
-        auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, name_of(placement));
+        auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placement);
         if (whole && whole->placement.placement == placement)
           others.push_back(launch_of(std::move(*whole), call));
       } catch (const Error& error) {
@@ -279,7 +279,7 @@ class Recorder {
 
   const Plan& plan_;
   const Gpu& gpu_;
-  const std::string_view placements_;
+  const std::optional<Placement> wanted_;
   const Alternatives alternatives_;
   Position position_;
   int depth_ = 0;
@@ -297,13 +297,13 @@ class Recorder {
 
 }  // namespace
 
-Launches make_launches(const Plan& plan, const Gpu& gpu, std::string_view placements,
+Launches make_launches(const Plan& plan, const Gpu& gpu, std::optional<Placement> wanted,
                        Merging merging, const Alternatives& alternatives) {
-  if (placements == name_of(Placement::cluster) && !gpu.has_clusters())
+  if (wanted == Placement::cluster && !gpu.has_clusters())
     throw resource_error(
         "--placement=cluster needs clusters of blocks, sm_90 or newer: found sm_{}",
         gpu.capability);
-  Launches launches = Recorder(plan, gpu, placements, alternatives).record();
+  Launches launches = Recorder(plan, gpu, wanted, alternatives).record();
   if (merging == Merging::together) merge_launches(plan, gpu, launches);
   return launches;
 }

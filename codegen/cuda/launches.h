@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,10 +78,10 @@ struct Alternatives {
 enum class Merging : uint8_t { apart, together };
 
 /// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
-/// (loop_kernel.h) is one launch, placed for `gpu` as `placements` lets it; otherwise every step of
-/// it has its own. `alternatives` says what is put in other ways too. Throws ErrorKind::resource
-/// where the GPU lacks what a placement needs.
-Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::string_view placements = "auto",
+/// (loop_kernel.h) is one launch, placed for `gpu`, and as `wanted` where that is said; otherwise
+/// every step of it has its own. `alternatives` says what is put in other ways too. Throws
+/// ErrorKind::resource where the GPU lacks what a placement needs.
+Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::optional<Placement> wanted = {},
                        Merging merging = Merging::together, const Alternatives& alternatives = {});
 
 }  // namespace graphc::core::cuda

@@ -50,12 +50,20 @@ RecurrentShape shape_of(const LayerCall& call) {
 }
 
 /// What cuDNN may round factors to, where ours are rounded so: never to less.
-std::vector<cudnnMathType_t> allowed_math(std::string_view precision) {
-  if (precision == "fp16")
-    return {CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION,
-            CUDNN_FMA_MATH};
-  if (precision == "tf32" || precision == "bf16")
-    return {CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH, CUDNN_FMA_MATH};
+std::vector<cudnnMathType_t> allowed_math(Precision precision) {
+  switch (factors_of(precision)) {
+    case Factors::f16:
+      return {CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION,
+              CUDNN_FMA_MATH};
+    case Factors::tf32:
+    case Factors::bf16:
+      return {CUDNN_DEFAULT_MATH, CUDNN_TENSOR_OP_MATH, CUDNN_FMA_MATH};
+    case Factors::as_stored:
+    case Factors::split_tf32:
+    case Factors::two_bf16:
+    case Factors::three_bf16:
+      break;
+  }
   return {CUDNN_FMA_MATH};
 }
 
@@ -156,11 +164,12 @@ std::optional<ProductMethod> method_of(const std::string& text) {
 
 }  // namespace
 
-Alternatives alternatives_of(const CompileOptions& options) {
+Alternatives alternatives_of(const CudaOptions& options) {
   Alternatives all;
-  if (options.products == "cublaslt") all.products = 0;
-  if (options.products == "auto" && cublaslt_present()) all.products = options.least_tried_work;
-  if (options.placement == "auto") all.placements = options.least_tried_work;
+  if (options.products == Products::cublaslt) all.products = 0;
+  if (options.products == Products::either && cublaslt_present())
+    all.products = options.least_tried_work;
+  if (!options.placement) all.placements = options.least_tried_work;
   return all;
 }
 
@@ -200,7 +209,7 @@ float least_milliseconds(const Stream& stream, const std::function<void()>& enqu
 }
 
 LayerLibrary::LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches,
-                           std::string_view precision, const Choices& choices)
+                           Precision precision, const Choices& choices)
     : handle_(std::make_shared<CudnnHandle>(std::move(stream))) {
   size_t workspace = 0;
   for (const Launch& launch : launches.step) {
@@ -219,13 +228,13 @@ LayerLibrary::LayerLibrary(std::shared_ptr<const Stream> stream, const Launches&
   workspace_ = DeviceBuffer(handle_->stream().device(), workspace, "cuDNN's workspace");
 }
 
-void LayerLibrary::add(const LayerCall& call, std::string_view precision, const Choices& choices) {
+void LayerLibrary::add(const LayerCall& call, Precision precision, const Choices& choices) {
   const RecurrentShape shape = shape_of(call);
   std::unique_ptr<RecurrentLayer>& layer = layers_[shape.text()];
   if (layer) return;
   const std::string key =
       fmt::format("cuDNN {} on {}: {} in {}\n", cudnn_library().version,
-                  handle_->stream().device()->properties().name, shape.text(), precision);
+                  handle_->stream().device()->properties().name, shape.text(), name_of(precision));
   const auto read = [](const std::string& text) {
     for (const RecurrentMethod& method : all_recurrent_methods()) {
       if (method.text() == text) return method;
@@ -244,7 +253,7 @@ void LayerLibrary::add(const LayerCall& call, std::string_view precision, const 
   notes_.push_back(fmt::format("{}: {}", shape.text(), method.text()));
 }
 
-RecurrentMethod LayerLibrary::fastest(const LayerCall& call, std::string_view precision) const {
+RecurrentMethod LayerLibrary::fastest(const LayerCall& call, Precision precision) const {
   const std::vector<cudnnMathType_t> math = allowed_math(precision);
   const RecurrentShape shape = shape_of(call);
   std::optional<RecurrentMethod> best;

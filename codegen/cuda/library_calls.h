@@ -23,7 +23,7 @@
 namespace graphc::core::cuda {
 
 /// What is to be tried on a device, as the options have it.
-Alternatives alternatives_of(const CompileOptions& options);
+Alternatives alternatives_of(const CudaOptions& options);
 
 /// Remembers choices by all that they depend on: in the process, and in files.
 class Choices {
@@ -49,8 +49,8 @@ class LayerLibrary {
  public:
   /// Chooses the method of each layer of `launches`. Throws ErrorKind::resource without cuDNN,
   /// where it does not have a layer, or without memory.
-  LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches,
-               std::string_view precision, const Choices& choices);
+  LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches, Precision precision,
+               const Choices& choices);
 
   /// Puts the call into a stream; `addresses` are those of layer_addresses(), 0 for absent ones.
   void enqueue(const LayerCall& call, const std::vector<CUdeviceptr>& addresses,
@@ -62,8 +62,8 @@ class LayerLibrary {
 
  private:
   const RecurrentLayer& layer_of(const LayerCall& call) const;
-  void add(const LayerCall& call, std::string_view precision, const Choices& choices);
-  RecurrentMethod fastest(const LayerCall& call, std::string_view precision) const;
+  void add(const LayerCall& call, Precision precision, const Choices& choices);
+  RecurrentMethod fastest(const LayerCall& call, Precision precision) const;
 
   std::shared_ptr<const CudnnHandle> handle_;
   std::map<std::string, std::unique_ptr<RecurrentLayer>> layers_;  ///< by the shape's text

@@ -38,7 +38,7 @@ class LoopText {
   }
 
   /// False for a loop that is launches.
-  bool collect(const Gpu& gpu, std::string_view placements) {
+  bool collect(const Gpu& gpu, std::optional<Placement> wanted) {
     if (loop_.steps < 2) return false;
     int64_t shared = 0;
     for (const Record& record : loop_.body) {
@@ -53,7 +53,7 @@ class LoopText {
       calls_.nests.push_back(call);
     }
     if (nests_.empty()) return false;
-    placement_ = place_loop(calls_, gpu, placements);
+    placement_ = place_loop(calls_, gpu, wanted);
     return (!is_streamed() || shared <= kSharedOfLoop) && arrivals_fit();
   }
 
@@ -381,9 +381,9 @@ class LoopText {
 
 std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
                                       const Position& position, int depth, std::string_view name,
-                                      const Gpu& gpu, std::string_view placements) {
+                                      const Gpu& gpu, std::optional<Placement> wanted) {
   LoopText text(plan, loop, position, depth);
-  if (!text.collect(gpu, placements)) return std::nullopt;
+  if (!text.collect(gpu, wanted)) return std::nullopt;
   LoopKernel kernel = text.write(name);
   if (kernel.arguments.size() * sizeof(int64_t) > kMostParameterBytes) return std::nullopt;
   return kernel;

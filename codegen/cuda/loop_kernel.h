@@ -25,12 +25,11 @@ struct LoopKernel {
 };
 
 /// The kernel of a loop at this position of the loops around it; `depth` is how many there are.
-/// `placements` is what of loop_placement.h may be chosen ("auto": what the model says). Nothing
-/// for a loop that is launches: its body is not nests alone, it has less than two steps, or the
-/// nests' shared memory or parameters do not fit together.
+/// `wanted` is place_loop()'s. Nothing for a loop that is launches: its body is not nests alone, it
+/// has less than two steps, or the nests' shared memory or parameters do not fit together.
 std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
                                       const Position& position, int depth, std::string_view name,
-                                      const Gpu& gpu, std::string_view placements);
+                                      const Gpu& gpu, std::optional<Placement> wanted);
 
 /// Words of memory that a group of blocks has to meet at: no two groups' lie in one cache line.
 constexpr unsigned kMeetingWords = 32;

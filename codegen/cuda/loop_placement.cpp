@@ -32,14 +32,14 @@ class Candidates {
     private_rows_ = placer_.rows_are_private();
   }
 
-  std::vector<LoopPlacement> find(std::string_view wanted) {
+  std::vector<LoopPlacement> find(std::optional<Placement> wanted) {
     if (!placer_.possible()) return {};
     for (int64_t of_block = 1; private_rows_ && of_block < 2 * rows_ && of_block <= 128;
          of_block *= 2)
       add(Placement::block, (rows_ + of_block - 1) / of_block, 1);
     for (int64_t of_block = 4; of_block < columns_ && of_block <= 256; of_block *= 2)
       add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
-    const bool is_wanted = wanted == name_of(Placement::cluster);
+    const bool is_wanted = wanted == Placement::cluster;
     for (const int64_t blocks : kClusters) {
       if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
     }
@@ -97,20 +97,6 @@ class Candidates {
 
 }  // namespace
 
-std::string_view name_of(Placement placement) {
-  switch (placement) {
-    case Placement::streamed:
-      return "streamed";
-    case Placement::grid:
-      return "grid";
-    case Placement::cluster:
-      return "cluster";
-    case Placement::block:
-      return "block";
-  }
-  return "";
-}
-
 std::string_view comment_of(Placement placement) {
   switch (placement) {
     case Placement::streamed:
@@ -161,14 +147,14 @@ std::string LoopPlacement::describe(const LoopNests& loop) const {
   return text;
 }
 
-LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_view wanted) {
+LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::optional<Placement> wanted) {
   LoopPlacement best;
   best.meets_after.assign(nests.nests.size(), true);
-  if (wanted == "streamed") return best;
+  if (wanted == Placement::streamed) return best;
   best.step_us = Placer(nests, gpu).streamed_us();
-  bool is_wanted = wanted == "auto";
+  bool is_wanted = !wanted;
   for (LoopPlacement& each : Candidates(nests, gpu).find(wanted)) {
-    if (wanted != "auto" && name_of(each.placement) != wanted) continue;
+    if (wanted && each.placement != *wanted) continue;
     if (is_wanted && each.step_us >= best.step_us) continue;
     is_wanted = true;
     best = std::move(each);

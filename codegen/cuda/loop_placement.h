@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,12 +26,10 @@
 #include "codegen/cuda/loop_places.h"
 #include "codegen/cuda/machine.h"
 #include "codegen/cuda/nest_parameters.h"
+#include "codegen/cuda/options.h"
 
 namespace graphc::core::cuda {
 
-/// Where the blocks of a loop's kernel have its matrices, and who meets whom.
-enum class Placement : uint8_t { streamed, grid, cluster, block };
-std::string_view name_of(Placement placement);
 /// What a kernel is told to be in its text, without numbers: texts for other extents are the same.
 std::string_view comment_of(Placement placement);
 
@@ -82,9 +81,9 @@ struct LoopPlacement {
 
 /// The placement with the least time for a step by a model of the GPU: products at the rate that
 /// operands come from shared memory, what is read from the cache, the latency of each piece, and
-/// meetings. `wanted` limits it to placements of that name; where the loop can have none of those,
-/// it is streamed. "auto": any. Throws ErrorKind::resource where "cluster" is wanted and the loop's
-/// matrices do not fit.
-LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::string_view wanted);
+/// meetings. `wanted` limits it to placements of that kind; where the loop can have none of those,
+/// it is streamed. Nothing: any. Throws ErrorKind::resource where clusters are wanted and the
+/// loop's matrices do not fit.
+LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::optional<Placement> wanted);
 
 }  // namespace graphc::core::cuda

@@ -20,14 +20,6 @@ int number_of(std::string_view architecture) {
   return std::atoi(std::string(architecture.substr(begin)).c_str());
 }
 
-Factors factors_of(std::string_view precision) {
-  constexpr std::array<Factors, kPrecisions.size()> all{
-      Factors::as_stored, Factors::tf32, Factors::split_tf32, Factors::bf16, Factors::f16};
-  const auto found = std::ranges::find(kPrecisions, precision);
-  GRAPHC_CHECK(found != kPrecisions.end(), "no precision '{}' on GPUs", precision);
-  return all[size_t(found - kPrecisions.begin())];
-}
-
 /// Threads of a block read neighbouring columns: packed matrices have blocks of a warp's width over
 /// the parts, up to four of them.
 TileShape gpu_tile(const Machine& machine, const NestProgram& program) {
@@ -42,12 +34,14 @@ TileShape gpu_tile(const Machine& machine, const NestProgram& program) {
 
 }  // namespace
 
-Machine gpu_machine(std::string_view precision, std::string_view architecture) {
+Machine gpu_machine(Precision precision, std::string_view architecture) {
+  GRAPHC_CHECK(std::ranges::find(kPrecisions, precision) != kPrecisions.end(),
+               "no precision '{}' on GPUs", name_of(precision));
   const Factors factors = factors_of(precision);
   const bool tensor_cores = number_of(architecture) >= kFirstWithTensorCores;
   if (factors != Factors::as_stored && !tensor_cores)
-    throw resource_error("precision '{}' needs tensor cores of sm_80 or newer: found {}", precision,
-                         architecture);
+    throw resource_error("precision '{}' needs tensor cores of sm_80 or newer: found {}",
+                         name_of(precision), architecture);
   Machine machine;
   machine.target = "the CUDA target";
   machine.lanes = 32;

@@ -13,14 +13,14 @@ namespace graphc::core::cuda {
 
 /// What the products of f32 may be computed in; the first is f32 itself. Of the others only the
 /// factors are rounded, in registers: sums are f32.
-inline constexpr std::array<std::string_view, 5> kPrecisions{"f32", "tf32", "3xtf32", "bf16",
-                                                             "fp16"};
+inline constexpr std::array kPrecisions{Precision::f32, Precision::tf32, Precision::tf32x3,
+                                        Precision::bf16, Precision::fp16};
 
 /// The machine that plans for GPUs are made for. A launch does a whole record, and its blocks share
 /// that out: one worker. `precision` is one of kPrecisions. Products that an architecture
 /// ("sm_90a", "compute_80") has tensor cores for are computed on them: none below sm_80, where a
 /// precision that needs them throws ErrorKind::resource.
-Machine gpu_machine(std::string_view precision = "f32", std::string_view architecture = "sm_80");
+Machine gpu_machine(Precision precision = Precision::f32, std::string_view architecture = "sm_80");
 
 /// What decides where a loop's matrices can lie. The figures of speed are those of an H100 (NVIDIA
 /// H100 Tensor Core GPU Architecture, 2022); what the cache gives and what a meeting takes was

@@ -2,8 +2,6 @@
 // The CUDA target: kernels as text through NVRTC, a plan as launches, a step as one CUDA graph.
 #include "codegen/target.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 
@@ -142,7 +140,8 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
   const std::string key = fmt::format(
       "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
       cuda::cudnn_library().version, all.device->properties().name, all.code.architecture,
-      options.precision, options.placement, options.products, print(*all.graph));
+      name_of(options.precision), name_of(options.cuda.placement), name_of(options.cuda.products),
+      print(*all.graph));
   Faster found;
   found.note = ", as decided before";
   const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
@@ -176,9 +175,6 @@ void clear_caches() {
 
 constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
                                                        "products"};
-constexpr std::array<std::string_view, 3> kProducts{"auto", "generated", "cublaslt"};
-constexpr std::array<std::string_view, 5> kPlacements{"auto", "streamed", "grid", "cluster",
-                                                      "block"};
 constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
 
 /// The architecture that stages are shown for where no GPU says otherwise.
@@ -200,21 +196,23 @@ std::string products_text(const cuda::Launches& launches, const CompileOptions& 
   std::string text;
   for (const cuda::Launch& launch : launches.step) {
     if (launch.by_library == nullptr) continue;
-    text +=
-        fmt::format("product {}: {} by {}{}\n", launches.kernels[size_t(launch.kernel)].name,
-                    launch.by_library->shape.text(),
-                    options.products == "cublaslt" ? "cuBLASLt" : "cuBLASLt where that is faster",
-                    launch.by_library->rest ? ", the rest by a kernel" : "");
+    text += fmt::format("product {}: {} by {}{}\n", launches.kernels[size_t(launch.kernel)].name,
+                        launch.by_library->shape.text(),
+                        options.cuda.products == cuda::Products::cublaslt
+                            ? "cuBLASLt"
+                            : "cuBLASLt where that is faster",
+                        launch.by_library->rest ? ", the rest by a kernel" : "");
   }
   return text;
 }
 
 /// What is shown of products by a library: those that are asked for, and in a plan those that a
 /// device would have to choose from.
-cuda::Alternatives shown_alternatives(const CompileOptions& options, std::string_view stage) {
+cuda::Alternatives shown_alternatives(const CudaOptions& options, std::string_view stage) {
   cuda::Alternatives all;
-  if (options.products == "cublaslt") all.products = 0;
-  if (options.products == "auto" && stage == "plan") all.products = options.least_tried_work;
+  if (options.products == cuda::Products::cublaslt) all.products = 0;
+  if (options.products == cuda::Products::either && stage == "plan")
+    all.products = options.least_tried_work;
   return all;
 }
 
@@ -238,8 +236,8 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
                               cuda::gpu_machine(options.precision, architecture));
   if (stage == "step") return step_text(plan);
   const cuda::Launches launches =
-      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.placement,
-                          cuda::Merging::together, shown_alternatives(options, stage));
+      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.cuda.placement,
+                          cuda::Merging::together, shown_alternatives(options.cuda, stage));
   if (stage == "plan")
     return print(plan) + launches_text(launches) + products_text(launches, options) +
            cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +
@@ -255,15 +253,6 @@ std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
 }
 
 void check_cuda_options(const CompileOptions& options) {
-  const auto check = [](std::string_view what, std::span<const std::string_view> all,
-                        const std::string& given) {
-    if (std::ranges::find(all, given) != all.end()) return;
-    throw Error(
-        ErrorKind::usage, {},
-        fmt::format("--{}: unknown {} '{}': there is {}", what, what, given, fmt::join(all, ", ")));
-  };
-  check("placement", kPlacements, options.placement);
-  check("products", kProducts, options.products);
   if (!options.architecture.empty()) cuda::architecture_number(options.architecture);
 }
 

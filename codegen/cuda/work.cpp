@@ -11,21 +11,6 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// An operation against an addition, roughly.
-double cost_of(ScalarOp op) {
-  if (is_elementary(op)) return 20;
-  switch (op) {
-    case ScalarOp::argument:
-    case ScalarOp::constant:
-      return 0;
-    case ScalarOp::sqrt:
-    case ScalarOp::div:
-      return 8;
-    default:
-      return 1;
-  }
-}
-
 bool moves_with(const Address& address, int depth) {
   return std::ranges::any_of(address.terms, [&](const Address::Term& term) {
     return term.loop == depth && term.step != 0;

@@ -37,16 +37,6 @@ std::string text_of(const NestInstruction& in, size_t index) {
 
 }  // namespace
 
-std::string_view name_of(Factors factors) {
-  constexpr std::string_view names[] = {"as stored", "tf32",   "3xtf32", "bf16",
-                                        "f16",       "bf16x3", "bf16x6"};
-  return names[size_t(factors)];
-}
-
-int bf16_parts(Factors factors) {
-  return factors == Factors::two_bf16 ? 2 : factors == Factors::three_bf16 ? 3 : 1;
-}
-
 std::string NestProgram::text() const {
   std::string text = fmt::format("{} {{\n", kind_names[size_t(kind)]);
   for (size_t i = 0; i < operands.size(); ++i) {

@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/precision.h"
 #include "ir/scalar.h"
 
 namespace graphc::core {
@@ -75,22 +76,6 @@ struct NestInstruction {
   int operand = -1;            ///< index of the operand or product
   int part = 0;
 };
-
-/// What the operands of a product are rounded to before they are multiplied: types of fewer digits,
-/// for which machines have faster products. What is stored and what is summed keeps its type.
-enum class Factors : uint8_t {
-  as_stored,
-  tf32,
-  split_tf32,  ///< each the sum of two tf32, of whose products the three largest count
-  bf16,
-  f16,
-  two_bf16,    ///< each the sum of two bf16, of whose products the three largest count
-  three_bf16,  ///< each the sum of three bf16, of whose products the six largest count
-};
-/// "tf32"; "3xtf32" and "bf16x3" of the sums of two, "bf16x6" of those of three.
-std::string_view name_of(Factors factors);
-/// Of how many bf16 a factor is the sum: 1 of what is no sum of them.
-int bf16_parts(Factors factors);
 
 /// A product of a nest: the types of its operands as they are stored, that of its sums and of its
 /// result, how many parts the result has, and what is multiplied.

@@ -13,7 +13,7 @@
 namespace graphc::core {
 namespace {
 
-Signature stored_signature(const Graph& graph, std::string_view precision) {
+Signature stored_signature(const Graph& graph, Precision precision) {
   Signature signature = signature_of(graph);
   for (auto* arguments : {&signature.inputs, &signature.states, &signature.outputs}) {
     for (Argument& argument : *arguments) argument.type = stored_type(argument.type, precision);
@@ -30,10 +30,10 @@ void store(const Literal& value, const Tensor& to) {
 class ReferenceExecutable : public Executable {
  public:
   /// `graph` has no gradients left; its results are called as those of `named`, the user's.
-  ReferenceExecutable(GraphPtr graph, const Graph& named, const std::string& precision)
+  ReferenceExecutable(GraphPtr graph, const Graph& named, Precision precision)
       : Executable(stored_signature(named, precision)),
         graph_(std::move(graph)),
-        precision_(precision == "f64" ? Precision::f64 : Precision::f32) {}
+        precision_(precision) {}
 
  private:
   void execute(std::span<const Tensor> inputs, std::span<StoredState* const> states,
@@ -70,7 +70,7 @@ std::unique_ptr<Executable> compile_reference(const GraphPtr& graph, const Compi
       run_passes(graph, {{&passes::autodiff, {}}}, options, report), *graph, options.precision);
 }
 
-constexpr std::array<std::string_view, 2> kReferencePrecisions{"f32", "f64"};
+constexpr std::array kReferencePrecisions{Precision::f32, Precision::f64};
 
 }  // namespace
 

@@ -231,11 +231,10 @@ class Clustering {
 
 int64_t emitted_instructions(const Node& node) {
   if (!is_elementwise(node.op)) return 1;
-  // An elementary function is a polynomial with range reduction and reconstruction.
-  constexpr int64_t kElementary = 24;
   int64_t instructions = 0;
+  // What is read counts too.
   for (const ScalarInstruction& in : scalar_code(node).code)
-    instructions += is_elementary(in.op) ? kElementary : 1;
+    instructions += std::max(cost_of(in.op), 1);
   return instructions;
 }
 

@@ -44,7 +44,7 @@ Literals PrecisionTrial::run(const GraphPtr& graph, const Literals& given) {
   CompileOptions options;
   options.precision = GetParam().precision;
   options.architecture = GetParam().architecture;
-  options.placement = placement_;
+  options.cuda.placement = placement_;
   const auto executable = compile(graph, *GetParam().target, options, report);
   std::vector<Tensor> inputs, outputs;
   for (const Literal& input : given) inputs.emplace_back(input);
@@ -63,7 +63,7 @@ void PrecisionTrial::expect_exact(const std::string& text, double most, unsigned
 }
 
 GraphPtr PrecisionTrial::as_stored(const GraphPtr& graph) const {
-  if (!GetParam().target->stores_bf16 || GetParam().precision != "bf16") return graph;
+  if (!GetParam().target->stores_bf16 || GetParam().precision != Precision::bf16) return graph;
   Pipeline pipeline = standard_pipeline("fused");
   for (PassUse& use : kernel_pipeline("fused", true)) {
     if (use.pass->name != "fuse") pipeline.push_back(std::move(use));
@@ -164,9 +164,9 @@ TEST_P(PrecisionTrial, ProductsOfWhatIsWidenedAreExact) {
 }
 
 TEST_P(PrecisionTrial, LoopsOfWholeNumbersAreExact) {
-  for (const std::string& placement : GetParam().placements) {
+  for (const auto& placement : GetParam().placements) {
     placement_ = placement;
-    SCOPED_TRACE(placement);
+    SCOPED_TRACE(name_of(placement));
     for (const auto& [batch, hidden] :
          {std::array{1, 7}, {5, 16}, {9, 33}, {17, 33}, {40, 20}, {40, 65}}) {
       expect_exact(
@@ -191,7 +191,7 @@ TEST_P(PrecisionTrial, ProductsAreAsNearAsTheirFactors) {
     // A bound has the magnitudes of all terms; their sum is less by a factor of sqrt(k) or so.
     EXPECT_LT(expect_near(graph, ++seed), roundoff() * 60 + double(k) * 0x1p-16);
     // Small numbers have as many digits, but in f16.
-    if (GetParam().precision != "fp16") {
+    if (GetParam().precision != Precision::fp16) {
       EXPECT_LT(expect_near(graph, ++seed, 1e-6), roundoff() * 60 + double(k) * 0x1p-16);
     }
   }
@@ -199,10 +199,10 @@ TEST_P(PrecisionTrial, ProductsAreAsNearAsTheirFactors) {
 
 TEST_P(PrecisionTrial, AnLstmAndItsDerivativeAreAsNearAsRoundingExplains) {
   const auto program = make_program("lstm-layer", {"hidden=9", "steps=3", "batch=5"});
-  for (const std::string& placement : GetParam().placements) {
+  for (const auto& placement : GetParam().placements) {
     for (const char* what : {"forward", "train"}) {
       placement_ = placement;
-      SCOPED_TRACE(fmt::format("{}, {}", what, placement));
+      SCOPED_TRACE(fmt::format("{}, {}", what, name_of(placement)));
       const GraphPtr traced = program->model().trace(what, program->extents(what)).graph;
       const GraphPtr plain = run_pipeline(traced, parse_pipeline("autodiff")).graph;
       EXPECT_LT(expect_near(without_states(*plain), 3), 1e3);

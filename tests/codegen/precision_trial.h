@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,10 @@ namespace graphc::core::testing {
 struct PrecisionCase {
   std::string name;  ///< of the case: letters, digits and underscores
   const Target* target = nullptr;
-  std::string precision, architecture = {};
-  /// Placements of loops that the target has (CompileOptions::placement).
-  std::vector<std::string> placements = {"auto"};
+  Precision precision = Precision::f32;
+  std::string architecture = {};
+  /// Placements of loops that the target has (CudaOptions::placement).
+  std::vector<std::optional<cuda::Placement>> placements = {std::nullopt};
   /// What there must be while it runs: a driver. May be empty.
   std::function<std::shared_ptr<void>()> device = {};
 };
@@ -46,7 +48,7 @@ class PrecisionTrial : public ::testing::TestWithParam<PrecisionCase> {
   GraphPtr as_stored(const GraphPtr& graph) const;
 
   std::shared_ptr<void> device_;
-  std::string placement_ = "auto";
+  std::optional<cuda::Placement> placement_;
 };
 
 /// What gtest appends to the name of a test: that of its case.

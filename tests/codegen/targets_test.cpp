@@ -94,23 +94,62 @@ TEST(Targets, HaveThePrecisionsOfTheirRecordAndNoOthers) {
     ASSERT_FALSE(level.target().precisions.empty());
     CompileReport report;
     CompileOptions options = level.options({.threads = 1});
-    for (std::string_view precision : level.target().precisions) {
+    for (const Precision precision : all_precisions()) {
       options.precision = precision;
+      if (std::ranges::find(level.target().precisions, precision) ==
+          level.target().precisions.end()) {
+        EXPECT_THAT(error_of(ErrorKind::usage,
+                             [&] { compile(parse_graph(kLoop), level.target(), options, report); }),
+                    HasSubstr(fmt::format("has no precision '{}'", name_of(precision))));
+        continue;
+      }
+      EXPECT_EQ(precision_of(level.target(), name_of(precision)), precision);
       try {
         if (level.target().check_options != nullptr) level.target().check_options(options);
       } catch (const Error& error) {  // a lesser processor
         EXPECT_EQ(error.kind(), ErrorKind::resource);
-        EXPECT_THAT(error.what(), HasSubstr(fmt::format("precision '{}' needs", precision)));
+        EXPECT_THAT(error.what(),
+                    HasSubstr(fmt::format("precision '{}' needs", name_of(precision))));
         continue;
       }
       const auto executable = compile(parse_graph(kLoop), level.target(), options, report);
       for (const Argument& output : executable->signature().outputs)
-        EXPECT_EQ(output.type.dtype, precision == "f64" ? DType::f64 : DType::f32);
+        EXPECT_EQ(output.type.dtype, precision == Precision::f64 ? DType::f64 : DType::f32);
     }
-    options.precision = "f24";
-    EXPECT_THAT(error_of(ErrorKind::usage,
-                         [&] { compile(parse_graph(kLoop), level.target(), options, report); }),
-                HasSubstr("has no precision 'f24'"));
+    EXPECT_THAT(
+        error_of(ErrorKind::usage, [&] { precision_of(level.target(), "f24"); }),
+        HasSubstr(fmt::format("target '{}' has no precision 'f24': it has {}", level.target().name,
+                              fmt::join(names_of(level.target().precisions), ", "))));
+  }
+}
+
+TEST(Targets, StoreEachTypeAsThePrecisionSays) {
+  for (const TargetLevel& level : all_target_levels()) {
+    for (const Precision precision : level.target().precisions) {
+      CompileOptions options = level.options({.threads = 1});
+      options.precision = precision;
+      for (const DType dtype : {DType::f32, DType::bf16, DType::f64, DType::i32, DType::i64}) {
+        SCOPED_TRACE(fmt::format("{} {} {}", level.text(), name_of(precision), name_of(dtype)));
+        const Type type{dtype, {3}};
+        const GraphPtr graph =
+            parse_graph(fmt::format("graph @f(%x: {}) {{ return add(%x, %x) }}", to_string(type)));
+        CompileReport report;
+        std::unique_ptr<Executable> executable;
+        try {
+          executable = compile(graph, level.target(), options, report);
+        } catch (const Error& error) {  // a lesser processor
+          ASSERT_EQ(error.kind(), ErrorKind::resource) << error.what();
+          continue;
+        }
+        const Type stored = stored_type(type, precision);
+        ASSERT_EQ(executable->signature().inputs[0].type, stored);
+        ASSERT_EQ(executable->signature().outputs[0].type, stored);
+        const std::vector<Tensor> inputs{Literal::filled(stored, 1.5)};
+        std::vector<Tensor> outputs{Tensor(stored)};
+        executable->run(inputs, outputs);
+        EXPECT_EQ(outputs[0].literal().element(2), is_floating(dtype) ? 3 : 2);
+      }
+    }
   }
 }
 

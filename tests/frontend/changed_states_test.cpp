@@ -72,7 +72,7 @@ class Watched {
     for (const auto& [name, value] : states_of(fresh))
       EXPECT_TRUE(states.at(name) == value) << graph << ": bits of state " << name << " differ";
     SessionOptions exact = quiet("reference", 0);
-    exact.compile.precision = "f64";
+    exact.compile.precision = Precision::f64;
     Session evaluator(program->model(), exact);
     evaluator.load(path);
     const Literals wanted = results_of(evaluator, graph, inputs);

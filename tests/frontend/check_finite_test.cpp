@@ -94,7 +94,8 @@ TEST(CheckFinite, InputsAndStatesThatWereNotFiniteAreNamed) {
 
 TEST(CheckFinite, AGradientThatIsNotFiniteIsNamedByTheForwardLine) {
   for (const auto& [target, precision] :
-       {std::pair{"cpu", "f32"}, std::pair{"cpu", "bf16"}, std::pair{"reference", "f64"}}) {
+       {std::pair{"cpu", Precision::f32}, std::pair{"cpu", Precision::bf16},
+        std::pair{"reference", Precision::f64}}) {
     Model model("root");
     const Param w = model.param("w", {3}, zeros());
     int line = 0;
@@ -109,7 +110,7 @@ TEST(CheckFinite, AGradientThatIsNotFiniteIsNamedByTheForwardLine) {
     SessionOptions options = checked(target);
     options.compile.precision = precision;
     // In software: not every processor has products of bf16.
-    if (options.compile.precision == "bf16") options.compile.architecture = "native+tiles";
+    if (options.compile.precision == Precision::bf16) options.compile.architecture = "native+tiles";
     Session session(model, options);
     try {
       session("train", std::vector<float>{1, 2, 3});

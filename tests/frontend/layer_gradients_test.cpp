@@ -147,7 +147,7 @@ TEST(Bidirectional, IsPyTorchs) {
     return Results(results);
   });
   SessionOptions options{.target = "reference"};
-  options.compile.precision = "f64";
+  options.compile.precision = Precision::f64;
   Session session(m, options);
   session.compile("f", {inputs[0].type(), inputs.back().type()});
   const char* states[] = {"h",   "l.forward.w", "l.forward.u",  "l.forward.b",  "c",

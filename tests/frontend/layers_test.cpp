@@ -24,7 +24,7 @@ Safetensors golden(const std::string& name) {
 
 SessionOptions f64_reference() {
   SessionOptions options{.target = "reference"};
-  options.compile.precision = "f64";
+  options.compile.precision = Precision::f64;
   return options;
 }
 

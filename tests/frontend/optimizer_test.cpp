@@ -23,7 +23,7 @@ const std::vector<std::vector<double>> kGradients = {
 
 SessionOptions in_f64() {
   SessionOptions options{.target = "reference"};
-  options.compile.precision = "f64";
+  options.compile.precision = Precision::f64;
   return options;
 }
 

@@ -35,8 +35,8 @@ struct Tagger {
   Session session;
   PytorchState state;
 
-  explicit Tagger(std::string precision = "f32")
-      : session(model, {.target = "reference", .compile = {.precision = std::move(precision)}}) {
+  explicit Tagger(Precision precision = Precision::f32)
+      : session(model, {.target = "reference", .compile = {.precision = precision}}) {
     model.graph("f", [this](Inputs& in) {
       Value x = encoder(in("tokens", i32, {"steps", "batch"}));
       return decoder(norm(rnn(gru(lstm(x)))));
@@ -63,7 +63,7 @@ struct Tagger {
 };
 
 TEST(PytorchState, GivesTheNumbersOfTheModule) {
-  Tagger tagger("f64");
+  Tagger tagger(Precision::f64);
   EXPECT_GT(tagger.distance(), 1e-3);
   const LoadReport report = tagger.state.load(tagger.session, kState);
   EXPECT_EQ(report.loaded.size(), read_safetensors(kState).arrays.size());

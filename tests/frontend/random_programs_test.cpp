@@ -190,9 +190,10 @@ void expect_same(uint64_t seed, const char* target) {
   });
   const bool exact = std::string_view(target) == "reference";
   const double tolerance = exact ? 1e-9 : 1e-3;
-  Session session(m, {.target = target,
-                      .compile = {.precision = exact ? "f64" : "f32", .threads = 1},
-                      .announce = [](const std::string&) {}});
+  Session session(m,
+                  {.target = target,
+                   .compile = {.precision = exact ? Precision::f64 : Precision::f32, .threads = 1},
+                   .announce = [](const std::string&) {}});
   for (int call = 0; call < 2; ++call) {
     plain.states[2] = first[2];  // states of the trace begin anew, those of the model go on
     plain.states[3] = first[3];

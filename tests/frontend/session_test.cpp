@@ -39,10 +39,10 @@ struct Counted {
   }
 };
 
-SessionOptions telling(std::vector<std::string>& lines, std::string precision = "f32") {
+SessionOptions telling(std::vector<std::string>& lines, Precision precision = Precision::f32) {
   SessionOptions options{.target = "reference",
                          .announce = [&](const std::string& line) { lines.push_back(line); }};
-  options.compile.precision = std::move(precision);
+  options.compile.precision = precision;
   return options;
 }
 
@@ -270,7 +270,7 @@ TEST(Session, StatesAreSetReadAndReset) {
 TEST(Session, UnderF64StatesAndResultsAreF64) {
   Counted counted;
   std::vector<std::string> lines;
-  Session session(counted.model, telling(lines, "f64"));
+  Session session(counted.model, telling(lines, Precision::f64));
   const Tensor x = random_uniform({2, 3}, 1);
   const Tensor y = session("f", x);
   EXPECT_EQ(y.dtype(), DType::f64);
@@ -355,9 +355,10 @@ TEST(Session, AnUnknownTargetIsAnErrorThatListsThem) {
   EXPECT_THAT(error_of(ErrorKind::usage, [&] { Session(counted.model, {.target = "abacus"}); }),
               HasSubstr("unknown target 'abacus': there is"));
   std::vector<std::string> lines;
-  Session session(counted.model, telling(lines, "f16"));
+  Session session(counted.model, telling(lines, Precision::fp16));
   EXPECT_EQ(error_of(ErrorKind::usage, [&] { session("f", random_uniform({1, 3}, 1)); }),
-            "target 'reference' has no precision 'f16': it has f32, f64");
+            "target 'reference' has no precision 'fp16': it has f32, f64; targets that have it: "
+            "'cuda'");
 }
 
 TEST(SessionCpu, AllGraphsHaveOneArenaAndRunnersTheirOwn) {
@@ -366,7 +367,7 @@ TEST(SessionCpu, AllGraphsHaveOneArenaAndRunnersTheirOwn) {
   model.graph("h", [&](Inputs& in) { return Results{{"h", lstm(in("x", f32, {"steps", 4, 8}))}}; });
   const auto arena = std::make_shared<Arena>();
   Session session(model, {.target = "cpu",
-                          .compile = {.threads = 1, .arena = arena},
+                          .compile = {.threads = 1, .cpu = {.arena = arena}},
                           .announce = [](const std::string&) {}});
   const Tensor few = random_uniform({2, 4, 8}, 1), many = random_uniform({20'000, 4, 8}, 2);
   const Literal first = Tensor(session("h", few)).copy();

@@ -80,7 +80,7 @@ TEST_P(CellTest, IsPyTorchs) {
     return Results(results);
   });
   SessionOptions options{.target = "reference"};
-  options.compile.precision = "f64";
+  options.compile.precision = Precision::f64;
   Session session(m, options);
   for (const Param& param : m.params())
     session.set_state(param.name(), array_of(file, "", param.name(), reset_before));

@@ -43,10 +43,10 @@ struct TinyCorpus {
   }
 };
 
-SessionOptions reference(std::string precision = "f32", uint64_t seed = 0) {
+SessionOptions reference(Precision precision = Precision::f32, uint64_t seed = 0) {
   SessionOptions options{
       .target = "reference", .seed = seed, .announce = [](const std::string&) {}};
-  options.compile.precision = std::move(precision);
+  options.compile.precision = precision;
   return options;
 }
 
@@ -56,7 +56,7 @@ TEST(PtbLm, TheFirstLossesArePyTorchs) {
   std::ifstream file(kGolden + "ptb_test_losses.json");
   const auto wanted = nlohmann::json::parse(file)["losses"].get<std::vector<double>>();
   const auto program = make_program("ptb-lm", {"size=test"});
-  Session session(program->model(), reference("f64"));
+  Session session(program->model(), reference(Precision::f64));
   session.load(kGolden + "ptb_test_init.safetensors");
   std::vector<double> found;
   TrainOptions options{.data = *corpus, .max_steps = int64_t(wanted.size())};
@@ -213,7 +213,7 @@ TEST(PtbLm, StepsAreBounded) {
 TEST(PtbLm, EqualSeedsGiveEqualBitsWithDropoutToo) {
   const auto losses = [](uint64_t seed) {
     Tiny tiny({"keep=0.5"});
-    Session session(tiny.program->model(), reference("f32", seed));
+    Session session(tiny.program->model(), reference(Precision::f32, seed));
     tiny.program->train(session, tiny.options);
     std::vector<double> result;
     for (const TrainEvent& event : tiny.events) {
@@ -241,7 +241,7 @@ TEST(PtbLm, StatesGoFromWindowToWindowWhileTraining) {
 /// clips.
 double move(const char* unmerged) {
   Tiny tiny({"clip=0.001", std::string("unmerged-norm=") + unmerged});
-  Session session(tiny.program->model(), reference("f64"));
+  Session session(tiny.program->model(), reference(Precision::f64));
   const Literal before = session.state("softmax.b");
   // Every word is word 3: its rows are summed into one.
   const Tensor words = Literal::filled({DType::i32, {2, 2}}, 3);

@@ -18,7 +18,7 @@ void expect_losses(const std::string& model, const std::vector<std::string>& par
   const auto program = make_program(model, parameters);
   SessionOptions session_options{
       .target = "reference", .seed = 3, .announce = [](const std::string&) {}};
-  session_options.compile.precision = "f64";
+  session_options.compile.precision = Precision::f64;
   Session session(program->model(), session_options);
   session.load(testing::source_path("tests/golden/" + golden + "_init.safetensors"));
   std::vector<double> found;

@@ -113,7 +113,7 @@ TEST(TrainingCpu, LossesAreTheReferencesForEveryCellAndVariant) {
     const std::vector<std::string> parameters{"hidden=6", "steps=4", "batch=3",
                                               fmt::format("cell={}", cell.name)};
     SessionOptions wide{.target = "reference", .seed = 5};
-    wide.compile.precision = "f64";
+    wide.compile.precision = Precision::f64;
     const Outcome wanted = train_steps("lstm-layer", parameters, wide, 5);
     for (const char* variant : {"basic", "unrolled", "fused"}) {
       SCOPED_TRACE(fmt::format("{} {}", cell.name, variant));

@@ -20,9 +20,9 @@ using graphc::core::testing::error_of;
 using graphc::core::testing::tiny_wikitext2;
 using ::testing::HasSubstr;
 
-SessionOptions evaluator(std::string precision = "f32") {
+SessionOptions evaluator(Precision precision = Precision::f32) {
   SessionOptions options{.target = "reference", .announce = [](const std::string&) {}};
-  options.compile.precision = std::move(precision);
+  options.compile.precision = precision;
   return options;
 }
 
@@ -75,7 +75,8 @@ TEST(Wikitext2Lm, TheFirstLossesArePyTorchs) {
     SCOPED_TRACE(file);
     const std::vector<double> wanted =
         graphc::core::testing::golden_losses(std::string("wikitext2_") + file);
-    const std::vector<double> found = losses_of(parameters, evaluator("f64"), wanted.size());
+    const std::vector<double> found =
+        losses_of(parameters, evaluator(Precision::f64), wanted.size());
     ASSERT_EQ(found.size(), wanted.size());
     ASSERT_EQ(wanted.size(), file == std::string("pytorch_untied") ? 64u : 20u);
     for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-9) << i;

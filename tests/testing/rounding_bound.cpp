@@ -305,12 +305,12 @@ bool moves_elements(const Node& node) {
   return false;
 }
 
-ProductRounding product_rounding(std::string_view precision) {
+ProductRounding product_rounding(Precision precision) {
   ProductRounding products;
-  if (precision == "f32") return products;
-  products.of_sum = precision == "3xtf32" ? 10 : 4;
+  if (precision == Precision::f32) return products;
+  products.of_sum = precision == Precision::tf32x3 ? 10 : 4;
   products.factor = unit_roundoff(precision);
-  if (precision == "fp16") {
+  if (precision == Precision::fp16) {
     products.least = 0x1p-25;
     products.largest = 65504;
   }

@@ -11,6 +11,7 @@
 
 #include "ir/graph.h"
 #include "ir/literal.h"
+#include "ir/precision.h"
 
 namespace graphc::core::testing {
 
@@ -25,7 +26,7 @@ struct ProductRounding {
 /// The rounding of a precision of CompileOptions. Tensor cores truncate sums of four or eight terms
 /// plus the running sum, each at 2^-23 of the largest, and again when they are added: 3 units of
 /// rounding to nearest per term, and three times that if a term consists of three products.
-ProductRounding product_rounding(std::string_view precision);
+ProductRounding product_rounding(Precision precision);
 
 /// The graph (without `grad`, states or kernels; f32 where floating) with bounds after its results:
 /// for each result r an f32 value of its shape, the maximum distance of a target's element from

@@ -81,7 +81,7 @@ bool TargetLevel::takes(std::string_view option) const {
 CompileOptions TargetLevel::options(CompileOptions wanted) const {
   const CompileOptions plain;
   wanted.architecture = cpu;
-  if (takes("placement")) wanted.placement = placement;
+  if (takes("placement")) wanted.cuda.placement = placement;
   if (!takes("variant")) wanted.variant = plain.variant;
   if (!takes("unroll")) wanted.unroll = plain.unroll;
   if (!takes("threads")) wanted.threads = plain.threads;
@@ -106,7 +106,9 @@ std::vector<TargetLevel> target_levels_for(unsigned number, unsigned turn) {
   for (const TestTarget& row : all_test_targets()) {
     if (number % row.cost != 0 || !row.target->unavailable().empty()) continue;
     const std::vector<std::string> levels = levels_of(*row.target);
-    constexpr const char* kPlacements[] = {"auto", "grid", "block", "cluster", "streamed"};
+    using cuda::Placement;
+    constexpr std::optional<Placement> kPlacements[] = {
+        std::nullopt, Placement::grid, Placement::block, Placement::cluster, Placement::streamed};
     chosen.push_back({&row, levels[turn % levels.size()], kPlacements[number / row.cost % 5]});
   }
   return chosen;

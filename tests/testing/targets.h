@@ -3,6 +3,7 @@
 // are not in a target's record are listed here.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -29,8 +30,8 @@ const std::vector<TestTarget>& all_test_targets();
 /// A target at one of the levels that this machine supports, if it has levels.
 struct TargetLevel {
   const TestTarget* of = nullptr;
-  std::string cpu;                 ///< CompileOptions::architecture
-  std::string placement = "auto";  ///< CompileOptions::placement
+  std::string cpu;                           ///< CompileOptions::architecture
+  std::optional<cuda::Placement> placement;  ///< CudaOptions::placement
 
   const Target& target() const { return *of->target; }
   bool takes(std::string_view option) const;

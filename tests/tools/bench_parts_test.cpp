@@ -181,7 +181,7 @@ TEST(BandwidthTable, HasALineForEachMemory) {
 
 TEST(PeakMeterCpu, ReadsFiveTimesSpreadOverTheRows) {
   for (const int rows : {1, 3}) {
-    PeakMeter meter(1, rows, "f32");
+    PeakMeter meter(1, rows, Precision::f32);
     for (int i = 0; i < PeakMeter::kStops * rows; ++i) {
       EXPECT_EQ(meter.readings(), (i + rows - 1) / rows);
       meter.stop();

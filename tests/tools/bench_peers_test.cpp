@@ -163,7 +163,6 @@ TEST(BenchPeers, TheRealOneSaysWhatItHas) {
          "no model is called 'char-lstm': there are lstm-layer and ptb-lm"},
         {"lstm-layer --peers=abacus", 2,
          "wanted some of torch, jax, tensorflow, onnxruntime: found 'abacus'"},
-        {"lstm-layer --peers=jax --precision=f64", 2, "wanted some of f32, bf16: found 'f64'"},
         {"lstm-layer --peers=torch,jax", 5, "torch, jax: not installed in "}}) {
     const Ran ran = bench(arguments);
     EXPECT_EQ(ran.code, code) << arguments << ran.err;

@@ -83,7 +83,7 @@ class WrongExecutable : public Executable {
 };
 
 constexpr std::array<std::string_view, 2> kOptions{"threads", "variant"};
-constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
+constexpr std::array kPrecisions{Precision::f32};
 
 const Target kWrong{
     .name = "wrong",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `graphc targets`: targets, and the libraries that they would open.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "codegen/target.h"
 #include "tests/testing/source_tree.h"
 #include "tests/tools/shell.h"
 
@@ -54,6 +56,19 @@ TEST(GraphcTargets, SayWhereNothingIsLookedFor) {
   const Json rows = Json::parse(json.out)["targets"];
   EXPECT_EQ(rows.at(0).at("name"), "cpu");
   EXPECT_FALSE(rows.at(0).contains("text"));
+}
+
+TEST(GraphcTargets, NameThePrecisionsOfEachRecord) {
+  const Ran ran = targets("none");
+  const Json rows = Json::parse(targets("none", "--json").out).at("targets");
+  ASSERT_EQ(rows.size(), all_targets().size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Target& target = *all_targets()[i];
+    EXPECT_EQ(rows.at(i).at("name"), target.name);
+    EXPECT_EQ(rows.at(i).at("precisions"), Json(names_of(target.precisions)));
+    EXPECT_THAT(ran.out, HasSubstr(fmt::format("{}; in {} (", target.summary,
+                                               fmt::join(names_of(target.precisions), ", "))));
+  }
 }
 
 TEST(GraphcTargets, SayWhyALibraryIsNotTaken) {

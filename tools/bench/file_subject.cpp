@@ -13,7 +13,7 @@ using commands::Arguments;
 using commands::Drawing;
 
 /// The values in the target's element types.
-std::vector<Tensor> stored(const std::vector<Literal>& values, const std::string& precision) {
+std::vector<Tensor> stored(const std::vector<Literal>& values, Precision precision) {
   std::vector<Tensor> tensors;
   for (const Literal& value : values)
     tensors.emplace_back(value.converted(stored_type(value.type(), precision).dtype));
@@ -84,7 +84,7 @@ class FileSubject : public Subject {
   std::optional<double> enqueue_s() const override { return executable_->enqueue_s(); }
 
  private:
-  const std::string& precision() const { return configuration().compile.precision; }
+  Precision precision() const { return configuration().compile.precision; }
 
   GraphReader read_;
   GraphPtr drawn_;  ///< only for drawing; the timed code reads the file again

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <string_view>
 
+#include "ir/precision.h"
 #include "runtime/peak.h"
 
 namespace graphc::core::bench {
@@ -17,13 +17,13 @@ class PeakMeter {
 
   /// The peak for products of f32 or of bf16 factors; for a precision that uses several products
   /// for one (bf16x3, bf16x6), divided by their number.
-  PeakMeter(int threads, int64_t rows, std::string_view precision)
-      : team_(threads),
-        rows_(rows),
-        dtype_(precision.starts_with("bf16") ? DType::bf16 : DType::f32),
-        products_(precision == "bf16x3"   ? 3
-                  : precision == "bf16x6" ? 6
-                                          : 1) {}
+  PeakMeter(int threads, int64_t rows, Precision precision) : team_(threads), rows_(rows) {
+    const Factors factors = factors_of(precision);
+    const int parts = bf16_parts(factors);
+    if (factors == Factors::bf16 || parts > 1) dtype_ = DType::bf16;
+    // Part i is multiplied by the parts up to parts - i: the smaller products are left out.
+    products_ = parts * (parts + 1) / 2;
+  }
 
   void stop() {
     if (stops_++ % rows_ == 0) {
@@ -38,8 +38,8 @@ class PeakMeter {
  private:
   ThreadTeam team_;
   int64_t rows_, stops_ = 0;
-  DType dtype_;
-  int products_;
+  DType dtype_ = DType::f32;
+  int products_ = 1;
   double best_ = 0;
   int readings_ = 0;
 };

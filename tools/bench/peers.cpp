@@ -136,7 +136,7 @@ std::vector<std::string> Peers::command(const std::vector<std::string>& more) co
   std::vector<std::string> words{program_.string(),
                                  request_.model,
                                  "--with=" + request_.peers,
-                                 "--precision=" + request_.precision,
+                                 fmt::format("--precision={}", name_of(request_.precision)),
                                  fmt::format("--threads={}", request_.threads),
                                  "--programs=" + folder_.string(),
                                  "--no-install"};

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/precision.h"
+
 namespace graphc::core::bench {
 
 /// The arguments for tools/peers.
@@ -14,7 +16,7 @@ struct PeersRequest {
   std::string peers;  ///< "torch,jax"
   std::string model;
   std::vector<std::string> parameters;  ///< "hidden=512,1024"
-  std::string precision = "f32";
+  Precision precision = Precision::f32;
   int threads = 1;
   int64_t calls = 0;  ///< timed calls per turn; 0: the default of tools/peers
 };

@@ -161,13 +161,13 @@ std::string way_of(const Configuration& configuration) {
 }
 
 Json to_json(const Configuration& configuration) {
+  const CompileOptions& compile = configuration.compile;
   Json parameters = Json::object();
   for (const auto& [name, value] : configuration.parameters) parameters[name] = value_of(value);
-  return {
-      {"workload", configuration.workload},       {"parameters", parameters},
-      {"variant", configuration.compile.variant}, {"unroll", configuration.compile.unroll},
-      {"target", configuration.target},           {"precision", configuration.compile.precision},
-      {"threads", configuration.compile.threads}};
+  return {{"workload", configuration.workload}, {"parameters", parameters},
+          {"variant", compile.variant},         {"unroll", compile.unroll},
+          {"target", configuration.target},     {"precision", name_of(compile.precision)},
+          {"threads", compile.threads}};
 }
 
 Json to_json(std::span<const Row> rows, double peak_gflops) {

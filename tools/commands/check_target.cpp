@@ -270,7 +270,7 @@ int exit_code_of(Verdict verdict) {
 Agreement check_target(const GraphPtr& graph, const Target& on, const TargetCheck& how) {
   const GraphPtr meaning = without_grad(graph);
   WantedRuns wanted(*meaning, drawing_of(*graph, *meaning, how.arguments), how.runs, how.seed,
-                    how.compile.precision == "f64" ? Precision::f64 : Precision::f32,
+                    evaluated_precision(how.compile.precision),
                     unit_roundoff(how.compile.precision));
   VariantCheck check(graph, on, how, wanted);
   const std::vector<std::string> variants = variants_of(on, how);

@@ -9,7 +9,13 @@
 namespace graphc::core::commands {
 namespace {
 
-CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view name) {
+CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given,
+                     std::string_view name) {
+  if (name == "precision") {
+    given.word(name) = name_of(compile.precision);
+    return app.add_option("--precision", given.word(name), "what f32 are computed in")
+        ->capture_default_str();
+  }
   if (name == "threads") {
     return app.add_option("--threads", compile.threads, "else the cores this process may use")
         ->check(CLI::Range(1, 4096));
@@ -23,15 +29,17 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, std::string_view na
         ->capture_default_str();
   }
   if (name == "placement") {
+    given.word(name) = name_of(compile.cuda.placement);
     return app
         .add_option(
-            "--placement", compile.placement,
+            "--placement", given.word(name),
             "where a GPU keeps the matrices of loops: auto, streamed, grid, cluster or block")
         ->capture_default_str();
   }
   if (name == "products") {
+    given.word(name) = name_of(compile.cuda.products);
     return app
-        .add_option("--products", compile.products,
+        .add_option("--products", given.word(name),
                     "what computes a GPU's large products: auto, generated or cublaslt")
         ->capture_default_str();
   }
@@ -45,27 +53,34 @@ void GivenOptions::watch(std::string_view name, CLI::Option* option) {
   option->each([name, this](const std::string&) { names_.push_back(name); });
 }
 
-void GivenOptions::check(const Target& on, const CompileOptions& compile) const {
+bool GivenOptions::has(std::string_view name) const {
+  return std::ranges::find(names_, name) != names_.end();
+}
+
+void GivenOptions::apply(const Target& on, CompileOptions& compile) const {
   for (std::string_view name : names_) {
-    if (std::ranges::find(on.options, name) != on.options.end()) continue;
+    if (name == "precision" || std::ranges::find(on.options, name) != on.options.end()) continue;
     const std::string known =
         on.options.empty() ? "" : fmt::format(": it has --{}", fmt::join(on.options, ", --"));
     throw usage_error("--{}: target '{}' has no such option{}", name, on.name, known);
   }
-  if (std::ranges::find(names_, "variant") != names_.end()) check_variant(on, compile.variant);
+  if (has("variant")) check_variant(on, compile.variant);
+  if (has("placement")) compile.cuda.placement = cuda::placement_named(words_.at("placement"));
+  if (has("products")) compile.cuda.products = cuda::products_named(words_.at("products"));
+  if (has("precision")) compile.precision = precision_of(on, words_.at("precision"));
   if (on.check_options != nullptr) on.check_options(compile);
 }
 
 const Target& chosen_target(const std::string& typed, CompileOptions& compile,
                             const GivenOptions& given) {
   const Target& on = target(typed, compile);
-  given.check(on, compile);
+  given.apply(on, compile);
   return on;
 }
 
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names) {
-  for (std::string_view name : names) given.watch(name, add_one(app, compile, name));
+  for (std::string_view name : names) given.watch(name, add_one(app, compile, given, name));
 }
 
 void add_argument_options(CLI::App& app, std::vector<std::string>& inputs, double& scale) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,28 +15,35 @@
 
 namespace graphc::core::commands {
 
-/// Tracks which fields of CompileOptions the command line sets. Its address must stay the same
-/// while the command line is parsed.
+/// Tracks which fields of CompileOptions the command line sets, and holds the words typed for those
+/// that are enumerations. Its address must stay the same while the command line is parsed.
 class GivenOptions {
  public:
-  /// `option` is the command-line option for the field `name`, as spelled in Target::options.
+  /// `option` is the command-line option for the field `name`, as spelled in Target::options, or
+  /// "precision", which every target takes.
   void watch(std::string_view name, CLI::Option* option);
 
-  /// Throws ErrorKind::usage if a given option would be ignored by `on` or has an unknown value,
-  /// whether or not anything is compiled.
-  void check(const Target& on, const CompileOptions& compile) const;
+  /// Converts the words and stores them in `compile`. Throws ErrorKind::usage if a given option
+  /// would be ignored by `on` or has an unknown value, whether or not anything is compiled.
+  void apply(const Target& on, CompileOptions& compile) const;
+
+  /// The word typed for the option `name`; its default until the command line is parsed.
+  std::string& word(std::string_view name) { return words_[std::string(name)]; }
 
  private:
+  bool has(std::string_view name) const;
+
   std::vector<std::string_view> names_;
+  std::map<std::string, std::string, std::less<>> words_;
 };
 
 /// The target named by `typed`, with or without an architecture (target() of codegen/target.h),
-/// after check() of the given options.
+/// after apply() of the given options.
 const Target& chosen_target(const std::string& typed, CompileOptions& compile,
                             const GivenOptions& given);
 
-/// Adds options to `app` that set the fields `names` of `compile`, tracked by `given`: "threads",
-/// "variant", "unroll", "placement", "products", "cpu".
+/// Adds options to `app` that set the fields `names` of `compile`, tracked by `given`: "precision",
+/// "threads", "variant", "unroll", "placement", "products", "cpu".
 void add_compile_options(CLI::App& app, CompileOptions& compile, GivenOptions& given,
                          std::initializer_list<std::string_view> names);
 

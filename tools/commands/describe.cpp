@@ -76,14 +76,12 @@ Words known_words() {
   words["stage"] = {"graph", "optimized", "proto", "dot"};
   for (const Target* target : all_targets()) {
     words["stage"].insert(words["stage"].end(), target->stages.begin(), target->stages.end());
-    for (std::string_view precision : target->precisions) {
-      std::vector<std::string>& known = words["precision"];
-      if (std::ranges::find(known, precision) == known.end()) known.emplace_back(precision);
-    }
   }
+  for (const Precision precision : all_precisions())
+    words["precision"].emplace_back(name_of(precision));
   words["unroll"] = {"auto", "loop", "full"};
-  words["placement"] = {"auto", "streamed", "grid", "cluster", "block"};
-  words["products"] = {"auto", "generated", "cublaslt"};
+  words["placement"].assign(cuda::kPlacementWords.begin(), cuda::kPlacementWords.end());
+  words["products"].assign(cuda::kProductsWords.begin(), cuda::kProductsWords.end());
   words["peers"] = {"torch", "jax", "tensorflow", "onnxruntime"};
   words["MODEL"] = names_of(all_models());
   for (const ModelRecord* model : all_models()) {

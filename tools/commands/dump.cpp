@@ -114,7 +114,6 @@ int dump(DumpCommand& options) {
   if (!options.form.empty() && options.stage != "proto")
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = chosen_target(options.target, options.compile, options.given);
-  check_precision(on, options.compile.precision);
   standard_pipeline(options.compile.variant, options.compile.unroll);  // rejects unknown ones
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
@@ -159,10 +158,9 @@ void add_dump(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"text", "binary", "json"}));
   verb->add_option("--graph", options->graph, "which graph: train, forward, or a name in the file");
   verb->add_option("--target", options->target, "whose stages are shown");
-  verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
-      ->capture_default_str();
-  add_compile_options(*verb, options->compile, options->given,
-                      {"variant", "unroll", "placement", "products", "cpu", "threads"});
+  add_compile_options(
+      *verb, options->compile, options->given,
+      {"precision", "variant", "unroll", "placement", "products", "cpu", "threads"});
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
   verb->add_option("--why-not", options->why_not,

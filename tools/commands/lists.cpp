@@ -64,12 +64,12 @@ Json targets() {
     const std::string reason = target->unavailable();
     rows.push_back({{"name", target->name},
                     {"summary", target->summary},
-                    {"precisions", target->precisions},
+                    {"precisions", names_of(target->precisions)},
                     {"available", reason.empty()}});
     if (!reason.empty()) rows.back()["reason"] = reason;
-    rows.back()["text"] =
-        fmt::format("{}; in {} ({})", target->summary, fmt::join(target->precisions, ", "),
-                    reason.empty() ? "can run here" : "cannot run: " + reason);
+    rows.back()["text"] = fmt::format("{}; in {} ({})", target->summary,
+                                      fmt::join(names_of(target->precisions), ", "),
+                                      reason.empty() ? "can run here" : "cannot run: " + reason);
   }
   return rows;
 }

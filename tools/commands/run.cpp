@@ -151,10 +151,9 @@ void add_run(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   add_reading_options(*verb, options->reading);
   verb->add_option("--target", options->target, "what to compile for");
-  verb->add_option("--precision", options->compile.precision, "what f32 are computed in")
-      ->capture_default_str();
-  add_compile_options(*verb, options->compile, options->given,
-                      {"variant", "threads", "unroll", "placement", "products", "cpu"});
+  add_compile_options(
+      *verb, options->compile, options->given,
+      {"precision", "variant", "threads", "unroll", "placement", "products", "cpu"});
   verb->add_flag("--quiet", options->quiet, "do not say which loops are not one kernel, and why");
   verb->footer("graphc run step.graph --input x=@x.npy --input w=0.5 --output y=y.npy");
   verb->callback([=, &action] { action = [=] { return run(*options); }; });

@@ -20,8 +20,9 @@ class Compiled {
   Compiled(const GraphPtr& graph, int threads, const std::string& cpu = "",
            std::shared_ptr<Arena> arena = nullptr) {
     CompileReport report;
-    executable_ = compile(graph, targets::cpu,
-                          {.architecture = cpu, .threads = threads, .arena = arena}, report);
+    executable_ =
+        compile(graph, targets::cpu,
+                {.architecture = cpu, .threads = threads, .cpu = {.arena = arena}}, report);
   }
   Compiled(std::string_view text, int threads, const std::string& cpu = "")
       : Compiled(parse_graph(text), threads, cpu) {}

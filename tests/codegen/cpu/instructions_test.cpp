@@ -234,7 +234,7 @@ TEST(InstructionsOfLevels, ProductsOfBf16AreThoseOfMatrixTiles) {
     if (example.text.find("matmul") == std::string_view::npos) continue;
     SCOPED_TRACE(example.name);
     const GraphPtr graph = parse_graph(example.text);
-    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
+    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = Precision::bf16});
     for (const char* instruction : {"^tdpbf16ps", "^tileloadd", "^tilestored", "^tilezero"})
       EXPECT_TRUE(any_of(code, instruction)) << instruction;
     // Tiles are no part of any level, and of no product of f32.
@@ -250,7 +250,7 @@ TEST(InstructionsOfLevels, ProductsOfBf16AreDotProductsWhereThoseAreFast) {
     if (example.text.find("matmul") == std::string_view::npos) continue;
     SCOPED_TRACE(example.name);
     const GraphPtr graph = parse_graph(example.text);
-    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
+    const std::vector<Instruction> code = code_of(graph, cpu, {.precision = Precision::bf16});
     EXPECT_TRUE(any_of(code, "^vdpbf16ps.*zmm"));
     EXPECT_FALSE(any_of(code, "tile|^tdp"));
     EXPECT_FALSE(any_of(code_of(graph, cpu, {}), "bf16"));

@@ -137,7 +137,7 @@ graph @product(%x: f32[5, 7], %w: f32[7, 7]) {
 )";
   CompileOptions options;
   options.architecture = "x86-64+tiles";
-  options.precision = "bf16";
+  options.precision = Precision::bf16;
   for (int time = 0; time < 2; ++time) {
     clear_code_caches();
     CompileReport report;

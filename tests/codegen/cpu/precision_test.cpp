@@ -28,16 +28,18 @@ using ::testing::HasSubstr;
 using Literals = std::vector<Literal>;
 
 std::vector<PrecisionCase> cases_of_cpu() {
-  std::vector<PrecisionCase> cases{{"f32", &targets::cpu, "f32"}};
-  for (const std::string precision : {"bf16", "bf16x3", "bf16x6"}) {
-    cases.push_back({precision + "_in_software", &targets::cpu, precision, "native+tiles"});
-    cases.push_back({precision + "_in_software_of_any", &targets::cpu, precision, "x86-64+tiles"});
+  std::vector<PrecisionCase> cases{{"f32", &targets::cpu, Precision::f32}};
+  for (const Precision precision : {Precision::bf16, Precision::bf16x3, Precision::bf16x6}) {
+    const std::string name(name_of(precision));
+    cases.push_back({name + "_in_software", &targets::cpu, precision, "native+tiles"});
+    cases.push_back({name + "_in_software_of_any", &targets::cpu, precision, "x86-64+tiles"});
     if (cpu::host_cpu().matrix_tiles == MatrixTiles::hardware)
-      cases.push_back({precision, &targets::cpu, precision});
+      cases.push_back({name, &targets::cpu, precision});
   }
   if (cpu::host_cpu().has_avx512_bf16) {
-    cases.push_back({"bf16_by_dot_products", &targets::cpu, "bf16", "native+bf16"});
-    cases.push_back({"bf16_by_dot_products_of_v4", &targets::cpu, "bf16", "x86-64-v4+bf16"});
+    cases.push_back({"bf16_by_dot_products", &targets::cpu, Precision::bf16, "native+bf16"});
+    cases.push_back(
+        {"bf16_by_dot_products_of_v4", &targets::cpu, Precision::bf16, "x86-64-v4+bf16"});
   }
   return cases;
 }
@@ -196,7 +198,7 @@ TEST(TilePackCpu, OfBf16AreThoseOfTheSameNumbersInF32) {
 
 /// The results of a graph for a CPU.
 Literals results_on(const std::string& name, const GraphPtr& graph, const Literals& given,
-                    int threads, const std::string& precision = "bf16") {
+                    int threads, Precision precision = Precision::bf16) {
   CompileReport report;
   CompileOptions options;
   options.precision = precision;
@@ -239,13 +241,13 @@ TEST(MatrixTilesCpu, HaveTheBitsOfThoseInSoftware) {
       std::ranges::copy(numbers, literal.mutable_data<float>().begin());
       inputs.push_back(std::move(literal));
     }
-    for (const char* precision : {"bf16", "bf16x3", "bf16x6"}) {
+    for (const Precision precision : {Precision::bf16, Precision::bf16x3, Precision::bf16x6}) {
       const auto wanted =
           bits_of(results_on(cpus_with_tiles().front(), graph, inputs, 1, precision));
       for (const std::string& name : cpus_with_tiles()) {
-        SCOPED_TRACE(fmt::format("{} {}", name, precision));
+        SCOPED_TRACE(fmt::format("{} {}", name, name_of(precision)));
         // Sums that are computed anew of whole factors: with FMA where the processor has it.
-        if (name.starts_with("x86-64") && precision != std::string("bf16")) continue;
+        if (name.starts_with("x86-64") && precision != Precision::bf16) continue;
         EXPECT_EQ(bits_of(results_on(name, graph, inputs, 1, precision)), wanted);
       }
     }
@@ -261,10 +263,10 @@ GraphPtr training_step() {
 TEST(MatrixTilesCpu, OfAWholeStepHaveTheBitsOfThoseInSoftwareOnAnyNumberOfThreads) {
   const GraphPtr graph = training_step();
   const Literals inputs = drawn_inputs(*graph, 3, 1, false);
-  for (const char* precision : {"bf16", "bf16x3", "bf16x6"}) {
+  for (const Precision precision : {Precision::bf16, Precision::bf16x3, Precision::bf16x6}) {
     const auto wanted = bits_of(results_on("native+tiles", graph, inputs, 1, precision));
     for (const int threads : {1, 2, 4}) {
-      SCOPED_TRACE(fmt::format("{} {}", precision, threads));
+      SCOPED_TRACE(fmt::format("{} {}", name_of(precision), threads));
       EXPECT_EQ(bits_of(results_on(cpus_with_tiles().front(), graph, inputs, threads, precision)),
                 wanted);
     }
@@ -357,7 +359,7 @@ TEST(MatrixTilesCpu, SumManyTermsOfManyRowsAndColumnsInParts) {
 TEST(MatrixTilesCpu, ShareOutTheOperandThatIsMore) {
   const auto plan_of = [](int m, int k, int n) {
     CompileOptions options;
-    options.precision = "bf16";
+    options.precision = Precision::bf16;
     options.architecture = "native+tiles";
     options.threads = 2;
     return targets::cpu.show(product_of(m, k, n), options, "plan");
@@ -369,7 +371,7 @@ TEST(MatrixTilesCpu, ShareOutTheOperandThatIsMore) {
 TEST(PrecisionCpu, NeedsAProcessorWithMatrixTiles) {
   CompileReport report;
   CompileOptions options;
-  options.precision = "bf16";
+  options.precision = Precision::bf16;
   options.architecture = "x86-64";
   EXPECT_THAT(
       error_of(ErrorKind::resource,

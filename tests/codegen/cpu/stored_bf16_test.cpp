@@ -23,7 +23,7 @@ using Literals = std::vector<Literal>;
 
 CompileOptions options_of(const std::string& cpu, const std::string& variant = "fused") {
   CompileOptions options;
-  options.precision = "bf16";
+  options.precision = Precision::bf16;
   options.architecture = cpu;
   options.variant = variant;
   options.threads = 2;

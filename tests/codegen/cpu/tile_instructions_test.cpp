@@ -18,19 +18,19 @@ TEST(InstructionsOfTiles, ProductsInPartsLoadEachPartOfTheMatrixOnce) {
   const CpuFeatures cpu = any_cpu_with_matrix_tiles();
   const GraphPtr graph =
       parse_graph("graph (%a: f32[64,64], %b: f32[64,64]) { return matmul(%a, %b) }");
-  const auto count = [&](const char* precision, const char* instruction) {
+  const auto count = [&](Precision precision, const char* instruction) {
     return count_of(code_of(graph, cpu, {.precision = precision}), instruction);
   };
-  const auto products = count("bf16", "^tdpbf16ps");
+  const auto products = count(Precision::bf16, "^tdpbf16ps");
   EXPECT_GT(products, 0);
-  EXPECT_EQ(count("bf16x3", "^tdpbf16ps"), 3 * products);
-  EXPECT_EQ(count("bf16x6", "^tdpbf16ps"), 6 * products);
+  EXPECT_EQ(count(Precision::bf16x3, "^tdpbf16ps"), 3 * products);
+  EXPECT_EQ(count(Precision::bf16x6, "^tdpbf16ps"), 6 * products);
   // Blocks of two tiles of rows, with a body among the products and without, and of one, by two of
   // columns: of the matrix each part once, of the rows one of two parts each, or one of three parts
   // four times. Sums without parts go on where others ended, and are loaded for it.
-  EXPECT_EQ(count("bf16", "^tileload"), (2 + 2 + 1) + 3 * 2 + (4 + 2));
-  EXPECT_EQ(count("bf16x3", "^tileload"), 2 * (2 + 2 + 1) + 3 * 2 * 2);
-  EXPECT_EQ(count("bf16x6", "^tileload"), 4 * (2 + 2 + 1) + 3 * 3 * 2);
+  EXPECT_EQ(count(Precision::bf16, "^tileload"), (2 + 2 + 1) + 3 * 2 + (4 + 2));
+  EXPECT_EQ(count(Precision::bf16x3, "^tileload"), 2 * (2 + 2 + 1) + 3 * 2 * 2);
+  EXPECT_EQ(count(Precision::bf16x6, "^tileload"), 4 * (2 + 2 + 1) + 3 * 3 * 2);
 }
 
 TEST(InstructionsOfTiles, ProductsByTilesComeAmongTheBodyOfTheTileBefore) {
@@ -41,7 +41,7 @@ TEST(InstructionsOfTiles, ProductsByTilesComeAmongTheBodyOfTheTileBefore) {
         %next = add(mul(sigmoid(%f), %c), mul(sigmoid(%i), tanh(%g)))
         return mul(sigmoid(%o), tanh(%next)), %next
       })");
-  const std::vector<Instruction> code = code_of(graph, cpu, {.precision = "bf16"});
+  const std::vector<Instruction> code = code_of(graph, cpu, {.precision = Precision::bf16});
   // Runs of other vector instructions from one product to the next: a body has two hundred, which
   // four products share.
   std::vector<int> runs;

@@ -85,11 +85,11 @@ TEST(TilesInPartsCpu, WhatIsNotFiniteHasOnePart) {
 }
 
 std::vector<float> results_of(const GraphPtr& graph, const std::vector<Literal>& given,
-                              const std::string& precision) {
+                              Precision precision) {
   CompileReport report;
   CompileOptions options;
   options.precision = precision;
-  if (precision != "f32") options.architecture = "native+tiles";
+  if (precision != Precision::f32) options.architecture = "native+tiles";
   options.threads = 1;
   const auto executable = compile(graph, targets::cpu, options, report);
   const std::vector<Tensor> inputs(given.begin(), given.end());
@@ -126,10 +126,10 @@ TEST(TilesInPartsCpu, SixProductsAreAsExactAsOneSumOfMultiplyAdds) {
   for (const int k : {32, 100, 500, 2100}) {
     const GraphPtr graph = product(17, k, 33);
     const std::vector<Literal> given = drawn_inputs(*graph, unsigned(k), 1, false);
-    const double f32 = largest_error(results_of(graph, given, "f32"), given, k);
-    const double six = largest_error(results_of(graph, given, "bf16x6"), given, k);
-    const double three = largest_error(results_of(graph, given, "bf16x3"), given, k);
-    const double one = largest_error(results_of(graph, given, "bf16"), given, k);
+    const double f32 = largest_error(results_of(graph, given, Precision::f32), given, k);
+    const double six = largest_error(results_of(graph, given, Precision::bf16x6), given, k);
+    const double three = largest_error(results_of(graph, given, Precision::bf16x3), given, k);
+    const double one = largest_error(results_of(graph, given, Precision::bf16), given, k);
     EXPECT_LE(six, f32) << k;
     EXPECT_LE(three, 0x1.8p-15) << k;
     EXPECT_LT(16 * three, one) << k;
@@ -167,9 +167,10 @@ TEST(TilesInPartsCpu, SumsOverflowWhereAllTermsDo) {
       std::ranges::fill(b, 1.0f);
       a[0] = a[1] = c.first;
       a[size_t(k) - 1] = a[size_t(k) - 2] = c.last;
-      for (const auto& [precision, near] : {std::pair{"bf16x3", 0x1p-13}, {"bf16x6", 0x1p-20}}) {
+      for (const auto& [precision, near] :
+           {std::pair{Precision::bf16x3, 0x1p-13}, {Precision::bf16x6, 0x1p-20}}) {
         for (const float found : results_of(graph, given, precision))
-          EXPECT_TRUE(alike(found, c.wanted, near)) << precision << ": " << found;
+          EXPECT_TRUE(alike(found, c.wanted, near)) << name_of(precision) << ": " << found;
       }
     }
   }
@@ -183,10 +184,12 @@ TEST(TilesInPartsCpu, TheLargestNumberTimesOneIsFinite) {
   a[1] = -kLargest;
   b[0] = 1;
   b[1] = -0.5f;
-  for (const auto& [precision, near] : {std::pair{"bf16x3", 0x1p-15}, {"bf16x6", 0x1p-23}}) {
+  for (const auto& [precision, near] :
+       {std::pair{Precision::bf16x3, 0x1p-15}, {Precision::bf16x6, 0x1p-23}}) {
     const std::vector<float> found = results_of(graph, given, precision);
     for (size_t i = 0; i < found.size(); ++i)
-      EXPECT_TRUE(alike(found[i], a[i / 2] * b[i % 2], near)) << precision << ": " << found[i];
+      EXPECT_TRUE(alike(found[i], a[i / 2] * b[i % 2], near))
+          << name_of(precision) << ": " << found[i];
   }
 }
 
@@ -209,13 +212,14 @@ TEST(TilesInPartsCpu, WhatIsNotFiniteIsWhatItIsInF32) {
       a[i * size_t(k) + term] = special[i % special.size()];
       for (size_t j = 0; j < size_t(n); ++j) b[term * size_t(n) + j] = others[j % others.size()];
     }
-    const std::vector<float> wanted = results_of(graph, given, "f32");
+    const std::vector<float> wanted = results_of(graph, given, Precision::f32);
     EXPECT_TRUE(std::ranges::any_of(wanted, [](float x) { return x == kInfinity; }));
-    for (const auto& [precision, near] : {std::pair{"bf16x3", 0x1p-14}, {"bf16x6", 0x1p-20}}) {
+    for (const auto& [precision, near] :
+         {std::pair{Precision::bf16x3, 0x1p-14}, {Precision::bf16x6, 0x1p-20}}) {
       const std::vector<float> found = results_of(graph, given, precision);
       for (size_t i = 0; i < found.size(); ++i)
         ASSERT_TRUE(alike(found[i], wanted[i], near))
-            << precision << " at " << i << ": " << found[i] << " for " << wanted[i];
+            << name_of(precision) << " at " << i << ": " << found[i] << " for " << wanted[i];
     }
   }
 }
@@ -235,9 +239,9 @@ TEST(TilesInPartsCpu, PartialSumsThatOverflowAreSummedInOrder) {
     given[0].mutable_data<float>()[i * 64 + 2] = 3e38f;
     for (size_t term = 0; term < 3; ++term) given[1].mutable_data<float>()[term * 16 + i] = 1;
   }
-  for (const char* precision : {"f32", "bf16x3", "bf16x6"}) {
+  for (const Precision precision : {Precision::f32, Precision::bf16x3, Precision::bf16x6}) {
     for (const float x : results_of(graph, given, precision))
-      EXPECT_TRUE(alike(x, 3e38f, 0x1p-14)) << precision << ": " << x;
+      EXPECT_TRUE(alike(x, 3e38f, 0x1p-14)) << name_of(precision) << ": " << x;
   }
 }
 

@@ -123,7 +123,7 @@ TEST(Branches, HaveNoTwoLaunchesBesideEachOtherWhoseBlocksWait) {
       }
       return %y, %z
     })"));
-  for (const char* placement : {"grid", "block"}) {
+  for (const auto placement : {cuda::Placement::grid, cuda::Placement::block}) {
     const cuda::Launches launches = cuda::make_launches(plan, {}, placement);
     std::vector<size_t> loops;
     for (size_t i = 0; i < launches.step.size(); ++i) {
@@ -131,9 +131,9 @@ TEST(Branches, HaveNoTwoLaunchesBesideEachOtherWhoseBlocksWait) {
     }
     ASSERT_EQ(loops.size(), 2u);
     const bool wait = launches.step[loops[0]].meeting_groups > 0;
-    EXPECT_EQ(wait, std::string_view(placement) == "grid");
+    EXPECT_EQ(wait, placement == cuda::Placement::grid);
     const auto order = all_before(cuda::branches_of(launches.step));
-    EXPECT_EQ(order[loops[1]].contains(int(loops[0])), wait) << placement;
+    EXPECT_EQ(order[loops[1]].contains(int(loops[0])), wait) << name_of(placement);
   }
 }
 
@@ -282,7 +282,7 @@ TEST(Branches, PanelsStandForTheirStateUntilTheStepWritesIt) {
   ASSERT_NE(state, plan.buffers.end());
   const int memory = memory_of(plan, int(state - plan.buffers.begin()));
   const cuda::Launches launches =
-      cuda::make_launches(plan, {}, "auto", cuda::Merging::together, {.products = 0});
+      cuda::make_launches(plan, {}, {}, cuda::Merging::together, {.products = 0});
   int products = 0;
   for (const cuda::Launch& launch : launches.step) {
     if (launch.by_library == nullptr) continue;

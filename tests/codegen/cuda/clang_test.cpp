@@ -79,7 +79,8 @@ TEST_F(Clang, CompilesTheKernelsThatNvrtcCompiles) {
   KernelTexts texts = texts_of_ops("sm_80");
   texts.merge(texts_of_lstm("sm_80"));
   texts.merge(texts_of_model("sm_80", "ptb-lm", {"size=test"}));
-  texts.merge(texts_on_tensor_cores("sm_80", {"3xtf32", "tf32", "bf16", "fp16"}));
+  texts.merge(texts_on_tensor_cores(
+      "sm_80", {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16}));
   const std::vector<std::pair<std::string, std::string>> all(texts.begin(), texts.end());
   EXPECT_GT(all.size(), 150u);
   const std::vector<std::string> faults = faults_of(all);

@@ -34,8 +34,9 @@ Plan clustered_plan(const GraphPtr& graph) {
 }
 
 /// The launches of a graph that are loops in clusters, for a GPU.
-std::vector<cuda::Launch> clustered_loops(const GraphPtr& graph, const cuda::Gpu& gpu = {},
-                                          const char* placement = "cluster") {
+std::vector<cuda::Launch> clustered_loops(
+    const GraphPtr& graph, const cuda::Gpu& gpu = {},
+    std::optional<cuda::Placement> placement = cuda::Placement::cluster) {
   const Plan plan = clustered_plan(graph);
   std::vector<cuda::Launch> found = cuda::make_launches(plan, gpu, placement).step;
   std::erase_if(found, [](const cuda::Launch& launch) { return launch.cluster == 1; });
@@ -52,14 +53,15 @@ class Clusters : public ::testing::Test {
       unsetenv(name);
   }
 
-  static std::unique_ptr<Executable> compiled(const GraphPtr& graph, const char* placement,
+  static std::unique_ptr<Executable> compiled(const GraphPtr& graph,
+                                              std::optional<cuda::Placement> placement,
                                               CompileReport& report) {
-    return compile(graph, targets::cuda, {.placement = placement}, report);
+    return compile(graph, targets::cuda, {.cuda = {.placement = placement}}, report);
   }
 
   /// What the graph gives, and into `sizes` how many loops have clusters of which size.
   static std::vector<Literal> results(const GraphPtr& graph, const std::vector<Literal>& inputs,
-                                      const char* placement, std::map<unsigned, int>& sizes) {
+                                      cuda::Placement placement, std::map<unsigned, int>& sizes) {
     CompileReport report;
     const auto executable = compiled(graph, placement, report);
     for (const Remark& remark : report.remarks) {
@@ -81,8 +83,8 @@ class Clusters : public ::testing::Test {
 
   static void expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs,
                                std::map<unsigned, int>& sizes) {
-    const std::vector<Literal> wanted = results(graph, inputs, "streamed", sizes);
-    const std::vector<Literal> found = results(graph, inputs, "cluster", sizes);
+    const std::vector<Literal> wanted = results(graph, inputs, cuda::Placement::streamed, sizes);
+    const std::vector<Literal> found = results(graph, inputs, cuda::Placement::cluster, sizes);
     for (size_t i = 0; i < found.size(); ++i) {
       EXPECT_EQ(
           std::memcmp(found[i].bytes().data(), wanted[i].bytes().data(), wanted[i].bytes().size()),
@@ -132,7 +134,7 @@ TEST_F(Clusters, OfSixteenBlocksAreTakenWhereEightDoNotFit) {
   expect_same_bits(wide_layer(c, Derivatives::without), wide_inputs(c), sizes);
   EXPECT_EQ(sizes, (std::map<unsigned, int>{{16, 1}}));
   for (const cuda::Launch& launch :
-       clustered_loops(wide_layer(c, Derivatives::without), {}, "auto"))
+       clustered_loops(wide_layer(c, Derivatives::without), {}, std::nullopt))
     EXPECT_LE(launch.cluster, 8u) << "unless they are asked for";
 }
 
@@ -171,12 +173,14 @@ TEST_F(Clusters, ADamagedExchangeIsFound) {
   const WideCase c{"lstm", 3, 5, 18};
   const GraphPtr graph = wide_layer(c, Derivatives::with);
   std::map<unsigned, int> sizes;
-  const std::vector<Literal> wanted = results(graph, wide_inputs(c), "cluster", sizes);
+  const std::vector<Literal> wanted =
+      results(graph, wide_inputs(c), cuda::Placement::cluster, sizes);
   cuda::Gpu gpu;
   gpu.multiprocessors = 4;
   const Plan plan = clustered_plan(graph);
   int found = 0;
-  for (const cuda::KernelText& kernel : cuda::make_launches(plan, gpu, "cluster").kernels) {
+  for (const cuda::KernelText& kernel :
+       cuda::make_launches(plan, gpu, cuda::Placement::cluster).kernels) {
     for (const auto& [pattern, replacement] : damages) {
       const std::regex place(pattern);
       const std::sregex_iterator end;
@@ -190,7 +194,7 @@ TEST_F(Clusters, ADamagedExchangeIsFound) {
         driver.exchange(kernel.text.c_str(), text.c_str(), 30'000'000);
         bool is_found = false;
         try {
-          is_found = results(graph, wide_inputs(c), "cluster", sizes) != wanted;
+          is_found = results(graph, wide_inputs(c), cuda::Placement::cluster, sizes) != wanted;
         } catch (const Error& error) {
           is_found = true;
         }
@@ -216,20 +220,20 @@ TEST_F(Clusters, HandNothingOnToAProductOfNoTerms) {
       return %y, %e
     })");
   CompileReport report;
-  compiled(graph, "cluster", report);
+  compiled(graph, cuda::Placement::cluster, report);
   for (const cuda::Launch& launch : clustered_loops(graph))
     EXPECT_TRUE(launch.placement->exchanged.empty()) << launch.note;
 }
 
 TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
   const GraphPtr graph = wide_layer({"lstm", 30, 128, 256}, Derivatives::with);
-  EXPECT_EQ(clustered_loops(graph, {}, "auto").size(), 2u);
+  EXPECT_EQ(clustered_loops(graph, {}, std::nullopt).size(), 2u);
   cuda::Gpu old;
   old.capability = 89;
-  EXPECT_EQ(clustered_loops(graph, old, "auto").size(), 0u);
+  EXPECT_EQ(clustered_loops(graph, old, std::nullopt).size(), 0u);
   // A meeting of a cluster that costs as much as any other is no reason.
   const GraphPtr large = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
-  EXPECT_EQ(clustered_loops(large, {}, "auto").size(), 0u);
+  EXPECT_EQ(clustered_loops(large, {}, std::nullopt).size(), 0u);
 }
 
 TEST_F(Clusters, AreRefusedBelowSm90) {
@@ -240,8 +244,10 @@ TEST_F(Clusters, AreRefusedBelowSm90) {
             wanted);
   setenv("GRAPHC_MOCK_CAPABILITY", "80", 1);
   CompileReport report;
-  EXPECT_EQ(error_of(ErrorKind::resource, [&] { compiled(graph, "cluster", report); }), wanted);
-  compiled(graph, "auto", report);
+  EXPECT_EQ(
+      error_of(ErrorKind::resource, [&] { compiled(graph, cuda::Placement::cluster, report); }),
+      wanted);
+  compiled(graph, std::nullopt, report);
 }
 
 TEST_F(Clusters, AreRefusedWhereTheMatricesDoNotFit) {
@@ -256,8 +262,9 @@ TEST_F(Clusters, AreRefusedWhereTheDeviceHoldsNone) {
   setenv("GRAPHC_MOCK_CLUSTERS", "0", 1);
   CompileReport report;
   const GraphPtr graph = wide_layer({"rnn", 3, 3, 18}, Derivatives::without);
-  EXPECT_THAT(error_of(ErrorKind::resource, [&] { compiled(graph, "cluster", report); }),
-              AllOf(HasSubstr("holds no cluster of "), HasSubstr("--placement=grid needs none")));
+  EXPECT_THAT(
+      error_of(ErrorKind::resource, [&] { compiled(graph, cuda::Placement::cluster, report); }),
+      AllOf(HasSubstr("holds no cluster of "), HasSubstr("--placement=grid needs none")));
 }
 
 }  // namespace

@@ -10,7 +10,10 @@
 namespace graphc::core::testing {
 namespace {
 
-constexpr const char* kCudaPlacements[] = {"grid", "block", "cluster", "streamed", "auto"};
+using cuda::Placement;
+
+constexpr std::optional<Placement> kCudaPlacements[] = {
+    Placement::grid, Placement::block, Placement::cluster, Placement::streamed, std::nullopt};
 /// Loops stay loops in the first two, so that they have placements.
 const std::vector<Way> kCudaWays{{"fused", "loop", {1}},
                                  {"basic", "loop", {1}},

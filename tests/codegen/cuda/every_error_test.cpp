@@ -47,7 +47,7 @@ const FaultSubject kStep{R"(
     next %s = %t
     return matmul(%x, %w), matmul(%y, %c), mul(%t, 2)
   })",
-                         {.check_finite = true},
+                         {.cuda = {.check_finite = true}},
                          true};
 /// What most of the calls are for.
 const FaultSubject kCounter{R"(
@@ -141,9 +141,9 @@ TEST_F(EveryError, OfTheDriverIsOneErrorAndAllGoesOn) {
     expect_all(subject, driver_calls(), cuda_mock::kDriverCodes, AllCodes::first, everywhere,
                of_driver);
   // What only some loops need.
-  for (const char* placement : {"grid", "cluster"})
-    expect_all({kLoop, {.placement = placement}, true}, driver_calls(), cuda_mock::kDriverCodes,
-               AllCodes::first, {}, of_driver);
+  for (const auto placement : {cuda::Placement::grid, cuda::Placement::cluster})
+    expect_all({kLoop, {.cuda = {.placement = placement}}, true}, driver_calls(),
+               cuda_mock::kDriverCodes, AllCodes::first, {}, of_driver);
   EXPECT_THAT(never(driver_calls()),
               UnorderedElementsAre(
                   // Once a process, and of errors: tests/runtime/cuda/leak_test.cpp.
@@ -202,8 +202,9 @@ TEST_F(EveryError, OfCublasLtIsOneErrorAndAllGoesOn) {
                           fault.code.value == cuda::CUBLAS_STATUS_NOT_SUPPORTED;
     return has_none ? unheard : heard;
   };
-  expect_all({kProducts, {.products = "cublaslt"}, true}, cublaslt_calls(), cuda_mock::kCublasCodes,
-             AllCodes::first, {cuda::CUBLAS_STATUS_INTERNAL_ERROR}, hearing);
+  expect_all({kProducts, {.cuda = {.products = cuda::Products::cublaslt}}, true}, cublaslt_calls(),
+             cuda_mock::kCublasCodes, AllCodes::first, {cuda::CUBLAS_STATUS_INTERNAL_ERROR},
+             hearing);
   EXPECT_THAT(never(cublaslt_calls()), UnorderedElementsAre());
 }
 
@@ -223,7 +224,7 @@ Hearing of_trials(const Fault& fault, size_t) {
 }
 
 TEST_F(EveryError, OfALibraryThatIsOnlyTriedIsUnheard) {
-  expect_all({kProducts, {.least_tried_work = kProductWork}, true}, cublaslt_calls(),
+  expect_all({kProducts, {.cuda = {.least_tried_work = kProductWork}}, true}, cublaslt_calls(),
              cuda_mock::kCublasCodes, AllCodes::first, {}, of_trials);
   expect_all(
       {kLayer, {.variant = "auto"}, true}, cudnn_calls(),
@@ -236,7 +237,7 @@ TEST_F(EveryError, OfAPlacementThatIsOnlyTriedIsUnheard) {
   const std::vector<LibraryCall> functions = calls_named(
       driver_calls(), {"cuEventCreate", "cuEventRecord", "cuEventSynchronize", "cuEventElapsedTime",
                        "cuLaunchKernelEx", "cuOccupancyMaxActiveClusters"});
-  expect_all({kLoop, {.least_tried_work = 3 * 8 * 24 * 24}, true}, functions,
+  expect_all({kLoop, {.cuda = {.least_tried_work = 3 * 8 * 24 * 24}}, true}, functions,
              some_of(cuda_mock::kDriverCodes,
                      {cuda::CUDA_ERROR_OUT_OF_MEMORY, cuda::CUDA_ERROR_INVALID_VALUE}),
              AllCodes::first, {}, of_trials);

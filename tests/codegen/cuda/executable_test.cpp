@@ -188,12 +188,12 @@ constexpr const char* kWideLoop = R"(
   })";
 
 TEST_F(CudaExecutable, BlocksThatWaitInVainAreTheLoopsErrorAndTheProcessGoesOn) {
-  for (const char* placement : {"streamed", "grid"}) {
+  for (const auto placement : {cuda::Placement::streamed, cuda::Placement::grid}) {
     // A clock so slow that the wait is 2000 looks.
     setenv("GRAPHC_MOCK_CLOCK", "50", 1);
     CompileReport report;
     const auto loop =
-        compile(parse_graph(kWideLoop), targets::cuda, {.placement = placement}, report);
+        compile(parse_graph(kWideLoop), targets::cuda, {.cuda = {.placement = placement}}, report);
     unsetenv("GRAPHC_MOCK_CLOCK");
     std::vector<Tensor> inputs, outputs;
     for (const Argument& input : loop->signature().inputs)
@@ -205,7 +205,7 @@ TEST_F(CudaExecutable, BlocksThatWaitInVainAreTheLoopsErrorAndTheProcessGoesOn) 
     setenv("GRAPHC_MOCK_ABSENT_BLOCKS", "1", 1);
     try {
       loop->run(inputs, outputs);
-      ADD_FAILURE() << placement << ": a block never came";
+      ADD_FAILURE() << name_of(placement) << ": a block never came";
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::resource) << error.what();
       EXPECT_EQ(error.where().line, 3);
@@ -214,7 +214,7 @@ TEST_F(CudaExecutable, BlocksThatWaitInVainAreTheLoopsErrorAndTheProcessGoesOn) 
     unsetenv("GRAPHC_MOCK_ABSENT_BLOCKS");
     EXPECT_EQ(outputs[0].copy().element(0), 42);
     loop->run(inputs, outputs);
-    EXPECT_EQ(outputs[0].copy(), wanted) << placement;
+    EXPECT_EQ(outputs[0].copy(), wanted) << name_of(placement);
   }
 }
 

@@ -88,7 +88,7 @@ FaultTrial::FaultTrial(const cuda::testing::MockDriver& driver, const FaultSubje
     Evaluation found = evaluate(*plain, inputs_, states);
     for (Literal& result : found.results) wanted_.push_back(std::move(result));
     // What checks_finite() can give back is asked for after the second step.
-    if (step == 1 && subject.options.check_finite) break;
+    if (step == 1 && subject.options.cuda.check_finite) break;
     for (auto& [name, next] : found.next) states.insert_or_assign(name, std::move(next));
   }
   for (Value state : graph_->states()) wanted_.push_back(states.at(state.name()));

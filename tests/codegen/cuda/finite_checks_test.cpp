@@ -47,7 +47,7 @@ class FiniteChecks : public ::testing::Test {
   cuda::testing::MockDriver driver_;
   CompileReport report_;
   std::unique_ptr<Executable> executable_ =
-      compile(parse_graph(kMoves), targets::cuda, {.check_finite = true}, report_);
+      compile(parse_graph(kMoves), targets::cuda, {.cuda = {.check_finite = true}}, report_);
   std::vector<std::unique_ptr<StoredState>> states_;
   std::vector<StoredState*> pointers_;
 };

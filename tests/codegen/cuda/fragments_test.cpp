@@ -26,7 +26,7 @@ struct ProductLaunch {
   cuda::Launches launches;
 };
 
-ProductLaunch product_launch(std::string_view precision) {
+ProductLaunch product_launch(Precision precision) {
   CompileReport report;
   const GraphPtr graph = parse_graph(
       fmt::format("graph @p(%a: f32[{0},{1}], %b: f32[{1},{2}]) {{\n  return matmul(%a, "
@@ -161,20 +161,20 @@ const Exchange kExchanges[] = {
 
 TEST(CudaFragments, WhateverIsExchangedIsSeen) {
   std::vector<int> seen(std::size(kExchanges), 0);
-  for (std::string_view precision : cuda::kPrecisions) {
-    if (precision == "f32") continue;
+  for (Precision precision : cuda::kPrecisions) {
+    if (precision == Precision::f32) continue;
     const ProductLaunch launch = product_launch(precision);
     ASSERT_EQ(launch.launches.kernels.size(), 1u);
     const std::string& text = launch.launches.kernels[0].text;
     // What tensor cores cut off grows with the terms: 2^-23 for each is enough.
     const double allowed = 16 * unit_roundoff(precision) + kProductTerms * 0x1p-23;
-    EXPECT_LT(error_of_text(launch, text), allowed) << precision << "\n" << text;
+    EXPECT_LT(error_of_text(launch, text), allowed) << name_of(precision) << "\n" << text;
     for (size_t i = 0; i < std::size(kExchanges); ++i) {
       const auto& [from, to] = kExchanges[i];
       const std::string mutant =
           std::regex_replace(text, std::regex(from), to, std::regex_constants::format_first_only);
       if (mutant == text) continue;
-      EXPECT_GT(error_of_text(launch, mutant), allowed) << precision << ": " << to;
+      EXPECT_GT(error_of_text(launch, mutant), allowed) << name_of(precision) << ": " << to;
       ++seen[i];
     }
   }

@@ -14,7 +14,8 @@
 namespace graphc::core::testing {
 
 void add_kernels(const GraphPtr& graph, std::string_view architecture, const char* variant,
-                 KernelTexts& texts, std::string_view precision, std::string_view placement) {
+                 KernelTexts& texts, Precision precision,
+                 std::optional<cuda::Placement> placement) {
   CompileReport report;
   const GraphPtr kernels = form_kernels_for(graph, {.variant = variant}, report);
   const Plan plan = make_plan(*kernels, cuda::gpu_machine(precision));
@@ -45,10 +46,10 @@ KernelTexts texts_of_lstm(std::string_view architecture) {
   KernelTexts texts;
   const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=8"});
   const GraphPtr graph = lstm->model().trace("train", lstm->extents("train")).graph;
-  std::vector<const char*> placements{"streamed", "grid", "block"};
-  if (cuda::gpu_of(architecture).has_clusters()) placements.push_back("cluster");
-  for (const char* placement : placements)
-    add_kernels(graph, architecture, "fused", texts, "f32", placement);
+  std::vector placements{cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::block};
+  if (cuda::gpu_of(architecture).has_clusters()) placements.push_back(cuda::Placement::cluster);
+  for (const cuda::Placement placement : placements)
+    add_kernels(graph, architecture, "fused", texts, Precision::f32, placement);
   add_kernels(graph, architecture, "basic", texts);
   return texts;
 }
@@ -68,16 +69,16 @@ KernelTexts texts_of_a_loop_of_many_shapes(std::string_view architecture) {
       "{1}    next %h = add(%n8, %x.t)\n  }}\n  return %h.e\n}}",
       states, body);
   KernelTexts texts;
-  for (const char* placement : {"grid", "block"})
-    add_kernels(parse_graph(text), architecture, "fused", texts, "f32", placement);
+  for (const auto placement : {cuda::Placement::grid, cuda::Placement::block})
+    add_kernels(parse_graph(text), architecture, "fused", texts, Precision::f32, placement);
   return texts;
 }
 
 KernelTexts texts_on_tensor_cores(std::string_view architecture,
-                                  const std::vector<std::string_view>& precisions) {
+                                  const std::vector<Precision>& precisions) {
   KernelTexts texts;
   const auto lstm = make_program("lstm-layer", {"hidden=64", "steps=5", "batch=32"});
-  for (std::string_view precision : precisions) {
+  for (Precision precision : precisions) {
     for (const char* shapes : {"%a: f32[9,64], %b: f32[64,16]", "%a: f32[40,64], %b: f32[64,24]",
                                "%a: f32[99,64], %b: f32[64,960]"}) {
       for (const int parts : {1, 4, 8}) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "codegen/cuda/options.h"
 #include "ir/graph.h"
+#include "ir/precision.h"
 
 namespace graphc::core::testing {
 
@@ -16,8 +19,8 @@ using KernelTexts = std::map<std::string, std::string>;
 
 /// The kernels of a graph in a variant for an architecture; loops in a placement.
 void add_kernels(const GraphPtr& graph, std::string_view architecture, const char* variant,
-                 KernelTexts& texts, std::string_view precision = "f32",
-                 std::string_view placement = "auto");
+                 KernelTexts& texts, Precision precision = Precision::f32,
+                 std::optional<cuda::Placement> placement = {});
 
 /// Of every op that has samples, on the first of them.
 KernelTexts texts_of_ops(std::string_view architecture);
@@ -35,6 +38,6 @@ KernelTexts texts_of_a_loop_of_many_shapes(std::string_view architecture);
 
 /// these precisions.
 KernelTexts texts_on_tensor_cores(std::string_view architecture,
-                                  const std::vector<std::string_view>& precisions);
+                                  const std::vector<Precision>& precisions);
 
 }  // namespace graphc::core::testing

@@ -206,7 +206,8 @@ TEST_F(CudaLibraries, TheFasterOfCudnnAndOurOwnIsUsedAndRemembered) {
 
 TEST_F(CudaLibraries, PrecisionsSayWhatCudnnMayRound) {
   const GraphPtr graph = parse_graph(layer_text(kLayers[0], false, true));
-  for (const auto& [precision, math] : {std::pair("f32", ", fma"), std::pair("3xtf32", ", fma")}) {
+  for (const auto& [precision, math] :
+       {std::pair(Precision::f32, ", fma"), std::pair(Precision::tf32x3, ", fma")}) {
     compiled(graph, {.precision = precision, .variant = "cudnn"});
     EXPECT_THAT(remarks("cudnn"), Contains(HasSubstr(math)));
   }
@@ -226,7 +227,8 @@ TEST_F(CudaLibraries, ProductsByCublasltAgreeWithTheEvaluator) {
   const GraphPtr graph = parse_graph(kProducts);
   const Literals given = drawn_inputs(*graph, 3, 1, false);
   for (const std::string variant : {"fused", "basic"}) {
-    const auto executable = compiled(graph, {.variant = variant, .products = "cublaslt"});
+    const auto executable =
+        compiled(graph, {.variant = variant, .cuda = {.products = cuda::Products::cublaslt}});
     // In `basic` all four are products alone; in `fused` one of them is.
     EXPECT_THAT(remarks("products"), ::testing::Each(HasSubstr("by cuBLASLt")));
     EXPECT_GE(remarks("products").size(), 3u);
@@ -239,8 +241,10 @@ TEST_F(CudaLibraries, ProductsInOtherPrecisionsAreAsExactAsTheirs) {
   const GraphPtr graph = parse_graph(kProducts);
   const Literals whole = drawn_inputs(*graph, 3, 3, true);
   for (const auto& [precision, tolerance] :
-       {std::pair("tf32", 4e-3), std::pair("bf16", 3e-2), std::pair("fp16", 4e-3)}) {
-    const auto executable = compiled(graph, {.precision = precision, .products = "cublaslt"});
+       {std::pair(Precision::tf32, 4e-3), std::pair(Precision::bf16, 3e-2),
+        std::pair(Precision::fp16, 4e-3)}) {
+    const auto executable =
+        compiled(graph, {.precision = precision, .cuda = {.products = cuda::Products::cublaslt}});
     const Literals given = drawn_inputs(*graph, 3, 1, false);
     expect_near(graph, run(*executable, given), given, tolerance);
     // Small whole numbers are themselves in each.
@@ -248,7 +252,7 @@ TEST_F(CudaLibraries, ProductsInOtherPrecisionsAreAsExactAsTheirs) {
     EXPECT_FALSE(remarks("products").empty());
   }
   // Of the sum of two tf32 it has nothing.
-  compiled(graph, {.precision = "3xtf32", .products = "cublaslt"});
+  compiled(graph, {.precision = Precision::tf32x3, .cuda = {.products = cuda::Products::cublaslt}});
   EXPECT_TRUE(remarks("products").empty());
 }
 
@@ -258,12 +262,14 @@ TEST_F(CudaLibraries, WithoutAWorkingLibraryWhatWasToBeTriedIsOurOwn) {
   driver_.fail("cublasLtCreate", 1, 0);
   compiled(layer, {.variant = "auto"});
   EXPECT_THAT(remarks("variant"), Contains(HasSubstr("fused is used, without cudnn: cudnnCreate")));
-  compiled(products, {.least_tried_work = 1});
+  compiled(products, {.cuda = {.least_tried_work = 1}});
   EXPECT_THAT(remarks("products"), Contains(HasSubstr("by generated kernels: cublasLtCreate")));
   EXPECT_THAT(error_of(ErrorKind::resource, [&] { compiled(layer, {.variant = "cudnn"}); }),
               HasSubstr("cudnnCreate"));
-  EXPECT_THAT(error_of(ErrorKind::resource, [&] { compiled(products, {.products = "cublaslt"}); }),
-              HasSubstr("cublasLtCreate"));
+  EXPECT_THAT(
+      error_of(ErrorKind::resource,
+               [&] { compiled(products, {.cuda = {.products = cuda::Products::cublaslt}}); }),
+      HasSubstr("cublasLtCreate"));
   clear_code_caches();
 }
 
@@ -275,23 +281,23 @@ TEST_F(CudaLibraries, WhatCouldNotBeTriedIsTriedTheNextTime) {
   compiled(layer, {.variant = "auto"});
   EXPECT_THAT(remarks("variant"),
               Contains(HasSubstr("fused is used, without cudnn: cudnnGetRNNWeightParams")));
-  compiled(products, {.least_tried_work = 1});
+  compiled(products, {.cuda = {.least_tried_work = 1}});
   EXPECT_THAT(remarks("products"), Contains(HasSubstr("by a generated kernel: cublasLtMatmul")));
   driver_.heal();
   compiled(layer, {.variant = "auto"});
   EXPECT_THAT(remarks("variant"), Contains(HasSubstr("ms a step, cudnn ")));
-  compiled(products, {.least_tried_work = 1});
+  compiled(products, {.cuda = {.least_tried_work = 1}});
   EXPECT_GT(driver_.calls("cublasLtMatmulAlgoGetHeuristic"), 0u);
   EXPECT_THAT(remarks("products"), Not(Contains(HasSubstr(": cublasLt"))));
 }
 
 TEST_F(CudaLibraries, PlansShowWhichProductsALibraryDoes) {
   const GraphPtr graph = parse_graph(kProducts);
-  EXPECT_THAT(targets::cuda.show(graph, {.products = "cublaslt"}, "plan"),
+  EXPECT_THAT(targets::cuda.show(graph, {.cuda = {.products = cuda::Products::cublaslt}}, "plan"),
               HasSubstr("[20, 30] x [30, 40] by cuBLASLt, the rest by a kernel\n"));
-  EXPECT_THAT(targets::cuda.show(graph, {.least_tried_work = 1}, "plan"),
+  EXPECT_THAT(targets::cuda.show(graph, {.cuda = {.least_tried_work = 1}}, "plan"),
               HasSubstr("by cuBLASLt where that is faster"));
-  EXPECT_THAT(targets::cuda.show(graph, {.products = "generated"}, "plan"),
+  EXPECT_THAT(targets::cuda.show(graph, {.cuda = {.products = cuda::Products::generated}}, "plan"),
               Not(HasSubstr("cuBLASLt")));
 }
 
@@ -304,7 +310,7 @@ TEST_F(CudaLibraries, AProductIsTriedOnceAndTheChoiceKept) {
   const KernelFolder folder;
   const GraphPtr graph = parse_graph(
       "graph @large(%a: f32[25,26], %b: f32[26,27]) {\n  return relu(matmul(%a, %b))\n}");
-  const CompileOptions options{.least_tried_work = 25 * 26 * 27};
+  const CompileOptions options{.cuda = {.least_tried_work = 25 * 26 * 27}};
   const auto first = compiled(graph, options);
   ASSERT_THAT(remarks("products"), ::testing::SizeIs(1));
   EXPECT_GT(driver_.calls("cublasLtMatmul"), 5u);
@@ -331,7 +337,7 @@ constexpr const char* kPlacedLoop = R"(
 TEST_F(CudaLibraries, ALoopIsTriedInEveryPlacementAndTheFastestKept) {
   const KernelFolder folder;
   const GraphPtr graph = parse_graph(kPlacedLoop);
-  const CompileOptions options{.least_tried_work = 3 * 8 * 24 * 24};
+  const CompileOptions options{.cuda = {.least_tried_work = 3 * 8 * 24 * 24}};
   const Literals given = drawn_inputs(*graph, 3, 1, false);
   const auto first = compiled(graph, options);
   expect_near(graph, run(*first, given), given, 2e-6);
@@ -347,7 +353,7 @@ TEST_F(CudaLibraries, ALoopIsTriedInEveryPlacementAndTheFastestKept) {
     clear_code_caches();
   }
   // One that is asked for is not compared with others, nor is a small loop.
-  compiled(graph, {.placement = "grid", .least_tried_work = 1});
+  compiled(graph, {.cuda = {.placement = cuda::Placement::grid, .least_tried_work = 1}});
   EXPECT_THAT(remarks("placement")[0], Not(HasSubstr("tried")));
   compiled(graph, {});
   EXPECT_THAT(remarks("placement")[0], Not(HasSubstr("tried")));

@@ -27,15 +27,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kPlacements[] = {"streamed", "grid", "cluster", "block"};
+using cuda::Placement;
 
-Plan plan_of(const GraphPtr& graph, std::string_view precision = "f32") {
+constexpr Placement kPlacements[] = {Placement::streamed, Placement::grid, Placement::cluster,
+                                     Placement::block};
+
+Plan plan_of(const GraphPtr& graph, Precision precision = Precision::f32) {
   CompileReport report;
   return make_plan(*form_kernels_for(graph, {}, report), cuda::gpu_machine(precision));
 }
 
 /// The notes of a graph's loops, for a GPU.
-std::vector<std::string> notes(const GraphPtr& graph, const std::string& placement,
+std::vector<std::string> notes(const GraphPtr& graph, std::optional<Placement> placement,
                                const cuda::Gpu& gpu = {}) {
   const Plan plan = plan_of(graph);
   std::vector<std::string> found;
@@ -47,12 +50,11 @@ std::vector<std::string> notes(const GraphPtr& graph, const std::string& placeme
 
 /// What two runs of the executable give, the second one's.
 std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal>& inputs,
-                                const std::string& placement,
-                                const std::string& precision = "f32") {
+                                Placement placement, Precision precision = Precision::f32) {
   all_test_targets();  // have the target's driver and compiler be those of the tests
   CompileReport report;
   CompileOptions options;
-  options.placement = placement;
+  options.cuda.placement = placement;
   options.precision = precision;
   const auto executable = compile(graph, targets::cuda, options, report);
   std::vector<Tensor> arguments, outputs;
@@ -68,10 +70,10 @@ std::vector<Literal> results_of(const GraphPtr& graph, const std::vector<Literal
 
 /// Every placement gives the bits that streaming gives.
 std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<Literal>& inputs,
-                                      const std::string& precision = "f32") {
+                                      Precision precision = Precision::f32) {
   std::vector<Literal> wanted;
-  for (const char* placement : kPlacements) {
-    SCOPED_TRACE(placement);
+  for (const Placement placement : kPlacements) {
+    SCOPED_TRACE(name_of(placement));
     std::vector<Literal> found = results_of(graph, inputs, placement, precision);
     if (wanted.empty()) wanted = found;
     for (size_t i = 0; i < found.size(); ++i) {
@@ -87,7 +89,7 @@ std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<L
 TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
   // What the emulator takes for one seed is a second or more.
   constexpr unsigned kSeeds = 10;
-  std::map<std::string, int> loops;  // by placement
+  std::map<Placement, int> loops;  // by placement
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const GraphPtr traced = random_cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
@@ -95,16 +97,16 @@ TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
     const std::vector<Literal> found = expect_same_bits(traced, inputs);
     const GraphPtr plain = run_pipeline(traced, parse_pipeline("autodiff")).graph;
     ASSERT_EQ(beyond_bound(found, evaluate_with_bounds(*plain, inputs)), "");
-    for (const char* placement : {"grid", "cluster", "block"}) {
+    for (const Placement placement : {Placement::grid, Placement::cluster, Placement::block}) {
       for (const std::string& note : notes(traced, placement))
         loops[placement] += note.find("in shared memory") != std::string::npos;
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(loops["grid"], int(kSeeds));
-  EXPECT_GT(loops["cluster"], int(kSeeds));
-  EXPECT_GT(loops["block"], int(kSeeds));
-  count("loops in every placement with the same bits", loops["grid"]);
+  EXPECT_GT(loops[Placement::grid], int(kSeeds));
+  EXPECT_GT(loops[Placement::cluster], int(kSeeds));
+  EXPECT_GT(loops[Placement::block], int(kSeeds));
+  count("loops in every placement with the same bits", loops[Placement::grid]);
 }
 
 /// A step multiplies by a matrix with many rows: several pieces of 256 terms lie in shared memory
@@ -118,12 +120,13 @@ TEST(LoopPlacement, PiecesAtATimeGiveTheSameBits) {
       }
       return %h.e
     })");
-  for (const char* precision : {"f32", "bf16", "3xtf32"}) {
-    SCOPED_TRACE(precision);
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::tf32x3}) {
+    SCOPED_TRACE(name_of(precision));
     expect_same_bits(graph, random_cell_inputs(*graph, 3), precision);
   }
   std::string text;
-  for (const auto& kernel : cuda::make_launches(plan_of(graph, "bf16"), {}, "grid").kernels)
+  for (const auto& kernel :
+       cuda::make_launches(plan_of(graph, Precision::bf16), {}, Placement::grid).kernels)
     text += kernel.text;
   EXPECT_THAT(text, HasSubstr("in_turn = warp / "));
 }
@@ -133,7 +136,7 @@ TEST(LoopPlacement, MatricesOfThreeGatesInPairsGiveTheSameBits) {
   for (const int hidden : {44, 72}) {
     const WideCase c{"gru", 2, 2, hidden};
     SCOPED_TRACE(c.name());
-    for (const char* precision : {"bf16", "fp16"})
+    for (const Precision precision : {Precision::bf16, Precision::fp16})
       expect_same_bits(wide_layer(c, Derivatives::without), wide_inputs(c), precision);
   }
 }
@@ -163,13 +166,13 @@ cuda::Gpu without_clusters() {
 }
 
 TEST(LoopPlacement, SmallMatricesStayInOneBlockAndNobodyMeets) {
-  for (const std::string& note : notes(lstm(128, 64), "auto", without_clusters()))
+  for (const std::string& note : notes(lstm(128, 64), std::nullopt, without_clusters()))
     EXPECT_THAT(note, ::testing::AllOf(HasSubstr(" x 1 blocks"), HasSubstr("in shared memory"),
                                        HasSubstr("no meeting")));
 }
 
 TEST(LoopPlacement, LargerOnesStayInTheGridWithOneMeetingAStep) {
-  const std::vector<std::string> found = notes(lstm(128, 512), "auto");
+  const std::vector<std::string> found = notes(lstm(128, 512), std::nullopt);
   ASSERT_EQ(found.size(), 2u) << "forward and backward";
   for (const std::string& note : found)
     EXPECT_THAT(note,
@@ -180,7 +183,7 @@ TEST(LoopPlacement, WhatTheChipCannotHoldIsNotHeld) {
   cuda::Gpu small;
   small.multiprocessors = 8;
   small.shared_bytes = 64 << 10;
-  for (const std::string& note : notes(lstm(128, 512), "auto", small))
+  for (const std::string& note : notes(lstm(128, 512), std::nullopt, small))
     EXPECT_THAT(note, ::testing::Not(HasSubstr("in shared memory")));
 }
 
@@ -189,9 +192,11 @@ TEST(LoopPlacement, NoMoreBlocksMeetThanTheGpuHas) {
   for (int multiprocessors : {1, 2, 7, 40, 132}) {
     cuda::Gpu gpu;
     gpu.multiprocessors = multiprocessors;
-    for (const char* placement : {"auto", "grid", "cluster", "block"}) {
+    for (const std::optional<Placement> placement :
+         {std::optional<Placement>(), std::optional(Placement::grid),
+          std::optional(Placement::cluster), std::optional(Placement::block)}) {
       // A cluster holds all matrices, or is refused.
-      const Plan plan = plan_of(lstm(20, placement == std::string("cluster") ? 40 : 300));
+      const Plan plan = plan_of(lstm(20, placement == Placement::cluster ? 40 : 300));
       for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
         EXPECT_EQ(launch.grid.blocks[0] % launch.cluster, 0u);
         if ((launch.meeting_groups == 0 && launch.cluster == 1) || launch.any_blocks) continue;

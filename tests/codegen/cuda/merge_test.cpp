@@ -249,9 +249,9 @@ TEST(MergedLaunches, OfManyBlocksHaveFewerAndDoTheSame) {
     ASSERT_GT(few.step[0].nests.size(), 3u);
     EXPECT_LT(few.step[0].grid.blocks[0], 24u);
     EXPECT_GT(cuda::make_launches(plan).step[0].grid.blocks[0], 100u);
-    EXPECT_EQ(
-        first_difference(graph, 3, Numbers::real, {{cuda, "", "auto"}}, {{variant, "loop", {1}}}),
-        "");
+    EXPECT_EQ(first_difference(graph, 3, Numbers::real, {{cuda, "", std::nullopt}},
+                               {{variant, "loop", {1}}}),
+              "");
   }
   unsetenv("GRAPHC_MOCK_MULTIPROCESSORS");
 }

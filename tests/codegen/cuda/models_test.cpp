@@ -20,8 +20,12 @@ namespace {
 /// The CUDA target with loops in each placement.
 std::vector<TargetLevel> placements_of_cuda() {
   const std::vector<TestTarget>& all = all_test_targets();
-  const TestTarget* cuda = &*std::ranges::find(all, &targets::cuda, &TestTarget::target);
-  return {{cuda, "", "streamed"}, {cuda, "", "grid"}, {cuda, "", "cluster"}, {cuda, "", "block"}};
+  const TestTarget* row = &*std::ranges::find(all, &targets::cuda, &TestTarget::target);
+  using cuda::Placement;
+  return {{row, "", Placement::streamed},
+          {row, "", Placement::grid},
+          {row, "", Placement::cluster},
+          {row, "", Placement::block}};
 }
 
 /// Loops are loops, not written out, so that they have placements.

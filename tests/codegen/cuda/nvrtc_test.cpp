@@ -112,7 +112,8 @@ TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
 }
 
 TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
-  const KernelTexts texts = texts_on_tensor_cores(GetParam(), {"3xtf32", "tf32", "bf16", "fp16"});
+  const KernelTexts texts = texts_on_tensor_cores(
+      GetParam(), {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16});
   EXPECT_GE(texts.size(), 40u);
   expect_compiled(share_of(texts, GetParam()), GetParam());
 }
@@ -124,7 +125,8 @@ TEST_P(NvrtcSlow, CompilesEveryKernel) {
   KernelTexts texts = texts_of_ops(GetParam());
   texts.merge(texts_of_lstm(GetParam()));
   texts.merge(texts_of_model(GetParam(), "ptb-lm", {"size=test"}));
-  texts.merge(texts_on_tensor_cores(GetParam(), {"3xtf32", "tf32", "bf16", "fp16"}));
+  texts.merge(texts_on_tensor_cores(
+      GetParam(), {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16}));
   expect_compiled(texts, GetParam());
 }
 
@@ -133,9 +135,9 @@ TEST_P(NvrtcSlow, CompilesTheKernelsOfRandomGraphs) {
   const bool has_clusters = cuda::gpu_of(GetParam()).has_clusters();
   for (unsigned seed = 1; seed <= 2000; ++seed) {
     const CudaDraw draw = draw_for_cuda(seed);
-    const bool other = draw.level.placement == "cluster" && !has_clusters;
-    add_kernels(draw.graph, GetParam(), draw.way.variant, texts, "f32",
-                other ? "auto" : draw.level.placement);
+    const bool other = draw.level.placement == cuda::Placement::cluster && !has_clusters;
+    add_kernels(draw.graph, GetParam(), draw.way.variant, texts, Precision::f32,
+                other ? std::nullopt : draw.level.placement);
   }
   EXPECT_GT(texts.size(), 5000u);
   expect_compiled(texts, GetParam());
@@ -157,10 +159,10 @@ TEST(NvrtcClusters, CompilesTheirLoops) {
   if (!cuda::nvrtc_present()) GTEST_SKIP() << "needs libnvrtc: " << cuda::nvrtc_library().why_not;
   KernelTexts texts;
   for (const char* cell : {"lstm", "gru_reset_before", "projected", "lengths"})
-    add_kernels(wide_layer({cell, 5, 24, 64}, Derivatives::with), "sm_90a", "fused", texts, "f32",
-                "cluster");
+    add_kernels(wide_layer({cell, 5, 24, 64}, Derivatives::with), "sm_90a", "fused", texts,
+                Precision::f32, cuda::Placement::cluster);
   const GraphPtr lstm = wide_layer({"lstm", 5, 64, 128}, Derivatives::with);
-  add_kernels(lstm, "sm_90a", "fused", texts, "3xtf32", "cluster");
+  add_kernels(lstm, "sm_90a", "fused", texts, Precision::tf32x3, cuda::Placement::cluster);
   std::erase_if(texts, [](const auto& text) {
     return text.first.find("meet_in_cluster();") == std::string::npos;
   });

@@ -22,13 +22,15 @@ using Literals = std::vector<Literal>;
 
 std::vector<PrecisionCase> cases_of_cuda() {
   std::vector<PrecisionCase> cases;
-  for (const std::string_view precision : cuda::kPrecisions) {
-    cases.push_back({precision == "3xtf32" ? "split_tf32" : std::string(precision),
-                     &targets::cuda,
-                     std::string(precision),
-                     {},
-                     {"streamed", "grid", "cluster", "block"},
-                     [] { return std::make_shared<cuda::testing::MockDriver>(); }});
+  for (const Precision precision : cuda::kPrecisions) {
+    cases.push_back(
+        {precision == Precision::tf32x3 ? "split_tf32" : std::string(name_of(precision)),
+         &targets::cuda,
+         precision,
+         {},
+         {cuda::Placement::streamed, cuda::Placement::grid, cuda::Placement::cluster,
+          cuda::Placement::block},
+         [] { return std::make_shared<cuda::testing::MockDriver>(); }});
   }
   return cases;
 }
@@ -36,7 +38,7 @@ std::vector<PrecisionCase> cases_of_cuda() {
 INSTANTIATE_TEST_SUITE_P(OfCuda, PrecisionTrial, ::testing::ValuesIn(cases_of_cuda()),
                          name_of_case);
 
-std::string text_of(const std::string& graph, std::string_view precision,
+std::string text_of(const std::string& graph, Precision precision,
                     std::string_view architecture = "sm_80") {
   CompileReport report;
   const Plan plan = make_plan(*form_kernels_for(parse_graph(graph), {}, report),
@@ -52,32 +54,33 @@ constexpr const char* kProductOfBf16 =
     "graph @p(%a: bf16[20,30], %b: bf16[30,40]) {\n  return matmul(%a, %b)\n}";
 
 TEST(CudaPrecisions, AreInstructionsOfTensorCores) {
-  const std::pair<const char*, const char*> instructions[] = {
-      {"tf32", "f32.tf32.tf32.f32"},
-      {"3xtf32", "f32.tf32.tf32.f32"},
-      {"bf16", "f32.bf16.bf16.f32"},
-      {"fp16", "f32.f16.f16.f32"},
+  const std::pair<Precision, const char*> instructions[] = {
+      {Precision::tf32, "f32.tf32.tf32.f32"},
+      {Precision::tf32x3, "f32.tf32.tf32.f32"},
+      {Precision::bf16, "f32.bf16.bf16.f32"},
+      {Precision::fp16, "f32.f16.f16.f32"},
   };
-  EXPECT_THAT(text_of(kProduct, "f32"), Not(HasSubstr("mma.sync")));
+  EXPECT_THAT(text_of(kProduct, Precision::f32), Not(HasSubstr("mma.sync")));
   for (const auto& [precision, instruction] : instructions)
-    EXPECT_THAT(text_of(kProduct, precision), HasSubstr(instruction)) << precision;
+    EXPECT_THAT(text_of(kProduct, precision), HasSubstr(instruction)) << name_of(precision);
 }
 
 TEST(CudaPrecisions, NeedAGpuThatHasThem) {
-  for (const char* precision : {"tf32", "3xtf32", "bf16", "fp16"}) {
+  for (const Precision precision :
+       {Precision::tf32, Precision::tf32x3, Precision::bf16, Precision::fp16}) {
     EXPECT_THAT(
         error_of(ErrorKind::resource, [&] { cuda::gpu_machine(precision, "sm_75"); }),
         HasSubstr(fmt::format("precision '{}' needs tensor cores of sm_80 or newer: found sm_75",
-                              precision)));
+                              name_of(precision))));
     EXPECT_NO_THROW(cuda::gpu_machine(precision, "compute_100"));
   }
-  EXPECT_NO_THROW(cuda::gpu_machine("f32", "sm_75"));
+  EXPECT_NO_THROW(cuda::gpu_machine(Precision::f32, "sm_75"));
 }
 
 TEST(CudaPrecisions, OfBf16AreTheirOwn) {
-  EXPECT_THAT(text_of(kProductOfBf16, "f32"), HasSubstr("f32.bf16.bf16.f32"));
-  EXPECT_THAT(text_of(kProductOfBf16, "tf32"), HasSubstr("f32.bf16.bf16.f32"));
-  EXPECT_THAT(text_of(kProductOfBf16, "f32", "sm_75"), Not(HasSubstr("mma.sync")));
+  EXPECT_THAT(text_of(kProductOfBf16, Precision::f32), HasSubstr("f32.bf16.bf16.f32"));
+  EXPECT_THAT(text_of(kProductOfBf16, Precision::tf32), HasSubstr("f32.bf16.bf16.f32"));
+  EXPECT_THAT(text_of(kProductOfBf16, Precision::f32, "sm_75"), Not(HasSubstr("mma.sync")));
   const cuda::testing::MockDriver driver;
   const GraphPtr graph = parse_graph(kProductOfBf16);
   CompileReport report;

@@ -31,15 +31,15 @@ TEST_P(RandomGraphsOnCudaTarget, AgreeWithTheEvaluator) {
   const int64_t all = number_from("GRAPHC_CUDA_GRAPHS", 800);
   const int64_t first = number_from("GRAPHC_SEED", 1);
   const int64_t begin = all * GetParam() / kCudaParts, end = all * (GetParam() + 1) / kCudaParts;
-  std::set<std::tuple<std::string, std::string, std::string>> met;
+  std::set<std::tuple<std::optional<cuda::Placement>, std::string, std::string>> met;
   for (int64_t number = begin; number < end && !HasFailure(); ++number) {
     const CudaDraw draw = draw_for_cuda(unsigned(first + number));
     met.emplace(draw.level.placement, draw.way.variant, draw.way.unroll);
     const std::string wrong =
         first_difference(draw.graph, draw.seed, draw.numbers, {draw.level}, {draw.way});
     if (wrong.empty()) continue;
-    ADD_FAILURE() << "seed " << draw.seed << ", placement " << draw.level.placement << ": " << wrong
-                  << "\n"
+    ADD_FAILURE() << "seed " << draw.seed << ", placement " << name_of(draw.level.placement) << ": "
+                  << wrong << "\n"
                   << print(*draw.graph) << "\n"
                   << reduced_failure(draw.graph, "cuda_" + std::to_string(draw.seed), draw.seed,
                                      draw.numbers, {draw.level}, {draw.way});

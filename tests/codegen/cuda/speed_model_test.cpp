@@ -26,7 +26,7 @@ struct Predicted {
   StepTime step;
 };
 
-Predicted predicted(const GraphPtr& graph, std::string_view placements = "auto") {
+Predicted predicted(const GraphPtr& graph, std::optional<Placement> placements = {}) {
   CompileReport report;
   Predicted all;
   const GpuFigures& figures = *gpu_figures("sm_90a");
@@ -109,22 +109,22 @@ TEST(SpeedModel, TensorCoresHaveARateForEachPrecision) {
   const GpuFigures& figures = *gpu_figures("sm_90a");
   // Whole rounds of blocks.
   const GraphPtr graph = product(64 * 132, 512, 256);
-  const auto arithmetic = [&](std::string_view precision) {
+  const auto arithmetic = [&](Precision precision) {
     CompileReport report;
     const Plan plan = make_plan(*form_kernels_for(graph, {}, report), gpu_machine(precision));
     const Launches launches = make_launches(plan, figures.gpu);
     return predict(plan, launches, figures).launches.back().arithmetic_us;
   };
   const double flop = 2.0 * 64 * 132 * 512 * 256;
-  EXPECT_NEAR(arithmetic("f32"), flop / figures.f32_per_us(), 1e-6);
-  EXPECT_NEAR(arithmetic("tf32"), flop / 330e6, 1e-6);
-  EXPECT_NEAR(arithmetic("3xtf32"), 3 * flop / 330e6, 1e-6);
-  EXPECT_NEAR(arithmetic("bf16"), flop / 560e6, 1e-6);
-  EXPECT_NEAR(arithmetic("fp16"), flop / 560e6, 1e-6);
+  EXPECT_NEAR(arithmetic(Precision::f32), flop / figures.f32_per_us(), 1e-6);
+  EXPECT_NEAR(arithmetic(Precision::tf32), flop / 330e6, 1e-6);
+  EXPECT_NEAR(arithmetic(Precision::tf32x3), 3 * flop / 330e6, 1e-6);
+  EXPECT_NEAR(arithmetic(Precision::bf16), flop / 560e6, 1e-6);
+  EXPECT_NEAR(arithmetic(Precision::fp16), flop / 560e6, 1e-6);
 }
 
 TEST(SpeedModel, AStreamedLoopIsItsStepsAndMeetings) {
-  const Predicted all = predicted(layer(256, 30, 64, "forward"), "streamed");
+  const Predicted all = predicted(layer(256, 30, 64, "forward"), Placement::streamed);
   const auto loop = std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
   ASSERT_NE(loop, all.step.launches.end());
   EXPECT_EQ(loop->launches, 1);
@@ -141,11 +141,11 @@ TEST(SpeedModel, AStreamedLoopIsItsStepsAndMeetings) {
 
 TEST(SpeedModel, BlocksOfAClusterMeetFasterAndReadNoCarries) {
   const GraphPtr graph = layer(256, 30, 64, "forward");
-  const auto loop = [&](const char* placement) {
+  const auto loop = [&](Placement placement) {
     const Predicted all = predicted(graph, placement);
     return *std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
   };
-  const LaunchTime cluster = loop("cluster"), grid = loop("grid");
+  const LaunchTime cluster = loop(Placement::cluster), grid = loop(Placement::grid);
   EXPECT_EQ(cluster.meetings, 30);
   EXPECT_NEAR(cluster.meetings_us, 30 * 0.35, 1e-9);
   // In every step the product reads h of the step before.
@@ -156,17 +156,17 @@ TEST(SpeedModel, BlocksOfAClusterMeetFasterAndReadNoCarries) {
 
 TEST(SpeedModel, WhatStaysOnTheChipIsNotReadAgain) {
   const GraphPtr graph = layer(256, 30, 64, "forward");
-  const auto bytes = [&](const char* placement) {
+  const auto bytes = [&](Placement placement) {
     const Predicted all = predicted(graph, placement);
     return std::ranges::find(all.step.launches, 30, &LaunchTime::steps)->bytes;
   };
   const double matrix = 30 * 4.0 * 256 * 4 * 256;
-  EXPECT_NEAR(bytes("streamed") - bytes("grid"), matrix, 1e-6 * matrix);
+  EXPECT_NEAR(bytes(Placement::streamed) - bytes(Placement::grid), matrix, 1e-6 * matrix);
 }
 
 TEST(SpeedModel, MoreTakesLonger) {
   const auto us = [](const GraphPtr& graph) {
-    return predicted(graph, "streamed").step.total_us();
+    return predicted(graph, Placement::streamed).step.total_us();
   };
   for (int64_t n = 64; n <= 4096; n *= 2) {
     EXPECT_LE(us(product(n, 256, 256)), us(product(2 * n, 256, 256))) << n << " rows";
@@ -215,7 +215,7 @@ TEST(SpeedModel, IsPrintedBehindThePlan) {
                               "microseconds\n      us  launches  steps")));
   EXPECT_EQ(shown(""), shown("sm_90a"));
   CompileOptions options;
-  options.precision = "bf16";
+  options.precision = Precision::bf16;
   EXPECT_THAT(targets::cuda.show(layer(64, 5, 8, "train"), options, "plan"),
               HasSubstr("\nmodel, not measured: a step on sm_90a (H200)"));
   EXPECT_THAT(shown("sm_70"), HasSubstr("\nno model of the speed of sm_70: there are sm_80 (A100 "

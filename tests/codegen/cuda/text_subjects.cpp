@@ -188,7 +188,7 @@ constexpr const char* kManyShapes =
      })";
 
 /// A loop whose blocks own rows, or columns of groups of rows.
-Subject placed(const char* name, const char* graph, const char* size, const char* placement,
+Subject placed(const char* name, const char* graph, const char* size, cuda::Placement placement,
                int multiprocessors) {
   return {.name = name,
           .graph = graph,
@@ -202,15 +202,15 @@ std::vector<Subject> all_subjects() {
   std::vector<Subject> all = kSubjects;
   const char* lstm = std::ranges::find(kSubjects, std::string_view("lstm"), &Subject::name)->graph;
   // Two groups of rows, three of columns; three blocks.
-  all.push_back(placed("lstm_in_grid", lstm, "T=4 B=17 H=17 G=68", "grid", 6));
-  all.push_back(placed("lstm_in_blocks", lstm, "T=3 B=17 H=21 G=84", "block", 3));
+  all.push_back(placed("lstm_in_grid", lstm, "T=4 B=17 H=17 G=68", cuda::Placement::grid, 6));
+  all.push_back(placed("lstm_in_blocks", lstm, "T=3 B=17 H=21 G=84", cuda::Placement::block, 3));
   // Two matrices, two tiles of columns, two pieces of terms.
-  all.push_back(
-      placed("projection_in_blocks", kProjection, "T=2 B=5 R=5 H=261 G=1044", "block", 3));
-  all.push_back(placed("moving_in_grid", kMovingMatrix, "T=3 B=35 H=21", "grid", 7));
+  all.push_back(placed("projection_in_blocks", kProjection, "T=2 B=5 R=5 H=261 G=1044",
+                       cuda::Placement::block, 3));
+  all.push_back(placed("moving_in_grid", kMovingMatrix, "T=3 B=35 H=21", cuda::Placement::grid, 7));
   // Two tiles of rows, and threads that read what others wrote.
-  all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", "block", 3));
-  all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", "grid", 6));
+  all.push_back(placed("rnn_in_blocks", kRnn, "T=3 B=94 H=17", cuda::Placement::block, 3));
+  all.push_back(placed("many_shapes_in_grid", kManyShapes, "B=29", cuda::Placement::grid, 6));
   std::ranges::move(subjects_of_gpus(lstm), std::back_inserter(all));
   return all;
 }

@@ -22,7 +22,7 @@ constexpr double kExact = 1e-7;
 /// More than 3xtf32 loses, and a hundredth of what a tf32 does.
 constexpr double kSplit = 1e-5;
 
-Subject product(const char* name, const char* graph, const char* precision, Numbers numbers) {
+Subject product(const char* name, const char* graph, Precision precision, Numbers numbers) {
   return {.name = name,
           .graph = graph,
           .sizes = {"M=65 K=17 N=65", "M=33 K=257 N=33", "M=33 K=17 N=67"},
@@ -31,8 +31,8 @@ Subject product(const char* name, const char* graph, const char* precision, Numb
           .tolerance = numbers == Numbers::whole ? kExact : kSplit};
 }
 
-Subject loop(const char* name, const char* graph, const char* size, const char* placement,
-             int multiprocessors, const char* precision) {
+Subject loop(const char* name, const char* graph, const char* size, cuda::Placement placement,
+             int multiprocessors, Precision precision) {
   return {.name = name,
           .graph = graph,
           .sizes = {size},
@@ -67,16 +67,20 @@ constexpr const char* kTwoProducts =
 }  // namespace
 
 std::vector<Subject> subjects_of_gpus(const char* lstm) {
-  return {
-      product("product_in_3xtf32", kProduct, "3xtf32", Numbers::real),
-      product("product_in_tf32", kProduct, "tf32", Numbers::whole),
-      product("product_in_bf16", kTransposed, "bf16", Numbers::whole),
-      product("product_in_fp16", kProduct, "fp16", Numbers::whole),
-      loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", "streamed", 132, "3xtf32"),
-      loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=35 H=17 G=34", "grid", 4, "3xtf32"),
-      loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", "cluster", 4, "f32"),
-      loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", "cluster", 2, "f32"),
-      loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=48 H=17", "cluster", 2, "3xtf32")};
+  return {product("product_in_3xtf32", kProduct, Precision::tf32x3, Numbers::real),
+          product("product_in_tf32", kProduct, Precision::tf32, Numbers::whole),
+          product("product_in_bf16", kTransposed, Precision::bf16, Numbers::whole),
+          product("product_in_fp16", kProduct, Precision::fp16, Numbers::whole),
+          loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", cuda::Placement::streamed, 132,
+               Precision::tf32x3),
+          loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=35 H=17 G=34", cuda::Placement::grid, 4,
+               Precision::tf32x3),
+          loop("lstm_in_cluster", lstm, "T=3 B=21 H=17 G=68", cuda::Placement::cluster, 4,
+               Precision::f32),
+          loop("products_in_cluster", kTwoProducts, "T=3 B=144 H=9", cuda::Placement::cluster, 2,
+               Precision::f32),
+          loop("products_in_cluster_in_3xtf32", kTwoProducts, "T=3 B=48 H=17",
+               cuda::Placement::cluster, 2, Precision::tf32x3)};
 }
 
 }  // namespace graphc::core::testing

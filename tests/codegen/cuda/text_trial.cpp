@@ -121,7 +121,7 @@ std::unique_ptr<cuda::GpuExecutable> Trial::compiled(const Plan& plan) const {
   CompileReport report;
   return std::make_unique<cuda::GpuExecutable>(
       signature_of(*graph_), plan, device_,
-      CompileOptions{.precision = precision_, .placement = placement_},
+      CompileOptions{.precision = precision_, .cuda = {.placement = placement_}},
       cuda::CodeOptions{device_->architecture(), {}}, report, merging_);
 }
 

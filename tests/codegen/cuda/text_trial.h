@@ -32,9 +32,9 @@ struct Subject {
   const char* having = "";
   /// Whether nests may be one launch, whose text depends on where things lie in memory.
   cuda::Merging merging = cuda::Merging::apart;
-  const char* placement = "streamed";  ///< CompileOptions::placement
+  cuda::Placement placement = cuda::Placement::streamed;
   int multiprocessors = 132;
-  const char* precision = "f32";  ///< CompileOptions::precision
+  Precision precision = Precision::f32;  ///< CompileOptions::precision
   /// Whole ones are exact in every precision, so are their products.
   Numbers numbers = Numbers::real;
   /// How far a result may be from the evaluator's, as a share of the largest one.
@@ -75,7 +75,8 @@ class Trial {
   GraphPtr graph_;
   const cuda::Merging merging_;
   Plan packed_, spread_;
-  const std::string placement_, precision_;
+  const cuda::Placement placement_;
+  const Precision precision_;
   const double tolerance_;
   cuda::Launches launches_;
   cuda::DevicePtr device_;

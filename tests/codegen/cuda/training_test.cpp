@@ -130,7 +130,7 @@ TEST(CudaTraining, OfPtbLmHasTheLossesOfTheCpu) {
 
 TEST(CudaTraining, ByCudnnAndCublasltHasTheLossesOfTheCpu) {
   expect_the_same_training({"size=test", "vocabulary=64"},
-                           {.variant = "cudnn", .products = "cublaslt"});
+                           {.variant = "cudnn", .cuda = {.products = cuda::Products::cublaslt}});
 }
 
 TEST(CudaTrainingSlow, OfPtbLmWithAllItsWordsHasTheLossesOfTheCpu) {

@@ -89,7 +89,7 @@ std::string show_plan(const GraphPtr& graph, const CompileOptions& options, std:
   return print(make_plan(*form_kernels_for(graph, options, report), machine_of(options)));
 }
 
-constexpr std::array<std::string_view, 1> kPrecisions{"f32"};
+constexpr std::array kPrecisions{Precision::f32};
 constexpr std::array<std::string_view, 3> kOptions{"threads", "variant", "unroll"};
 constexpr std::array<std::string_view, 1> kStages{"plan"};
 

@@ -33,10 +33,10 @@ graph @step(%x: f32[3]) state(%w: f32[3]) {
   return %loss
 })";
 
-std::unique_ptr<Executable> compiled(const char* text, std::string precision = "f32") {
+std::unique_ptr<Executable> compiled(const char* text, Precision precision = Precision::f32) {
   CompileReport report;
   CompileOptions options;
-  options.precision = std::move(precision);
+  options.precision = precision;
   return compile(parse_graph(text), targets::reference, options, report);
 }
 
@@ -65,7 +65,7 @@ TEST(ReferenceTarget, DifferentiatesBeforeItRuns) {
 }
 
 TEST(ReferenceTarget, ComputesInF64) {
-  const auto step = compiled(kStep, "f64");
+  const auto step = compiled(kStep, Precision::f64);
   EXPECT_EQ(step->signature().states[0].type, (Type{DType::f64, {3}}));
   std::vector<Tensor> states{Tensor(Type{DType::f64, {3}})}, outputs{Tensor(Type{DType::f64, {}})};
   states[0].mutable_data<double>()[1] = 1 + 0x1p-40;
@@ -89,7 +89,7 @@ TEST(ReferenceTarget, ArgumentsAreCheckedBeforeTheFirstWrite) {
 }
 
 TEST(Compile, RefusesAGraphTheVerifierRefusesAndAPrecisionTheTargetLacks) {
-  EXPECT_THAT(error_of(ErrorKind::usage, [] { compiled(kStep, "bf16"); }),
+  EXPECT_THAT(error_of(ErrorKind::usage, [] { compiled(kStep, Precision::bf16); }),
               HasSubstr("target 'reference' has no precision 'bf16': it has f32, f64; targets that "
                         "have it: 'cpu', 'cuda'"));
 }

@@ -64,7 +64,7 @@ void expect_footprints(const GraphPtr& graph, const std::string& name) {
                       testing::machine_like(kind, 1), name);
   }
   expect_footprints(graph, {}, cuda::gpu_machine(), name);
-  expect_footprints(graph, {.precision = "bf16"}, cuda::gpu_machine(), name);
+  expect_footprints(graph, {.precision = Precision::bf16}, cuda::gpu_machine(), name);
 }
 
 TEST(Footprints, AreTheBytesThatAWalkReadsAndWrites) {
