@@ -12,6 +12,7 @@
 
 #include "codegen/lower/history.h"
 #include "codegen/lower/rows.h"
+#include "codegen/machine.h"
 #include "codegen/plan/moves.h"
 #include "codegen/step/plan.h"
 #include "ir/graph.h"

@@ -28,27 +28,27 @@ inline constexpr int count_of<TableOp> = int(TableOp::check_labels) + 1;
 
 /// The names of the values of other enums.
 template <typename Enum>
-inline constexpr std::array<std::string_view, 0> names_of{};
+inline constexpr std::array<std::string_view, 0> enum_names{};
 template <>
-inline constexpr std::array<std::string_view, 6> names_of<Place>{"arena",  "input",    "state",
-                                                                 "output", "constant", "form"};
+inline constexpr std::array<std::string_view, 6> enum_names<Place>{"arena",  "input",    "state",
+                                                                   "output", "constant", "form"};
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<Split>{"rows", "columns", "any"};
+inline constexpr std::array<std::string_view, 3> enum_names<Split>{"rows", "columns", "any"};
 template <>
-inline constexpr std::array<std::string_view, 7> names_of<Along>{
+inline constexpr std::array<std::string_view, 7> enum_names<Along>{
     "inside", "around", "rows", "columns", "panels", "indices", "table"};
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<NestKind>{"tiles", "row_wise",
-                                                                    "column_wise"};
+inline constexpr std::array<std::string_view, 3> enum_names<NestKind>{"tiles", "row_wise",
+                                                                      "column_wise"};
 template <>
-inline constexpr std::array<std::string_view, 3> names_of<ColumnStep>{"contiguous", "none",
-                                                                      "strided"};
+inline constexpr std::array<std::string_view, 3> enum_names<ColumnStep>{"contiguous", "none",
+                                                                        "strided"};
 template <>
-inline constexpr std::array<std::string_view, 6> names_of<OperandKind>{
+inline constexpr std::array<std::string_view, 6> enum_names<OperandKind>{
     "load", "store", "iota", "literal", "reduce_sum", "reduce_max"};
 template <>
-inline constexpr std::array<std::string_view, 5> names_of<NestOp>{"load", "product", "scalar",
-                                                                  "store", "reduce"};
+inline constexpr std::array<std::string_view, 5> enum_names<NestOp>{"load", "product", "scalar",
+                                                                    "store", "reduce"};
 
 // --- nests ---
 

@@ -28,13 +28,13 @@ std::string_view word_of(Enum value) {
   if constexpr (count_of<Enum> > 0) {
     return name_of(value);
   } else {
-    return names_of<Enum>.at(size_t(value));
+    return enum_names<Enum>.at(size_t(value));
   }
 }
 
 template <typename Enum>
 constexpr int size_of_enum() {
-  return count_of<Enum> > 0 ? count_of<Enum> : int(names_of<Enum>.size());
+  return count_of<Enum> > 0 ? count_of<Enum> : int(enum_names<Enum>.size());
 }
 
 // --- writing ---

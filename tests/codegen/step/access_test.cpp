@@ -52,7 +52,7 @@ void expect_footprints(const GraphPtr& graph, const CompileOptions& options, con
       paint(plan, access, 0, access.place.offset, found);
     }
     EXPECT_TRUE(found == call.bytes)
-        << name << ", " << options.variant << " " << options.precision << ": "
+        << name << ", " << options.variant << " " << name_of(options.precision) << ": "
         << std::visit([](const auto& each) { return each.name; }, call.record->call) << "\n"
         << print(plan);
   });
