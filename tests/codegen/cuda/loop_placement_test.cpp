@@ -90,9 +90,9 @@ std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<L
 
 TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
   // What the emulator takes for one seed is a second or more.
-  constexpr unsigned kSeeds = 10;
+  const unsigned seeds = whole_samples() ? 20 : 5;
   std::map<Placement, int> loops;  // by placement
-  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     const GraphPtr traced = random_cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
     const std::vector<Literal> inputs = random_cell_inputs(*traced, seed);
@@ -105,9 +105,9 @@ TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(loops[Placement::grid], int(kSeeds));
-  EXPECT_GT(loops[Placement::cluster], int(kSeeds));
-  EXPECT_GT(loops[Placement::block], int(kSeeds));
+  EXPECT_GT(loops[Placement::grid], int(seeds));
+  EXPECT_GT(loops[Placement::cluster], int(seeds));
+  EXPECT_GT(loops[Placement::block], int(seeds));
   count("loops in every placement with the same bits", loops[Placement::grid]);
 }
 
