@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples: cases that try one thing many times try a fixed share of it in every run, and all of it
-// with `tools/test --slow`, which sets GRAPHC_WHOLE_SAMPLES.
+// Samples: cases of many attempts make a fixed share of them in every run, and all of them with
+// `tools/test --slow`, which sets GRAPHC_WHOLE_SAMPLES. A sample has every op, cell, type,
+// precision, placement and call; what it halves are their combinations, and the numbers of random
+// attempts.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 // Numbers on both sides of the smallest normal one: compiled steps flush them, in every thread.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cfloat>
