@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent layers and their gradients at 1 to 30 steps, 1 to 20 rows, 1 to 64 units against what
-// PyTorch computed in f64: the evaluator to 1e-10, compiled code as far as f32 goes.
+// PyTorch computed in f64: the evaluator to 1e-10, compiled code as far as f32 goes, on every
+// second of the extents, among which are all pairs of steps, rows and units, or with whole samples
+// (tests/testing/samples.h) on all.
 #include "tests/testing/wide_golden.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +10,7 @@
 #include "ir/evaluate.h"
 #include "passes/pipeline.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
 
 namespace graphc::core::testing {
@@ -41,6 +44,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
   const auto arrays = golden_arrays("wide_" + GetParam());
   int64_t vectors = 0, in_emulator = 0;
   unsigned turn = 0;
+  size_t number = 0;
   const auto expect_close = [&](const WideCase& c, const TargetLevel& level) {
     SCOPED_TRACE(c.name() + " on " + level.text());
     const CompileOptions options = level.options(
@@ -62,6 +66,7 @@ TEST_P(WideGoldenCpu, CompiledCodeAgreesWithPyTorch) {
     }
   };
   for (const WideCase& c : wide_cases(GetParam())) {
+    if (!is_sampled(number++, 2)) continue;
     // The largest cases are not among the few of the targets that are interpreted.
     for (const TargetLevel& level : target_levels_for(turn + 2, turn)) expect_close(c, level);
     ++turn;

@@ -10,6 +10,7 @@
 #include "frontend/graphc.h"
 #include "ir/serialize.h"
 #include "ir/text.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core {
 namespace {
@@ -336,7 +337,7 @@ void expect_exact(const char* target, uint64_t seed) {
 }
 
 TEST(IntegerPrograms, AreExactOnEveryTarget) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= testing::half_of(60); ++seed) {
     expect_exact("reference", seed);
     expect_exact("cpu", seed);
     if (HasFatalFailure()) return;

@@ -25,7 +25,7 @@ void check_characters(const Characters& characters, std::string_view text) {
 }  // namespace
 }  // namespace graphc::core::fuzz
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(characters)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   if (size == 0) return 0;
   const int32_t limit = data[0];

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(checkpoint)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   const std::string_view text = fuzz::text_of(data, size);
   Safetensors content;

@@ -48,7 +48,7 @@ void check_extents(std::string_view formula, const Values& operands, Value resul
 }  // namespace
 }  // namespace graphc::core::fuzz
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(einsum)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   const std::string_view text = fuzz::text_of(data, size);
   const size_t line = std::min(text.find('\n'), text.size());

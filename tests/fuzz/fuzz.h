@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fuzz targets share. A target is one file with the function that libFuzzer calls; the tests
-// call it too, under a name of its own (tests/fuzz/CMakeLists.txt). It throws for a defect and
-// returns for everything else: input that is read, and input that is refused as it should be.
+// call it too, under a name of its own. It throws for a defect and returns for everything else:
+// input that is read, and input that is refused as it should be.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,12 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+/// The head of the function of a target, which has its file's name.
+#ifdef GRAPHC_FUZZER
+#define GRAPHC_FUZZ_TARGET(name) extern "C" int LLVMFuzzerTestOneInput
+#else
+#define GRAPHC_FUZZ_TARGET(name) extern "C" int fuzz_##name
+#endif
 
 namespace graphc::core::fuzz {
 

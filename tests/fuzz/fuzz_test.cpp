@@ -16,6 +16,7 @@
 #include "runtime/clock.h"
 #include "runtime/files/files.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/source_tree.h"
 
 extern "C" {
@@ -121,15 +122,15 @@ TEST_P(Fuzz, EveryTruncationIsReadOrRefused) {
 }
 
 TEST_P(Fuzz, FlippedBitsAreReadOrRefused) {
-  constexpr int kFlips = 5'000;
+  const int flips = testing::whole_samples() ? 10'000 : 2'000;
   std::mt19937 random(1);
   for (const std::string& file : corpus_of(GetParam().name)) {
-    for (int i = 0; i < kFlips; ++i) {
+    for (int i = 0; i < flips; ++i) {
       std::string damaged = file;
       damaged[random() % damaged.size()] ^= char(1 << random() % 8);
       ASSERT_TRUE(execute(GetParam(), damaged));
     }
-    testing::count("bad inputs", kFlips);
+    testing::count("bad inputs", flips);
   }
 }
 
@@ -209,7 +210,8 @@ class Mutator {
 
 TEST_P(Fuzz, RandomChangesAreReadOrRefused) {
   const char* const number = std::getenv("GRAPHC_FUZZ");
-  const int64_t runs = number == nullptr ? 5'000 : std::strtoll(number, nullptr, 10);
+  const int64_t otherwise = testing::whole_samples() ? 10'000 : 2'000;
+  const int64_t runs = number == nullptr ? otherwise : std::strtoll(number, nullptr, 10);
   Mutator mutator(corpus_of(GetParam().name), 7);
   for (int64_t i = 0; i < runs; ++i) ASSERT_TRUE(execute(GetParam(), mutator.next()));
   testing::count("fuzz executions", runs);

@@ -3,7 +3,7 @@
 #include "ir/serialize.h"
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(graph_json)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   Module module;
   const bool read = fuzz::read_or_refused(ErrorKind::input, fuzz::kFile, [&] {

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(npy)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   Literal array;
   const bool read = fuzz::read_or_refused(ErrorKind::input, fuzz::kFile, [&] {

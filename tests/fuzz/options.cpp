@@ -46,7 +46,7 @@ void read_parameters(const std::vector<std::string>& lines) {
 }  // namespace
 }  // namespace graphc::core::fuzz
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(options)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   const std::string_view text = fuzz::text_of(data, size);
   const std::vector<std::string> lines = fuzz::lines_of(text);

@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(safetensors)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   fuzz::read_or_refused(ErrorKind::input, fuzz::kFile, [&] {
     const Safetensors content = parse_safetensors(fuzz::text_of(data, size), fuzz::kFile);

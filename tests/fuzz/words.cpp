@@ -4,7 +4,7 @@
 #include "models/data/text_corpus.h"
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+GRAPHC_FUZZ_TARGET(words)(const uint8_t* data, size_t size) {
   using namespace graphc::core;
   if (size == 0) return 0;
   const int64_t batch = data[0] % 16, steps = data[0] / 16;

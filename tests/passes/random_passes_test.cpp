@@ -13,6 +13,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/exact_graph.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -42,7 +43,7 @@ TEST(RandomPasses, KeepTheAnswer) {
   int64_t tried = 0;
   for (const Pass* pass : all_passes()) {
     for (const std::string& use : uses_of(*pass)) {
-      for (unsigned seed = 1; seed <= 150; ++seed) {
+      for (unsigned seed = 1; seed <= half_of(150); ++seed) {
         const GraphPtr plain =
             after(graph_of(seed), before(*pass) == "simplify" ? "autodiff" : before(*pass));
         const GraphPtr changed =
@@ -54,7 +55,7 @@ TEST(RandomPasses, KeepTheAnswer) {
       }
     }
   }
-  EXPECT_GE(tried, 150 * 12);
+  EXPECT_GE(tried, half_of(150) * 12);
   count("graphs through one pass", tried);
 }
 
@@ -62,7 +63,7 @@ TEST(RandomPasses, KeepGradientsWhenTheyRunBeforeAutodiff) {
   int64_t tried = 0;
   for (const char* passes :
        {"simplify", "cse", "expand", "outline", "hoist", "unroll{full=true}", "unroll{steps=2}"}) {
-    for (unsigned seed = 2; seed <= 450; seed += 3) {  // those with gradients
+    for (unsigned seed = 2; seed <= half_of(450); seed += 3) {  // those with gradients
       const GraphPtr graph = graph_of(seed);
       SCOPED_TRACE(fmt::format("{} on random graph {}", passes, seed));
       expect_same_values(after(graph, "autodiff"), after(graph, std::string(passes) + ",autodiff"),
@@ -88,7 +89,7 @@ std::vector<Literal> whole_inputs(const Graph& graph, unsigned seed) {
 
 TEST(RandomPasses, LoopsAreTheirSteps) {
   int64_t tried = 0;
-  for (unsigned seed = 1; seed <= 400; seed += 2) {  // those with a loop
+  for (unsigned seed = 1; seed <= half_of(400); seed += 2) {  // those with a loop
     const GraphPtr graph = after(exact_graph(seed, 15, true), "expand");
     const std::vector<Literal> inputs = whole_inputs(*graph, seed);
     const Evaluation wanted = evaluate(*graph, inputs, {}, Precision::f64);

@@ -212,8 +212,10 @@ std::vector<OpCase> loop_cases(const Op& op) {
       if (!c.as_sampled && (int(place) + number) % 3 != 0) continue;
       LoopAround loop(*c.graph, place);
       if (!loop.fits()) continue;
-      cases.push_back(
-          {fmt::format("{}, in a loop: {}", c.name, names[int(place)]), loop.run(), c.index_limit});
+      cases.push_back({.name = fmt::format("{}, in a loop: {}", c.name, names[int(place)]),
+                       .graph = loop.run(),
+                       .index_limit = c.index_limit,
+                       .as_sampled = c.as_sampled});
     }
   }
   return cases;

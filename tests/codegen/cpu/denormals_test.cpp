@@ -2,6 +2,7 @@
 // Numbers on both sides of the smallest normal one: compiled steps flush them, in every thread.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cfloat>
@@ -15,6 +16,7 @@
 #include "tests/codegen/cpu/compiled.h"
 #include "tests/testing/op_cases.h"
 #include "tests/testing/rounding_bound.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core {
 namespace {
@@ -198,10 +200,12 @@ bool is_of_f32(const testing::OpCase& c) {
 TEST(DenormalsCpu, EveryOpStaysWithinItsBound) {
   int64_t ops = 0, flushed_results = 0;
   unsigned seed = 0;
+  size_t of_other_extents = 0;
   const std::vector<std::string> cpus = cpu_names();
   for (const Op* op : testing::sampled_ops()) {
     for (const testing::OpCase& c : testing::op_cases(*op)) {
       if (!is_of_f32(c) || c.index_limit == 0) continue;
+      if (!c.as_sampled && !testing::is_sampled(of_other_extents++, 3)) continue;
       SCOPED_TRACE(c.name);
       const Literals arguments = small_arguments(c, ++seed);
       testing::BoundedResults wanted = testing::evaluate_with_bounds(*c.graph, arguments);
@@ -224,7 +228,7 @@ TEST(DenormalsCpu, EveryOpStaysWithinItsBound) {
     ++ops;
   }
   EXPECT_GT(ops, 80);
-  EXPECT_GT(flushed_results, 1000);
+  EXPECT_GT(flushed_results, 500);
 }
 
 TEST(DenormalsCpu, EveryThreadFlushes) {

@@ -16,6 +16,7 @@
 #include "passes/pipeline.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core {
 namespace {
@@ -92,7 +93,7 @@ void check_compiled(const Graph& kernels, const Literals& inputs,
 
 TEST(RandomCellsCpu, OneKernelEachWayAndRight) {
   int several_stages = 0;
-  for (unsigned seed = 0; seed < 50; ++seed) {
+  for (unsigned seed = 0; seed < testing::half_of(50); ++seed) {
     const GraphPtr traced = testing::random_cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
     const GraphPtr graph = run_pipeline(traced, standard_pipeline("fused")).graph;

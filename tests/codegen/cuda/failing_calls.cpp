@@ -12,6 +12,7 @@
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -237,10 +238,17 @@ std::vector<Fault> faults_of(const LibraryCall& function, size_t calls,
   if (calls > kEvery) every = {1, 2, calls / 2, calls - 1, calls};
   const std::set<size_t> one{all == AllCodes::first ? 1 : calls};
   std::vector<Fault> faults;
+  // Functions take turns of the codes, and the calls of one take turns of those that are tried
+  // everywhere.
+  size_t number = function.symbol.size(), number_everywhere = 0;
   for (const ErrorCode& code : codes) {
     if (code.value == 0) continue;
-    for (const size_t call : everywhere.contains(code.value) ? every : one)
-      faults.push_back({function, code, call});
+    const bool is_everywhere = everywhere.contains(code.value);
+    const size_t turn = is_everywhere ? number_everywhere++ : number++;
+    for (const size_t call : is_everywhere ? every : one) {
+      if (is_sampled(is_everywhere ? turn + call : turn, 2))
+        faults.push_back({function, code, call});
+    }
   }
   return faults;
 }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -19,6 +20,7 @@
 #include "tests/testing/counts.h"
 #include "tests/testing/random_cell.h"
 #include "tests/testing/rounding_bound.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/targets.h"
 #include "tests/testing/wide_golden.h"
 
@@ -88,9 +90,9 @@ std::vector<Literal> expect_same_bits(const GraphPtr& graph, const std::vector<L
 
 TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
   // What the emulator takes for one seed is a second or more.
-  constexpr unsigned kSeeds = 10;
+  const unsigned seeds = whole_samples() ? 20 : 5;
   std::map<Placement, int> loops;  // by placement
-  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
     const GraphPtr traced = random_cell(seed);
     SCOPED_TRACE(fmt::format("seed {}\n{}", seed, print(*traced)));
     const std::vector<Literal> inputs = random_cell_inputs(*traced, seed);
@@ -103,9 +105,9 @@ TEST(LoopPlacement, RandomCellsGiveTheSameBitsInEach) {
     }
     if (HasFailure()) return;
   }
-  EXPECT_GT(loops[Placement::grid], int(kSeeds));
-  EXPECT_GT(loops[Placement::cluster], int(kSeeds));
-  EXPECT_GT(loops[Placement::block], int(kSeeds));
+  EXPECT_GT(loops[Placement::grid], int(seeds));
+  EXPECT_GT(loops[Placement::cluster], int(seeds));
+  EXPECT_GT(loops[Placement::block], int(seeds));
   count("loops in every placement with the same bits", loops[Placement::grid]);
 }
 
@@ -144,7 +146,11 @@ TEST(LoopPlacement, MatricesOfThreeGatesInPairsGiveTheSameBits) {
 class LoopPlacementOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LoopPlacementOf, LayersGiveTheSameBitsInEach) {
+  // Cells take turns of the sizes.
+  const std::vector<std::string> cells = wide_cells();
+  size_t turn = size_t(std::ranges::find(cells, GetParam()) - cells.begin()) + 1;
   for (const auto& [batch, hidden] : {std::pair{3, 5}, std::pair{9, 21}}) {
+    if (!is_sampled(turn++, 2)) continue;
     const WideCase c{GetParam(), 3, batch, hidden};
     SCOPED_TRACE(c.name());
     expect_same_bits(wide_layer(c, Derivatives::with), wide_inputs(c));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every graph of every model, and layers of every cell with and without derivatives, as kernels in
-// the emulator, in each variant and placement, against the evaluator.
+// the emulator, in each variant, against the evaluator: in placements that take turns, or with
+// whole samples (tests/testing/samples.h) models in each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "tests/codegen/variants.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/wide_golden.h"
 
 namespace graphc::core::testing {
@@ -44,6 +46,12 @@ class CudaModels : public ::testing::Test {
     ++graphs_;
   }
 
+  /// The placement whose turn it is.
+  std::vector<TargetLevel> placement_in_turn() const {
+    const std::vector<TargetLevel> all = placements_of_cuda();
+    return {all[size_t(graphs_) % all.size()]};
+  }
+
   /// A model's graph, called twice with inputs drawn for it, and first with the states that a
   /// session begins with.
   void expect_agreement(const Program& program, Session& session, const std::string& name,
@@ -55,7 +63,8 @@ class CudaModels : public ::testing::Test {
     };
     Call first{inputs(1), {}};
     for (const Value state : graph->states()) first.states.push_back(session.state(state.name()));
-    expect_agreement(graph, first, {inputs(2), {}}, placements_of_cuda());
+    expect_agreement(graph, first, {inputs(2), {}},
+                     whole_samples() ? placements_of_cuda() : placement_in_turn());
   }
 
   /// What this process has compiled, each text once, was run: all launches of a graph are.
@@ -112,7 +121,6 @@ TEST_F(CudaModels, GraphsOfEveryModelAgreeWithTheEvaluator) {
 }
 
 TEST_F(CudaModels, LayersOfEveryCellAgreeWithTheEvaluator) {
-  const std::vector<TargetLevel> placements = placements_of_cuda();
   for (const std::string& cell : wide_cells()) {
     const WideCase c{cell, 3, 4, 7};
     for (const Derivatives derivatives : {Derivatives::without, Derivatives::with}) {
@@ -120,7 +128,7 @@ TEST_F(CudaModels, LayersOfEveryCellAgreeWithTheEvaluator) {
       const GraphPtr graph = wide_layer(c, derivatives);
       // In one placement, in turn: that they all give the same bits is LoopPlacementOf's.
       expect_agreement(graph, {wide_inputs(c), {}}, random_call(*graph, 3, Numbers::real),
-                       {placements[size_t(graphs_) % placements.size()]});
+                       placement_in_turn());
     }
   }
 }

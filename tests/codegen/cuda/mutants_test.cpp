@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA text with one defect (tests/codegen/cuda/text_mutants.h) on its way to the device, kernel by
 // kernel of graphs that have every kind of them: each defect is found, by numbers that are not the
-// evaluator's or by the emulator. GRAPHC_TEXT_MUTANTS says how many places of a rule are tried in a
-// kernel; the slow suite tries all.
+// evaluator's or by the emulator. Of each rule one place is tried in a graph, and with whole
+// samples (tests/testing/samples.h) one in each kernel; GRAPHC_TEXT_MUTANTS says how many. The slow
+// suite tries all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +19,7 @@
 #include "tests/codegen/variants.h"
 #include "tests/cuda/emulator/module.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -25,11 +27,17 @@ namespace {
 /// Instructions of warps after which a launch counts as endless; the graphs here take a hundredth.
 constexpr uint64_t kMostInstructions = 30'000'000;
 
-/// `most` mutants of each rule, spread over its places; all if there are not more.
-std::vector<TextMutant> sampled(std::vector<TextMutant> all, size_t most) {
-  std::map<std::string_view, std::vector<TextMutant*>> by_rule;
-  for (TextMutant& mutant : all) by_rule[mutant.rule->name].push_back(&mutant);
-  std::vector<TextMutant> chosen;
+/// A mutant of a kernel's text.
+struct Attempt {
+  const cuda::KernelText* kernel;
+  TextMutant mutant;
+};
+
+/// `most` attempts of each rule, spread over its places; all if there are not more.
+std::vector<Attempt> sampled(std::vector<Attempt> all, size_t most) {
+  std::map<std::string_view, std::vector<Attempt*>> by_rule;
+  for (Attempt& attempt : all) by_rule[attempt.mutant.rule->name].push_back(&attempt);
+  std::vector<Attempt> chosen;
   for (auto& [rule, mutants] : by_rule) {
     const size_t count = std::min(mutants.size(), most);
     for (size_t i = 0; i < count; ++i)
@@ -109,14 +117,20 @@ class Hunt {
     return wrong;
   }
 
-  /// Tries `most` mutants of each rule in each kernel whose text matches `having`.
+  /// Tries `most` mutants of each rule, in the kernels whose texts match `having`.
   void run(size_t most, const std::regex& having) {
+    std::vector<Attempt> all;
     for (const cuda::KernelText& kernel : kernels_) {
       if (!std::regex_search(kernel.text, having) || is_of_one_element(kernel.text)) continue;
-      std::vector<TextMutant> mutants = mutants_of(kernel.text);
-      std::erase_if(mutants, [](const TextMutant& mutant) { return !is_tried(mutant); });
-      for (const TextMutant& mutant : sampled(std::move(mutants), most)) try_one(kernel, mutant);
+      std::vector<Attempt> attempts;
+      for (TextMutant& mutant : mutants_of(kernel.text)) {
+        if (is_tried(mutant)) attempts.push_back({&kernel, std::move(mutant)});
+      }
+      std::ranges::move(sampled(std::move(attempts), most), std::back_inserter(all));
     }
+    // The kernels take turns of the rules: of each, one's place is the middle of all.
+    if (!whole_samples()) all = sampled(std::move(all), most);
+    for (const Attempt& attempt : all) try_one(*attempt.kernel, attempt.mutant);
     count("mutants of CUDA text killed", killed_);
     count("mutants of CUDA text that change nothing", equal_);
     std::printf("%ld mutants killed, %ld change nothing\n", long(killed_), long(equal_));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVRTC compiles every kernel of every op, of a layer of W1 in each placement, of a language
-// model's training step, and of products on tensor cores: each for one of three architectures, the
-// slow suite for all. None spills registers. Skipped where there is no NVRTC. It needs no GPU.
+// model's training step, and of products on tensor cores, or of the last two every second
+// (tests/testing/samples.h): each for one of three architectures, the slow suite for all. None
+// spills registers. Skipped where there is no NVRTC. It needs no GPU.
 #include "runtime/cuda/nvrtc.h"
 
 #include <gmock/gmock.h>
@@ -19,6 +20,7 @@
 #include "tests/codegen/cuda/cuda_draw.h"
 #include "tests/codegen/cuda/kernel_texts.h"
 #include "tests/testing/counts.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/wide_golden.h"
 
 namespace graphc::core::testing {
@@ -44,12 +46,16 @@ std::string fault_of(const cuda::Compiled& compiled) {
 /// of CUDA 13 knows.
 const std::vector<std::string> kArchitectures{"sm_80", "sm_90a", "sm_120a"};
 
-/// Each text for one of the architectures; `architecture` gets its share of them.
-KernelTexts share_of(KernelTexts texts, const std::string& architecture) {
+/// Each text, or each `share`th of a sample, for one of the architectures; `architecture` gets its
+/// part of them.
+KernelTexts share_of(KernelTexts texts, const std::string& architecture, size_t share = 1) {
   const size_t turn =
       size_t(std::ranges::find(kArchitectures, architecture) - kArchitectures.begin());
   size_t number = 0;
-  std::erase_if(texts, [&](const auto&) { return number++ % kArchitectures.size() != turn; });
+  std::erase_if(texts, [&](const auto&) {
+    const size_t at = number++;
+    return at % kArchitectures.size() != turn || !is_sampled(at / kArchitectures.size(), share);
+  });
   return texts;
 }
 
@@ -102,20 +108,20 @@ TEST_P(Nvrtc, CompilesTheKernelOfALoopOfManyShapes) {
   EXPECT_TRUE(std::ranges::any_of(texts, [](const auto& text) {
     return text.first.find("owned[8][3]") != std::string::npos;
   })) << "what its blocks own is not in shared memory";
-  expect_compiled(texts, GetParam());
+  expect_compiled(share_of(texts, GetParam()), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesTheKernelsOfALanguageModel) {
   const KernelTexts texts = texts_of_model(GetParam(), "ptb-lm", {"size=test"});
   EXPECT_GT(texts.size(), 20u);
-  expect_compiled(share_of(texts, GetParam()), GetParam());
+  expect_compiled(share_of(texts, GetParam(), 2), GetParam());
 }
 
 TEST_P(Nvrtc, CompilesProductsOnTensorCores) {
   const KernelTexts texts = texts_on_tensor_cores(
       GetParam(), {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16});
   EXPECT_GE(texts.size(), 40u);
-  expect_compiled(share_of(texts, GetParam()), GetParam());
+  expect_compiled(share_of(texts, GetParam(), 2), GetParam());
 }
 
 /// Each kernel for every architecture.

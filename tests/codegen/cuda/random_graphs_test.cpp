@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight hundred random graphs, with --slow two thousand, on the CUDA target, in the emulator: of
+// Four hundred random graphs, with --slow two thousand, on the CUDA target, in the emulator: of
 // real numbers, of whole ones, and confused ones of both (tests/testing), small, most with a loop.
 // Each is compiled in one way, for one placement of its loops, all of which take turns, run twice
 // and compared with the evaluator. GRAPHC_CUDA_GRAPHS says how many, GRAPHC_SEED which is the
@@ -28,7 +28,7 @@ class RandomGraphsOnCudaTarget : public ::testing::TestWithParam<int64_t> {
 };
 
 TEST_P(RandomGraphsOnCudaTarget, AgreeWithTheEvaluator) {
-  const int64_t all = number_from("GRAPHC_CUDA_GRAPHS", 800);
+  const int64_t all = number_from("GRAPHC_CUDA_GRAPHS", 400);
   const int64_t first = number_from("GRAPHC_SEED", 1);
   const int64_t begin = all * GetParam() / kCudaParts, end = all * (GetParam() + 1) / kCudaParts;
   std::set<std::tuple<std::optional<cuda::Placement>, std::string, std::string>> met;

@@ -16,6 +16,7 @@
 #include "tests/testing/confused_graph.h"
 #include "tests/testing/counts.h"
 #include "tests/testing/random_graph.h"
+#include "tests/testing/samples.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -56,19 +57,19 @@ std::string fused() {
 
 TEST(RowModel, IsThereForEveryBodyOfRandomGraphs) {
   Seen seen;
-  for (unsigned seed = 1; seed <= 250; ++seed) {
+  for (unsigned seed = 1; seed <= half_of(250); ++seed) {
     SCOPED_TRACE(fmt::format("random graph {}", seed));
     const GraphPtr graph = random_graph(
         seed, {.nodes = 5 + int(seed * 7 % 25), .loop = seed % 2 == 1, .gradient = seed % 3 == 2});
     form(graph, fused(), seen);
     form(graph, "autodiff,expand,reductions,fuse", seen);
   }
-  for (unsigned seed = 1; seed <= 500; ++seed) {
+  for (unsigned seed = 1; seed <= half_of(500); ++seed) {
     SCOPED_TRACE(fmt::format("confused graph {}", seed));
     form(confused_graph(seed, {.real = seed % 2 == 1, .gradient = seed % 3 == 0}), fused(), seen);
   }
-  EXPECT_GT(seen.bodies, 3000);
-  EXPECT_GT(seen.recurrent, 50);
+  EXPECT_GT(seen.bodies, int(half_of(3000)));
+  EXPECT_GT(seen.recurrent, int(half_of(50)));
   count("bodies with a model of rows", seen.bodies);
 }
 
@@ -145,12 +146,12 @@ class WidthsGraph {
 
 TEST(RowModel, IsThereForEveryBodyOfManyWidths) {
   Seen seen;
-  for (unsigned seed = 1; seed <= 3000; ++seed) {
+  for (unsigned seed = 1; seed <= half_of(3000); ++seed) {
     SCOPED_TRACE(fmt::format("graph of widths {}", seed));
     form(WidthsGraph(seed).run(), "fuse", seen);
   }
-  EXPECT_GT(seen.bodies, 10000);
-  EXPECT_GT(seen.of_several, 1000);
+  EXPECT_GT(seen.bodies, int(half_of(10000)));
+  EXPECT_GT(seen.of_several, int(half_of(1000)));
   count("bodies with a model of rows", seen.bodies);
 }
 
