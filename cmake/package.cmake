@@ -38,6 +38,10 @@ install(DIRECTORY ir passes runtime codegen frontend
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc
   FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "cpu" EXCLUDE PATTERN "cuda" EXCLUDE
   PATTERN "reference" EXCLUDE)
+foreach(target cpu cuda)
+  install(FILES codegen/${target}/options.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc/codegen/${target})
+endforeach()
 install(TARGETS graphc_tool graphc_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
 # man: the manual pages and what completes commands in a shell, as the tools describe themselves.
 set(manual ${CMAKE_BINARY_DIR}/man/man1)

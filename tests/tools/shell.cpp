@@ -2,7 +2,6 @@
 #include "tests/tools/shell.h"
 
 #include "runtime/files/files.h"
-#include "tests/testing/samples.h"
 
 namespace graphc::core::testing {
 
@@ -12,15 +11,10 @@ Ran graphc(const std::string& arguments, const std::string& input) {
 
 Ran run_bash(const std::string& script, const TemporaryFolder& folder, bool merged) {
   const std::string bin = std::filesystem::path(GRAPHC_TOOL).parent_path().string();
-  // To look for leaks takes a quarter of the time of a program that refuses its arguments: those of
-  // every fourth script do so.
-  const std::string leaks =
-      is_sampled(script.size(), 4) ? "" : "export ASAN_OPTIONS=detect_leaks=0:$ASAN_OPTIONS\n";
   // A project of a user's finds the package of this build.
   const auto file = folder.add(
-      ".script",
-      fmt::format("cd '{}'\nexport PATH='{}':$PATH graphc_DIR='{}' CXX='{}'\n{}{}\n",
-                  folder.path().string(), bin, GRAPHC_BUILD, GRAPHC_COMPILER, leaks, script));
+      ".script", fmt::format("cd '{}'\nexport PATH='{}':$PATH graphc_DIR='{}' CXX='{}'\n{}\n",
+                             folder.path().string(), bin, GRAPHC_BUILD, GRAPHC_COMPILER, script));
   const auto out = folder.add(".out", ""), err = folder.add(".err", "");
   const int status =
       std::system(fmt::format("bash '{}' > '{}' 2>{} < /dev/null", file.string(), out.string(),
