@@ -172,7 +172,9 @@ def graph_item(path):
 def conformance_items(context):
     rows = [model_item(*row, graph) for row in models(context) for graph in ("train", "forward")]
     rows += wide_items(context)
-    return rows + library_items(context) + [graph_item(path) for path in context.places.graphs]
+    # A dry run tries the bundle; in the emulator the tests go through all graphs.
+    graphs = context.places.graphs[:: 6 if context.dry_run else 1]
+    return rows + library_items(context) + [graph_item(path) for path in graphs]
 
 
 CONFORMANCE = Part(
