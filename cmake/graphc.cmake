@@ -30,9 +30,12 @@ if(GRAPHC_SANITIZE STREQUAL "address")
   # What is left out stands at every access through a pointer and takes a third of the time to
   # compile. The address sanitizer sees such a pointer too once it is used, alignment apart; the
   # preset fuzz has all of them.
-  target_compile_options(graphc_settings INTERFACE -fsanitize=address,undefined
-    -fno-sanitize=null,alignment,object-size,vptr,pointer-overflow
-    -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  # Nor do sources of tests have any of it, where the property GRAPHC_WITHOUT_UBSAN is set.
+  set(checked "$<NOT:$<BOOL:$<TARGET_PROPERTY:GRAPHC_WITHOUT_UBSAN>>>")
+  target_compile_options(graphc_settings INTERFACE -fsanitize=address -fno-omit-frame-pointer
+    "$<${checked}:-fsanitize=undefined>"
+    "$<${checked}:-fno-sanitize=null,alignment,object-size,vptr,pointer-overflow>"
+    "$<${checked}:-fno-sanitize-recover=undefined>")
   target_link_options(graphc_settings INTERFACE -fsanitize=address,undefined)
   # Four dozen programs are linked with the libraries' debug information: gold takes half the time,
   # and lld, where it is installed, half of that.
