@@ -30,7 +30,7 @@ if(GRAPHC_SANITIZE STREQUAL "address")
   # What is left out stands at every access through a pointer and takes a third of the time to
   # compile. The address sanitizer sees such a pointer too once it is used, alignment apart; the
   # preset fuzz has all of them.
-  # Nor do sources of tests have any of it, where the property GRAPHC_WITHOUT_UBSAN is set.
+  # A target with the property GRAPHC_WITHOUT_UBSAN has the address sanitizer alone.
   set(checked "$<NOT:$<BOOL:$<TARGET_PROPERTY:GRAPHC_WITHOUT_UBSAN>>>")
   target_compile_options(graphc_settings INTERFACE -fsanitize=address -fno-omit-frame-pointer
     "$<${checked}:-fsanitize=undefined>"

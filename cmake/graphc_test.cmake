@@ -32,8 +32,8 @@ function(graphc_test name)
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE
     graphc_settings ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
-  # What tests compute themselves is integers of loops and expectations; the libraries keep the check.
-  # It is a sixteenth of the time that tests take to compile.
+  # The arithmetic of tests is loop counters and expected values: without UBSan they compile in a
+  # sixteenth less time. The libraries under test keep it.
   set_target_properties(${target} PROPERTIES GRAPHC_WITHOUT_UBSAN ON)
   graphc_precompile(tests ${target} <gmock/gmock.h> <gtest/gtest.h>)
   graphc_compile_quickly(${target})

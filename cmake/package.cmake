@@ -19,7 +19,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/graphc-config-version.cmake
 configure_file(cmake/graphc-config.cmake ${CMAKE_BINARY_DIR}/graphc-config.cmake COPYONLY)
 
 set(package_targets graphc graphc_codegen graphc_event_proto graphc_frontend graphc_ir graphc_passes
-  graphc_proto graphc_runtime graphc_settings)
+  graphc_proto graphc_runtime graphc_settings graphc_step)
 export(TARGETS ${package_targets} NAMESPACE graphc:: FILE ${CMAKE_BINARY_DIR}/graphc-targets.cmake)
 
 # Installed, the folders of headers lie in include/graphc, and include paths begin there as they do
@@ -36,11 +36,10 @@ install(FILES ${CMAKE_BINARY_DIR}/include/graphc/graphc.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc)
 install(DIRECTORY ir passes runtime codegen frontend
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "cpu" EXCLUDE PATTERN "cuda" EXCLUDE
-  PATTERN "reference" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "targets" EXCLUDE PATTERN "cuda" EXCLUDE)
 foreach(target cpu cuda)
-  install(FILES codegen/${target}/options.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc/codegen/${target})
+  install(FILES codegen/targets/${target}/options.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc/codegen/targets/${target})
 endforeach()
 install(TARGETS graphc_tool graphc_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
 # man: the manual pages and what completes commands in a shell, as the tools describe themselves.

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/options.h"
-#include "codegen/cuda/options.h"
+#include "codegen/targets/cpu/options.h"
+#include "codegen/targets/cuda/options.h"
 #include "ir/graph.h"
 #include "ir/precision.h"
 #include "passes/pass.h"

@@ -61,8 +61,9 @@ struct Machine {
   /// A value of so many bytes and more is no longer in caches when the next kernel reads it: what
   /// writes it need not bring its lines there first. 0: none is.
   int64_t uncached_bytes = 0;
-  /// What a worker reads of a matrix while all meet once, about: an estimate, 1 to 2 us at 50 GB/s.
-  int64_t meeting_bytes = 64 << 10;
+  /// Bytes of a matrix that a worker reads in the time of one barrier: an estimate, 1 to 2 us at 50
+  /// GB/s.
+  int64_t barrier_bytes = 64 << 10;
   /// Whether phases that do not depend on each other may be done in any order, so that small values
   /// are worth a place that nothing else has.
   bool reorders_phases = false;

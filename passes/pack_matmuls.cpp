@@ -109,9 +109,9 @@ std::vector<Group> products_over_concats(const Scan& scan) {
 // --- products with a common left operand
 
 /// Sets of values that meet on the way to the body's results without a product in between.
-class Meetings {
+class Barriers {
  public:
-  explicit Meetings(const Graph& body) : parent_(body.nodes().size()) {
+  explicit Barriers(const Graph& body) : parent_(body.nodes().size()) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (const Node& node : body.nodes()) {
       const bool local = is_elementwise(node.op) || is_composite(node.op) ||
@@ -158,7 +158,7 @@ std::vector<Group> sibling_products(const Scan& scan) {
   const Graph& body = scan.body();
   const std::vector<Varies> varies = variation(scan);
   const std::vector<bool> live = needed_for(body, body.results());
-  Meetings meetings(body);
+  Barriers barriers(body);
   std::vector<std::vector<const Node*>> classes;
   for (const Node& node : body.nodes()) {
     if (!live[size_t(node.id)] || !is_plain_product(node)) continue;
@@ -166,7 +166,7 @@ std::vector<Group> sibling_products(const Scan& scan) {
     const auto alike = std::find_if(classes.begin(), classes.end(), [&](const auto& candidate) {
       const Node& other = *candidate[0];
       return other.operands[0] == node.operands[0] && other.attributes == node.attributes &&
-             meetings.find(other.id) == meetings.find(node.id);
+             barriers.find(other.id) == barriers.find(node.id);
     });
     if (alike == classes.end())
       classes.push_back({&node});

@@ -160,7 +160,7 @@ GraphPtr unroll_where_worth_it(const GraphPtr& graph, Remarks& remarks) {
       continue;
     }
     remarks.add(node, fmt::format("stays a loop of {} steps: copies would have the same kernels "
-                                  "{} times, a meeting behind each, and move {} bytes a step",
+                                  "{} times, a barrier behind each, and move {} bytes a step",
                                   scan.steps(), scan.steps(), emitted_bytes(scan)));
   }
   if (!any) return graph;

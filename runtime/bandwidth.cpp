@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 
 #include "ir/error.h"
@@ -83,39 +82,7 @@ double seconds_of(const std::vector<Reading>& readings) {
          std::ranges::min_element(readings, {}, &Reading::begin)->begin;
 }
 
-/// The first word of a file; empty if there is none.
-std::string word_in(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
-/// "2048K" in bytes; 0 if it is not a size.
-int64_t size_in(const std::string& text) {
-  char* end = nullptr;
-  const long long number = std::strtoll(text.c_str(), &end, 10);
-  const std::string unit = end;
-  if (number <= 0 || number > (1LL << 40)) return 0;
-  if (unit == "K") return number << 10;
-  if (unit == "M") return number << 20;
-  return unit.empty() ? number : 0;
-}
-
 }  // namespace
-
-CacheSizes cache_sizes(const std::filesystem::path& folder) {
-  CacheSizes sizes;
-  for (int index = 0;; ++index) {
-    const std::filesystem::path cache = folder / fmt::format("index{}", index);
-    const std::string level = word_in(cache / "level");
-    if (level.empty()) return sizes;
-    if (word_in(cache / "type") == "Instruction") continue;
-    const int64_t bytes = size_in(word_in(cache / "size"));
-    if (level == "2") sizes.second_level = bytes;
-    if (level == "3") sizes.shared = bytes;
-  }
-}
 
 std::vector<WorkingSet> working_sets(const CacheSizes& caches, int threads) {
   const int64_t second = caches.second_level > 0 ? caches.second_level : kAssumedSecondLevel;
@@ -167,18 +134,18 @@ double measure_read_bandwidth(ThreadTeam& team, int64_t bytes_of_thread) {
   return best * team.size() * 1e-9;
 }
 
-double measure_meeting(ThreadTeam& team) {
-  constexpr int kMeetings = 10'000;
+double measure_barrier(ThreadTeam& team) {
+  constexpr int kBarriers = 10'000;
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < kRounds; ++round) {
     double begun = 0, ended = 0;
     team.run_step([&](int thread) {
       team.barrier(thread);
       if (thread == 0) begun = steady_seconds();
-      for (int i = 0; i < kMeetings; ++i) team.barrier(thread);
+      for (int i = 0; i < kBarriers; ++i) team.barrier(thread);
       if (thread == 0) ended = steady_seconds();
     });
-    best = std::min(best, (ended - begun) / kMeetings);
+    best = std::min(best, (ended - begun) / kBarriers);
   }
   return best;
 }

@@ -3,25 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "runtime/caches.h"
 #include "runtime/thread_team.h"
 
 namespace graphc::core {
-
-/// Sizes in bytes; 0 if unknown.
-struct CacheSizes {
-  int64_t second_level = 0;  ///< per core
-  int64_t shared = 0;        ///< third level, shared by several cores
-};
-
-/// The caches of a CPU, as Linux describes them in `folder`; by default those of CPU 0.
-CacheSizes cache_sizes(const std::filesystem::path& folder = "/sys/devices/system/cpu/cpu0/cache");
-
-/// The assumed size of an unknown second-level cache.
-inline constexpr int64_t kAssumedSecondLevel = int64_t{1} << 20;
 
 /// The bytes that each thread reads repeatedly, sized to fit one level of the memory hierarchy.
 struct WorkingSet {
@@ -42,6 +30,6 @@ double measure_read_bandwidth(ThreadTeam& team, int64_t bytes_of_thread);
 
 /// The seconds per barrier of the team if all threads arrive at once: the best of ten rounds of
 /// many barriers, run like a compiled step (ThreadTeam::run_step()).
-double measure_meeting(ThreadTeam& team);
+double measure_barrier(ThreadTeam& team);
 
 }  // namespace graphc::core

@@ -166,7 +166,7 @@ void ThreadTeam::reset_barriers() {
   aborted_.store(false, std::memory_order_relaxed);
 }
 
-void ThreadTeam::run_call(Call call, void* target, Meetings meetings) {
+void ThreadTeam::run_call(Call call, void* target, Barriers barriers) {
   GRAPHC_CHECK(current_team != this, "a run inside a run of the same team");
   if (size_ == 1) {
     // Nothing to synchronise or share: callers of a team of one run concurrently.
@@ -177,7 +177,7 @@ void ThreadTeam::run_call(Call call, void* target, Meetings meetings) {
   std::lock_guard lock(running_);
   call_ = call;
   target_ = target;
-  if (meetings == Meetings::few) {
+  if (barriers == Barriers::few) {
     run_together();
   } else if (!wants_turns() || !run_in_turns()) {
     const double begin = steady_seconds();

@@ -51,7 +51,7 @@ class ThreadTeam {
   /// they are not. A call from inside a run is a defect.
   template <typename Function>
   void run(Function&& function) {
-    run_call(function, Meetings::few);
+    run_call(function, Barriers::few);
   }
 
   /// The same for functions with a barrier every few microseconds that need little stack (Fibers)
@@ -59,7 +59,7 @@ class ThreadTeam {
   /// barriers (TeamThreads).
   template <typename Function>
   void run_step(Function&& function) {
-    run_call(function, Meetings::many);
+    run_call(function, Barriers::many);
   }
 
   /// Inside a run, waits until every thread has called barrier() as many times as this one. Writes
@@ -73,7 +73,7 @@ class ThreadTeam {
 
  private:
   using Call = void (*)(void* target, int thread);
-  enum class Meetings : uint8_t { few, many };
+  enum class Barriers : uint8_t { few, many };
   struct Aborted {};
 
   /// A counter alone on its cache lines (two: the hardware prefetches pairs).
@@ -88,11 +88,11 @@ class ThreadTeam {
   };
 
   template <typename Function>
-  void run_call(Function& function, Meetings meetings) {
+  void run_call(Function& function, Barriers barriers) {
     run_call([](void* target, int thread) { (*static_cast<Function*>(target))(thread); },
-             const_cast<void*>(static_cast<const void*>(std::addressof(function))), meetings);
+             const_cast<void*>(static_cast<const void*>(std::addressof(function))), barriers);
   }
-  void run_call(Call call, void* target, Meetings meetings);
+  void run_call(Call call, void* target, Barriers barriers);
   /// Runs on separate threads. Returns the seconds of their yields used by other programs.
   double run_together();
   /// Returns false if there is no memory for the stacks.

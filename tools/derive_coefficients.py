@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Derives the coefficients of codegen/cpu/vector_*.cpp and prints them as C++ literals.
+# Derives the coefficients of codegen/targets/cpu/math/vector_*.cpp and prints them as C++ literals.
 """
 Each approximation is the minimax one, in relative error of the whole function, found by Remez's
 exchange in 40-digit arithmetic. Coefficients of polynomials are then rounded to f32 one at a time,

@@ -13,8 +13,8 @@
 #include "codegen/lower/rows.h"
 #include "codegen/lower/stored_part.h"
 #include "codegen/plan/memory.h"
-#include "codegen/plan/past_caches.h"
 #include "codegen/plan/schedule.h"
+#include "codegen/plan/streaming_stores.h"
 #include "codegen/step/barriers.h"
 #include "codegen/step/view.h"
 #include "ir/cases.h"
@@ -183,7 +183,7 @@ void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewM
       return lower_concat(context, first, inputs, results[0], name);
     case BodyForm::batched_product:
       return lower_batched_product(context, first, inputs, results[0], name);
-    case BodyForm::rows:
+    case BodyForm::row_program:
       return lower_body(context, kernel.body(), std::move(inputs), std::move(results), name,
                         kernel.family());
   }
@@ -278,7 +278,7 @@ Plan lower(const Graph& graph, const Machine& machine) {
 Plan make_plan(const Graph& kernels, const Machine& machine) {
   Plan plan = lower(kernels, machine);
   plan_memory(plan, machine.reorders_phases);
-  mark_past_caches(plan, machine);
+  mark_streaming_stores(plan, machine);
   schedule(plan, machine);
   place_barriers(plan);
   verify_plan(plan);

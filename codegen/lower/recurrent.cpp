@@ -13,10 +13,10 @@
 namespace graphc::core {
 namespace {
 
-/// Whether each step's columns are shared out, with a meeting after every stage, and not the rows,
-/// which meet nobody: where a worker's rows would not fill a tile, or two of panels that come from
-/// a cache further away at every step, all of them read all panels for a few rows each. Worth a
-/// meeting if what one worker no longer reads takes longer.
+/// Whether workers share out the columns of each step, with a barrier after every stage, and not
+/// the rows, without barriers. Sharing rows is slower where a worker's rows would not fill a tile
+/// (or two, of panels that do not stay in the cache): then every worker reads all panels for a few
+/// rows. Columns pay if a worker saves more time reading than the barriers take.
 bool shares_columns(const LowerContext& context, const std::vector<NestCall>& calls, int64_t rows) {
   const int64_t workers = context.machine().workers;
   int64_t bytes = 0, tile_rows = 0, stages = 0;
@@ -28,7 +28,7 @@ bool shares_columns(const LowerContext& context, const std::vector<NestCall>& ca
   }
   const int64_t tiles = bytes > context.machine().kept_bytes ? 2 : 1;
   return workers > 1 && rows < tiles * workers * tile_rows &&
-         bytes - bytes / workers >= stages * context.machine().meeting_bytes;
+         bytes - bytes / workers >= stages * context.machine().barrier_bytes;
 }
 
 /// What the carries of a kernel's scan begin with, outside the kernel where that is an operand.

@@ -56,7 +56,7 @@ void lower_table(LowerContext& context, const Node& kernel, const Node& op,
     call.table_rows = op.attributes.get_int("classes", 0);
     call.row_bytes = size_of(indices.dtype);
     call.rows = results[0].address;
-    return context.add(Family::rows, std::move(call));
+    return context.add(Family::table, std::move(call));
   }
   const View table = merges ? results[1] : view(0, "table");
   call.dtype = table.dtype;
@@ -77,7 +77,7 @@ void lower_table(LowerContext& context, const Node& kernel, const Node& op,
     call.table = results[0].address;
     call.rows = view(2, "rows").address;
   }
-  context.add(Family::rows, std::move(call));
+  context.add(Family::table, std::move(call));
 }
 
 }  // namespace graphc::core

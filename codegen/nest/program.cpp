@@ -43,8 +43,7 @@ std::string NestProgram::text() const {
     const NestOperand& operand = operands[i];
     text += fmt::format("  operand {}: {} {}{}{}{}\n", i, operand_names[size_t(operand.kind)],
                         name_of(operand.dtype), column_names[size_t(operand.column)],
-                        operand.by_row ? "" : " all rows",
-                        operand.past_caches ? " past the caches" : "");
+                        operand.by_row ? "" : " all rows", operand.streaming ? " streaming" : "");
   }
   for (size_t i = 0; i < products.size(); ++i) {
     const NestProduct& product = products[i];

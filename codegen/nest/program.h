@@ -57,7 +57,7 @@ struct NestOperand {
   ColumnStep column = ColumnStep::contiguous;
   bool by_row = true;  ///< whether the address moves with the row
   /// Of a store: nobody reads it before caches have forgotten it. A hint, which changes no value.
-  bool past_caches = false;
+  bool streaming = false;
 };
 
 enum class NestOp : uint8_t {

@@ -19,12 +19,16 @@ namespace {
 /// An access and the bytes of each worker's part of it.
 class SharedAccess {
  public:
-  SharedAccess(const Plan& plan, PlacedAccess access)
+  SharedAccess(const Plan& plan, int workers, Ownership ownership, PlacedAccess access)
       : access_(std::move(access)),
-        memory_(memory_of(plan, access_.place.buffer)),
-        workers_(plan.workers) {
-    const Buffer& buffer = plan.buffers[size_t(access_.place.buffer)];
-    if (buffer.place == Place::arena) access_.place.offset += buffer.offset;
+        memory_(access_.place.buffer),
+        workers_(workers),
+        ownership_(ownership) {
+    if (memory_ >= 0) {
+      const Buffer& buffer = plan.buffers[size_t(memory_)];
+      if (buffer.place == Place::arena) access_.place.offset += buffer.offset;
+      memory_ = memory_of(plan, memory_);
+    }
     whole_ = access_.extent();
     if (access_.shared_axis < 0) return;
     find_period();
@@ -41,13 +45,15 @@ class SharedAccess {
         !overlap(whole_, other.whole_))
       return false;
     const bool periodic = period_ > 0 && period_ == other.period_;
+    if (ownership_ == Ownership::indices) return !(periodic && is_shared_alike(other));
     for (int a = 0; a < workers_; ++a) {
       const std::optional<Extent> mine = periodic ? residues(a) : bytes(a);
       if (!mine) continue;
       for (int b = 0; b < workers_; ++b) {
         if (a == b) continue;
         const std::optional<Extent> theirs = periodic ? other.residues(b) : other.bytes(b);
-        if (theirs && overlap(*mine, *theirs)) return true;
+        if (theirs && (periodic ? overlap_in_period(*mine, *theirs) : overlap(*mine, *theirs)))
+          return true;
       }
     }
     return false;
@@ -56,8 +62,14 @@ class SharedAccess {
  private:
   const AccessAxis& shared() const { return access_.axes[size_t(access_.shared_axis)]; }
 
+  /// Whether equal residues are equal indices.
+  bool is_shared_alike(const SharedAccess& other) const {
+    return access_.share == other.access_.share && first_.begin == other.first_.begin &&
+           shared().stride == other.shared().stride;
+  }
+
   /// The bytes of a worker's part lie at the same residues of `stride * count`, if all other axes
-  /// move by whole periods or stay inside one.
+  /// move by whole periods, or stay inside one of what is shared out.
   void find_period() {
     const int64_t period = shared().stride * shared().count;
     if (period <= 0) return;
@@ -67,11 +79,15 @@ class SharedAccess {
       if (int(i) != access_.shared_axis && axis.stride % period != 0)
         inner.stretch(axis.stride, axis.count);
     }
-    const int64_t begin = (access_.place.offset % period + period) % period;
-    const Extent all{begin + inner.begin, begin + inner.end + period - shared().stride};
-    if (all.begin < 0 || all.end > period) return;
+    if (inner.end - inner.begin > shared().stride) return;
     period_ = period;
-    first_ = inner.moved(begin);
+    first_ = inner.moved(access_.place.offset);
+    first_ = first_.moved((first_.begin % period + period) % period - first_.begin);
+  }
+
+  /// A part may go on at the begin of the period.
+  bool overlap_in_period(const Extent& a, const Extent& b) const {
+    return overlap(a, b) || overlap(a.moved(period_), b) || overlap(a, b.moved(period_));
   }
 
   std::optional<Extent> residues(int worker) const { return part_of(first_, worker); }
@@ -90,6 +106,7 @@ class SharedAccess {
   PlacedAccess access_;  ///< its place is one of the memory
   int memory_;
   int workers_;
+  Ownership ownership_;
   Extent whole_;
   int64_t period_ = 0;  ///< 0: none
   Extent first_;        ///< residues of the first of what is shared out
@@ -106,18 +123,37 @@ bool cross(const SharedAccesses& before, const SharedAccesses& now) {
 
 class Barriers {
  public:
-  explicit Barriers(Plan& plan) : plan_(plan), position_(size_t(plan.loop_depth)) {}
+  /// For a plan, whose records are `records`.
+  Barriers(const Plan& plan, std::vector<Record>& records)
+      : plan_(plan),
+        top_(records),
+        position_(size_t(plan.loop_depth)),
+        workers_(plan.workers),
+        footprint_([&plan](const Record& record, const Position& position, int depth) {
+          return footprint_of(plan, record, position, depth);
+        }) {}
+  /// For a loop, which `records` has alone.
+  Barriers(const SharedLoop& shared, std::vector<Record>& records)
+      : plan_(shared.plan),
+        top_(records),
+        position_(shared.position),
+        depth_(shared.depth),
+        workers_(shared.workers),
+        ownership_(shared.ownership),
+        footprint_(shared.footprint) {
+    position_.resize(std::max(position_.size(), size_t(depth_) + 1));
+  }
 
   void place() {
-    clear(plan_.records);
-    if (plan_.workers == 1) return;
+    clear(top_);
+    if (workers_ == 1) return;
     do {
       found_ = false;
       since_.clear();
       last_ = nullptr;
-      records(plan_.records);
+      records(top_);
     } while (found_);
-    if (mutated(Mutant::barriers_left_out)) clear(plan_.records);
+    if (mutated(Mutant::barriers_left_out)) clear(top_);
   }
 
  private:
@@ -157,8 +193,8 @@ class Barriers {
 
   SharedAccesses shared_accesses(const Record& record) const {
     SharedAccesses all;
-    for (PlacedAccess& access : footprint_of(plan_, record, position_, depth_))
-      all.emplace_back(plan_, std::move(access));
+    for (PlacedAccess& access : footprint_(record, position_, depth_))
+      all.emplace_back(plan_, workers_, ownership_, std::move(access));
     return all;
   }
 
@@ -184,7 +220,7 @@ class Barriers {
       }
     }
     --depth_;
-    if (loop.steps > 0) meet_once(record);
+    if (loop.steps > 0) wait_once(record);
     end(record);
   }
 
@@ -201,7 +237,7 @@ class Barriers {
   }
 
   /// Without a barrier in its body workers may be any number of steps apart.
-  void meet_once(Record& record) {
+  void wait_once(Record& record) {
     auto& loop = std::get<LoopCall>(record.call);
     if (loop.steps == 1 || loop.body.empty() || has_barrier(loop.body)) return;
     const SharedAccesses all = shared_accesses(record);
@@ -216,9 +252,13 @@ class Barriers {
     });
   }
 
-  Plan& plan_;
+  const Plan& plan_;
+  std::vector<Record>& top_;
   Position position_;
   int depth_ = 0;
+  const int workers_;
+  const Ownership ownership_ = Ownership::ranges;
+  const FootprintOf footprint_;
   std::vector<SharedAccesses> since_;  ///< of what has run since the last barrier
   Record* last_ = nullptr;             ///< what ended last
   bool found_ = false;                 ///< another barrier, in this round
@@ -226,7 +266,18 @@ class Barriers {
 
 }  // namespace
 
-void place_barriers(Plan& plan) { Barriers(plan).place(); }
+void place_barriers(Plan& plan) { Barriers(plan, plan.records).place(); }
+
+std::vector<bool> barriers_in_loop(SharedLoop shared) {
+  shared.loop.private_rows = false;
+  std::vector<Record> records(1);
+  records[0].call = std::move(shared.loop);
+  Barriers(shared, records).place();
+  std::vector<bool> after;
+  for (const Record& record : std::get<LoopCall>(records[0].call).body)
+    after.push_back(record.barrier);
+  return after;
+}
 
 BarrierCount count_barriers(const Plan& plan) {
   BarrierCount count;

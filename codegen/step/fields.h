@@ -22,7 +22,7 @@ inline constexpr int count_of<ScalarOp> = int(ScalarOp::select) + 1;
 template <>
 inline constexpr int count_of<Factors> = int(Factors::three_bf16) + 1;
 template <>
-inline constexpr int count_of<Family> = int(Family::rows) + 1;
+inline constexpr int count_of<Family> = int(Family::table) + 1;
 template <>
 inline constexpr int count_of<TableOp> = int(TableOp::check_labels) + 1;
 
@@ -55,7 +55,7 @@ inline constexpr std::array<std::string_view, 5> enum_names<NestOp>{"load", "pro
 template <typename F>
 void fields(F& f, NestOperand& x) {
   f("kind", x.kind), f("dtype", x.dtype), f("column", x.column), f("by_row", x.by_row);
-  f("past_caches", x.past_caches);
+  f("streaming", x.streaming);
 }
 template <typename F>
 void fields(F& f, NestInstruction& x) {

@@ -120,6 +120,8 @@ class Footprint {
     set_shared_axis(placed);
     placed.mode = access.mode;
     placed.selected = access.selected;
+    placed.operand = access.operand;
+    placed.index = access.index;
     for (const Iterations& group : groups_) {
       int64_t stride = 0;
       for (const Address::Term& term : address.terms) {

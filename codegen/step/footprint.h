@@ -17,6 +17,9 @@ struct PlacedAccess {
   std::vector<AccessAxis> axes;  ///< of the region, and AxisOf::step for loops that move it
   AccessMode mode = AccessMode::read;
   int64_t selected = -1;  ///< see Access::selected
+  /// Which operand of the nest it is.
+  Access::Operand operand = Access::Operand::other;
+  int index = -1;
   /// The axis that workers share out, and how. -1: each worker that does anything of the record
   /// accesses all places.
   int shared_axis = -1;

@@ -8,13 +8,13 @@
 //     verify_plan             replays which value lies where
 //
 // All four ask a Machine (codegen/machine.h) and know none. A target walks the plan with
-// step/walk.h, or turns it into something that does.
+// step/plan_walk.h, or turns it into something that does.
 //
 // Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
-// do not. A record is a phase: values live for whole phases, and the team meets after a phase where
+// do not. A record is a phase: values live for whole phases, and a barrier follows a phase where
 // a worker needs what another one has done (step/barriers.h). The records of a loop are phases of
 // their own, unless the loop is `private_rows`: then each thread runs all steps for its own rows
-// and waits for nobody. Phases are numbered in the order of the text.
+// without barriers. Phases are numbered in the order of the text.
 #pragma once
 
 #include <memory>
@@ -29,7 +29,7 @@
 #include "codegen/step/layout.h"
 #include "codegen/step/share.h"
 #include "ir/graph.h"
-#include "passes/kernels/kernel.h"
+#include "ir/kernel_family.h"
 
 namespace graphc::core {
 
@@ -179,7 +179,7 @@ struct LoopCall {
 };
 
 /// The nests of a body of several stages: each thread runs them all for a few of its rows at
-/// a time, while those are in its cache, and meets nobody in between.
+/// a time, while those are in its cache, without barriers in between.
 struct BlockCall {
   std::string name;
   int64_t rows = 0;
@@ -216,7 +216,8 @@ struct Record {
   std::variant<NestCall, PanelCall, TableCall, ExternCall, LoopCall, BlockCall> call;
   int id = -1;  ///< distinct, in the order of lowering; -1: a copy that planning added
   Share share;  ///< set by schedule()
-  /// Whether all workers meet after it, of a loop after its last step; set by place_barriers().
+  /// Whether a barrier of all workers follows it, or the last step of a loop; set by
+  /// place_barriers().
   bool barrier = false;
   /// Nobody needs what it writes in the last iteration of the loop around, where walks leave it
   /// out.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of tables by index: what the records of family `rows` do.
+// Rows of tables by index: what the records of family `table` do.
 #pragma once
 
 #include "codegen/step/plan.h"

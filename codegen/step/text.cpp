@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as a person reads it.
 #include "codegen/step/barriers.h"
+#include "codegen/step/order.h"
 #include "codegen/step/plan.h"
 #include "codegen/step/visit.h"
 
@@ -28,28 +29,64 @@ std::string_view family_text(const Record& record) {
   return record.family ? name_of(*record.family) : "loop";
 }
 
-const char* barrier_text(const Record& record) { return record.barrier ? "; then a barrier" : ""; }
+/// "; waits for phases 0, 2; then a barrier", by record of the plan; empty inside of loops.
+using Waits = std::vector<std::string>;
+
+std::string order_text(const Record& record, const std::string& waits) {
+  return waits + (record.barrier ? "; then a barrier" : "");
+}
 
 void print_record(const Plan& plan, const Record& record, const std::string& indent,
-                  std::string& out);
+                  const std::string& waits, std::string& out);
 
 /// The records of a step, each with the number of its phase.
 void print_phases(const Plan& plan, const std::vector<Record>& records, const std::string& indent,
-                  int& phase, std::string& out) {
-  for (const Record& record : records) {
+                  const Waits& waits, int& phase, std::string& out) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    const std::string waits_for = i < waits.size() ? waits[i] : "";
     const LoopCall* loop = loop_of_phases(record);
     if (loop == nullptr) {
-      print_record(plan, record, fmt::format("{}phase {}: ", indent, phase++), out);
+      print_record(plan, record, fmt::format("{}phase {}: ", indent, phase++), waits_for, out);
       continue;
     }
     std::string body;
     const int begin = phase;
-    print_phases(plan, loop->body, indent + "  ", phase, body);
+    print_phases(plan, loop->body, indent + "  ", {}, phase, body);
     out += fmt::format("{}phases {}..{}: {} %{}: {} steps{}{}\n", indent, begin, phase - 1,
                        family_text(record), loop->name, loop->steps,
-                       loop->reverse ? " backwards" : "", barrier_text(record));
+                       loop->reverse ? " backwards" : "", order_text(record, waits_for));
     out += body;
   }
+}
+
+int count_phases(const Record& record) {
+  const LoopCall* loop = loop_of_phases(record);
+  if (loop == nullptr) return 1;
+  int count = 0;
+  for (const Record& inner : loop->body) count += count_phases(inner);
+  return count;
+}
+
+/// Which earlier records each record of the plan waits for, by their first phases.
+Waits waits_of(const Plan& plan) {
+  std::vector<std::vector<MemoryAccess>> accesses;
+  std::vector<int> first_phase;
+  int phase = 0;
+  for (const Record& record : plan.records) {
+    accesses.push_back(memory_accesses(plan, record, Position(size_t(plan.loop_depth)), 0));
+    first_phase.push_back(phase);
+    phase += count_phases(record);
+  }
+  std::vector<std::vector<int>> before = dependencies(accesses);
+  transitive_reduction(before);
+  Waits waits;
+  for (const std::vector<int>& each : before) {
+    std::vector<int> phases;
+    for (const int record : each) phases.push_back(first_phase[size_t(record)]);
+    waits.push_back(phases.empty() ? "" : fmt::format("; waits for {}", fmt::join(phases, ", ")));
+  }
+  return waits;
 }
 
 /// "rows 0..4 | 4..8": what each worker does.
@@ -67,8 +104,13 @@ std::string text_of(const Share& share, int workers) {
 
 class RecordText {
  public:
-  RecordText(const Plan& plan, const Record& record, std::string indent, std::string& out)
-      : plan_(plan), record_(record), indent_(std::move(indent)), out_(out) {}
+  RecordText(const Plan& plan, const Record& record, std::string indent, std::string waits,
+             std::string& out)
+      : plan_(plan),
+        record_(record),
+        indent_(std::move(indent)),
+        waits_(std::move(waits)),
+        out_(out) {}
 
   void operator()(const NestCall& call) const {
     const NestProgram& program = plan_.programs[size_t(call.program)];
@@ -99,12 +141,12 @@ class RecordText {
 
   void operator()(const TableCall& call) const {
     if (!call.has_table()) {
-      out_ += fmt::format("{}rows %{}: {}, {} classes, {} labels {}, to {}", indent_, call.name,
+      out_ += fmt::format("{}table %{}: {}, {} classes, {} labels {}, to {}", indent_, call.name,
                           name_of(call.op), call.table_rows, call.count,
                           text_of(plan_, call.indices), text_of(plan_, call.rows));
       return end_line();
     }
-    out_ += fmt::format("{}rows %{}: {}, table {} of {} rows, {} indices {}, rows {}", indent_,
+    out_ += fmt::format("{}table %{}: {}, {} of {} rows, {} indices {}, rows {}", indent_,
                         call.name, name_of(call.op), text_of(plan_, call.table), call.table_rows,
                         call.count, text_of(plan_, call.indices), text_of(plan_, call.rows));
     end_line();
@@ -152,22 +194,22 @@ class RecordText {
 
   void end_line() const {
     if (record_.idle_at_last) out_ += ", not in the last step";
-    out_ += text_of(record_.share, plan_.workers) + barrier_text(record_) + "\n";
+    out_ += text_of(record_.share, plan_.workers) + order_text(record_, waits_) + "\n";
   }
 
   void body(const std::vector<Record>& records) const {
-    for (const Record& inner : records) print_record(plan_, inner, indent_ + "  ", out_);
+    for (const Record& inner : records) print_record(plan_, inner, indent_ + "  ", "", out_);
   }
 
   const Plan& plan_;
   const Record& record_;
-  const std::string indent_;
+  const std::string indent_, waits_;
   std::string& out_;
 };
 
 void print_record(const Plan& plan, const Record& record, const std::string& indent,
-                  std::string& out) {
-  std::visit(RecordText(plan, record, indent, out), record.call);
+                  const std::string& waits, std::string& out) {
+  std::visit(RecordText(plan, record, indent, waits, out), record.call);
 }
 
 }  // namespace
@@ -190,7 +232,7 @@ void print_form(const Plan& plan, const PlanForm& form, std::string& out) {
   }
   out += fmt::format("when {} {} changed:\n", fmt::join(states, ", "),
                      states.size() == 1 ? "has" : "have");
-  for (const Record& record : form.make) print_record(plan, record, "  ", out);
+  for (const Record& record : form.make) print_record(plan, record, "  ", "", out);
 }
 
 }  // namespace
@@ -217,7 +259,7 @@ std::string print(const Plan& plan) {
   }
   for (const PlanForm& form : plan.forms) print_form(plan, form, out);
   int phase = 0;
-  print_phases(plan, plan.records, "", phase, out);
+  print_phases(plan, plan.records, "", waits_of(plan), phase, out);
   return out;
 }
 

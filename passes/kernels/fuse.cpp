@@ -62,7 +62,7 @@ Value without_elements(const Graph& body) {
 Family family_of(const Cluster& cluster) {
   const Node& first = *cluster.members.front();
   if (cluster.product) return Family::gemm;
-  if (is_rows_op(first)) return Family::rows;
+  if (is_rows_op(first)) return Family::table;
   return Family::map;
 }
 

@@ -13,8 +13,6 @@
 namespace graphc::core {
 namespace {
 
-constexpr Family kFamilies[] = {Family::map, Family::gemm, Family::recurrent, Family::rows};
-
 Family family_of(const Node& node) {
   const std::string word = node.attributes.get_string("family", "");
   std::vector<std::string> words;
@@ -41,20 +39,6 @@ bool is_one_scan(const Graph& body) {
 
 }  // namespace
 
-std::string_view name_of(Family family) {
-  switch (family) {
-    case Family::map:
-      return "map";
-    case Family::gemm:
-      return "gemm";
-    case Family::recurrent:
-      return "recurrent";
-    case Family::rows:
-      return "rows";
-  }
-  return "";
-}
-
 Kernel::Kernel(const Node& node) : node_(&node), family_(family_of(node)) {
   if (body().results().empty()) throw input_error(node.where, "kernel: it has no results");
   if (family_ == Family::recurrent && !is_one_scan(body()))
@@ -67,7 +51,7 @@ BodyForm form_of(const Kernel& kernel) {
   switch (kernel.family()) {
     case Family::recurrent:
       return BodyForm::loop;
-    case Family::rows:
+    case Family::table:
       return BodyForm::table;
     case Family::map:
     case Family::gemm:
@@ -79,7 +63,7 @@ BodyForm form_of(const Kernel& kernel) {
   if (first.is(ops::concat) && kernel.body().results().size() == 1 &&
       std::ranges::all_of(first.operands, is_input))
     return BodyForm::concatenation;
-  return is_batched_product(first) ? BodyForm::batched_product : BodyForm::rows;
+  return is_batched_product(first) ? BodyForm::batched_product : BodyForm::row_program;
 }
 
 bool is_kernel_of(const Node& node, Family family) {

@@ -2,22 +2,10 @@
 // Kernel: a view of a `kernel` node that names its parts, as ir/scan.h does for a `scan`.
 #pragma once
 
-#include <string_view>
-
 #include "ir/graph.h"
+#include "ir/kernel_family.h"
 
 namespace graphc::core {
-
-/// The kind of a kernel; its name is the node's attribute `family`.
-enum class Family : uint8_t {
-  map,        ///< elementwise work and sums along rows, for every row
-  gemm,       ///< a product, with an elementwise epilogue
-  recurrent,  ///< a whole loop, computed independently for each row
-  rows,       ///< rows of a table by index
-};
-
-/// The name of the family in text: "map".
-std::string_view name_of(Family family);
 
 class Kernel {
  public:
@@ -38,7 +26,7 @@ class Kernel {
 
 /// The form of a kernel's body, which determines its lowering.
 enum class BodyForm : uint8_t {
-  rows,              ///< has a row model (passes/kernels/row_model.h)
+  row_program,       ///< has a row model (passes/kernels/row_model.h)
   loop,              ///< a scan whose step has one
   table,             ///< rows of a table by index
   column_reduction,  ///< a sum or maximum over axes other than the last

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/step/walk.h"
+#include "codegen/step/plan_walk.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -26,7 +26,7 @@ class Recorder {
     now_.position = walk_.position();
     now_.depth = walk_.depth();
   }
-  void meet() {}
+  void barrier() {}
 
   void nest(const NestCall& call, const Range& rows, const Range& columns) {
     std::vector<int64_t> index(call.outer.size(), 0);

@@ -318,7 +318,7 @@ TEST(SharingInLoopsOfPhases, WhatDiesStepByStepGivesItsPlace) {
     const GraphPtr kernels = kernels_of({c.name, 0, c.graph});
     const auto machine = [](int threads) {
       Machine of_threads = machine_like(0, threads);
-      of_threads.meeting_bytes = 64;  // so that small matrices are worth a meeting
+      of_threads.barrier_bytes = 64;  // so that small matrices are worth a barrier
       return of_threads;
     };
     Plan plan = lower(*kernels, machine(2));

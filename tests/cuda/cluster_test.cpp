@@ -17,7 +17,7 @@ const std::string cluster_arrival =
     "asm volatile(\"barrier.cluster.arrive.release;\" : : : \"memory\");\n";
 const std::string cluster_wait =
     "asm volatile(\"barrier.cluster.wait.acquire;\" : : : \"memory\");\n";
-const std::string cluster_meeting = cluster_arrival + cluster_wait;
+const std::string cluster_barrier = cluster_arrival + cluster_wait;
 
 /// The shared memory of a block of the cluster: `float* NAME`.
 std::string cluster_peer(const std::string& name, const std::string& own, const std::string& rank) {
@@ -43,7 +43,7 @@ std::string ring(const std::string& middle, const std::string& last) {
          "const int t = threadIdx.x;\n"
          "const unsigned rank = blockIdx.x % 3, next = (rank + 1u) % 3u;\n"
          "box[0][t] = values[blockIdx.x * 40 + t];\nbox[1][t] = 0.0f;\n" +
-         cluster_meeting + "for (int step = 0; step < steps; ++step) {\n" +
+         cluster_barrier + "for (int step = 0; step < steps; ++step) {\n" +
          cluster_peer("to", "&box[(step + 1) % 2][0]", "next") +
          "to[(t + 1) % 40] = box[step % 2][t] + 1.0f;\n" + middle + "}\n" +
          "values[blockIdx.x * 40 + t] = box[steps % 2][t];\n" + last;
@@ -69,7 +69,7 @@ void run_ring(const std::string& body, uint64_t seed) {
 }
 
 TEST(EmulatorCluster, BlocksWriteIntoEachOthersSharedMemory) {
-  for (uint64_t seed = 0; seed < seeds; ++seed) run_ring(ring(cluster_meeting, ""), seed);
+  for (uint64_t seed = 0; seed < seeds; ++seed) run_ring(ring(cluster_barrier, ""), seed);
 }
 
 TEST(EmulatorCluster, WorkBetweenArrivalAndWaitIsInOrder) {
@@ -80,16 +80,16 @@ TEST(EmulatorCluster, WorkBetweenArrivalAndWaitIsInOrder) {
 
 TEST(EmulatorCluster, ARingWithoutItsBarrierIsARace) {
   for (uint64_t seed = 0; seed < 5; ++seed)
-    EXPECT_THAT(message_of([&] { run_ring(ring("__syncthreads();\n", cluster_meeting), seed); }),
+    EXPECT_THAT(message_of([&] { run_ring(ring("__syncthreads();\n", cluster_barrier), seed); }),
                 HasSubstr("race: "));
 }
 
 TEST(EmulatorCluster, WhatIsDoneBetweenArrivalAndWaitIsNotOrderedByThem) {
   const auto body = [](const std::string& before, const std::string& between) {
-    return "__shared__ float box[40];\nbox[threadIdx.x] = 0.0f;\n" + cluster_meeting +
+    return "__shared__ float box[40];\nbox[threadIdx.x] = 0.0f;\n" + cluster_barrier +
            cluster_peer("to", "&box[0]", "(blockIdx.x + 1u) % 3u") + before + cluster_arrival +
            between + cluster_wait + "out[blockIdx.x * 40 + threadIdx.x] = box[threadIdx.x];\n" +
-           cluster_meeting;
+           cluster_barrier;
   };
   const std::string write = "to[threadIdx.x] = 1.0f;\n";
   for (uint64_t seed = 0; seed < 5; ++seed) {
@@ -100,7 +100,7 @@ TEST(EmulatorCluster, WhatIsDoneBetweenArrivalAndWaitIsNotOrderedByThem) {
 
 TEST(EmulatorCluster, TheBarrierOrdersGlobalMemoryOfItsClusterAlone) {
   const auto body = [](const std::string& from) {
-    return "out[blockIdx.x * 40 + threadIdx.x] = 1.0f;\n" + cluster_meeting + "float x = out[" +
+    return "out[blockIdx.x * 40 + threadIdx.x] = 1.0f;\n" + cluster_barrier + "float x = out[" +
            from + "];\n" + "if (x < 0.0f) out[0] = x;\n";
   };
   for (uint64_t seed = 0; seed < 5; ++seed) {
@@ -117,19 +117,19 @@ TEST(EmulatorCluster, SharedMemoryOfABlockThatMayNotHaveBegunIsOutOfReach) {
                             cluster_peer("to", "&box[0]", "(blockIdx.x + 1u) % 3u") +
                             "to[threadIdx.x] = 1.0f;\n";
   for (uint64_t seed = 0; seed < 5; ++seed) {
-    EXPECT_THAT(cluster_fault(write + cluster_meeting, seed),
+    EXPECT_THAT(cluster_fault(write + cluster_barrier, seed),
                 HasSubstr("which may not have begun"));
-    EXPECT_EQ(cluster_fault(cluster_meeting + write + cluster_meeting, seed), "");
+    EXPECT_EQ(cluster_fault(cluster_barrier + write + cluster_barrier, seed), "");
   }
 }
 
 TEST(EmulatorCluster, ABlockEndsWhenNobodyReachesItsSharedMemoryAnyMore) {
   const std::string read = "__shared__ float box[40];\nbox[threadIdx.x] = 2.0f;\n" +
-                           cluster_meeting +
+                           cluster_barrier +
                            cluster_peer("from", "&box[0]", "(blockIdx.x + 1u) % 3u") +
                            "out[blockIdx.x * 40 + threadIdx.x] = from[39 - threadIdx.x];\n";
   for (uint64_t seed = 0; seed < seeds; ++seed) {
-    EXPECT_EQ(cluster_fault(read + cluster_meeting, seed), "");
+    EXPECT_EQ(cluster_fault(read + cluster_barrier, seed), "");
     EXPECT_THAT(
         cluster_fault(read, seed),
         testing::AnyOf(HasSubstr("the block is done while block ("), HasSubstr(", which is done")));
@@ -139,8 +139,8 @@ TEST(EmulatorCluster, ABlockEndsWhenNobodyReachesItsSharedMemoryAnyMore) {
 TEST(EmulatorCluster, SharedMemoryOfOthersHasBoundsAndIsUnwrittenAtFirst) {
   const auto reads = [](const std::string& index) {
     return "__shared__ float box[40];\nif (threadIdx.x < 39) box[threadIdx.x] = 0.0f;\n" +
-           cluster_meeting + cluster_peer("from", "&box[0]", "(blockIdx.x + 1u) % 3u") +
-           "out[blockIdx.x * 40 + threadIdx.x] = from[" + index + "];\n" + cluster_meeting;
+           cluster_barrier + cluster_peer("from", "&box[0]", "(blockIdx.x + 1u) % 3u") +
+           "out[blockIdx.x * 40 + threadIdx.x] = from[" + index + "];\n" + cluster_barrier;
   };
   EXPECT_EQ(cluster_fault(reads("threadIdx.x % 39")), "");
   EXPECT_THAT(cluster_fault(reads("threadIdx.x")), HasSubstr("never written"));
@@ -153,15 +153,15 @@ TEST(EmulatorCluster, SharedMemoryOfOthersHasBoundsAndIsUnwrittenAtFirst) {
 }
 
 TEST(EmulatorCluster, DivergentBarriersAreErrors) {
-  EXPECT_EQ(cluster_fault(cluster_meeting + cluster_meeting), "");
+  EXPECT_EQ(cluster_fault(cluster_barrier + cluster_barrier), "");
   EXPECT_THAT(
-      cluster_fault("if (blockIdx.x % 3 == 1 && threadIdx.x == 7) return;\n" + cluster_meeting),
+      cluster_fault("if (blockIdx.x % 3 == 1 && threadIdx.x == 7) return;\n" + cluster_barrier),
       HasSubstr("divergent barrier of a cluster: "));
-  EXPECT_THAT(cluster_fault("if (threadIdx.x == 7) {\n" + cluster_meeting + "} else {\n" +
-                            cluster_meeting + "}\n"),
+  EXPECT_THAT(cluster_fault("if (threadIdx.x == 7) {\n" + cluster_barrier + "} else {\n" +
+                            cluster_barrier + "}\n"),
               HasSubstr("divergent barrier of a cluster: others of it arrived at that of line "));
   EXPECT_THAT(cluster_fault("if (blockIdx.x % 3 == 1 && threadIdx.x == 7)\n__syncthreads();\n" +
-                            cluster_meeting),
+                            cluster_barrier),
               HasSubstr("deadlock: it waits"));
   EXPECT_THAT(cluster_fault(cluster_arrival), HasSubstr("done without having waited"));
   EXPECT_THAT(cluster_fault(cluster_wait),
@@ -171,10 +171,10 @@ TEST(EmulatorCluster, DivergentBarriersAreErrors) {
 }
 
 TEST(EmulatorCluster, LaunchesAreOfWholeClusters) {
-  EXPECT_EQ(cluster_fault(cluster_meeting, 1, 1), "");
-  EXPECT_EQ(cluster_fault(cluster_meeting, 1, 6), "");
-  EXPECT_THAT(cluster_fault(cluster_meeting, 1, 4), HasSubstr("6 blocks along x in clusters of 4"));
-  EXPECT_THAT(cluster_fault(cluster_meeting, 1, 0), HasSubstr("in clusters of 0"));
+  EXPECT_EQ(cluster_fault(cluster_barrier, 1, 1), "");
+  EXPECT_EQ(cluster_fault(cluster_barrier, 1, 6), "");
+  EXPECT_THAT(cluster_fault(cluster_barrier, 1, 4), HasSubstr("6 blocks along x in clusters of 4"));
+  EXPECT_THAT(cluster_fault(cluster_barrier, 1, 0), HasSubstr("in clusters of 0"));
 }
 
 TEST(EmulatorCluster, InstructionsAreWrittenAsTheCompilerNeedsThem) {

@@ -106,7 +106,7 @@ int64_t kernels_that_there_are_not(const PipelineResult& result) {
     if (!node.is(ops::kernel)) continue;
     const Kernel kernel(node);
     const BodyForm form = form_of(kernel);
-    if (form == BodyForm::rows) unknown += !analyse_rows(kernel.body());
+    if (form == BodyForm::row_program) unknown += !analyse_rows(kernel.body());
     if (form == BodyForm::column_reduction)
       unknown += kernel.first().operands[0].shape().rank() != 2 ||
                  kernel.first().attributes.get_ints("axes") != std::vector<int64_t>{0};

@@ -235,7 +235,7 @@ TEST(ThreadTeam, WorkersHaveCpusOfTheirOwnAndTheCallerKeepsIts) {
   EXPECT_EQ(affinity_of_this_thread(), before);
 }
 
-/// Whether the two functions of a run with many meetings were called on one thread.
+/// Whether the two functions of a run with many barriers were called on one thread.
 bool takes_turns(ThreadTeam& team) {
   std::array<std::thread::id, 2> ids;
   EXPECT_EQ(exchange(team, 50,

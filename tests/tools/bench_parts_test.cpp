@@ -168,13 +168,13 @@ TEST(BandwidthTable, HasALineForEachMemory) {
             "Read from          | A thread (kB) |   GB/s\n"
             "shared cache       |         16000 |   57.7\n"
             "memory             |        256000 |    9.0\n"
-            "\nA meeting of all threads takes 0.25 us.\n");
+            "\nA barrier of all threads takes 0.25 us.\n");
   EXPECT_EQ(table(all, true),
             "| Read from          | A thread (kB) |   GB/s |\n"
             "| --- | ---: | ---: |\n"
             "| shared cache       |         16000 |   57.7 |\n"
             "| memory             |        256000 |    9.0 |\n"
-            "\nA meeting of all threads takes 0.25 us.\n");
+            "\nA barrier of all threads takes 0.25 us.\n");
   EXPECT_EQ(to_json(all, 2, {})["caches"].dump(),
             R"({"second_level":1048576,"second_level_assumed":true})");
 }

@@ -68,7 +68,8 @@ TEST_F(FirstProgramCpu, StoppedAndResumedAtEveryEpochPrintsTheDigitsOfTheWholeRu
   const std::vector<std::string> found = epochs_in(ran.out);
   for (const std::string& line : found)
     EXPECT_NE(std::ranges::find(whole, line), whole.end()) << line;
-  EXPECT_EQ(found.back(), whole.back());
+  // Nothing is left to do where a killed run had come to its end.
+  if (!found.empty()) EXPECT_EQ(found.back(), whole.back());
 }
 
 /// The text without spaces at the beginnings of its lines.

@@ -98,7 +98,7 @@ TEST(GpuCheck, DryRunGoesThroughAllOfIt) {
   EXPECT_THAT(table,
               AllOf(HasSubstr("figures of speed mean nothing"),
                     HasSubstr("\n| part | what | figure | note |\n| --- | --- | --- | --- |\n"),
-                    HasSubstr("\n| probes | counter-meeting | "),
+                    HasSubstr("\n| probes | counter-barrier | "),
                     HasSubstr("\n| conformance | lstm train | agrees | "),
                     HasSubstr("\n| sanitizer | racecheck ptb-lm | clean | "),
                     HasSubstr("\n| speed | W2 small fused fp16 | train "),

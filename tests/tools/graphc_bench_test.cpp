@@ -337,7 +337,7 @@ TEST(GraphcBenchCpu, BandwidthIsThatOfEachMemory) {
     smaller = each["bytes_of_thread"];
   }
   EXPECT_EQ(all["bandwidth"][2]["from"], "memory");
-  EXPECT_GT(all["meeting_us"], 0);
+  EXPECT_GT(all["barrier_us"], 0);
 }
 
 TEST(GraphcBenchCpu, AJsonFileComesBesideTheTable) {

@@ -14,7 +14,7 @@ MachineSpeed measure_machine(int threads, const CacheSizes& caches) {
   MachineSpeed speed;
   for (const WorkingSet& set : working_sets(caches, threads))
     speed.bandwidths.push_back({set, measure_read_bandwidth(team, set.bytes_of_thread)});
-  speed.meeting_s = measure_meeting(team);
+  speed.barrier_s = measure_barrier(team);
   return speed;
 }
 
@@ -27,7 +27,7 @@ std::string table(const MachineSpeed& speed, bool markdown) {
     text += fmt::format("{}{:<18} | {:>13} | {:>6.1f}{}\n", before, each.set.from,
                         each.set.bytes_of_thread / 1000, each.gb_per_s, after);
   }
-  return text + fmt::format("\nA meeting of all threads takes {:.3g} us.\n", speed.meeting_s * 1e6);
+  return text + fmt::format("\nA barrier of all threads takes {:.3g} us.\n", speed.barrier_s * 1e6);
 }
 
 Json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches) {
@@ -45,7 +45,7 @@ Json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches) {
           {"threads", threads},
           {"caches", sizes},
           {"bandwidth", rows},
-          {"meeting_us", speed.meeting_s * 1e6}};
+          {"barrier_us", speed.barrier_s * 1e6}};
 }
 
 }  // namespace graphc::core::bench

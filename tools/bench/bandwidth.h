@@ -20,7 +20,7 @@ struct Bandwidth {
 /// Memory bandwidth and barrier latency of a machine.
 struct MachineSpeed {
   std::vector<Bandwidth> bandwidths;
-  double meeting_s = 0;  ///< per barrier of all threads
+  double barrier_s = 0;  ///< per barrier of all threads
 };
 
 /// Measures every working set of this machine, and a barrier, with this many threads.
@@ -29,7 +29,7 @@ MachineSpeed measure_machine(int threads, const CacheSizes& caches);
 /// One line per working set, in columns or as Markdown, and a sentence on the barrier.
 std::string table(const MachineSpeed& speed, bool markdown);
 
-/// {"environment": ..., "threads": ..., "caches": ..., "bandwidth": [...], "meeting_us": ...};
+/// {"environment": ..., "threads": ..., "caches": ..., "bandwidth": [...], "barrier_us": ...};
 /// `caches` has the sizes reported by the system, or the assumed second-level size.
 nlohmann::ordered_json to_json(const MachineSpeed& speed, int threads, const CacheSizes& caches);
 

@@ -157,11 +157,11 @@ __device__ __forceinline__ void multiply_tiles(float* sums, {}, {}) {{
   return text;
 }
 
-std::string counter_meeting_text() {
+std::string counter_barrier_text() {
   return R"(extern "C" __global__ void __launch_bounds__(256) meet_often(
-    unsigned* arrived, long long meetings) {
-  for (long long meeting = 1; meeting <= meetings; ++meeting) {
-    const unsigned wanted = (unsigned)meeting * gridDim.x;
+    unsigned* arrived, long long barriers) {
+  for (long long barrier = 1; barrier <= barriers; ++barrier) {
+    const unsigned wanted = (unsigned)barrier * gridDim.x;
     __syncthreads();
     if (threadIdx.x == 0) {
       __threadfence();
@@ -179,16 +179,16 @@ std::string counter_meeting_text() {
 )";
 }
 
-std::string flag_meeting_text() {
+std::string flag_barrier_text() {
   return flags_prelude() + R"(// Each thread polls the flags of a few blocks.
 extern "C" __global__ void __launch_bounds__(256) meet_often(
-    unsigned* flags, long long meetings) {
-  for (long long meeting = 1; meeting <= meetings; ++meeting) {
+    unsigned* flags, long long barriers) {
+  for (long long barrier = 1; barrier <= barriers; ++barrier) {
     __syncthreads();
-    if (threadIdx.x == 0) store_release(flags + blockIdx.x, (unsigned)meeting);
+    if (threadIdx.x == 0) store_release(flags + blockIdx.x, (unsigned)barrier);
     for (unsigned block = threadIdx.x; block < gridDim.x; block += blockDim.x) {
       unsigned polls = 0u;
-      while (load_acquire(flags + block) < (unsigned)meeting) {
+      while (load_acquire(flags + block) < (unsigned)barrier) {
         polls = polls + 1u;
         if (polls == 400000000u) __trap();
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels timed by graphc-gpu-probe, as CUDA text in the style of codegen/cuda.
+// The kernels timed by graphc-gpu-probe, as CUDA text in the style of codegen/targets/cuda.
 #pragma once
 
 #include <string>
@@ -42,11 +42,11 @@ inline constexpr int kTilesOfWarp = 8;
 /// NAME(sums, turns): independent tile products in each warp.
 std::string tile_product_text(const TileProduct& product);
 
-/// meet_often(arrived, meetings): a barrier over all blocks, repeated, with one counter that each
-/// block increments and all poll, as in the loops of codegen/cuda.
-std::string counter_meeting_text();
-/// meet_often(flags, meetings): the same with one word per block, which all others poll.
-std::string flag_meeting_text();
+/// meet_often(arrived, barriers): a barrier over all blocks, repeated, with one counter that each
+/// block increments and all poll, as in the loops of codegen/targets/cuda.
+std::string counter_barrier_text();
+/// meet_often(flags, barriers): the same with one word per block, which all others poll.
+std::string flag_barrier_text();
 
 /// nothing(): an empty kernel.
 std::string empty_text();

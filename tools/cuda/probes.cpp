@@ -103,17 +103,17 @@ Summary tile_products(Lab& lab) {
 // --- synchronisation ---
 
 /// Microseconds per barrier: a launch with many, minus a launch with one.
-Summary meeting(Lab& lab, const std::string& text) {
+Summary barrier(Lab& lab, const std::string& text) {
   if (!lab.properties().cooperative_launch)
     throw resource_error("the GPU has no cooperative launches");
   const cuda::Kernel kernel = lab.kernel(text, "meet_often");
   const unsigned blocks = lab.quick() ? 3 : lab.multiprocessors();
   const int64_t many = lab.size(2000, 4);
   const cuda::DeviceBuffer words = lab.zeros(int64_t{blocks} * 4, "words to meet at");
-  const auto run = [&](int64_t meetings) {
+  const auto run = [&](int64_t barriers) {
     return lab.seconds([&] {
       lab.stream().fill(words.address(), 0, words.bytes(), "words to meet at");
-      lab.launch(kernel, blocks, {words.address(), uint64_t(meetings)}, true);
+      lab.launch(kernel, blocks, {words.address(), uint64_t(barriers)}, true);
     });
   };
   const double once = run(1).min;
@@ -122,8 +122,8 @@ Summary meeting(Lab& lab, const std::string& text) {
     *each = std::max(*each - once, 0.0) * 1e6 / double(many - 1);
   return all;
 }
-Summary counter_meeting(Lab& lab) { return meeting(lab, counter_meeting_text()); }
-Summary flag_meeting(Lab& lab) { return meeting(lab, flag_meeting_text()); }
+Summary counter_barrier(Lab& lab) { return barrier(lab, counter_barrier_text()); }
+Summary flag_barrier(Lab& lab) { return barrier(lab, flag_barrier_text()); }
 
 /// Microseconds per additional kernel in a CUDA graph of sequential kernels.
 Summary launch_in_graph(Lab& lab) {
@@ -150,10 +150,10 @@ Summary graph_round_trip(Lab& lab) {
 }
 
 constexpr Probe kProbes[] = {
-    {"counter-meeting", "all blocks, one a multiprocessor, wait for each other by a counter", "us",
-     counter_meeting, ""},
-    {"flag-meeting", "the same by a word for each block", "us", flag_meeting, ""},
-    {"cluster-meeting", "the blocks of a cluster wait for each other", "us", nullptr,
+    {"counter-barrier", "all blocks, one a multiprocessor, wait for each other by a counter", "us",
+     counter_barrier, ""},
+    {"flag-barrier", "the same by a word for each block", "us", flag_barrier, ""},
+    {"cluster-barrier", "the blocks of a cluster wait for each other", "us", nullptr,
      "graphc launches no clusters"},
     {"resident-clusters", "clusters of 16 blocks that the GPU holds at a time", "clusters", nullptr,
      "graphc launches no clusters"},

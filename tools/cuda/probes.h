@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured properties of a GPU: the parameters of the speed model (codegen/cuda/speed_model.h).
+// Measured properties of a GPU: the parameters of the speed model
+// (codegen/targets/cuda/launches/speed_model.h).
 #pragma once
 
 #include <span>

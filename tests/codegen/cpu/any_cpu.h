@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "codegen/cpu/cpu_features.h"
+#include "codegen/targets/cpu/cpu_features.h"
 
 namespace graphc::core::cpu {
 

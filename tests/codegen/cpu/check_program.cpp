@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "codegen/cpu/compiled_plan.h"
+#include "codegen/targets/cpu/compiled_plan.h"
 #include "ir/composite.h"
 #include "ir/evaluate.h"
 #include "ir/op.h"

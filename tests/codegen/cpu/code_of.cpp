@@ -6,13 +6,13 @@
 #include <set>
 #include <utility>
 
-#include "codegen/cpu/emit_internal.h"
-#include "codegen/cpu/emit_nest.h"
-#include "codegen/cpu/jit.h"
-#include "codegen/cpu/machine.h"
-#include "codegen/cpu/target.h"
 #include "codegen/lower/lower.h"
 #include "codegen/step/plan.h"
+#include "codegen/targets/cpu/emit/emit_nest.h"
+#include "codegen/targets/cpu/jit/code_module.h"
+#include "codegen/targets/cpu/jit/jit.h"
+#include "codegen/targets/cpu/machine.h"
+#include "codegen/targets/cpu/target.h"
 
 namespace graphc::core::cpu {
 

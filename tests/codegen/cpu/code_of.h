@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/cpu_features.h"
-#include "codegen/cpu/disassemble.h"
 #include "codegen/target.h"
+#include "codegen/targets/cpu/cpu_features.h"
+#include "codegen/targets/cpu/jit/disassemble.h"
 #include "ir/graph.h"
 
 namespace graphc::core::cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/cpu/cpu_features.h"
+#include "codegen/targets/cpu/cpu_features.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/cpu/cpu_features.h"
+#include "codegen/targets/cpu/cpu_features.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

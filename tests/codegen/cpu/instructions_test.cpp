@@ -8,8 +8,8 @@
 #include <map>
 #include <regex>
 
-#include "codegen/cpu/disassemble.h"
 #include "codegen/target.h"
+#include "codegen/targets/cpu/jit/disassemble.h"
 #include "ir/text.h"
 #include "tests/codegen/cpu/any_cpu.h"
 #include "tests/codegen/cpu/code_of.h"

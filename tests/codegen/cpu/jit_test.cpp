@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codegen/cpu/jit.h"
+#include "codegen/targets/cpu/jit/jit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "codegen/cpu/vector_math.h"
+#include "codegen/targets/cpu/math/vector_math.h"
 #include "ir/error.h"
 #include "tests/codegen/cpu/any_cpu.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What gdb reads: the list of object files that this process keeps for it, and their symbols.
-#include "codegen/cpu/kernel_names.h"
+#include "codegen/targets/cpu/jit/kernel_names.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/jit.h"
-#include "codegen/cpu/vector_math.h"
+#include "codegen/targets/cpu/jit/jit.h"
+#include "codegen/targets/cpu/math/vector_math.h"
 
 namespace {
 

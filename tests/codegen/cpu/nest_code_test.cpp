@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "codegen/compile.h"
-#include "codegen/cpu/cpu_features.h"
 #include "codegen/target.h"
+#include "codegen/targets/cpu/cpu_features.h"
 #include "ir/text.h"
 #include "runtime/files/files.h"
 #include "tests/testing/kernel_folder.h"

@@ -9,10 +9,10 @@
 #include <random>
 #include <span>
 
-#include "codegen/cpu/cpu_features.h"
-#include "codegen/cpu/machine.h"
-#include "codegen/cpu/tile_pack.h"
-#include "codegen/cpu/tiled_product.h"
+#include "codegen/targets/cpu/cpu_features.h"
+#include "codegen/targets/cpu/machine.h"
+#include "codegen/walk/tile_pack.h"
+#include "codegen/walk/tiled_product.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "passes/pipeline.h"

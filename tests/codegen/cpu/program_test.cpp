@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/compiled_plan.h"
 #include "codegen/target.h"
+#include "codegen/targets/cpu/compiled_plan.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/cpu/compiled_plan.h"
+#include "codegen/targets/cpu/compiled_plan.h"
 #include "ir/evaluate.h"
 #include "ir/scan.h"
 #include "ir/text.h"

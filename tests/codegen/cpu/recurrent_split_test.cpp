@@ -7,16 +7,16 @@
 #include <cstring>
 #include <map>
 
-#include "codegen/cpu/emit_internal.h"
-#include "codegen/cpu/emit_nest.h"
-#include "codegen/cpu/jit.h"
-#include "codegen/cpu/machine.h"
-#include "codegen/cpu/target.h"
-#include "codegen/cpu/walk.h"
 #include "codegen/lower/lower.h"
 #include "codegen/plan/memory.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/step/barriers.h"
+#include "codegen/targets/cpu/emit/emit_nest.h"
+#include "codegen/targets/cpu/jit/code_module.h"
+#include "codegen/targets/cpu/jit/jit.h"
+#include "codegen/targets/cpu/machine.h"
+#include "codegen/targets/cpu/target.h"
+#include "codegen/walk/walker.h"
 #include "runtime/arena.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/testing/counts.h"

@@ -6,7 +6,7 @@
 #include <cfloat>
 #include <random>
 
-#include "codegen/cpu/compiled_plan.h"
+#include "codegen/targets/cpu/compiled_plan.h"
 #include "ir/denormals.h"
 #include "passes/pipeline.h"
 #include "tests/codegen/cpu/compiled.h"

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/cpu/machine.h"
-#include "codegen/cpu/target.h"
 #include "codegen/lower/lower.h"
 #include "codegen/step/plan.h"
+#include "codegen/targets/cpu/machine.h"
+#include "codegen/targets/cpu/target.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "models/registry.h"

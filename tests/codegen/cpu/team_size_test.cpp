@@ -2,7 +2,7 @@
 // How many threads walk a plan.
 #include <gtest/gtest.h>
 
-#include "codegen/cpu/target.h"
+#include "codegen/targets/cpu/target.h"
 #include "ir/text.h"
 #include "runtime/cores.h"
 

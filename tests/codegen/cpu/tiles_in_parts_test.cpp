@@ -9,8 +9,8 @@
 #include <limits>
 #include <random>
 
-#include "codegen/cpu/tile_pack.h"
 #include "codegen/target.h"
+#include "codegen/walk/tile_pack.h"
 #include "ir/text.h"
 #include "tests/codegen/precision_trial.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every function against double precision: on floats of every exponent, and (slow) on all of them.
-#include "codegen/cpu/vector_math.h"
+#include "codegen/targets/cpu/math/vector_math.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "codegen/cpu/jit.h"
+#include "codegen/targets/cpu/jit/jit.h"
 #include "ir/denormals.h"
 #include "ir/error.h"
 #include "tests/codegen/cpu/ulps.h"

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "codegen/cpu/jit.h"
-#include "codegen/cpu/vector_math.h"
+#include "codegen/targets/cpu/jit/jit.h"
+#include "codegen/targets/cpu/math/vector_math.h"
 #include "ir/error.h"
 #include "tests/codegen/cpu/ulps.h"
 #include "tests/testing/counts.h"

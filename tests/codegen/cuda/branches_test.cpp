@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches of a step's graph: which launches run beside each other, that every order has the same
 // bits, and that a dependency that lacks is found.
-#include "codegen/cuda/branches.h"
+#include "codegen/targets/cuda/launches/branches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <set>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/library_product.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
+#include "codegen/targets/cuda/libraries/library_product.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/codegen/wanted.h"
@@ -130,7 +130,7 @@ TEST(Branches, HaveNoTwoLaunchesBesideEachOtherWhoseBlocksWait) {
       if (launches.step[i].placement != nullptr) loops.push_back(i);
     }
     ASSERT_EQ(loops.size(), 2u);
-    const bool wait = launches.step[loops[0]].meeting_groups > 0;
+    const bool wait = launches.step[loops[0]].barrier_groups > 0;
     EXPECT_EQ(wait, placement == cuda::Placement::grid);
     const auto order = all_before(cuda::branches_of(launches.step));
     EXPECT_EQ(order[loops[1]].contains(int(loops[0])), wait) << name_of(placement);

@@ -10,9 +10,9 @@
 #include <regex>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/launches.h"
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
+#include "codegen/targets/cuda/launches/launches.h"
 #include "ir/text.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/counts.h"
@@ -160,7 +160,7 @@ TEST_F(Clusters, HandEachOtherTheCarriesOfEveryCell) {
 /// emulator says what is wrong.
 TEST_F(Clusters, ADamagedExchangeIsFound) {
   const std::pair<const char*, const char*> damages[] = {
-      {R"(\n *meet_in_cluster\(\);)", "\n"},
+      {R"(\n *cluster_barrier\(\);)", "\n"},
       {R"(\n *asm volatile\("barrier.cluster.wait[^\n]*)", "\n"},
       {R"(rank < (\d+)u)", "rank + 1u < $1u"},
       {R"(\(iteration \+ 1\) % 2 \* exchanged)", "iteration % 2 * exchanged"},
@@ -231,7 +231,7 @@ TEST_F(Clusters, AreChosenWhereMatricesFitThemAndTheGpuHasThem) {
   cuda::Gpu old;
   old.capability = 89;
   EXPECT_EQ(clustered_loops(graph, old, std::nullopt).size(), 0u);
-  // A meeting of a cluster that costs as much as any other is no reason.
+  // A barrier of a cluster that costs as much as any other is no reason.
   const GraphPtr large = wide_layer({"lstm", 30, 128, 512}, Derivatives::with);
   EXPECT_EQ(clustered_loops(large, {}, std::nullopt).size(), 0u);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executables of the CUDA target on the mock driver: what a call asks of the driver, and what
 // becomes of states.
-#include "codegen/cuda/executable.h"
+#include "codegen/targets/cuda/launches/executable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <deque>
 #include <random>
 
-#include "codegen/cuda/library_calls.h"
 #include "codegen/target.h"
+#include "codegen/targets/cuda/libraries/library_calls.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

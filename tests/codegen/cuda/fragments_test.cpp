@@ -9,9 +9,9 @@
 #include <regex>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/launches.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
+#include "codegen/targets/cuda/launches/launches.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/text.h"
 #include "tests/cuda/run_text.h"
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/launches.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
+#include "codegen/targets/cuda/launches/launches.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/testing/op_cases.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/cuda/options.h"
+#include "codegen/targets/cuda/options.h"
 #include "ir/graph.h"
 #include "ir/precision.h"
 

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/library_calls.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/target.h"
+#include "codegen/targets/cuda/libraries/library_calls.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops in every placement: the same bits as streamed, in the emulator, where a meeting that lacks
+// Loops in every placement: the same bits as streamed, in the emulator, where a barrier that lacks
 // is a race and shared memory that nobody filled is unreadable; and what is chosen for which GPU.
-#include "codegen/cuda/loop_placement.h"
+#include "codegen/targets/cuda/loops/loop_placement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <map>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/launches.h"
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
+#include "codegen/targets/cuda/launches/launches.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -174,15 +174,15 @@ cuda::Gpu without_clusters() {
 TEST(LoopPlacement, SmallMatricesStayInOneBlockAndNobodyMeets) {
   for (const std::string& note : notes(lstm(128, 64), std::nullopt, without_clusters()))
     EXPECT_THAT(note, ::testing::AllOf(HasSubstr(" x 1 blocks"), HasSubstr("in shared memory"),
-                                       HasSubstr("no meeting")));
+                                       HasSubstr("no barrier")));
 }
 
-TEST(LoopPlacement, LargerOnesStayInTheGridWithOneMeetingAStep) {
+TEST(LoopPlacement, LargerOnesStayInTheGridWithOneBarrierAStep) {
   const std::vector<std::string> found = notes(lstm(128, 512), std::nullopt);
   ASSERT_EQ(found.size(), 2u) << "forward and backward";
   for (const std::string& note : found)
     EXPECT_THAT(note,
-                ::testing::AllOf(HasSubstr("in shared memory"), HasSubstr("; 1 meeting a step")));
+                ::testing::AllOf(HasSubstr("in shared memory"), HasSubstr("; 1 barrier a step")));
 }
 
 TEST(LoopPlacement, WhatTheChipCannotHoldIsNotHeld) {
@@ -205,7 +205,7 @@ TEST(LoopPlacement, NoMoreBlocksMeetThanTheGpuHas) {
       const Plan plan = plan_of(lstm(20, placement == Placement::cluster ? 40 : 300));
       for (const cuda::Launch& launch : cuda::make_launches(plan, gpu, placement).step) {
         EXPECT_EQ(launch.grid.blocks[0] % launch.cluster, 0u);
-        if ((launch.meeting_groups == 0 && launch.cluster == 1) || launch.any_blocks) continue;
+        if ((launch.barrier_groups == 0 && launch.cluster == 1) || launch.any_blocks) continue;
         EXPECT_LE(launch.grid.blocks[0], unsigned(multiprocessors));
         EXPECT_LE(launch.shared_bytes, size_t(gpu.shared_bytes));
       }

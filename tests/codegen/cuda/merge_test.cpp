@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of several nests: which become one, that they do what they did, and that a wrong one is
 // found by the emulator.
-#include "codegen/cuda/merge.h"
+#include "codegen/targets/cuda/launches/merge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,11 +10,11 @@
 #include <numeric>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/machine.h"
-#include "codegen/cuda/merged_kernel.h"
 #include "codegen/lower/lower.h"
 #include "codegen/plan/arena_places.h"
 #include "codegen/step/order.h"
+#include "codegen/targets/cuda/machine.h"
+#include "codegen/targets/cuda/text/merged_kernel.h"
 #include "ir/text.h"
 #include "models/registry.h"
 #include "tests/codegen/variants.h"

@@ -13,7 +13,7 @@
 #include <regex>
 #include <set>
 
-#include "codegen/cuda/launches.h"
+#include "codegen/targets/cuda/launches/launches.h"
 #include "tests/codegen/cuda/text_mutants.h"
 #include "tests/codegen/cuda/text_trial.h"
 #include "tests/codegen/variants.h"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/cuda/code.h"
-#include "codegen/cuda/machine.h"
+#include "codegen/targets/cuda/launches/code.h"
+#include "codegen/targets/cuda/machine.h"
 #include "tests/codegen/cuda/cuda_draw.h"
 #include "tests/codegen/cuda/kernel_texts.h"
 #include "tests/testing/counts.h"
@@ -170,7 +170,7 @@ TEST(NvrtcClusters, CompilesTheirLoops) {
   const GraphPtr lstm = wide_layer({"lstm", 5, 64, 128}, Derivatives::with);
   add_kernels(lstm, "sm_90a", "fused", texts, Precision::tf32x3, cuda::Placement::cluster);
   std::erase_if(texts, [](const auto& text) {
-    return text.first.find("meet_in_cluster();") == std::string::npos;
+    return text.first.find("cluster_barrier();") == std::string::npos;
   });
   EXPECT_GE(texts.size(), 10u);
   expect_compiled(texts, "sm_90a");

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/cuda/launches.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
 #include "codegen/target.h"
+#include "codegen/targets/cuda/launches/launches.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "tests/codegen/precision_trial.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model of speed: three cases by hand, and what holds whatever its figures are.
-#include "codegen/cuda/speed_model.h"
+#include "codegen/targets/cuda/launches/speed_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,14 +51,14 @@ GraphPtr product(int64_t rows, int64_t k, int64_t columns) {
 
 /// What the H200's record says, spelled out: the cases below are computed with these.
 constexpr double kMultiprocessors = 132, kClock = 1755, kMemory = 4.3e6, kLatency = 0.6,
-                 kMeeting = 1.3, kLaunch = 1;
+                 kBarrier = 1.3, kLaunch = 1;
 
 TEST(SpeedModel, KnowsTheFiguresOfTwo) {
   const GpuFigures& h200 = *gpu_figures("sm_90a");
   EXPECT_EQ(h200.gpu.multiprocessors, kMultiprocessors);
   EXPECT_EQ(h200.gpu.clock_per_us, kClock);
   EXPECT_EQ(h200.gpu.memory_latency_us, kLatency);
-  EXPECT_EQ(h200.gpu.meeting_us, kMeeting);
+  EXPECT_EQ(h200.gpu.barrier_us, kBarrier);
   EXPECT_EQ(h200.memory_per_us, kMemory);
   EXPECT_EQ(h200.launch_us, kLaunch);
   EXPECT_NEAR(h200.f32_per_us(), 59.3e6, 0.1e6);
@@ -123,16 +123,16 @@ TEST(SpeedModel, TensorCoresHaveARateForEachPrecision) {
   EXPECT_NEAR(arithmetic(Precision::fp16), flop / 560e6, 1e-6);
 }
 
-TEST(SpeedModel, AStreamedLoopIsItsStepsAndMeetings) {
+TEST(SpeedModel, AStreamedLoopIsItsStepsAndBarriers) {
   const Predicted all = predicted(layer(256, 30, 64, "forward"), Placement::streamed);
   const auto loop = std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
   ASSERT_NE(loop, all.step.launches.end());
   EXPECT_EQ(loop->launches, 1);
   EXPECT_DOUBLE_EQ(loop->flop, 30 * 2.0 * 64 * 256 * 4 * 256);
   // One nest, after which all blocks meet.
-  EXPECT_EQ(loop->meetings, 30);
-  EXPECT_NEAR(loop->meetings_us, 30 * kMeeting, 1e-9);
-  EXPECT_NEAR(loop->total_us(), loop->busy_us + 30 * kMeeting + kLaunch, 1e-9);
+  EXPECT_EQ(loop->barriers, 30);
+  EXPECT_NEAR(loop->barriers_us, 30 * kBarrier, 1e-9);
+  EXPECT_NEAR(loop->total_us(), loop->busy_us + 30 * kBarrier + kLaunch, 1e-9);
   // From memory come the four pre-gates of each step: h and c take turns in two places, which the
   // cache has, and so has it the matrix that each step reads again.
   EXPECT_NEAR(loop->memory_us, 30 * 4.0 * 64 * 4 * 256 / kMemory, 1e-9);
@@ -146,8 +146,8 @@ TEST(SpeedModel, BlocksOfAClusterMeetFasterAndReadNoCarries) {
     return *std::ranges::find(all.step.launches, 30, &LaunchTime::steps);
   };
   const LaunchTime cluster = loop(Placement::cluster), grid = loop(Placement::grid);
-  EXPECT_EQ(cluster.meetings, 30);
-  EXPECT_NEAR(cluster.meetings_us, 30 * 0.35, 1e-9);
+  EXPECT_EQ(cluster.barriers, 30);
+  EXPECT_NEAR(cluster.barriers_us, 30 * 0.35, 1e-9);
   // In every step the product reads h of the step before.
   EXPECT_NEAR(grid.bytes - cluster.bytes, 30 * 4.0 * 64 * 256, 1);
   EXPECT_LT(cluster.ingest_us, grid.ingest_us);

@@ -26,7 +26,7 @@ const std::vector<EqualPlace> kEqual = {
 };
 
 /// Rules about what is done when all blocks meet.
-const std::set<std::string_view> kOfMeetings = {"meeting removed", "meetings not counted"};
+const std::set<std::string_view> kOfBarriers = {"barrier removed", "barriers not counted"};
 
 /// Rules about what is done between two pieces of a sum.
 const std::set<std::string_view> kOfPieces = {"pieces before left out", "sum not begun again",
@@ -217,7 +217,7 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
     return "it lies there";
   if (rule == "barrier removed") {
     const std::string& next = lines[at + 1].statement;
-    if (next.starts_with("unsigned meetings") || next.starts_with("for (long long iteration"))
+    if (next.starts_with("unsigned barriers") || next.starts_with("for (long long iteration"))
       return "what is held is read behind the barrier of a left piece";
   }
   const TileLoops loops = tile_loops(lines, at, launched);
@@ -233,7 +233,7 @@ std::string_view why_equal_in_placed(const TextMutant& mutant, const std::vector
   if (rule == "first piece held" && loops.one_stage) return "its terms are one piece";
   if (rule == "barrier removed" && loops.terms == 0 && reads_its_own(lines, at))
     return "each thread reads what it has written";
-  if (mutant.before == "meet_in_cluster();" && lines[at + 1].text == "  }" &&
+  if (mutant.before == "cluster_barrier();" && lines[at + 1].text == "  }" &&
       reads_its_own(lines, at) && has_met_since_stores(lines, at))
     return "each thread reads what it has written, and what is handed on was met for before";
   if (kOfPieces.contains(rule) && loops.terms > 0 && loops.one_piece)
@@ -296,8 +296,9 @@ std::string_view why_equal(const TextMutant& mutant, const Launched& launched) {
     const std::string_view reason = why_equal_in_placed(mutant, lines, at, launched);
     if (!reason.empty()) return reason;
   }
-  const bool of_blocks = rule.starts_with("blocks ") || kOfMeetings.contains(rule) ||
-                         (in_loop && head_above(lines, at).find(" meet(") != std::string::npos);
+  const bool of_blocks =
+      rule.starts_with("blocks ") || kOfBarriers.contains(rule) ||
+      (in_loop && head_above(lines, at).find(" block_barrier(") != std::string::npos);
   if (of_blocks && launched.blocks == 1) return "it is launched with one block";
   if (rule == "one less" && mutant.before.find("* blockDim.x)") != std::string::npos &&
       !launched.has_single_column)

@@ -10,7 +10,7 @@ namespace graphc::core::testing {
 namespace {
 
 /// Rules about where blocks of a cluster meet.
-const std::set<std::string_view> kOfClusterMeetings = {"meeting of a cluster removed",
+const std::set<std::string_view> kOfClusterBarriers = {"barrier of a cluster removed",
                                                        "blocks of a cluster by themselves",
                                                        "cluster meets before the nest"};
 
@@ -121,7 +121,7 @@ bool is_read_by_one_row(const std::vector<Line>& lines, const std::string& excha
 
 /// Whether blocks meet in the first step before one of them touches what is exchanged.
 bool meets_before_use(const std::vector<Line>& lines, size_t at, const std::string& exchanged) {
-  while (++at < lines.size() && lines[at].statement != "meet_in_cluster();") {
+  while (++at < lines.size() && lines[at].statement != "cluster_barrier();") {
     if (lines[at].statement.find(exchanged) != std::string::npos) return false;
   }
   return true;
@@ -175,13 +175,13 @@ std::string_view why_equal_in_first_content(const TextMutant& mutant,
 std::string_view why_equal_in_clusters(const TextMutant& mutant, const std::vector<Line>& lines,
                                        size_t at) {
   const std::string_view rule = mutant.rule->name;
-  if (kOfClusterMeetings.contains(rule) && lines[at + 1].text == "}" &&
+  if (kOfClusterBarriers.contains(rule) && lines[at + 1].text == "}" &&
       has_met_since_stores(lines, at))
-    return "nobody writes into another's shared memory since the meeting within the step";
+    return "nobody writes into another's shared memory since the barrier within the step";
   if (rule == "cluster meets before the nest" &&
       lines[at + 1].statement.starts_with("for (long long iteration") &&
       meets_before_use(lines, at, exchanged_name(lines[at - 3].statement)))
-    return "the operand is used behind the first meeting of a step";
+    return "the operand is used behind the first barrier of a step";
   return {};
 }
 
@@ -191,7 +191,7 @@ bool has_met_since_stores(const std::vector<Line>& lines, size_t at) {
   bool met = false;
   while (at-- > 0) {
     if (lines[at].statement.starts_with("store_to_all_")) return met;
-    met |= lines[at].statement == "meet_in_cluster();";
+    met |= lines[at].statement == "cluster_barrier();";
   }
   return false;
 }
@@ -203,7 +203,7 @@ std::string_view why_equal_of_gpus(const TextMutant& mutant, const std::vector<L
     if (reason.empty()) reason = why_equal_in_guard(mutant, lines, at, launched);
     if (!reason.empty()) return reason;
   }
-  if (mutant.text.find("meet_in_cluster") != std::string::npos) {
+  if (mutant.text.find("cluster_barrier") != std::string::npos) {
     const std::string_view reason = why_equal_in_clusters(mutant, lines, at);
     return reason.empty() ? why_equal_in_first_content(mutant, lines, at, launched) : reason;
   }

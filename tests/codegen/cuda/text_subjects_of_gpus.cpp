@@ -53,7 +53,7 @@ constexpr const char* kGates =
        return %h.e
      })";
 
-/// Two operands are handed on, one of them after the last meeting of a step.
+/// Two operands are handed on, one of them after the last barrier of a step.
 constexpr const char* kTwoProducts =
     R"(graph @g(%x: f32[T,B,H], %h0: f32[B,H]) state (%u: f32[H,H], %v: f32[H,H]) {
        %y, %h.e = scan %x.t in %x carry %h = %h0 with %u, %v {

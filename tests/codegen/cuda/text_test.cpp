@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA text by itself: names that are nobody else's, helpers that are there when they are called,
 // kernels that are the same for other extents.
-#include "codegen/cuda/text.h"
+#include "codegen/targets/cuda/text/text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <algorithm>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/launches.h"
-#include "codegen/cuda/machine.h"
-#include "codegen/cuda/scalar_text.h"
 #include "codegen/lower/lower.h"
+#include "codegen/targets/cuda/launches/launches.h"
+#include "codegen/targets/cuda/machine.h"
+#include "codegen/targets/cuda/text/scalar_text.h"
 #include "ir/text.h"
 
 namespace graphc::core::testing {

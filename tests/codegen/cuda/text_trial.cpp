@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/evaluate.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/executable.h"
+#include "codegen/targets/cuda/launches/executable.h"
 #include "tests/codegen/wanted.h"
 #include "tests/runtime/cuda/mock_driver.h"
 

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "codegen/machine.h"
+#include "codegen/step/plan_walk.h"
 #include "codegen/step/run_table.h"
-#include "codegen/step/walk.h"
 #include "tests/codegen/interpreter/nest.h"
 
 namespace graphc::core::testing {
@@ -34,7 +34,7 @@ class Interpreter {
   }
 
   /// All workers are here.
-  void meet() {}
+  void barrier() {}
 
   void nest(const NestCall& call, const Range& rows, const Range& columns) {
     const NestProgram& program = plan_.programs[size_t(call.program)];

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
 #include "codegen/step/footprint.h"
-#include "codegen/step/walk.h"
+#include "codegen/step/plan_walk.h"
+#include "codegen/targets/cuda/machine.h"
 #include "ir/text.h"
 #include "passes/kernels/fuse.h"
 #include "passes/passes.h"

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "codegen/compile.h"
-#include "codegen/cuda/machine.h"
 #include "codegen/lower/lower.h"
+#include "codegen/targets/cuda/machine.h"
 #include "tests/codegen/replay_plan.h"
 #include "tests/passes/cells.h"
 #include "tests/passes/values.h"

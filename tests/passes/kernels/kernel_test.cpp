@@ -28,7 +28,7 @@ constexpr const char* kScan =
     "%y = scan %s in %t carry %c = %k { next %c = tanh(add(%c, %s)) }\n      return %y";
 
 TEST(Kernel, HasTheFamilyThatItsWordSays) {
-  for (const Family family : {Family::map, Family::gemm, Family::rows}) {
+  for (const Family family : {Family::map, Family::gemm, Family::table}) {
     const GraphPtr graph =
         graph_of(fmt::format("{{family = \"{}\"}}", name_of(family)), "return tanh(%t)");
     EXPECT_EQ(Kernel(first_node(graph)).family(), family);
@@ -46,11 +46,12 @@ TEST(Kernel, RefusesFamiliesThatThereAreNot) {
     const GraphPtr graph = graph_of(attributes, body);
     return error_of(ErrorKind::input, [&] { Kernel kernel(first_node(graph)); });
   };
-  EXPECT_EQ(message("{family = \"mapp\"}", "return tanh(%t)"),
-            "kernel: there is no family 'mapp'; there are map, gemm, recurrent, rows; did you mean "
-            "'map'?");
+  EXPECT_EQ(
+      message("{family = \"mapp\"}", "return tanh(%t)"),
+      "kernel: there is no family 'mapp'; there are map, gemm, recurrent, table; did you mean "
+      "'map'?");
   EXPECT_EQ(message("", "return tanh(%t)"),
-            "kernel: it has no family, one of map, gemm, recurrent, rows");
+            "kernel: it has no family, one of map, gemm, recurrent, table");
   EXPECT_EQ(message("{family = \"recurrent\"}", "return tanh(%t)"),
             "kernel: the body of a recurrent kernel is a single scan of its operands");
 }
@@ -61,12 +62,13 @@ TEST(Kernel, SaysWhatItsBodyIs) {
     BodyForm form;
   };
   for (const Case& each : {
-           Case{"(%x: f32[3,4]) { return tanh(%x) }", BodyForm::rows},
-           Case{"(%x: f32[3,4], %u: f32[4,5]) { return matmul(%x, %u) }", BodyForm::rows},
+           Case{"(%x: f32[3,4]) { return tanh(%x) }", BodyForm::row_program},
+           Case{"(%x: f32[3,4], %u: f32[4,5]) { return matmul(%x, %u) }", BodyForm::row_program},
            Case{"(%x: f32[2,3,4], %u: f32[2,4,5]) { return matmul(%x, %u) }",
                 BodyForm::batched_product},
            Case{"(%x: f32[3,4]) { return sum(%x) {axes = [0]} }", BodyForm::column_reduction},
-           Case{"(%x: f32[3,4]) { return sum(%x) {axes = [1], keep = true} }", BodyForm::rows},
+           Case{"(%x: f32[3,4]) { return sum(%x) {axes = [1], keep = true} }",
+                BodyForm::row_program},
            Case{"(%x: f32[3,4]) { return concat(%x, %x) {axis = 0} }", BodyForm::concatenation},
            Case{"(%x: f32[3,4], %i: i32[2]) { return gather(%x, %i) }", BodyForm::table},
            Case{R"((%h: f32[3,4]) {

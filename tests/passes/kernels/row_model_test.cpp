@@ -34,7 +34,7 @@ void expect_models(const Graph& kernels, Seen& seen) {
     if (!node.is(ops::kernel)) continue;
     const Kernel kernel(node);
     const BodyForm form = form_of(kernel);
-    if (form != BodyForm::rows && form != BodyForm::loop) continue;
+    if (form != BodyForm::row_program && form != BodyForm::loop) continue;
     const Graph& body = form == BodyForm::loop ? Scan(kernel.first()).body() : kernel.body();
     std::string why_not;
     const std::optional<RowModel> model = analyse_rows(body, &why_not);

@@ -26,8 +26,8 @@ std::vector<Timed> timed_texts() {
                          {"copy_all", copy_text(), "st.global", 5},
                          {"read_again", ingest_text(), "ld.global.cg", 4},
                          {"multiply_adds", multiply_add_text(), "fma.rn.f32", kMultiplyAdds},
-                         {"meet_often", counter_meeting_text(), "atom.global", 2},
-                         {"meet_often", flag_meeting_text(), "ld.acquire.gpu", 1},
+                         {"meet_often", counter_barrier_text(), "atom.global", 2},
+                         {"meet_often", flag_barrier_text(), "ld.acquire.gpu", 1},
                          {"nothing", empty_text(), "ret;", 1}};
   for (const TileProduct& product : kTileProducts)
     all.push_back({std::string(product.name), tile_product_text(product),

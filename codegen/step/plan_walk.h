@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker's way through a plan: every record in order, of each its share.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "codegen/step/plan.h"
+#include "codegen/step/position.h"
+#include "codegen/step/visit.h"
+#include "ir/cases.h"
+
+namespace graphc::core {
+
+/// Goes through a plan for one worker, or for several, one after the other in each phase. `Work`
+/// does the work:
+///
+///     void nest(const NestCall&, Range rows, Range columns);
+///     void panels(const PanelCall&, Range blocks);
+///     void table(const TableCall&, Range indices_or_rows);
+///     void barrier();  // a barrier of the workers who walk elsewhere
+///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
+///
+/// It has no external calls: no machine that walks plans has them (Machine::lower_external).
+template <typename Work>
+class PlanWalk {
+ public:
+  /// `plan` and `work` outlive the walk.
+  PlanWalk(const Plan& plan, int worker, Work& work)
+      : PlanWalk(plan, std::vector<int>{worker}, work) {}
+  /// For `workers`, in this order.
+  PlanWalk(const Plan& plan, std::vector<int> workers, Work& work)
+      : plan_(plan),
+        workers_(std::move(workers)),
+        work_(work),
+        position_(size_t(plan.loop_depth)) {}
+
+  void run() {
+    depth_ = 0;
+    own_rows_ = {};
+    for (const Record& record : plan_.records) phase(record);
+  }
+
+  /// Where the walk is: for resolve().
+  const Position& position() const { return position_; }
+  /// How many loops are around the present record.
+  int depth() const { return depth_; }
+
+ private:
+  void phase(const Record& record) {
+    if (const LoopCall* loop = loop_of_phases(record)) {
+      each_step(*loop, [&](const Record& inner) { phase(inner); });
+    } else {
+      if constexpr (requires { work_.begin(record); }) work_.begin(record);
+      for (const int worker : workers_) {
+        worker_ = worker;
+        execute(record);
+      }
+    }
+    if (record.barrier) work_.barrier();
+  }
+
+  Range own(const Record& record) const { return share_of(record.share, worker_, plan_.workers); }
+
+  void execute(const Record& record) {
+    std::visit(Cases{[&](const NestCall& call) { nest(record, call); },
+                     [&](const PanelCall& call) { work_.panels(call, own(record)); },
+                     [&](const TableCall& call) { work_.table(call, own(record)); },
+                     [](const ExternCall& call) {
+                       GRAPHC_CHECK(false, "%{}: a walk of a plan has no function {}", call.name,
+                                    call.function);
+                     },
+                     [&](const LoopCall& loop) { run_loop(record, loop); },
+                     [&](const BlockCall& block) { run_block(record, block); }},
+               record.call);
+  }
+
+  void nest(const Record& record, const NestCall& call) {
+    Range rows{0, call.rows}, columns{0, call.unit};
+    if (record.share.along == Along::around) {
+      rows = own_rows_;
+    } else {
+      (record.share.along == Along::columns ? columns : rows) = own(record);
+    }
+    // With no columns at all a sum along the row is still to be written: 0.
+    if ((rows.empty() && call.rows > 0) || (columns.empty() && call.unit > 0)) return;
+    work_.nest(call, rows, columns);
+  }
+
+  /// All steps of a loop whose rows are the worker's own.
+  void run_loop(const Record& record, const LoopCall& loop) {
+    own_rows_ = own(record);
+    if (own_rows_.empty()) return;
+    each_step(loop, [&](const Record& inner) { execute(inner); });
+  }
+
+  template <typename Visit>
+  void each_step(const LoopCall& loop, const Visit& visit) {
+    const size_t depth = size_t(depth_++);
+    for (int64_t i = 0; i < loop.steps; ++i) {
+      position_[depth] = position_in(loop, i);
+      const bool last = i + 1 == loop.steps;
+      for (const Record& inner : loop.body) {
+        if (!(last && inner.idle_at_last)) visit(inner);
+      }
+    }
+    --depth_;
+  }
+
+  void run_block(const Record& record, const BlockCall& block) {
+    const Range all = own(record);
+    for (int64_t row = all.begin; row < all.end; row += block.block_rows) {
+      own_rows_ = {row, std::min(row + block.block_rows, all.end)};
+      for (const Record& inner : block.body) execute(inner);
+    }
+  }
+
+  const Plan& plan_;
+  const std::vector<int> workers_;
+  Work& work_;
+  Position position_;
+  int worker_ = 0;
+  int depth_ = 0;
+  Range own_rows_;
+};
+
+}  // namespace graphc::core

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cpu/emit/emit_body.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PatternMatch.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "codegen/targets/cpu/machine.h"
+#include "codegen/targets/cpu/math/emit_scalar.h"
+#include "ir/mutant.h"
+
+namespace graphc::core::cpu {
+
+using llvm::Value;
+
+BodyEmitter::BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder,
+                         const NestProgram& program)
+    : cpu_(cpu), b_(builder), program_(program), shape_(program.tile) {
+  // Divisions take no port that products by tiles do.
+  if (is_beside_products(program.tile, cpu)) cpu_.divides_by_estimate = false;
+  for (Values& values : values_) values.assign(program_.body.size(), nullptr);
+  levels_ = levels_of(program_);
+}
+
+void BodyEmitter::set_arguments(std::vector<OperandValues> operands, Value* column_end) {
+  operands_ = std::move(operands);
+  column_end_ = column_end;
+}
+
+Value* BodyEmitter::number(int64_t value) { return b_.getInt64(uint64_t(value)); }
+
+Value* BodyEmitter::at(Value* pointer, Value* bytes) {
+  return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes);
+}
+
+void BodyEmitter::run_level(Level level, std::span<const Place> places) {
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (levels_[i] != level) continue;
+    for (place_ = 0; place_ < places.size(); ++place_) run(program_.body[i], i, places[place_]);
+    for (; place_ < kMostPlaces; ++place_) values_[place_][i] = values_[0][i];
+  }
+  place_ = 0;
+}
+
+void BodyEmitter::run(const NestInstruction& in, size_t index, const Place& place) {
+  Value*& value = values_[place_][index];
+  switch (in.kind) {
+    case NestOp::load:
+      value = load_operand(in, place.row, place.column, place.mask);
+      break;
+    case NestOp::product:
+      value = load_sum(in, place.sums);
+      break;
+    case NestOp::store:
+      store_operand(in, place.row, place.column, place.mask);
+      break;
+    case NestOp::reduce:
+      reduce(in, place.mask);
+      break;
+    case NestOp::scalar:
+      value = scalar(in);
+      break;
+  }
+}
+
+int BodyEmitter::places_at_once() const {
+  int long_ones = 0;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (levels_[i] != Level::element || in.kind != NestOp::scalar) continue;
+    switch (in.op) {
+      case ScalarOp::exp:
+      case ScalarOp::log:
+      case ScalarOp::tanh:
+      case ScalarOp::sigmoid:
+        ++long_ones;
+        break;
+      default:
+        break;
+    }
+  }
+  return long_ones >= 2 ? int(kMostPlaces) : 1;
+}
+
+std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
+  // What is written comes first: of a place that is also read the line comes once.
+  std::set<std::tuple<bool, int, int>> places;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (levels_[i] != Level::element || (in.kind != NestOp::load && in.kind != NestOp::store))
+      continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    const bool in_memory = operand.kind == OperandKind::load || operand.kind == OperandKind::store;
+    if (in_memory && !operand.streaming && operand.by_row &&
+        operand.column == ColumnStep::contiguous)
+      places.insert({in.kind == NestOp::load, in.operand, in.part});
+  }
+  std::vector<FetchedPart> parts;
+  for (const auto& [read, operand, part] : places) {
+    const int64_t unit = size_of(program_.operands[size_t(operand)].dtype);
+    parts.push_back({operand, part, unit, shape_.width() * unit, !read});
+  }
+  return parts;
+}
+
+Value* BodyEmitter::mask_at(Value* column) { return mask_of(b_.CreateSub(column_end_, column)); }
+
+Value* BodyEmitter::mask_at(Value* column, Value* is_row) {
+  return mask_of(b_.CreateSelect(is_row, b_.CreateSub(column_end_, column), number(0)));
+}
+
+Value* BodyEmitter::mask_of(Value* lanes) {
+  auto* type = vector_type(b_, DType::i32, shape_.lanes);
+  Value* left =
+      b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, lanes, number(shape_.lanes)),
+                     b_.getInt32Ty());
+  return b_.CreateICmpSLT(lane_numbers(type), b_.CreateVectorSplat(unsigned(shape_.lanes), left));
+}
+
+Value* BodyEmitter::all_lanes() {
+  return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.getTrue());
+}
+
+std::vector<BodyEmitter::Reduction> BodyEmitter::reductions() const {
+  std::vector<Reduction> found;
+  for (const NestInstruction& in : program_.body) {
+    if (in.kind != NestOp::reduce) continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    const Reduction wanted{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part,
+                           operand.dtype, operand.kind == OperandKind::reduce_max};
+    bool known = false;
+    for (const Reduction& r : found) known |= r.operand == wanted.operand && r.part == wanted.part;
+    if (!known) found.push_back(wanted);
+  }
+  return found;
+}
+
+Value* BodyEmitter::identity(const Reduction& r) {
+  llvm::Type* type = vector_type(b_, r.dtype, shape_.lanes);
+  if (!r.maximum) return llvm::Constant::getNullValue(type);
+  if (is_floating(r.dtype)) return llvm::ConstantFP::getInfinity(type, true);
+  const unsigned bits = type->getScalarSizeInBits();
+  const bool is_signed = r.dtype == DType::i32 || r.dtype == DType::i64;
+  return llvm::ConstantInt::get(
+      type, is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0));
+}
+
+void BodyEmitter::set_accumulators(const std::vector<Reduction>& all, const Values& values,
+                                   size_t offset) {
+  for (size_t i = 0; i < all.size(); ++i)
+    accumulators_[{all[i].operand, all[i].part}] = values[offset + i];
+}
+
+void BodyEmitter::append_accumulators(const std::vector<Reduction>& all, Values& values) {
+  for (const Reduction& r : all) values.push_back(accumulators_[{r.operand, r.part}]);
+}
+
+void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
+  const OperandValues& argument = operands_[size_t(r.operand)];
+  b_.CreateAlignedStore(finished(r, across_lanes(r, lanes)),
+                        at(argument.base, b_.CreateMul(row, argument.row)),
+                        llvm::Align(uint64_t(size_of(r.dtype))));
+}
+
+void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, Value* values) {
+  b_.CreateMaskedStore(finished(r, values), address(r.operand, r.part, nullptr, column),
+                       llvm::Align(uint64_t(size_of(r.dtype))), mask);
+}
+
+Value* BodyEmitter::scalar(const NestInstruction& in) {
+  Values operands;
+  for (int operand : {in.a, in.b, in.c}) {
+    if (operand >= 0) operands.push_back(values_[place_][size_t(operand)]);
+  }
+  return emit_scalar(b_, cpu_, in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands);
+}
+
+Value* BodyEmitter::address(int index, int part, Value* row, Value* column) {
+  const NestOperand& operand = program_.operands[size_t(index)];
+  const OperandValues& argument = operands_[size_t(index)];
+  Value* pointer = argument.base;
+  if (operand.by_row && row != nullptr) pointer = at(pointer, b_.CreateMul(row, argument.row));
+  if (part > 0) pointer = at(pointer, b_.CreateMul(argument.part, number(part)));
+  if (operand.column == ColumnStep::contiguous && column != nullptr) {
+    pointer = at(pointer, b_.CreateMul(column, number(size_of(operand.dtype))));
+  } else if (operand.column == ColumnStep::strided && column != nullptr) {
+    pointer = at(pointer, b_.CreateMul(column, argument.column));
+  }
+  return pointer;
+}
+
+/// bool is a byte in memory and a bit in registers, bf16 the upper half of an f32.
+llvm::Type* BodyEmitter::stored_type(DType dtype) {
+  if (dtype == DType::bf16)
+    return llvm::FixedVectorType::get(b_.getInt16Ty(), unsigned(shape_.lanes));
+  return vector_type(b_, dtype == DType::boolean ? DType::u8 : dtype, shape_.lanes);
+}
+
+Value* BodyEmitter::as_stored(DType dtype, Value* value) {
+  llvm::Type* type = value->getType();
+  if (dtype == DType::boolean) return b_.CreateZExt(value, type->getWithNewType(b_.getInt8Ty()));
+  if (dtype != DType::bf16) return value;
+  // What was made of 16 bits is these: no pass after this one would see it.
+  namespace match = llvm::PatternMatch;
+  Value* half = nullptr;
+  if (match::match(value, match::m_BitCast(match::m_Shl(match::m_ZExt(match::m_Value(half)),
+                                                        match::m_SpecificInt(16)))) &&
+      half->getType() == type->getWithNewType(b_.getInt16Ty()))
+    return half;
+  Value* bits = b_.CreateBitCast(value, type->getWithNewType(b_.getInt32Ty()));
+  return b_.CreateTrunc(b_.CreateLShr(bits, 16), type->getWithNewType(b_.getInt16Ty()));
+}
+
+Value* BodyEmitter::as_loaded(DType dtype, Value* value) {
+  llvm::Type* type = value->getType();
+  if (dtype == DType::boolean) return b_.CreateICmpNE(value, llvm::Constant::getNullValue(type));
+  if (dtype != DType::bf16) return value;
+  Value* bits = b_.CreateShl(b_.CreateZExt(value, type->getWithNewType(b_.getInt32Ty())), 16);
+  return b_.CreateBitCast(bits, type->getWithNewType(b_.getFloatTy()));
+}
+
+Value* BodyEmitter::lane_pointers(Value* pointer, Value* stride) {
+  auto* wide = vector_type(b_, DType::i64, shape_.lanes);
+  Value* offsets =
+      b_.CreateMul(lane_numbers(wide), b_.CreateVectorSplat(unsigned(shape_.lanes), stride));
+  return b_.CreateGEP(b_.getInt8Ty(), pointer, offsets);
+}
+
+Value* BodyEmitter::lane_numbers(llvm::Type* type) {
+  std::vector<llvm::Constant*> lanes;
+  for (int i = 0; i < shape_.lanes; ++i) {
+    lanes.push_back(
+        llvm::ConstantInt::get(llvm::cast<llvm::VectorType>(type)->getElementType(), uint64_t(i)));
+  }
+  return llvm::ConstantVector::get(lanes);
+}
+
+Value* BodyEmitter::load_operand(const NestInstruction& in, Value* row, Value* column,
+                                 Value* mask) {
+  const NestOperand& operand = program_.operands[size_t(in.operand)];
+  if (operand.kind == OperandKind::iota) return load_iota(in, row, column);
+  const llvm::Align align{uint64_t(size_of(operand.dtype))};
+  llvm::Type* type = stored_type(operand.dtype);
+  Value* pointer = address(in.operand, in.part, row, column);
+  Value* value = nullptr;
+  if (operand.column == ColumnStep::none) {
+    value = b_.CreateVectorSplat(unsigned(shape_.lanes),
+                                 b_.CreateAlignedLoad(type->getScalarType(), pointer, align));
+  } else if (operand.column == ColumnStep::contiguous) {
+    value = mask == nullptr ? static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align))
+                            : b_.CreateMaskedLoad(type, pointer, align, mask,
+                                                  llvm::Constant::getNullValue(type));
+  } else {
+    Value* pointers = lane_pointers(pointer, operands_[size_t(in.operand)].column);
+    value = b_.CreateMaskedGather(type, pointers, align, mask == nullptr ? all_lanes() : mask,
+                                  llvm::Constant::getNullValue(type));
+  }
+  return as_loaded(operand.dtype, value);
+}
+
+Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* column) {
+  const NestOperand& operand = program_.operands[size_t(in.operand)];
+  const OperandValues& argument = operands_[size_t(in.operand)];
+  const bool by_column = operand.column != ColumnStep::none && column != nullptr;
+  Value* first = b_.CreateAdd(argument.base, b_.CreateMul(argument.part, number(in.part)));
+  if (operand.by_row && row != nullptr)
+    first = b_.CreateAdd(first, b_.CreateMul(row, argument.row));
+  if (by_column) first = b_.CreateAdd(first, b_.CreateMul(column, argument.column));
+  // Of integers of 32 bits or less, which wrap, the lower 32 bits are enough.
+  const bool narrow = is_integer(operand.dtype) && size_of(operand.dtype) <= 4;
+  auto* type = vector_type(b_, narrow ? DType::i32 : DType::i64, shape_.lanes);
+  const auto splat = [&](Value* x) {
+    return b_.CreateVectorSplat(unsigned(shape_.lanes), b_.CreateTrunc(x, type->getScalarType()));
+  };
+  Value* value = splat(first);
+  if (by_column)
+    value = b_.CreateAdd(value, b_.CreateMul(lane_numbers(type), splat(argument.column)));
+  Value* const operands[] = {value};
+  return emit_scalar(b_, cpu_, ScalarOp::cast, operand.dtype, narrow ? DType::i32 : DType::i64,
+                     operands);
+}
+
+void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* column, Value* mask) {
+  const NestOperand& operand = program_.operands[size_t(in.operand)];
+  const llvm::Align align{uint64_t(size_of(operand.dtype))};
+  Value* value = as_stored(operand.dtype, values_[place_][size_t(in.a)]);
+  Value* pointer = address(in.operand, in.part, row, column);
+  if (operand.column == ColumnStep::contiguous) {
+    store_vector(operand, value, pointer, mask);
+  } else if (operand.column == ColumnStep::strided) {
+    b_.CreateMaskedScatter(value, lane_pointers(pointer, operands_[size_t(in.operand)].column),
+                           align, mask == nullptr ? all_lanes() : mask);
+  } else {
+    b_.CreateAlignedStore(b_.CreateExtractElement(value, uint64_t(0)), pointer, align);
+  }
+}
+
+/// Past the caches where the vector is whole and lies as such stores want it.
+void BodyEmitter::store_vector(const NestOperand& operand, Value* value, Value* pointer,
+                               Value* mask) {
+  const uint64_t bytes = uint64_t(size_of(operand.dtype)) * uint64_t(shape_.lanes);
+  const auto store_in_caches = [&] {
+    const llvm::Align align{uint64_t(size_of(operand.dtype))};
+    if (mask == nullptr) {
+      b_.CreateAlignedStore(value, pointer, align);
+    } else {
+      b_.CreateMaskedStore(value, pointer, align, mask);
+    }
+  };
+  if (!operand.streaming) return store_in_caches();
+  Value* address = b_.CreatePtrToInt(pointer, b_.getInt64Ty());
+  Value* whole = b_.CreateIsNull(b_.CreateAnd(address, number(int64_t(bytes) - 1)));
+  if (mask != nullptr) whole = b_.CreateAnd(whole, b_.CreateAndReduce(mask));
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, function);
+  };
+  llvm::BasicBlock *past = block("streaming"), *in = block("in_caches"), *end = block("stored");
+  b_.CreateCondBr(whole, past, in);
+  b_.SetInsertPoint(past);
+  llvm::StoreInst* store = b_.CreateAlignedStore(value, pointer, llvm::Align(bytes));
+  store->setMetadata(
+      llvm::LLVMContext::MD_nontemporal,
+      llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+  b_.CreateBr(end);
+  b_.SetInsertPoint(in);
+  store_in_caches();
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+}
+
+Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
+  int vectors = in.part * shape_.vectors;
+  for (int p = 0; p < in.operand; ++p)
+    vectors += program_.products[size_t(p)].parts * shape_.vectors;
+  Value* sum =
+      b_.CreateAlignedLoad(vector_type(b_, DType::f32, shape_.lanes),
+                           at(tile, number(int64_t(vectors) * shape_.lanes * 4)), llvm::Align(4));
+  const bool rounds = in.dtype == DType::bf16 && !mutated(Mutant::narrow_products_cut_off);
+  return rounds ? rounded_to_bf16(b_, cpu_, sum) : sum;
+}
+
+/// Sums of bf16 are f32 until they are stored.
+Value* BodyEmitter::finished(const Reduction& r, Value* value) {
+  return as_stored(r.dtype, r.dtype == DType::bf16 ? rounded_to_bf16(b_, cpu_, value) : value);
+}
+
+Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
+  const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
+  Value* const operands[] = {x, y};
+  return emit_scalar(b_, cpu_, r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
+                     operands);
+}
+
+void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
+  const std::pair<int, int> key{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part};
+  for (const Reduction& r : reductions()) {
+    if (r.operand != key.first || r.part != key.second) continue;
+    Value* value = b_.CreateSelect(mask, values_[place_][size_t(in.a)], identity(r));
+    if (mutated(Mutant::padding_lanes_counted)) value = values_[place_][size_t(in.a)];
+    accumulators_[key] = join(r, accumulators_[key], value);
+  }
+}
+
+/// One value from all lanes, halving the vector: a fixed tree.
+Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
+  const int half = mutated(Mutant::half_the_lanes_lost) ? shape_.lanes / 4 : shape_.lanes / 2;
+  for (int width = half; width >= 1; width /= 2) {
+    std::vector<int> low, high;
+    for (int i = 0; i < width; ++i) {
+      low.push_back(i);
+      high.push_back(i + width);
+    }
+    value = join(r, b_.CreateShuffleVector(value, low), b_.CreateShuffleVector(value, high));
+  }
+  return b_.CreateExtractElement(value, uint64_t(0));
+}
+
+}  // namespace graphc::core::cpu

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cpu/emit/emit_product.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "codegen/targets/cpu/emit/emit_fetch.h"
+#include "codegen/targets/cpu/math/vector_math.h"
+#include "ir/error.h"
+
+namespace graphc::core::cpu {
+namespace {
+
+/// How many steps of k ahead of its use a panel is fetched: a panel is in the second-level cache,
+/// or for its first tile further away, and never in the first.
+constexpr int64_t kFetchAhead = 16;
+
+using llvm::BasicBlock;
+using llvm::PHINode;
+using llvm::Value;
+
+/// One loop of ProductLoops.
+struct ProductLoop {
+  int lanes, rows, vectors;
+  int64_t k_bytes;
+};
+
+class ProductEmitter {
+ public:
+  ProductEmitter(CodeModule& kernel, const ProductLoop& loop, llvm::Function* function)
+      : kernel_(kernel), loop_(loop), function_(function), b_(kernel.context()) {
+    vector_ = llvm::FixedVectorType::get(b_.getFloatTy(), unsigned(loop.lanes));
+  }
+
+  void emit() {
+    BasicBlock* entry = block("entry");
+    b_.SetInsertPoint(entry);
+    for (int m = 0; m < loop_.rows; ++m) {
+      rows_.push_back(
+          at(function_->getArg(0), b_.CreateMul(function_->getArg(1), b_.getInt64(uint64_t(m)))));
+      sum_rows_.push_back(
+          at(function_->getArg(5), b_.CreateMul(function_->getArg(6), b_.getInt64(uint64_t(m)))));
+    }
+    const std::vector<Value*> piece = emit_loop();
+    BasicBlock *begin = block("begin"), *resume = block("resume");
+    b_.CreateCondBr(function_->getArg(7), begin, resume);
+    b_.SetInsertPoint(begin);
+    for (size_t i = 0; i < sums(); ++i) store(i, piece[i]);
+    b_.CreateRetVoid();
+    // The terms of a piece are summed by themselves: the error of the whole grows with the terms of
+    // a piece and the number of pieces, not with their product.
+    b_.SetInsertPoint(resume);
+    for (size_t i = 0; i < sums(); ++i) store(i, b_.CreateFAdd(load(sum_at(i)), piece[i]));
+    b_.CreateRetVoid();
+  }
+
+ private:
+  BasicBlock* block(const char* name) {
+    return BasicBlock::Create(kernel_.context(), name, function_);
+  }
+  Value* at(Value* pointer, Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); }
+  Value* at(Value* pointer, int64_t bytes) { return at(pointer, b_.getInt64(uint64_t(bytes))); }
+  int64_t vector_bytes() const { return int64_t(loop_.lanes) * 4; }
+  size_t sums() const { return size_t(loop_.rows) * size_t(loop_.vectors); }
+  Value* sum_at(size_t i) {
+    return at(sum_rows_[i / size_t(loop_.vectors)],
+              int64_t(i % size_t(loop_.vectors)) * vector_bytes());
+  }
+  void store(size_t i, Value* sum) { b_.CreateAlignedStore(sum, sum_at(i), llvm::Align(4)); }
+  Value* load(Value* pointer) { return b_.CreateAlignedLoad(vector_, pointer, llvm::Align(4)); }
+
+  /// The sums of the terms of this call.
+  std::vector<Value*> emit_loop() {
+    const std::vector<Value*> initial(sums(), llvm::Constant::getNullValue(vector_));
+    const VectorMath math(b_, kernel_.cpu());
+    BasicBlock *before = b_.GetInsertBlock(), *head = block("k"), *done = block("done");
+    Value* count = function_->getArg(4);
+    b_.CreateCondBr(b_.CreateICmpSGT(count, b_.getInt64(0)), head, done);
+    b_.SetInsertPoint(head);
+    PHINode* left = b_.CreatePHI(b_.getInt64Ty(), 2);
+    PHINode* panel = b_.CreatePHI(b_.getPtrTy(), 2);
+    PHINode* offset = b_.CreatePHI(b_.getInt64Ty(), 2);
+    PHINode* later = b_.CreatePHI(b_.getPtrTy(), 2);
+    left->addIncoming(count, before);
+    panel->addIncoming(function_->getArg(3), before);
+    offset->addIncoming(b_.getInt64(0), before);
+    later->addIncoming(function_->getArg(8), before);
+    std::vector<PHINode*> carried;
+    for (Value* value : initial) {
+      carried.push_back(b_.CreatePHI(vector_, 2));
+      carried.back()->addIncoming(value, before);
+    }
+    // What is fetched behind the end is the next block's, or nothing: a fetch has no faults.
+    for (int64_t line = 0; line < loop_.vectors * vector_bytes(); line += kLineBytes)
+      fetch_line(b_, at(panel, kFetchAhead * loop_.k_bytes + line), CacheLevel::first);
+    fetch_line(b_, later, CacheLevel::second);
+    std::vector<Value*> right, next;
+    for (int v = 0; v < loop_.vectors; ++v) right.push_back(load(at(panel, v * vector_bytes())));
+    for (int m = 0; m < loop_.rows; ++m) {
+      Value* x =
+          b_.CreateAlignedLoad(b_.getFloatTy(), at(rows_[size_t(m)], offset), llvm::Align(4));
+      x = b_.CreateVectorSplat(unsigned(loop_.lanes), x);
+      for (int v = 0; v < loop_.vectors; ++v) {
+        next.push_back(
+            math.multiply_add(x, right[size_t(v)], carried[size_t(m * loop_.vectors + v)]));
+      }
+    }
+    left->addIncoming(b_.CreateSub(left, b_.getInt64(1)), head);
+    panel->addIncoming(at(panel, loop_.k_bytes), head);
+    offset->addIncoming(b_.CreateAdd(offset, function_->getArg(2)), head);
+    later->addIncoming(at(later, function_->getArg(9)), head);
+    for (size_t i = 0; i < next.size(); ++i) carried[i]->addIncoming(next[i], head);
+    b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(1)), head, done);
+    b_.SetInsertPoint(done);
+    std::vector<Value*> final;
+    for (size_t i = 0; i < next.size(); ++i) {
+      PHINode* phi = b_.CreatePHI(vector_, 2);
+      phi->addIncoming(initial[i], before);
+      phi->addIncoming(next[i], head);
+      final.push_back(phi);
+    }
+    return final;
+  }
+
+  CodeModule& kernel_;
+  const ProductLoop loop_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  llvm::Type* vector_;
+  std::vector<Value*> rows_, sum_rows_;
+};
+
+llvm::FunctionType* type_of_loops(llvm::LLVMContext& context) {
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context),
+             *number = llvm::Type::getInt64Ty(context);
+  return llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                 {pointer, number, number, pointer, number, pointer, number,
+                                  llvm::Type::getInt1Ty(context), pointer, number},
+                                 false);
+}
+
+llvm::ArrayType* type_of_table(llvm::LLVMContext& context, const ProductLoops& loops) {
+  return llvm::ArrayType::get(llvm::PointerType::getUnqual(context), uint64_t(loops.rows));
+}
+
+}  // namespace
+
+std::string ProductLoops::symbol() const {
+  return fmt::format("products_{}x{}_{}", rows, vectors, k_bytes);
+}
+
+void emit_product_loops(CodeModule& module, const ProductLoops& loops) {
+  std::vector<llvm::Constant*> functions;
+  for (int rows = 1; rows <= loops.rows; ++rows) {
+    const std::string name = fmt::format("product_{}x{}_{}", rows, loops.vectors, loops.k_bytes);
+    llvm::Function* function = module.define(name, type_of_loops(module.context()), false);
+    ProductEmitter(module, {loops.lanes, rows, loops.vectors, loops.k_bytes}, function).emit();
+    functions.push_back(function);
+  }
+  llvm::ArrayType* type = type_of_table(module.context(), loops);
+  new llvm::GlobalVariable(module.module(), type, true, llvm::GlobalValue::ExternalLinkage,
+                           llvm::ConstantArray::get(type, functions), loops.symbol());
+}
+
+void call_product_loop(CodeModule& module, llvm::IRBuilderBase& b, const ProductLoops& loops,
+                       Value* rows, const std::vector<Value*>& arguments) {
+  llvm::Constant* table =
+      module.module().getOrInsertGlobal(loops.symbol(), type_of_table(module.context(), loops));
+  Value* place = b.CreateGEP(b.getPtrTy(), table, b.CreateSub(rows, b.getInt64(1)));
+  b.CreateCall(type_of_loops(module.context()), b.CreateLoad(b.getPtrTy(), place), arguments);
+}
+
+}  // namespace graphc::core::cpu

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/launches/launches.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "codegen/targets/cuda/launches/merge.h"
+#include "codegen/targets/cuda/libraries/library_product.h"
+#include "codegen/targets/cuda/loops/loop_kernel.h"
+#include "codegen/targets/cuda/text/merged_kernel.h"
+#include "ir/cases.h"
+#include "ir/error.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// Goes through the plan as its one worker does, and notes down what that would do.
+class Recorder {
+ public:
+  Recorder(const Plan& plan, const Gpu& gpu, std::optional<Placement> wanted,
+           const Alternatives& alternatives)
+      : plan_(plan),
+        gpu_(gpu),
+        wanted_(wanted),
+        alternatives_(alternatives),
+        position_(size_t(plan.loop_depth)) {
+    if (alternatives.products >= 0) library_forms_.emplace(plan);
+  }
+
+  Launches record() {
+    for (const PlanForm& form : plan_.forms) {
+      for (const Record& each : form.make) add(each);
+      launches_.forms.push_back(std::exchange(launches_.step, {}));
+    }
+    for (record_ = 0; record_ < plan_.records.size(); ++record_) add(plan_.records[record_]);
+    return std::move(launches_);
+  }
+
+ private:
+  void add(const Record& record) {
+    const size_t before = launches_.step.size();
+    std::visit(Cases{[&](const NestCall& call) { nest(call); },
+                     [&](const PanelCall& call) { add(panel_kernel(call)); },
+                     [&](const TableCall& call) { table(call); },
+                     [&](const ExternCall& call) { layer(call); },
+                     [&](const LoopCall& call) { loop(call); },
+                     [&](const BlockCall& call) {
+                       // Its blocks are as large as can be: one.
+                       for (const Record& inner : call.body) add(inner);
+                     }},
+               record.call);
+    // Launches of records inside have those.
+    for (size_t i = before; i < launches_.step.size(); ++i) {
+      Launch& launch = launches_.step[i];
+      if (launch.record != nullptr) continue;
+      launch.record = &record;
+      for (LaunchedNest& nest : launch.nests) nest.record = &record;
+      launch.accesses = memory_accesses(plan_, record, position_, depth_);
+      if (launch.by_library && launch.by_library->instead)
+        launch.accesses.push_back(*launch.by_library->instead);
+      for (Launch& other : launch.others) {
+        other.record = &record;
+        other.accesses = launch.accesses;
+        access_own_memory(other);
+      }
+      access_own_memory(launch);
+    }
+  }
+
+  /// Adds the memory that is not the plan's.
+  static void access_own_memory(Launch& launch) {
+    using Kind = KernelArgument::Kind;
+    const auto add = [&](OwnMemory memory) { launch.accesses.push_back({memory, {0, 1}, true}); };
+    if (launch.layer != nullptr) add(kLibraryMemory);
+    for (const LaunchValue& value : launch.arguments) {
+      if (value.kind == Kind::fault) add(kFaultMemory);
+      if (value.kind == Kind::scratch) add(kScratchMemory);
+      if (value.kind == Kind::arrived) add(kBarrierMemory);
+    }
+  }
+
+  /// One launch for all steps, or launches for each.
+  void loop(const LoopCall& call) {
+    // One name, and so one text, wherever the loops around it stand.
+    std::string& name = loops_[&call];
+    if (name.empty()) name = names_.make(call.name + "_loop");
+    if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
+      Launch launch = launch_of(std::move(*whole), call);
+      if (alternatives_.placements >= 0 && products_of(call) >= alternatives_.placements)
+        launch.others = in_other_placements(call, name, launch.placement->placement);
+      launches_.step.push_back(std::move(launch));
+      return;
+    }
+    const size_t depth = size_t(depth_++);
+    for (int64_t i = 0; i < call.steps; ++i) {
+      position_[depth] = position_in(call, i);
+      for (const Record& inner : call.body) add(inner);
+    }
+    --depth_;
+  }
+
+  /// Multiplications and additions of the products of all steps.
+  int64_t products_of(const LoopCall& call) const {
+    int64_t work = 0;
+    for (const Record& record : call.body) {
+      const auto* nest = std::get_if<NestCall>(&record.call);
+      for (const CallProduct& product : nest->products)
+        work += nest->rows * nest->unit * product.panels.parts * product.panels.k;
+    }
+    return work * call.steps;
+  }
+
+  /// Those that it can have on this GPU.
+  std::vector<Launch> in_other_placements(const LoopCall& call, const std::string& name,
+                                          Placement chosen) {
+    std::vector<Launch> others;
+    for (const Placement placement :
+         {Placement::streamed, Placement::grid, Placement::cluster, Placement::block}) {
+      if (placement == chosen || (placement == Placement::cluster && !gpu_.has_clusters()))
+        continue;
+      try {
+        auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, placement);
+        if (whole && whole->placement.placement == placement)
+          others.push_back(launch_of(std::move(*whole), call));
+      } catch (const Error& error) {
+        // Its matrices may not fit.
+        if (error.kind() != ErrorKind::resource) throw;
+      }
+    }
+    return others;
+  }
+
+  Launch launch_of(LoopKernel&& loop, const LoopCall& call) {
+    const LoopPlacement& placement = loop.placement;
+    Launch launch;
+    launch.kernel = kernel(std::move(loop.kernel));
+    launch.grid.blocks[0] = loop.blocks;
+    launch.grid.threads[0] = loop.threads;
+    launch.arguments = std::move(loop.arguments);
+    if (placement.has_memory_barrier()) launches_.loops.push_back(&call);
+    for (LaunchValue& value : launch.arguments) {
+      if (value.kind == KernelArgument::Kind::loop)
+        value = {KernelArgument::Kind::number, int64_t(launches_.loops.size()), {}};
+    }
+    launch.shared_bytes = size_t(placement.shared_bytes);
+    launch.any_blocks = placement.placement == Placement::streamed;
+    if (placement.has_memory_barrier()) launch.barrier_groups = unsigned(placement.row_groups);
+    launch.cluster = unsigned(placement.cluster());
+    launches_.most_barrier_groups = std::max(launches_.most_barrier_groups, launch.barrier_groups);
+    launch.note = std::move(loop.note);
+    launch.placement = std::make_shared<LoopPlacement>(std::move(loop.placement));
+    return launch;
+  }
+
+  void nest(const NestCall& call) {
+    const Grid grid = nest_grid(plan_.programs[size_t(call.program)], call);
+    if (is_empty(grid)) return;
+    const Known& known = known_nest(call);
+    Launch launch{.kernel = known.kernel, .grid = grid};
+    for (const Parameter& parameter : known.parameters) {
+      const Address* address = address_for(parameter, plan_, call);
+      launch.arguments.push_back(
+          resolved(address != nullptr ? KernelArgument::of(*address)
+                                      : KernelArgument::of(number_for(parameter, plan_, call))));
+    }
+    if (library_forms_) launch.by_library = by_library(call);
+    if (can_be_merged(plan_.programs[size_t(call.program)], grid))
+      launch.nests = {{&call, nullptr}};
+    launches_.step.push_back(std::move(launch));
+  }
+
+  /// The product of a nest by cuBLASLt, if it can and there is enough to do.
+  std::shared_ptr<LibraryForm> by_library(const NestCall& call) {
+    const std::optional<LibraryForms::Found> found = library_forms_->find(call, record_);
+    if (!found ||
+        found->shape.rows * found->shape.columns * found->shape.k < alternatives_.products)
+      return nullptr;
+    auto form = std::make_shared<LibraryForm>();
+    form->shape = found->shape;
+    form->left = resolved(KernelArgument::of(found->left));
+    form->right = resolved(KernelArgument::of(found->right));
+    const int right = found->right.buffer;
+    if (right != call.products[0].b.buffer)
+      form->instead = {memory_of(plan_, right), {0, plan_.buffers[size_t(right)].bytes}, false};
+    if (found->result != nullptr) {
+      form->result = resolved(KernelArgument::of(*found->result));
+      return form;
+    }
+    form->result.kind = KernelArgument::Kind::scratch;
+    launches_.scratch_bytes =
+        std::max(launches_.scratch_bytes, LibraryForms::scratch_bytes(found->shape));
+    form->rest = rest_of(found->rest);
+    return form;
+  }
+
+  Launch rest_of(const NestCall& call) {
+    const Plan& plan = library_forms_->rest_plan();
+    const NestProgram& program = plan.programs[size_t(call.program)];
+    std::string& name = rest_names_[call.program];
+    if (name.empty()) name = names_.make(call.name + "_rest");
+    Launch launch{.kernel = kernel(nest_kernel(plan, call, name)),
+                  .grid = nest_grid(program, call)};
+    for (const Parameter& parameter : parameters_of(plan, call)) {
+      const Address* address = address_for(parameter, plan, call);
+      if (address != nullptr && library_forms_->is_scratch(*address)) {
+        launch.arguments.push_back({KernelArgument::Kind::scratch, 0, {}});
+      } else {
+        launch.arguments.push_back(
+            resolved(address != nullptr ? KernelArgument::of(*address)
+                                        : KernelArgument::of(number_for(parameter, plan, call))));
+      }
+    }
+    return launch;
+  }
+
+  void table(const TableCall& call) {
+    auto [found, is_new] = tables_.emplace(&call, int64_t(launches_.tables.size()) + 1);
+    if (is_new) launches_.tables.push_back(&call);
+    launches_.scratch_bytes = std::max(launches_.scratch_bytes, table_scratch_bytes(call));
+    for (const KernelUse& use : table_kernels(call, found->second)) add(use);
+  }
+
+  void layer(const ExternCall& call) {
+    Launch launch{.kernel = -1, .layer = std::make_shared<LayerCall>(layer_of(call))};
+    for (const Address* address : layer_addresses(call))
+      launch.arguments.push_back(
+          resolved(address != nullptr ? KernelArgument::of(*address) : KernelArgument::of(0)));
+    launches_.step.push_back(std::move(launch));
+  }
+
+  /// A nest's kernel: calls of one program and form share it.
+  struct Known {
+    int kernel = 0;
+    std::vector<Parameter> parameters;
+  };
+
+  static bool is_empty(const Grid& grid) {
+    return std::ranges::find(grid.blocks, 0u) != grid.blocks.end();
+  }
+
+  const Known& known_nest(const NestCall& call) {
+    const auto key = std::pair(call.program, form_of(call).key());
+    const auto found = nests_.find(key);
+    if (found != nests_.end()) return found->second;
+    const std::vector<Parameter> parameters = parameters_of(plan_, call);
+    if (parameters.size() * sizeof(int64_t) > kMostParameterBytes)
+      throw input_error({}, "%{}: the CUDA target has kernels of at most {} parameters: found {}",
+                        call.name, kMostParameterBytes / sizeof(int64_t), parameters.size());
+    const std::string name = names_.make(call.name + "_kernel");
+    return nests_.emplace(key, Known{kernel(nest_kernel(plan_, call, name)), parameters})
+        .first->second;
+  }
+
+  int kernel(KernelText text) {
+    const auto [found, is_new] = kernels_.emplace(text.text, int(launches_.kernels.size()));
+    if (is_new) launches_.kernels.push_back(std::move(text));
+    return found->second;
+  }
+
+  Launch made(const KernelUse& use) {
+    Launch launch{.kernel = kernel(use.kernel), .grid = use.grid};
+    for (const KernelArgument& argument : use.arguments)
+      launch.arguments.push_back(resolved(argument));
+    return launch;
+  }
+  void add(const KernelUse& use) {
+    if (!is_empty(use.grid)) launches_.step.push_back(made(use));
+  }
+
+  LaunchValue resolved(const KernelArgument& argument) const {
+    LaunchValue value{argument.kind, argument.number, {}};
+    if (argument.kind == KernelArgument::Kind::address)
+      value.place = resolve(*argument.address, position_);
+    return value;
+  }
+
+  const Plan& plan_;
+  const Gpu& gpu_;
+  const std::optional<Placement> wanted_;
+  const Alternatives alternatives_;
+  Position position_;
+  int depth_ = 0;
+  /// The plan's record at hand; none while forms are made, behind all writes.
+  size_t record_ = std::numeric_limits<size_t>::max();
+  Names names_;
+  std::map<std::pair<int, std::string>, Known> nests_;
+  std::map<std::string, int> kernels_;
+  std::map<const LoopCall*, std::string> loops_;
+  std::map<const TableCall*, int64_t> tables_;
+  std::optional<LibraryForms> library_forms_;  ///< where cuBLASLt may do products
+  std::map<int, std::string> rest_names_;      ///< by program
+  Launches launches_;
+};
+
+}  // namespace
+
+Launches make_launches(const Plan& plan, const Gpu& gpu, std::optional<Placement> wanted,
+                       Merging merging, const Alternatives& alternatives) {
+  if (wanted == Placement::cluster && !gpu.has_clusters())
+    throw resource_error(
+        "--placement=cluster needs clusters of blocks, sm_90 or newer: found sm_{}",
+        gpu.capability);
+  Launches launches = Recorder(plan, gpu, wanted, alternatives).record();
+  if (merging == Merging::together) merge_launches(plan, gpu, launches);
+  return launches;
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/launches/work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "codegen/step/access.h"
+#include "codegen/targets/cuda/text/kernel_text.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+bool moves_with(const Address& address, int depth) {
+  return std::ranges::any_of(address.terms, [&](const Address::Term& term) {
+    return term.loop == depth && term.step != 0;
+  });
+}
+
+class Counting {
+ public:
+  Counting(const Plan& plan, const NestCall& call, int depth, const LoopPlacement* placement,
+           size_t nest)
+      : program_(plan.programs[size_t(call.program)]),
+        call_(call),
+        depth_(depth),
+        placement_(placement),
+        share_(placement == nullptr ? nullptr : &placement->nests[nest]) {
+    const Grid grid = nest_grid(program_, call_);
+    blocks_across_ = grid.blocks[0];
+    blocks_down_ = grid.blocks[1];
+    work_.blocks = blocks_across_ * blocks_down_ * grid.blocks[2];
+    if (placement_ == nullptr || work_.blocks == 0) return;
+    blocks_across_ = double(placement_->column_groups);
+    blocks_down_ = double(placement_->row_groups);
+    work_.blocks = blocks_across_ * blocks_down_;
+  }
+
+  NestWork count() {
+    if (work_.blocks == 0) return work_;
+    operations();
+    std::vector<double> left(call_.products.size()), right(call_.products.size());
+    for (const Access& access : accesses_of(program_, call_)) {
+      const double bytes = access.size();
+      if (access.operand == Access::Operand::operand) moved(bytes, bytes, *access.address);
+      if (access.operand == Access::Operand::left) left[size_t(access.index)] = bytes;
+      if (access.operand == Access::Operand::right) right[size_t(access.index)] = bytes;
+    }
+    for (size_t i = 0; i < call_.products.size(); ++i) product(i, left[i], right[i]);
+    // Before what it computes with is there.
+    work_.waits += 1;
+    return work_;
+  }
+
+ private:
+  double around() const {
+    double product = 1;
+    for (int64_t extent : call_.outer) product *= double(extent);
+    return product;
+  }
+  double elements() const { return double(call_.rows) * double(call_.unit) * around(); }
+
+  void operations() {
+    for (const NestInstruction& in : program_.body) {
+      if (in.kind == NestOp::scalar) work_.operations += cost_of(in.op) * elements();
+      if (in.kind == NestOp::reduce) work_.operations += elements();
+    }
+  }
+
+  void moved(double bytes, double taken_in, const Address& address) {
+    work_.bytes += bytes;
+    work_.ingest_bytes += taken_in;
+    if (moves_with(address, depth_)) work_.moving_bytes += bytes;
+  }
+
+  /// The tile of a block, and how many of them it does one after the other.
+  ProductTile tile() const {
+    return product_tile(program_, share_ == nullptr ? form_of(call_) : share_->form);
+  }
+  double tiles_of_block(const ProductTile& tile) const {
+    if (share_ == nullptr) return 1;
+    return std::ceil(double(placement_->rows_of_block(call_.rows)) / tile.block_rows()) *
+           std::ceil(double(share_->columns_of_block) / tile.block_columns());
+  }
+
+  /// `left` and `right` are the bytes of its matrices.
+  void product(size_t index, double left, double right) {
+    const NestProduct& form = program_.products[index];
+    const CallProduct& product = call_.products[index];
+    const double k = double(product.panels.k), columns = double(call_.unit) * form.parts;
+    double times = 1;  // axes around that the left operand moves along
+    for (size_t axis = 0; axis < product.outer.size(); ++axis) {
+      if (product.outer[axis] != 0) times *= double(call_.outer[axis]);
+    }
+    // A block reads its rows of the left operand and its columns of the right one.
+    const bool held = share_ != nullptr && !share_->form.held[index].empty();
+    // What blocks of a cluster hand each other is in their shared memory.
+    const bool exchanged = share_ != nullptr && !share_->form.exchanged[index].empty();
+    moved(exchanged ? 0 : left, exchanged ? 0 : left * blocks_across_ * around() / times,
+          product.a);
+    moved(held ? 0 : right, held ? 0 : right * blocks_down_ * around(), product.b);
+    const double terms = double(call_.rows) * k * columns * around();
+    work_.flop += 2 * terms;
+    work_.is_f64 |= form.sum == DType::f64;
+    if (on_tensor_cores(program_)) work_.factors = form.factors;
+    // What a warp loads of each operand for a term serves all its sums.
+    const ProductTile tile = this->tile();
+    const auto text = product_text(program_, tile);
+    const double of_thread = double(text->rows()) * text->columns() * form.parts;
+    work_.shared_bytes +=
+        terms * text->loads_of_term(int(index)) / of_thread * double(size_of(form.sum));
+    if (!held || !exchanged) work_.waits += std::ceil(k / tile.terms) * tiles_of_block(tile);
+  }
+
+  const NestProgram& program_;
+  const NestCall& call_;
+  const int depth_;
+  const LoopPlacement* const placement_;
+  const NestShare* const share_;
+  double blocks_across_ = 0, blocks_down_ = 0;
+  NestWork work_;
+};
+
+}  // namespace
+
+NestWork work_of(const Plan& plan, const NestCall& call, int depth, const LoopPlacement* placement,
+                 size_t nest) {
+  return Counting(plan, call, depth, placement, nest).count();
+}
+
+bool is_empty_nest(const Plan& plan, const NestCall& call) {
+  const Grid grid = nest_grid(plan.programs[size_t(call.program)], call);
+  return std::ranges::find(grid.blocks, 0u) != grid.blocks.end();
+}
+
+double bytes_of(const TableCall& call) {
+  double bytes = 0;
+  for (const Access& access : accesses_of(call)) bytes += access.size();
+  return bytes;
+}
+
+}  // namespace graphc::core::cuda

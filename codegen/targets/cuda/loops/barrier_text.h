@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// How blocks of a loop's kernel wait for each other.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace graphc::core::cuda::internal {
+
+/// The device function `block_barrier` as text: the first thread of each block counts the block's
+/// arrival in a word of memory and polls it, between fences, so that what any thread wrote before
+/// is there for all after it (PTX ISA, "membar/fence": acquire and release are enough where each
+/// block only waits for the others' counts, and take less than the sequential consistency of
+/// __threadfence()).
+constexpr std::string_view barrier_text() {
+  return R"(// Blocks wait for each other; what one wrote before, all read after. False for all
+// threads when some do not come: `stuck` says in which loop then, and every block leaves.
+__device__ __forceinline__ bool block_barrier(unsigned* arrived, unsigned wanted, unsigned* stuck,
+                                     unsigned loop_number, unsigned patience) {
+  int in_vain = 0;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    asm volatile("fence.acq_rel.gpu;" : : : "memory");
+    atomicAdd(arrived, 1u);
+    unsigned polls = 0u;
+    while (in_vain == 0 && atomicAdd(arrived, 0u) < wanted) {
+      polls = polls + 1u;
+      if (polls == patience) atomicMax(stuck, loop_number);
+      if (polls % 256u == 0u || polls == patience) in_vain = atomicAdd(stuck, 0u) != 0u ? 1 : 0;
+    }
+    asm volatile("fence.acq_rel.gpu;" : : : "memory");
+  }
+  return __syncthreads_or(in_vain) == 0;
+}
+
+)";
+}
+
+/// The same for blocks of a cluster, which the hardware holds at a time: its barrier also orders
+/// what they do in memory (PTX ISA, "barrier.cluster").
+constexpr std::string_view cluster_barrier_text() {
+  return R"(// Blocks of a cluster wait for each other; what one wrote before, all read after.
+__device__ __forceinline__ void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release;" : : : "memory");
+  asm volatile("barrier.cluster.wait.acquire;" : : : "memory");
+}
+
+)";
+}
+
+/// The device function `store_to_all_N` as text: a value goes to the same place of the shared
+/// memory of each of the N blocks of a cluster (PTX ISA, "mapa").
+inline std::string store_to_all_text(int64_t blocks, std::string_view type) {
+  return fmt::format(R"(// Writes into the shared memory of all blocks of the cluster.
+__device__ __forceinline__ void store_to_all_{0}({1}* at, {1} value) {{
+  #pragma unroll
+  for (unsigned rank = 0u; rank < {0}u; ++rank) {{
+    {1}* there = at;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(at), "r"(rank));
+    *there = value;
+  }}
+}}
+
+)",
+                     blocks, type);
+}
+
+}  // namespace graphc::core::cuda::internal

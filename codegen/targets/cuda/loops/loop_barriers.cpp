@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/loop_barriers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/step/barriers.h"
+#include "codegen/step/visit.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// What the blocks of a group of rows access, where a nest is shared out as its owners say.
+class OwnedFootprint {
+ public:
+  OwnedFootprint(const LoopNests& nests, const std::vector<Owner>& owners,
+                 const std::vector<Exchange>& exchanges)
+      : plan_(*nests.plan), owners_(owners), exchanges_(exchanges) {
+    for (const Exchange& each : exchanges)
+      terms_.push_back(nests.nests[each.nest]->products[each.product].panels.k);
+  }
+
+  /// Of a record of the loop's body, whose id is the number of its nest, or of the whole loop.
+  std::vector<PlacedAccess> operator()(const Record& record, const Position& position, int depth) {
+    found_.clear();
+    const auto* loop = std::get_if<LoopCall>(&record.call);
+    if (loop == nullptr) {
+      const int64_t slot = position[size_t(depth - 1)].iteration % 2;
+      add(record, size_t(record.id), position, depth, slot);
+      return std::move(found_);
+    }
+    for (const Record& inner : loop->body) {
+      Record all_steps = record;
+      std::get<LoopCall>(all_steps.call).body = {inner};
+      add(all_steps, size_t(inner.id), position, depth, std::nullopt);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void add(const Record& record, size_t nest, const Position& position, int depth,
+           std::optional<int64_t> slot) {
+    for (size_t i = 0; i < exchanges_.size(); ++i) exchange(nest, int(i), slot);
+    for (PlacedAccess& access : footprint_of(plan_, record, position, depth)) {
+      if (access.operand == Access::Operand::left && is_exchanged(nest, size_t(access.index)))
+        continue;
+      share(access, nest);
+      found_.push_back(std::move(access));
+    }
+  }
+
+  /// The columns of an operand belong to the blocks that own its elements. All blocks read whole
+  /// operands of products.
+  void share(PlacedAccess& access, size_t nest) const {
+    access.shared_axis = -1;
+    if (access.operand != Access::Operand::operand || owners_[nest] != Owner::element) return;
+    const auto axis = std::ranges::find(access.axes, AxisOf::column, &AccessAxis::of);
+    if (axis == access.axes.end() || axis->stride < access.bytes) return;
+    access.shared_axis = int(axis - access.axes.begin());
+    access.share = {Along::columns, axis->count, 1};
+  }
+
+  bool is_exchanged(size_t nest, size_t product) const {
+    return std::ranges::any_of(exchanges_, [&](const Exchange& each) {
+      return each.nest == nest && each.product == product;
+    });
+  }
+
+  /// What is exchanged lies in one of two slots, by turns, in memory of its own: terms stand for
+  /// bytes there. Without a slot both are accessed.
+  void exchange(size_t nest, int number, std::optional<int64_t> slot) {
+    const Exchange& exchange = exchanges_[size_t(number)];
+    const int64_t terms = terms_[size_t(number)];
+    const auto access = [&](AccessMode mode, int64_t first, int64_t count, bool other) {
+      PlacedAccess placed;
+      placed.place = {kFirstExchange - number, first};
+      placed.bytes = count;
+      placed.mode = mode;
+      if (slot) {
+        placed.place.offset += terms * (other ? 1 - *slot : *slot);
+      } else {
+        placed.axes.push_back({AxisOf::step, terms, 2});
+      }
+      found_.push_back(std::move(placed));
+    };
+    if (exchange.nest == nest) access(AccessMode::read, 0, terms, false);
+    for (const HandedStore& store : exchange.stores) {
+      if (store.nest == nest)
+        access(AccessMode::write, store.first_term, store.terms, exchange.next_step);
+    }
+  }
+
+  /// Memories of what is exchanged have numbers from here downwards.
+  static constexpr int kFirstExchange = -1;
+
+  const Plan& plan_;
+  const std::vector<Owner>& owners_;
+  const std::vector<Exchange>& exchanges_;
+  std::vector<int64_t> terms_;  ///< of exchanges_
+  std::vector<PlacedAccess> found_;
+};
+
+}  // namespace
+
+MovingPlace moving_place(const Address& address, const LoopNests& nests) {
+  const int depth = nests.depth;
+  Position position = nests.position;
+  position.resize(std::max(position.size(), size_t(depth) + 1));
+  const Address* from = &address;
+  while (from->at_first && from->first_loop != depth &&
+         position[size_t(from->first_loop)].iteration == 0)
+    from = from->at_first.get();
+  MovingPlace place;
+  position[size_t(depth)] = {2, 0};  // an even iteration, not the first
+  place.base = resolve(*from, position);
+  for (const Address::Term& term : from->terms) {
+    if (term.loop != depth) continue;
+    place.step += term.step;
+    place.slot += term.parity;
+  }
+  if (from->at_first && from->first_loop == depth) {
+    position[size_t(depth)] = position_in(*nests.loop, 0);
+    place.first = resolve(*from, position);
+  }
+  return place;
+}
+
+bool is_invariant(const LoopNests& nests, const CallProduct& product) {
+  const MovingPlace place = moving_place(product.b, nests);
+  if (!place.stays()) return false;
+  // Whatever else is written in the loop and could lie there counts, with the bytes it has.
+  const Buffer& buffer = nests.plan->buffers[size_t(place.base.buffer)];
+  if (buffer.place == Place::form || buffer.place == Place::input ||
+      buffer.place == Place::constant)
+    return true;
+  bool written = false;
+  for (const Record& record : nests.loop->body) {
+    visit_accesses(*nests.plan, record, [&](const Access& access) {
+      if (!access.writes()) return;
+      visit_reads(*access.address, [&](const Address& each) {
+        const Buffer& other = nests.plan->buffers[size_t(each.buffer)];
+        if (other.place != buffer.place) return;
+        written |= buffer.place == Place::arena
+                       ? overlap({buffer.offset, buffer.offset + buffer.bytes},
+                                 {other.offset, other.offset + other.bytes})
+                       : each.buffer == place.base.buffer;
+      });
+    });
+  }
+  return !written;
+}
+
+std::vector<bool> barriers_of(const LoopNests& nests, const std::vector<Owner>& owners,
+                              int64_t groups, const std::vector<Exchange>& exchanges) {
+  SharedLoop shared{.plan = *nests.plan,
+                    .loop = {},
+                    .position = nests.position,
+                    .depth = nests.depth,
+                    .workers = int(groups),
+                    .ownership = Ownership::indices,
+                    .footprint = OwnedFootprint(nests, owners, exchanges)};
+  shared.loop.steps = nests.loop->steps;
+  shared.loop.reverse = nests.loop->reverse;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    Record record{Family::recurrent, *nests.nests[i]};
+    record.id = int(i);
+    shared.loop.body.push_back(std::move(record));
+  }
+  return barriers_in_loop(std::move(shared));
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/loop_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+namespace graphc::core::cuda {
+namespace {
+
+/// Bytes of a buffer that an access may touch in all steps.
+struct Reach {
+  int64_t begin = 0, end = 0;
+
+  void stretch(int64_t stride, int64_t count) {
+    const int64_t reach = stride * std::max<int64_t>(count - 1, 0);
+    (reach < 0 ? begin : end) += reach;
+  }
+  bool meets(const Reach& other) const { return begin < other.end && other.begin < end; }
+};
+
+class Finding {
+ public:
+  Finding(const LoopNests& nests, const std::vector<Owner>& owners)
+      : nests_(nests), owners_(owners) {}
+
+  std::vector<Exchange> find() {
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      for (size_t p = 0; p < nests_.nests[i]->products.size(); ++p) {
+        for (const bool next_step : {false, true}) {
+          Exchange exchange{i, p, next_step, {}};
+          if (!is_made(exchange)) continue;
+          found_.push_back(std::move(exchange));
+          break;
+        }
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  /// Finds the stores; false where something else makes a part of it.
+  bool is_made(Exchange& exchange) const {
+    const NestCall& call = *nests_.nests[exchange.nest];
+    const CallProduct& product = call.products[exchange.product];
+    const NestProduct& form = nests_.program(exchange.nest).products[exchange.product];
+    // Of no terms there is nothing to hand on.
+    if (form.left != form.sum || product.a_k <= 0 || product.panels.k == 0) return false;
+    const Reach reach = reach_of(exchange);
+    std::vector<std::pair<int64_t, int64_t>> terms;
+    for (size_t i = 0; i < nests_.nests.size(); ++i) {
+      for (size_t operand = 0; operand < nests_.nests[i]->operands.size(); ++operand) {
+        if (!may_write(i, operand, exchange, reach)) continue;
+        const int64_t first = first_term(exchange, i, operand);
+        if (first < 0) return false;
+        const int64_t count = parts_of(i, operand) * nests_.nests[i]->unit;
+        exchange.stores.push_back({i, int(operand), first, count});
+        terms.emplace_back(first, count);
+      }
+    }
+    std::ranges::sort(terms);
+    int64_t end = 0;
+    for (const auto& [first, count] : terms) {
+      if (first != end) return false;
+      end += count;
+    }
+    return end == product.panels.k;
+  }
+
+  Reach reach_of(const Exchange& exchange) const {
+    const NestCall& call = *nests_.nests[exchange.nest];
+    const CallProduct& product = call.products[exchange.product];
+    const MovingPlace place = moving_place(product.a, nests_);
+    Reach reach =
+        in_all_steps(place, size_of(nests_.program(exchange.nest).products[exchange.product].left));
+    reach.stretch(product.a_row, call.rows);
+    reach.stretch(product.a_k, product.panels.k);
+    return reach;
+  }
+
+  Reach in_all_steps(const MovingPlace& place, int64_t size) const {
+    const Buffer& buffer = nests_.plan->buffers[size_t(place.base.buffer)];
+    const int64_t begin =
+        place.base.offset + (buffer.place == Place::arena ? buffer.offset : int64_t{0});
+    Reach reach{begin, begin + size};
+    reach.stretch(place.step, nests_.loop->steps);
+    reach.stretch(place.slot, 2);
+    return reach;
+  }
+
+  /// Whether an operand of a nest writes where the left operand lies.
+  bool may_write(size_t i, size_t index, const Exchange& exchange, const Reach& left) const {
+    const NestCall& call = *nests_.nests[i];
+    const NestOperand& form = nests_.program(i).operands[index];
+    if (form.kind == OperandKind::load || form.kind == OperandKind::iota ||
+        form.kind == OperandKind::literal)
+      return false;
+    const CallOperand& operand = call.operands[index];
+    const MovingPlace place = moving_place(operand.address, nests_);
+    if (place.first && is_same_memory(place.first->buffer, exchange)) return true;
+    if (!is_same_memory(place.base.buffer, exchange)) return false;
+    Reach reach = in_all_steps(place, size_of(form.dtype));
+    reach.stretch(operand.row, call.rows);
+    reach.stretch(operand.part, parts_of(i, index));
+    reach.stretch(form.column == ColumnStep::contiguous ? size_of(form.dtype) : operand.column,
+                  call.unit);
+    return reach.meets(left);
+  }
+
+  bool is_same_memory(int buffer, const Exchange& exchange) const {
+    const MovingPlace left =
+        moving_place(nests_.nests[exchange.nest]->products[exchange.product].a, nests_);
+    const std::vector<Buffer>& buffers = nests_.plan->buffers;
+    const Buffer &a = buffers[size_t(buffer)], &b = buffers[size_t(left.base.buffer)];
+    return a.place == b.place && (a.place == Place::arena || a.index == b.index);
+  }
+
+  int64_t parts_of(size_t i, size_t operand) const {
+    std::set<int> parts;
+    for (const NestInstruction& in : nests_.program(i).body) {
+      if (in.kind == NestOp::store && in.operand == int(operand)) parts.insert(in.part);
+    }
+    // Parts that are left out are nobody's.
+    return !parts.empty() && *parts.rbegin() + 1 == int(parts.size()) ? int64_t(parts.size()) : 0;
+  }
+
+  /// Which term of the left operand a store's first element is, the same in all steps; -1 where the
+  /// store is not of that form.
+  int64_t first_term(const Exchange& exchange, size_t i, size_t index) const {
+    const NestCall &call = *nests_.nests[i], &reader = *nests_.nests[exchange.nest];
+    const CallProduct& product = reader.products[exchange.product];
+    const NestProgram& program = nests_.program(i);
+    const NestOperand& form = program.operands[index];
+    const CallOperand& operand = call.operands[index];
+    const int64_t column =
+        form.column == ColumnStep::contiguous ? size_of(form.dtype) : operand.column;
+    const int64_t parts = parts_of(i, index);
+    const bool is_element = form.kind == OperandKind::store && owners_[i] == Owner::element &&
+                            program.kind != NestKind::column_wise && form.by_row &&
+                            form.column != ColumnStep::none && parts > 0;
+    if (!is_element || call.rows != reader.rows || column != product.a_k ||
+        form.dtype != nests_.program(exchange.nest).products[exchange.product].left ||
+        (call.rows > 1 && operand.row != product.a_row) ||
+        (parts > 1 && operand.part != call.unit * column) ||
+        (!exchange.next_step && i >= exchange.nest))
+      return -1;
+    const MovingPlace left = moving_place(product.a, nests_);
+    const MovingPlace stored = moving_place(operand.address, nests_);
+    if (stored.first || (left.first && !exchange.next_step) || stored.step != left.step ||
+        stored.base.buffer != left.base.buffer)
+      return -1;
+    const std::array<int64_t, 2> apart{distance(left, stored, exchange.next_step, 0),
+                                       distance(left, stored, exchange.next_step, 1)};
+    if (apart[0] != apart[1] || apart[0] < 0 || apart[0] % product.a_k != 0) return -1;
+    const int64_t first = apart[0] / product.a_k;
+    return first + parts * call.unit <= product.panels.k ? first : -1;
+  }
+
+  /// How far behind the left operand of an iteration that parity lies what was stored for it.
+  int64_t distance(const MovingPlace& left, const MovingPlace& stored, bool next_step,
+                   int64_t parity) const {
+    const int64_t stored_parity = next_step ? 1 - parity : parity;
+    const int64_t steps_before = next_step ? (nests_.loop->reverse ? 1 : -1) : 0;
+    return stored.base.offset + stored_parity * stored.slot + steps_before * stored.step -
+           left.base.offset - parity * left.slot;
+  }
+
+  const LoopNests& nests_;
+  const std::vector<Owner>& owners_;
+  std::vector<Exchange> found_;
+};
+
+}  // namespace
+
+std::vector<Exchange> find_exchanges(const LoopNests& nests, const std::vector<Owner>& owners) {
+  return Finding(nests, owners).find();
+}
+
+}  // namespace graphc::core::cuda

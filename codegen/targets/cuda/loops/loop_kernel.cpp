@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/loop_kernel.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "codegen/targets/cuda/loops/barrier_text.h"
+#include "codegen/targets/cuda/loops/owned_ranges.h"
+#include "codegen/targets/cuda/text/scalar_text.h"
+#include "ir/error.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+constexpr unsigned kLoopThreads = 256;
+/// Static shared memory of a block that streams.
+constexpr int64_t kSharedOfLoop = 48 << 10;
+/// More blocks than any GPU holds at a time; how many it is, is known when the kernel is loaded.
+constexpr int64_t kMostLoopBlocks = 4096;
+
+/// A nest of the body with its parameters, named apart from those of the others.
+struct LoopNest {
+  const NestCall* call = nullptr;
+  const NestProgram* program = nullptr;
+  std::vector<Parameter> parameters;
+  Grid grid;  ///< as a launch of its own
+};
+
+class LoopText {
+ public:
+  LoopText(const Plan& plan, const LoopCall& loop, const Position& position, int depth)
+      : plan_(plan), loop_(loop) {
+    calls_ = {&plan, &loop, position, depth, {}};
+  }
+
+  /// False for a loop that is launches.
+  bool collect(const Gpu& gpu, std::optional<Placement> wanted) {
+    if (loop_.steps < 2) return false;
+    int64_t shared = 0;
+    for (const Record& record : loop_.body) {
+      const auto* call = std::get_if<NestCall>(&record.call);
+      if (call == nullptr) return false;
+      const NestProgram& program = plan_.programs[size_t(call->program)];
+      const Grid grid = nest_grid(program, *call);
+      if (std::ranges::find(grid.blocks, 0u) != grid.blocks.end()) continue;
+      if (grid.threads[0] * grid.threads[1] != kLoopThreads) return false;
+      shared += internal::shared_bytes(program, streamed_form_of(*call));
+      nests_.push_back({call, &program, parameters_of(plan_, *call, names_), grid});
+      calls_.nests.push_back(call);
+    }
+    if (nests_.empty()) return false;
+    placement_ = place_loop(calls_, gpu, wanted);
+    return (!is_streamed() || shared <= kSharedOfLoop) && arrivals_fit();
+  }
+
+  LoopKernel write(std::string_view name) {
+    TextWriter steps(1);
+    if (placement_.has_memory_barrier()) {
+      add_fixed("unsigned*", "arrived", {KernelArgument::Kind::arrived, 0, {}});
+      add_fixed("unsigned*", "stuck", {KernelArgument::Kind::stuck, 0, {}});
+      add_fixed("unsigned", "loop_number", {KernelArgument::Kind::loop, 0, {}});
+      add_fixed("unsigned", "patience", {KernelArgument::Kind::patience, 0, {}});
+      steps.line("unsigned barriers = 0u;");
+    }
+    add_number("steps", loop_.steps);
+    if (!is_streamed()) own_blocks();
+    if (!is_streamed())
+      ranges_.emplace(
+          calls_, placement_,
+          [&](const std::string& what, int64_t number) { add_number(what, number); }, before_);
+    for (const ExchangedOperand& operand : placement_.exchanged) add_exchange(operand);
+    steps.open("for (long long iteration = 0; iteration < steps; ++iteration)");
+    steps.line("const long long step = {};", loop_.reverse ? "steps - 1 - iteration" : "iteration");
+    for (size_t i = 0; i < nests_.size(); ++i) write_nest(steps, i);
+    steps.close();
+    for (const HeldMatrix& matrix : placement_.held) write_hold(matrix);
+    for (const ExchangedOperand& operand : placement_.exchanged) write_exchange(operand);
+    if (!placement_.exchanged.empty()) {
+      before_.line("cluster_barrier();");
+      // A block is there until nobody writes into its shared memory any more.
+      if (!placement_.barrier_after.back()) steps.line("cluster_barrier();");
+    } else if (!placement_.held.empty()) {
+      before_.line("__syncthreads();");
+    }
+    return finish(name, before_.text() + steps.text());
+  }
+
+ private:
+  bool is_streamed() const { return placement_.placement == Placement::streamed; }
+  bool is_in_clusters() const { return placement_.placement == Placement::cluster; }
+
+  LoopKernel finish(std::string_view name, const std::string& text) {
+    LoopKernel kernel;
+    kernel.note = placement_.describe(calls_);
+    kernel.kernel.name = name;
+    kernel.kernel.text =
+        helpers_of(text) +
+        (placement_.has_memory_barrier() ? std::string(internal::barrier_text()) : std::string()) +
+        (is_in_clusters() ? std::string(internal::cluster_barrier_text()) : std::string()) +
+        (placement_.exchanged.empty()
+             ? std::string()
+             : internal::store_to_all_text(placement_.cluster(),
+                                           register_type_text(placement_.dtype))) +
+        fmt::format("// {}, all steps. {}.\n", in_comment(loop_.name),
+                    comment_of(placement_.placement)) +
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}, 1) {}({}) {{\n",
+                    kLoopThreads, name, fmt::join(listed_, ",")) +
+        text + "}\n";
+    kernel.arguments = std::move(arguments_);
+    kernel.threads = kLoopThreads;
+    kernel.blocks = is_streamed() ? most_blocks() : unsigned(placement_.blocks());
+    kernel.placement = std::move(placement_);
+    return kernel;
+  }
+
+  /// Whether the word that block_barrier() counts in has room for every block at every barrier.
+  bool arrivals_fit() const {
+    if (!placement_.has_memory_barrier()) return true;
+    const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
+    return loop_.steps <= std::numeric_limits<uint32_t>::max() / (int64_t(nests_.size()) * blocks);
+  }
+
+  void add_fixed(std::string_view type, const std::string& name, LaunchValue argument) {
+    listed_.push_back(fmt::format("\n    {} {}", type, name));
+    arguments_.push_back(argument);
+  }
+  void add_number(const std::string& name, int64_t number) {
+    add_fixed("long long", name, {KernelArgument::Kind::number, number, {}});
+  }
+  void add_place(std::string_view type, const std::string& name, const BufferPlace& place) {
+    add_fixed(type, name, {KernelArgument::Kind::address, 0, place});
+  }
+
+  unsigned most_blocks() const {
+    int64_t most = 1;
+    for (const LoopNest& nest : nests_)
+      most =
+          std::max(most, int64_t{nest.grid.blocks[0]} * nest.grid.blocks[1] * nest.grid.blocks[2]);
+    return unsigned(std::min(most, kMostLoopBlocks));
+  }
+
+  /// Before the steps: which block this is, and its shared memory.
+  void own_blocks() {
+    add_number("column_groups", placement_.column_groups);
+    before_.line("const long long row_group = blockIdx.x / column_groups;");
+    before_.line("const long long column_group = blockIdx.x % column_groups;");
+    if (placement_.shared_bytes == 0) return;
+    const bool has_staging =
+        placement_.staging * size_of(placement_.dtype) < placement_.shared_bytes;
+    if (has_staging) add_number("staging", placement_.staging);
+    before_.line("extern __shared__ {} shared[];", register_type_text(placement_.dtype));
+  }
+
+  /// Fills the shared memory that has a matrix for all steps.
+  void write_hold(const HeldMatrix& matrix) {
+    const LoopNest& nest = nests_[matrix.nest];
+    const NestForm& form = placement_.nests[matrix.nest].form;
+    const std::string& held = form.held[matrix.product];
+    add_number(held + "_at", matrix.offset);
+    before_.line("{0}* {1} = &shared[{1}_at];", register_type_text(placement_.dtype), held);
+    before_.open_block();
+    ranges_->bring_columns(before_, matrix.nest);
+    for (const Parameter& parameter : nest.parameters) {
+      if (parameter.kind == ParameterKind::right && parameter.index == int(matrix.product))
+        before_.line("{} {} = {};", parameter.type, parameter.name, bases_.at(parameter.name));
+    }
+    before_.lines(internal::hold_text(*nest.program, nest.parameters, form, int(matrix.product)));
+    before_.close();
+  }
+
+  const std::string& name_of(const Exchange& exchange) const {
+    return placement_.nests[exchange.nest].form.exchanged[exchange.product];
+  }
+
+  /// Where a left operand lies in shared memory, and which stores go there.
+  void add_exchange(const ExchangedOperand& operand) {
+    const Exchange& exchange = operand.exchange;
+    const LoopNest& nest = nests_[exchange.nest];
+    const std::string& name = name_of(exchange);
+    add_number(name + "_at", operand.offset);
+    add_number(name + "_size", operand.elements);
+    std::string terms;
+    for (const Parameter& parameter : nest.parameters) {
+      if (parameter.kind == ParameterKind::terms && parameter.index == int(exchange.product))
+        terms = parameter.name;
+    }
+    HandedOn form =
+        internal::exchanged_form(*nest.program, placement_.nests[exchange.nest].form, terms);
+    form.blocks = placement_.cluster();
+    for (const HandedStore& store : exchange.stores) {
+      form.to = "handed_" + name;
+      form.operand = store.operand;
+      form.first_term = store.first_term;
+      placement_.nests[store.nest].form.handed_on.push_back(form);
+    }
+  }
+
+  /// Its content in the first step.
+  void write_exchange(const ExchangedOperand& operand) {
+    const Exchange& exchange = operand.exchange;
+    before_.open_block();
+    ranges_->bring(before_, exchange.nest);
+    before_.lines(internal::exchange_text(
+        *nests_[exchange.nest].program, nests_[exchange.nest].parameters,
+        placement_.nests[exchange.nest].form, int(exchange.product), exchange.next_step));
+    before_.close();
+  }
+
+  /// Brings what a nest reads and hands on into scope.
+  void bind_exchanges(TextWriter& text, size_t i) const {
+    const auto bind_one = [&](std::string_view what, const std::string& name, bool other) {
+      text.line("{0}* {1}{2} = &shared[{2}_at + {3} % 2 * {2}_size];",
+                register_type_text(placement_.dtype), what, name,
+                other ? "(iteration + 1)" : "iteration");
+    };
+    for (const auto& [exchange, offset, elements] : placement_.exchanged) {
+      if (exchange.nest == i) bind_one("", name_of(exchange), false);
+      if (std::ranges::find(exchange.stores, i, &HandedStore::nest) != exchange.stores.end())
+        bind_one("handed_", name_of(exchange), exchange.next_step);
+    }
+  }
+
+  void write_nest(TextWriter& text, size_t i) {
+    const LoopNest& nest = nests_[i];
+    text.line("// {}", in_comment(nest.call->name));
+    text.open_block();
+    for (const Parameter& parameter : nest.parameters) bind(text, parameter, i);
+    if (is_streamed()) {
+      share_out(text, i);
+    } else {
+      ranges_->bring(text, i);
+      bind_exchanges(text, i);
+      set_threads(text, threads_of(i));
+      text.lines(internal::with_own_grid(
+          internal::nest_body_text(*nest.program, nest.parameters, placement_.nests[i].form)));
+    }
+    text.close();
+    write_end(text, i);
+  }
+
+  /// What comes after a nest: a barrier of all blocks, or of the threads of a block.
+  void write_end(TextWriter& text, size_t i) {
+    if (!placement_.barrier_after[i]) return text.line("__syncthreads();");
+    if (is_in_clusters()) return text.line("cluster_barrier();");
+    text.line("barriers = barriers + 1u;");
+    const std::string who =
+        is_streamed() ? "arrived, barriers * gridDim.x"
+                      : fmt::format("arrived + row_group * {}, barriers * (unsigned)column_groups",
+                                    kBarrierWords);
+    text.line("if (!block_barrier({}, stuck, loop_number, patience)) return;", who);
+  }
+
+  std::pair<unsigned, unsigned> threads_of(size_t i) const {
+    const LoopNest& nest = nests_[i];
+    const NestShare& share = placement_.nests[i];
+    if (nest.program->kind == NestKind::tiles) {
+      const ProductTile tile = product_tile(*nest.program, share.form);
+      return {unsigned(tile.across), unsigned(tile.down)};
+    }
+    if (share.owner == Owner::row || nest.program->kind == NestKind::column_wise)
+      return {nest.grid.threads[0], nest.grid.threads[1]};
+    unsigned across = 1;
+    while (across < kLoopThreads && across < share.columns_of_block) across *= 2;
+    return {across, kLoopThreads / across};
+  }
+
+  static void set_threads(TextWriter& text, std::pair<unsigned, unsigned> threads) {
+    text.line("const int threads_x = {}, threads_y = {};", threads.first, threads.second);
+    text.line("const int thread_x = threadIdx.x % {0}, thread_y = threadIdx.x / {0};",
+              threads.first);
+  }
+
+  /// The nest's own grid, gone through by the blocks that there are.
+  void share_out(TextWriter& text, size_t i) {
+    const LoopNest& nest = nests_[i];
+    text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", i);
+    constexpr const char* kAxes[] = {"x", "y", "z"};
+    for (int axis = 0; axis < 3; ++axis) {
+      const std::string name = fmt::format("blocks_{}_of_{}", kAxes[axis], i);
+      add_number(name, nest.grid.blocks[size_t(axis)]);
+      text.line("const long long blocks_{} = {};", kAxes[axis], name);
+    }
+    set_threads(text, {nest.grid.threads[0], nest.grid.threads[1]});
+    text.open(
+        "for (long long block = blockIdx.x; block < blocks_x * blocks_y * blocks_z; block += "
+        "gridDim.x)");
+    text.line("const long long block_x = block % blocks_x, block_y = block / blocks_x % blocks_y;");
+    text.line("const long long block_z = block / blocks_x / blocks_y;");
+    text.lines(internal::with_own_grid(
+        internal::nest_body_text(*nest.program, nest.parameters, streamed_form_of(*nest.call))));
+    text.close();
+  }
+
+  /// Brings a parameter of the nest into scope as it is in this step.
+  void bind(TextWriter& text, const Parameter& parameter, size_t i) {
+    const Address* address = address_for(parameter, plan_, *nests_[i].call);
+    if (address != nullptr) return bind_address(text, parameter, *address, i);
+    const int64_t number = number_for(parameter, plan_, *nests_[i].call);
+    switch (parameter.kind) {
+      case ParameterKind::rows:
+      case ParameterKind::columns:
+        if (!is_streamed()) return;
+        return add_number(fmt::format("{}_of_{}", parameter.name, i), number);
+      case ParameterKind::extent: {
+        const std::string name = fmt::format("{}_of_{}", parameter.name, i);
+        add_number(name, number);
+        return text.line("const long long {} = {};", parameter.name, name);
+      }
+      default:
+        add_fixed(parameter.type, parameter.name, {KernelArgument::Kind::number, number, {}});
+    }
+  }
+
+  /// Whether it is a matrix that steps find in shared memory.
+  bool is_held(const Parameter& parameter, size_t i) const {
+    return !is_streamed() && parameter.kind == ParameterKind::right &&
+           !placement_.nests[i].form.held[size_t(parameter.index)].empty();
+  }
+
+  bool is_exchanged(const Parameter& parameter, size_t i) const {
+    return !is_streamed() && parameter.kind == ParameterKind::left &&
+           !placement_.nests[i].form.exchanged[size_t(parameter.index)].empty();
+  }
+
+  /// Where an address is in the first step.
+  BufferPlace first_place(const Address& address) const {
+    Position position = calls_.position;
+    position.resize(std::max(position.size(), size_t(calls_.depth) + 1));
+    position[size_t(calls_.depth)] = position_in(loop_, 0);
+    return resolve(address, position);
+  }
+
+  void bind_address(TextWriter& text, const Parameter& parameter, const Address& address,
+                    size_t i) {
+    const DType dtype = dtype_of(parameter, *nests_[i].program);
+    if (is_exchanged(parameter, i))
+      return add_place(parameter.type, parameter.name, first_place(address));
+    const MovingPlace place = moving_place(address, calls_);
+    const std::string& name = parameter.name;
+    const std::string base = names_.make(name + "_base");
+    bases_[name] = base;
+    add_place(parameter.type, base, place.base);
+    if (is_held(parameter, i)) return;
+    std::string here = base;
+    if (place.step != 0) {
+      const std::string step = names_.make(name + "_step");
+      add_number(step, place.step / size_of(dtype));
+      here += " + step * " + step;
+    }
+    if (place.slot != 0) {
+      const std::string slot = names_.make(name + "_slot");
+      add_number(slot, place.slot / size_of(dtype));
+      here += " + iteration % 2 * " + slot;
+    }
+    if (place.first) {
+      const std::string first = names_.make(name + "_first");
+      add_place(parameter.type, first, *place.first);
+      here = fmt::format("iteration == 0 ? {} : {}", first, here);
+    }
+    text.line("{} {} = {};", parameter.type, name, here);
+  }
+
+  const Plan& plan_;
+  const LoopCall& loop_;
+  LoopNests calls_;
+  LoopPlacement placement_;
+  Names names_;
+  std::vector<LoopNest> nests_;
+  std::map<std::string, std::string> bases_;  ///< of pointers, the parameters they come from
+  std::optional<OwnedRanges> ranges_;
+  TextWriter before_{1};  ///< what comes before the steps
+  std::vector<std::string> listed_;
+  std::vector<LaunchValue> arguments_;
+};
+
+}  // namespace
+
+std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
+                                      const Position& position, int depth, std::string_view name,
+                                      const Gpu& gpu, std::optional<Placement> wanted) {
+  LoopText text(plan, loop, position, depth);
+  if (!text.collect(gpu, wanted)) return std::nullopt;
+  LoopKernel kernel = text.write(name);
+  if (kernel.arguments.size() * sizeof(int64_t) > kMostParameterBytes) return std::nullopt;
+  return kernel;
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop as one kernel: all steps in one launch, whose blocks wait for each other between the nests
+// of a step instead of ending. The host launches nothing in between, and compile time and launches
+// do not depend on the number of steps.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/step/position.h"
+#include "codegen/targets/cuda/loops/loop_placement.h"
+#include "codegen/targets/cuda/text/row_kernels.h"
+
+namespace graphc::core::cuda {
+
+struct LoopKernel {
+  KernelText kernel;
+  LoopPlacement placement;
+  std::string note;      ///< the placement in words
+  unsigned threads = 1;  ///< of a block
+  unsigned blocks = 1;   ///< streamed: more would have nothing to do; else exactly so many
+  std::vector<LaunchValue> arguments;
+};
+
+/// The kernel of a loop at this position of the loops around it; `depth` is how many there are.
+/// `wanted` is place_loop()'s. Nothing for a loop that is launches: its body is not nests alone, it
+/// has less than two steps, or the nests' shared memory or parameters do not fit together.
+std::optional<LoopKernel> loop_kernel(const Plan& plan, const LoopCall& loop,
+                                      const Position& position, int depth, std::string_view name,
+                                      const Gpu& gpu, std::optional<Placement> wanted);
+
+/// Words of memory for the barrier of a group of blocks: no two groups share a cache line.
+constexpr unsigned kBarrierWords = 32;
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/loop_placement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/targets/cuda/loops/placer.h"
+#include "ir/error.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// Blocks of a cluster, of any device that has clusters; and of many, if they are asked to.
+constexpr int64_t kClusters[] = {2, 4, 8};
+constexpr int64_t kLargeCluster = 16;
+/// Longer bodies are put into clusters only where that is asked for: their addresses need more
+/// registers than there are (of 39 nests NVRTC spills 920 bytes).
+constexpr size_t kNestsOfCluster = 24;
+
+/// All placements of a loop that are worth a look.
+class Candidates {
+ public:
+  Candidates(const LoopNests& nests, const Gpu& gpu)
+      : nests_(nests), gpu_(gpu), placer_(nests, gpu) {
+    for (const NestCall* call : nests.nests) {
+      rows_ = std::max(rows_, call->rows);
+      columns_ = std::max(columns_, call->unit);
+    }
+    private_rows_ = placer_.rows_are_private();
+  }
+
+  std::vector<LoopPlacement> find(std::optional<Placement> wanted) {
+    if (!placer_.possible()) return {};
+    for (int64_t of_block = 1; private_rows_ && of_block < 2 * rows_ && of_block <= 128;
+         of_block *= 2)
+      add(Placement::block, (rows_ + of_block - 1) / of_block, 1);
+    for (int64_t of_block = 4; of_block < columns_ && of_block <= 256; of_block *= 2)
+      add_groups(Placement::grid, (columns_ + of_block - 1) / of_block);
+    const bool is_wanted = wanted == Placement::cluster;
+    for (const int64_t blocks : kClusters) {
+      if (is_wanted || nests_.nests.size() <= kNestsOfCluster) add_clusters(blocks);
+    }
+    if (is_wanted) want_cluster();
+    return std::move(found_);
+  }
+
+ private:
+  void add(Placement kind, int64_t row_groups, int64_t column_groups) {
+    if (auto placement = placer_.place(kind, row_groups, column_groups))
+      found_.push_back(std::move(*placement));
+  }
+
+  /// With one group of rows or more, as many as run at a time.
+  void add_groups(Placement kind, int64_t column_groups) {
+    for (int64_t row_groups = 1; row_groups * column_groups <= gpu_.multiprocessors;
+         row_groups *= 2) {
+      add(kind, row_groups, column_groups);
+      if (!private_rows_ || row_groups >= rows_) break;
+    }
+  }
+
+  /// Unless half as many blocks have as few columns.
+  void add_clusters(int64_t blocks) {
+    const auto share = [&](int64_t of) { return (columns_ + of - 1) / of; };
+    if (!gpu_.has_clusters() || blocks > gpu_.multiprocessors || share(blocks) == share(blocks / 2))
+      return;
+    is_clusterable_ = true;
+    add_groups(Placement::cluster, blocks);
+  }
+
+  bool has_cluster() const {
+    return std::ranges::find(found_, Placement::cluster, &LoopPlacement::placement) != found_.end();
+  }
+
+  void want_cluster() {
+    if (!has_cluster()) add_clusters(kLargeCluster);
+    if (has_cluster() || !is_clusterable_) return;
+    throw Error(
+        ErrorKind::resource, nests_.loop->where,
+        fmt::format("%{}: --placement=cluster: the matrices of the loop do not fit into "
+                    "{} blocks with {} bytes of shared memory each",
+                    nests_.loop->name, std::min<int64_t>(kLargeCluster, gpu_.multiprocessors),
+                    gpu_.shared_bytes));
+  }
+
+  const LoopNests& nests_;
+  const Gpu& gpu_;
+  const Placer placer_;
+  int64_t rows_ = 1, columns_ = 1;
+  bool private_rows_ = false;
+  bool is_clusterable_ = false;  ///< it has columns for more than one block
+  std::vector<LoopPlacement> found_;
+};
+
+}  // namespace
+
+std::string_view comment_of(Placement placement) {
+  switch (placement) {
+    case Placement::streamed:
+      return "The blocks share out each nest, with a barrier after it";
+    case Placement::grid:
+      return "Each block owns columns of a group of rows; barriers are those of a group";
+    case Placement::cluster:
+      return "Each block owns columns of its cluster's rows; barriers are those of a cluster";
+    case Placement::block:
+      return "Each block owns rows, and meets no other";
+  }
+  return "";
+}
+
+bool LoopPlacement::meets() const {
+  return std::ranges::find(barrier_after, true) != barrier_after.end();
+}
+
+std::string LoopPlacement::describe(const LoopNests& loop) const {
+  if (placement == Placement::streamed)
+    return "every step reads its matrices from memory; a barrier follows each nest";
+  std::set<std::string> names;
+  for (const HeldMatrix& matrix : held) {
+    const Address& b = loop.nests[matrix.nest]->products[matrix.product].b;
+    names.insert(loop.plan->buffers[size_t(b.buffer)].name);
+  }
+  std::string text =
+      placement == Placement::cluster
+          ? fmt::format("{} clusters of {} blocks own rows x columns", row_groups, column_groups)
+          : fmt::format("{} x {} blocks own rows x columns", row_groups, column_groups);
+  if (!held.empty())
+    text += fmt::format("; {} in shared memory ({} bytes a block)", fmt::join(names, ", "),
+                        shared_bytes);
+  std::set<std::string> exchanged_names;
+  for (const ExchangedOperand& operand : exchanged) {
+    const Address& a = loop.nests[operand.exchange.nest]->products[operand.exchange.product].a;
+    exchanged_names.insert(loop.plan->buffers[size_t(a.buffer)].name);
+  }
+  if (!exchanged.empty())
+    text += fmt::format("; {} exchanged there", fmt::join(exchanged_names, ", "));
+  size_t products = 0;
+  for (const NestCall* call : loop.nests) products += call->products.size();
+  if (held.size() < products) text += "; other matrices are read in every step";
+  const auto count = std::ranges::count(barrier_after, true);
+  text += count == 0   ? "; no barrier"
+          : count == 1 ? "; 1 barrier a step"
+                       : fmt::format("; {} barriers a step", count);
+  return text;
+}
+
+LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::optional<Placement> wanted) {
+  LoopPlacement best;
+  best.barrier_after.assign(nests.nests.size(), true);
+  if (wanted == Placement::streamed) return best;
+  best.step_us = Placer(nests, gpu).streamed_us();
+  bool is_wanted = !wanted;
+  for (LoopPlacement& each : Candidates(nests, gpu).find(wanted)) {
+    if (wanted && each.placement != *wanted) continue;
+    if (is_wanted && each.step_us >= best.step_us) continue;
+    is_wanted = true;
+    best = std::move(each);
+  }
+  return best;
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/loops/placer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "codegen/targets/cuda/loops/loop_exchange.h"
+#include "codegen/targets/cuda/loops/owned_ranges.h"
+#include "codegen/targets/cuda/text/staging_text.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// Shared memory that is left to the compiler and to static arrays.
+constexpr int64_t kSharedKept = 1 << 10;
+/// What a thread executes to bring a number of an operand into shared memory, and what a
+/// multiprocessor executes in a cycle, for a number each.
+constexpr double kInstructionsOfNumber = 6, kInstructionsPerClock = 128;
+/// Static arrays of nests without products.
+constexpr int64_t kMostStatic = 48 << 10;
+
+int ceiling_power(int64_t count, int most) {
+  return int(
+      std::min<int64_t>(int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(count, 1)))), most));
+}
+
+int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
+
+}  // namespace
+
+Placer::Placer(const LoopNests& nests, const Gpu& gpu) : nests_(nests), gpu_(gpu) {
+  for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    for (const CallProduct& product : nests_.nests[i]->products)
+      invariant_.push_back(is_invariant(nests_, product));
+  }
+}
+
+bool Placer::possible() const {
+  std::set<DType> sums;
+  for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    if (!nests_.nests[i]->outer.empty()) return false;
+    for (const NestProduct& product : nests_.program(i).products) sums.insert(product.sum);
+  }
+  return sums.size() <= 1;
+}
+
+bool Placer::rows_are_private() const {
+  if (!nests_.loop->private_rows) return false;
+  for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    if (nests_.program(i).kind == NestKind::column_wise) return false;
+  }
+  return true;
+}
+
+std::optional<LoopPlacement> Placer::place(Placement kind, int64_t row_groups,
+                                           int64_t column_groups) const {
+  LoopPlacement p;
+  p.placement = kind;
+  p.row_groups = row_groups;
+  p.column_groups = column_groups;
+  std::vector<Owner> owners;
+  for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    NestShare share = share_of(i, p);
+    if (nests_.program(i).kind == NestKind::tiles && !fits_registers(nests_.program(i), share.form))
+      return std::nullopt;
+    owners.push_back(share.owner);
+    p.nests.push_back(std::move(share));
+  }
+  if (!(kind == Placement::cluster ? lay_out_cluster(p, owners) : lay_out_shared(p)))
+    return std::nullopt;
+  std::vector<Exchange> exchanges;
+  for (const ExchangedOperand& each : p.exchanged) exchanges.push_back(each.exchange);
+  p.barrier_after = barriers_of(nests_, owners, column_groups, exchanges);
+  p.step_us = step_us(p);
+  return p;
+}
+
+double Placer::streamed_us() const {
+  double us = 0;
+  for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    const NestCall& call = *nests_.nests[i];
+    const NestProgram& program = nests_.program(i);
+    us += gpu_.barrier_us + gpu_.memory_latency_us;
+    if (program.kind != NestKind::tiles) continue;
+    const NestForm form = streamed_form_of(call);
+    const ProductTile tile = product_tile(program, form);
+    const int64_t tiles = rounded_up(call.rows, tile.block_rows()) / tile.block_rows() *
+                          (rounded_up(call.unit, tile.block_columns()) / tile.block_columns());
+    const double waves = double(rounded_up(tiles, gpu_.multiprocessors) / gpu_.multiprocessors);
+    for (size_t p = 0; p < call.products.size(); ++p)
+      us += waves * product_us(program, p, call.products[p].panels.k, form, false, false);
+  }
+  return us;
+}
+
+NestShare Placer::share_of(size_t i, const LoopPlacement& p) const {
+  const NestCall& call = *nests_.nests[i];
+  const NestProgram& program = nests_.program(i);
+  NestShare share;
+  share.form = form_of(call);
+  share.form.owned = true;
+  share.form.held.resize(call.products.size());
+  share.form.exchanged.resize(call.products.size());
+  share.columns_of_block = (call.unit + p.column_groups - 1) / p.column_groups;
+  const bool along_row = program.kind == NestKind::row_wise &&
+                         std::ranges::any_of(program.body, [](const NestInstruction& in) {
+                           return in.kind == NestOp::reduce;
+                         });
+  if (along_row) share.owner = Owner::row;
+  if (program.kind == NestKind::tiles) set_tile(program, p.rows_of_block(call.rows), share);
+  return share;
+}
+
+void Placer::set_tile(const NestProgram& program, int64_t rows, NestShare& share) {
+  NestForm& form = share.form;
+  form.staged_terms = 16;
+  form.tile_rows = ceiling_power(rows, 128);
+  form.tile_columns = ceiling_power(share.columns_of_block, ProductTile::kThreads);
+  if (on_tensor_cores(program)) {
+    form.tile_rows = std::max(form.tile_rows, kMmaRows);
+    form.tile_columns = std::max(form.tile_columns, kMmaColumns);
+  }
+  while (form.tile_rows * form.tile_columns > ProductTile::kThreads &&
+         !fits_registers(program, form))
+    (form.tile_columns > form.tile_rows ? form.tile_columns : form.tile_rows) /= 2;
+  // Threads beyond the tile's rows or columns have nothing to do.
+  while (form.tile_rows * form.tile_columns < ProductTile::kThreads)
+    (form.tile_rows < 16 ? form.tile_rows : form.tile_columns) *= 2;
+}
+
+bool Placer::lay_out_shared(LoopPlacement& p) const {
+  const int64_t room = gpu_.shared_bytes - kSharedKept - static_bytes(p);
+  p.dtype = dtype();
+  const int64_t size = size_of(p.dtype);
+  int64_t used = 0;
+  for (ExchangedOperand& operand : p.exchanged) {
+    operand.offset = used;
+    used += 2 * operand.elements;
+  }
+  size_t number = 0;
+  for (size_t i = 0; i < p.nests.size(); ++i) {
+    const NestCall& call = *nests_.nests[i];
+    NestShare& share = p.nests[i];
+    for (size_t product = 0; product < call.products.size(); ++product) {
+      if (!invariant_[number++]) continue;
+      const int64_t elements =
+          internal::held_elements(nests_.program(i), share.form, product, share.columns_of_block,
+                                  call.products[product].panels.k);
+      const int64_t least = staging_bytes(p);
+      if ((used + elements) * size + least > room) continue;
+      share.form.held[product] = fmt::format("held_{}_{}", i, product);
+      p.held.push_back({i, product, used, elements});
+      used += elements;
+    }
+  }
+  p.staging = used;
+  if (used * size + staging_bytes(p) > room) return false;
+  grow_pieces(p, room - used * size);
+  p.shared_bytes = used * size + staging_bytes(p);
+  return true;
+}
+
+bool Placer::lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const {
+  const auto invariant = size_t(std::ranges::count(invariant_, true));
+  LoopPlacement with = p;
+  add_exchanges(with, find_exchanges(nests_, owners));
+  if (lay_out_shared(with) && with.held.size() == invariant) {
+    p = std::move(with);
+    return true;
+  }
+  return lay_out_shared(p) && p.held.size() == invariant;
+}
+
+void Placer::add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const {
+  for (const Exchange& exchange : exchanges) {
+    const NestCall& call = *nests_.nests[exchange.nest];
+    const NestProgram& program = nests_.program(exchange.nest);
+    NestForm& form = p.nests[exchange.nest].form;
+    const std::string name = fmt::format("exchanged_{}_{}", exchange.nest, exchange.product);
+    form.exchanged[exchange.product] = name;
+    p.exchanged.push_back({exchange, 0,
+                           internal::exchanged_elements(program, form, p.rows_of_block(call.rows),
+                                                        call.products[exchange.product].panels.k)});
+  }
+}
+
+void Placer::grow_pieces(LoopPlacement& p, int64_t room) const {
+  for (size_t i = 0; i < p.nests.size(); ++i) {
+    const NestCall& call = *nests_.nests[i];
+    int64_t terms = 0;
+    for (const CallProduct& product : call.products) terms = std::max(terms, product.panels.k);
+    NestForm& form = p.nests[i].form;
+    const NestProgram& program = nests_.program(i);
+    while (terms > form.staged_terms) {
+      NestForm larger = form;
+      larger.staged_terms *= 2;
+      if (internal::shared_bytes(program, larger) > room || !reads_ahead(program, larger)) break;
+      form = larger;
+    }
+  }
+}
+
+bool Placer::reads_ahead(const NestProgram& program, const NestForm& form) {
+  const ProductTile tile = product_tile(program, form);
+  bool stages = false;
+  for (size_t p = 0; p < program.products.size(); ++p) {
+    const int parts = std::min(program.products[p].parts, kPartsAtOnce);
+    const bool held = form.owned && !form.held[p].empty();
+    const bool exchanged = form.owned && !form.exchanged[p].empty();
+    const int right = held ? 0 : parts * tile.block_columns();
+    const int left = exchanged ? 0 : tile.block_rows();
+    if (std::max(left, right) * tile.terms / ProductTile::kThreads > internal::kMostAhead)
+      return false;
+    stages |= left > 0 || right > 0;
+  }
+  return stages || tile.terms <= internal::kPiece;
+}
+
+int64_t Placer::staging_bytes(const LoopPlacement& p) const {
+  int64_t most = 0;
+  for (size_t i = 0; i < p.nests.size(); ++i) {
+    if (nests_.program(i).kind == NestKind::tiles)
+      most = std::max(most, internal::shared_bytes(nests_.program(i), p.nests[i].form));
+  }
+  return most;
+}
+
+int64_t Placer::static_bytes(const LoopPlacement& p) const {
+  int64_t bytes = OwnedRanges::shared_bytes(nests_, p);
+  for (size_t i = 0; i < p.nests.size(); ++i) {
+    if (nests_.program(i).kind != NestKind::tiles)
+      bytes += internal::shared_bytes(nests_.program(i), p.nests[i].form);
+  }
+  return bytes <= kMostStatic ? bytes : gpu_.shared_bytes;
+}
+
+DType Placer::dtype() const {
+  for (size_t i = 0; i < nests_.nests.size(); ++i) {
+    for (const NestProduct& product : nests_.program(i).products) return product.sum;
+  }
+  return DType::f32;
+}
+
+double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
+                          const NestForm& shape, bool held, bool exchanged) const {
+  const ProductTile tile = product_tile(program, shape);
+  const NestProduct& form = program.products[product];
+  const auto text = product_text(program, tile);
+  const double sums = double(text->rows()) * text->columns() * form.parts;
+  // Four warps multiply in a cycle, one reads.
+  const double multiplying =
+      std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(int(product))) *
+      text->warps();
+  const double numbers = double((exchanged ? 0 : tile.block_rows()) +
+                                (held ? 0 : int64_t{form.parts} * tile.block_columns()));
+  const double staging = numbers * kInstructionsOfNumber / kInstructionsPerClock;
+  const double ingest = numbers * size_of(form.left) / gpu_.bytes_per_clock;
+  const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
+  const double cycles = multiplying + staging;
+  if (held && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
+  // The first piece is waited for; others too, unless they are read ahead.
+  if (reads_ahead(program, shape))
+    return std::max(cycles, ingest) * double(k) / gpu_.clock_per_us + gpu_.memory_latency_us;
+  return (cycles + ingest) * double(k) / gpu_.clock_per_us + pieces * gpu_.memory_latency_us;
+}
+
+double Placer::multiplied_per_clock(const NestProgram& program, const NestProduct& form) const {
+  if (!on_tensor_cores(program)) return gpu_.fma_per_clock;
+  if (form.factors == Factors::tf32) return gpu_.mma_per_clock;
+  return form.factors == Factors::split_tf32 ? gpu_.mma_per_clock / 3 : gpu_.mma_per_clock * 2;
+}
+
+double Placer::step_us(const LoopPlacement& p) const {
+  double us = 0;
+  for (size_t i = 0; i < p.nests.size(); ++i) {
+    const NestCall& call = *nests_.nests[i];
+    const NestProgram& program = nests_.program(i);
+    us += gpu_.memory_latency_us + (p.barrier_after[i] ? barrier_us(p) : 0);
+    const NestShare& share = p.nests[i];
+    const double elements = double(p.rows_of_block(call.rows)) *
+                            double(share.owner == Owner::row ? call.unit / p.column_groups + 1
+                                                             : share.columns_of_block);
+    us += elements * double(program.operands.size()) * 4 / gpu_.bytes_per_clock / gpu_.clock_per_us;
+    if (program.kind != NestKind::tiles) continue;
+    const ProductTile tile = product_tile(program, share.form);
+    const double tiles =
+        double(rounded_up(p.rows_of_block(call.rows), tile.block_rows()) / tile.block_rows()) *
+        double(rounded_up(share.columns_of_block, tile.block_columns()) / tile.block_columns());
+    for (size_t product = 0; product < call.products.size(); ++product)
+      us += tiles * product_us(program, product, call.products[product].panels.k, share.form,
+                               !share.form.held[product].empty(),
+                               !share.form.exchanged[product].empty());
+  }
+  // Blocks beyond what the GPU holds wait for their turn.
+  const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();
+  return us * double(rounded_up(p.blocks(), at_a_time) / at_a_time);
+}
+
+double Placer::barrier_us(const LoopPlacement& p) const {
+  return p.placement == Placement::cluster ? gpu_.cluster_barrier_us : gpu_.barrier_us;
+}
+
+}  // namespace graphc::core::cuda

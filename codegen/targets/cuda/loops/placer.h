@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One placement of a loop: who owns what, what of it fits the chip, and how long a step would take.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/targets/cuda/loops/loop_placement.h"
+#include "codegen/targets/cuda/text/kernel_text.h"
+
+namespace graphc::core::cuda {
+
+/// Places a loop on a GPU; both outlive it.
+class Placer {
+ public:
+  Placer(const LoopNests& nests, const Gpu& gpu);
+
+  /// Whether blocks can own anything of it.
+  bool possible() const;
+  /// Whether groups of rows need nothing of each other.
+  bool rows_are_private() const;
+  /// Nothing where it does not fit.
+  std::optional<LoopPlacement> place(Placement kind, int64_t row_groups,
+                                     int64_t column_groups) const;
+  /// What a step takes where every matrix is read anew, by the model of place_loop().
+  double streamed_us() const;
+
+ private:
+  NestShare share_of(size_t i, const LoopPlacement& p) const;
+  /// The largest tile whose sums lie in registers, of about the block's rows and columns.
+  static void set_tile(const NestProgram& program, int64_t rows, NestShare& share);
+  /// Which matrices stay, and how large pieces of operands can be beside them.
+  bool lay_out_shared(LoopPlacement& p) const;
+  /// The same in a cluster, which holds all matrices, and the left operands that fit beside them.
+  bool lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const;
+  void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
+  void grow_pieces(LoopPlacement& p, int64_t room) const;
+  /// Whether pieces of operands wait in registers while those before are multiplied.
+  static bool reads_ahead(const NestProgram& program, const NestForm& form);
+  int64_t staging_bytes(const LoopPlacement& p) const;
+  int64_t static_bytes(const LoopPlacement& p) const;
+  DType dtype() const;
+
+  /// A tile's product over all of k.
+  double product_us(const NestProgram& program, size_t product, int64_t k, const NestForm& form,
+                    bool held, bool exchanged) const;
+  double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const;
+  double step_us(const LoopPlacement& p) const;
+  double barrier_us(const LoopPlacement& p) const;
+
+  const LoopNests& nests_;
+  const Gpu& gpu_;
+  std::vector<bool> invariant_;  ///< by product, over all nests
+};
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/machine.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "codegen/targets/cuda/lower_layers.h"
+#include "ir/error.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// The first architecture whose tensor cores multiply tf32 and bf16.
+constexpr int kFirstWithTensorCores = 80;
+
+int number_of(std::string_view architecture) {
+  const size_t begin = std::min(architecture.find_first_of("0123456789"), architecture.size());
+  return std::atoi(std::string(architecture.substr(begin)).c_str());
+}
+
+/// Threads of a block read neighbouring columns: packed matrices have blocks of a warp's width over
+/// the parts, up to four of them.
+TileShape gpu_tile(const Machine& machine, const NestProgram& program) {
+  TileShape shape;
+  shape.lanes = machine.lanes;
+  int parts = 1;
+  for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
+  shape.vectors = program.kind == NestKind::row_wise ? 1 : std::max(1, 4 / parts);
+  shape.rows = 1;  // of a thread: product_tile() has the tiles of blocks
+  return shape;
+}
+
+}  // namespace
+
+Machine gpu_machine(Precision precision, std::string_view architecture) {
+  GRAPHC_CHECK(std::ranges::find(kPrecisions, precision) != kPrecisions.end(),
+               "no precision '{}' on GPUs", name_of(precision));
+  const Factors factors = factors_of(precision);
+  const bool tensor_cores = number_of(architecture) >= kFirstWithTensorCores;
+  if (factors != Factors::as_stored && !tensor_cores)
+    throw resource_error("precision '{}' needs tensor cores of sm_80 or newer: found {}",
+                         name_of(precision), architecture);
+  Machine machine;
+  machine.target = "the CUDA target";
+  machine.lanes = 32;
+  machine.tile_of = gpu_tile;
+  machine.workers = 1;
+  // A launch of a few rows at a time would leave most of the GPU without work.
+  machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
+  machine.lower_external = lower_layer;
+  machine.reorders_phases = true;
+  machine.leaves_out_unneeded = false;
+  machine.products = {
+      {DType::f32, DType::f32, DType::f32, 1, factors},
+      {DType::f64, DType::f64, DType::f64, 1},
+      {DType::bf16, DType::bf16, DType::f32, 1, tensor_cores ? Factors::bf16 : Factors::as_stored}};
+  return machine;
+}
+
+Gpu gpu_of(std::string_view architecture) {
+  Gpu gpu;
+  if (!architecture.empty()) gpu.capability = number_of(architecture);
+  const auto with = [&](int multiprocessors, int64_t shared_kib) {
+    gpu.multiprocessors = multiprocessors;
+    gpu.shared_bytes = shared_kib << 10;
+    return gpu;
+  };
+  const auto is = [&](std::string_view name) { return architecture.starts_with(name); };
+  if (architecture.empty() || is("sm_90")) return gpu;
+  // CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory
+  // of a block. Multiprocessors: A100, A10, L40, B200.
+  if (is("sm_80")) return with(108, 163);
+  if (is("sm_86")) return with(72, 99);
+  if (is("sm_89")) return with(142, 99);
+  if (is("sm_10")) return with(148, 227);
+  // What every GPU has that the text is for.
+  return with(40, 64);
+}
+
+}  // namespace graphc::core::cuda

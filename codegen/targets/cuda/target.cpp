@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA target: kernels as text through NVRTC, a plan as launches, a step as one CUDA graph.
+#include "codegen/target.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/lower/lower.h"
+#include "codegen/step/serialize.h"
+#include "codegen/targets/cuda/launches/code.h"
+#include "codegen/targets/cuda/launches/executable.h"
+#include "codegen/targets/cuda/launches/merge.h"
+#include "codegen/targets/cuda/launches/speed_model.h"
+#include "codegen/targets/cuda/libraries/library_product.h"
+#include "codegen/targets/cuda/machine.h"
+#include "ir/error.h"
+#include "ir/text.h"
+#include "ir/utf8.h"
+#include "passes/library_layers.h"
+#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/nvrtc.h"
+
+namespace graphc::core {
+namespace {
+
+std::string why_not() {
+  std::string reason;
+  if (!cuda::driver_present(&reason)) return printable_message(reason);
+  if (!cuda::nvrtc_present(&reason)) return printable_message(reason);
+  if (cuda::Device::count() == 0) return "the driver finds no GPU";
+  return {};
+}
+
+void open_cuda(CompileReport& report) {
+  const bool driver = cuda::driver_present();
+  report.lap(&CompileReport::driver_s);
+  if (driver) cuda::nvrtc_present();
+  report.lap(&CompileReport::library_s);
+}
+
+/// What to compile for: what the options say, which must be the GPU's, or what suits it best.
+std::string architecture_on(const cuda::Device& device, const CompileOptions& options) {
+  const std::string& wanted = options.architecture;
+  if (wanted.empty()) return device.architecture();
+  const int number = device.properties().major * 10 + device.properties().minor;
+  if (cuda::architecture_number(wanted) == number) return wanted;
+  throw resource_error("target 'cuda:{}' cannot run here: the GPU is of architecture sm_{}", wanted,
+                       number);
+}
+
+/// What is compiled, for what device, and what is remembered of earlier compilations.
+struct Compilation {
+  const GraphPtr& graph;
+  const cuda::DevicePtr device;
+  const cuda::CodeOptions code;
+  CompileReport& report;
+};
+
+using GpuExecutablePtr = std::unique_ptr<cuda::GpuExecutable>;
+
+/// `kernels`: the graph after the passes of the options' variant.
+GpuExecutablePtr compile_kernels(const Compilation& all, const GraphPtr& kernels,
+                                 const CompileOptions& options) {
+  CompileReport& report = all.report;
+  Plan plan = make_plan(*kernels, cuda::gpu_machine(options.precision, all.code.architecture));
+  report.lap(&CompileReport::plan_s);
+  auto executable = std::make_unique<cuda::GpuExecutable>(signature_of(*all.graph), std::move(plan),
+                                                          all.device, options, all.code, report);
+  for (const cuda::Launch& launch : executable->launches().step) {
+    if (!launch.note.empty())
+      report.remarks.push_back({"placement",
+                                executable->launches().kernels[size_t(launch.kernel)].name,
+                                {},
+                                launch.note});
+    if (launch.nests.size() > 1)
+      report.remarks.push_back({"launches",
+                                executable->launches().kernels[size_t(launch.kernel)].name,
+                                {},
+                                cuda::nests_text(launch)});
+  }
+  const cuda::Branches& branches = executable->branches();
+  if (branches.streams > 1)
+    report.remarks.push_back(
+        {"launches", std::string(all.graph->name()), {}, cuda::branches_text(branches)});
+  report.peak_bytes = executable->step_bytes();
+  return executable;
+}
+
+GpuExecutablePtr compile_variant(const Compilation& all, const CompileOptions& options) {
+  return compile_kernels(all, form_kernels_for(all.graph, options, all.report), options);
+}
+
+bool has_layers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) {
+    return is_done_by_library(node) ||
+           std::ranges::any_of(node.regions,
+                               [](const GraphPtr& region) { return has_layers(*region); });
+  });
+}
+
+/// What was found of the variants `fused` and `cudnn`.
+struct Faster {
+  GpuExecutablePtr executable;  ///< null where it was decided before
+  std::string variant, note;
+  bool were_both_tried = true;
+};
+
+/// Compiles both and tries them. Where the library cannot do its part, that is a remark.
+Faster try_both(const Compilation& all, const CompileOptions& own, const CompileOptions& library,
+                const GraphPtr& with_layers) {
+  Faster found{compile_variant(all, own), own.variant, "", true};
+  GpuExecutablePtr theirs;
+  try {
+    theirs = compile_kernels(all, with_layers, library);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::resource) throw;
+    found.note = ", without cudnn: " + error.message();
+    found.were_both_tried = false;
+    return found;
+  }
+  const float own_ms = found.executable->milliseconds_of_step();
+  const float their_ms = theirs->milliseconds_of_step();
+  all.report.lap(&CompileReport::tune_s);
+  found.note = fmt::format("; fused: {:.3f} ms a step, cudnn {:.3f} ms", own_ms, their_ms);
+  if (their_ms < own_ms) {
+    found.executable = std::move(theirs);
+    found.variant = library.variant;
+  }
+  return found;
+}
+
+/// The faster of `fused` and `cudnn`, by trying both once for a graph, a device and a library.
+GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) {
+  CompileOptions library = options;
+  library.variant = "cudnn";
+  options.variant = "fused";
+  if (!cuda::cudnn_present()) return compile_variant(all, options);
+  const GraphPtr with_layers = form_kernels_for(all.graph, library, all.report);
+  if (!has_layers(*with_layers)) return compile_kernels(all, with_layers, library);
+  const std::string key = fmt::format(
+      "cuDNN {} or our own on {}, {}, precision {}, placement {}, products {}\n{}",
+      cuda::cudnn_library().version, all.device->properties().name, all.code.architecture,
+      name_of(options.precision), name_of(options.cuda.placement), name_of(options.cuda.products),
+      print(*all.graph));
+  Faster found;
+  found.note = ", as decided before";
+  const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
+    found = try_both(all, options, library, with_layers);
+    // What fails today may work tomorrow.
+    return found.were_both_tried ? found.variant : std::string();
+  });
+  if (!chosen.empty()) found.variant = chosen;
+  all.report.remarks.push_back({"variant", "", {}, found.variant + " is used" + found.note});
+  if (found.executable) return std::move(found.executable);
+  return found.variant == library.variant ? compile_kernels(all, with_layers, library)
+                                          : compile_variant(all, options);
+}
+
+std::unique_ptr<Executable> compile_cuda(const GraphPtr& graph, const CompileOptions& options,
+                                         CompileReport& report) {
+  const cuda::DevicePtr device = cuda::Device::open();
+  const Compilation all{graph,
+                        device,
+                        {architecture_on(*device, options),
+                         options.disk_cache ? file_cache_of_environment() : FileCache()},
+                        report};
+  report.lap(&CompileReport::driver_s);
+  return options.variant == "auto" ? compile_faster(all, options) : compile_variant(all, options);
+}
+
+void clear_caches() {
+  cuda::clear_code_cache();
+  cuda::Choices::clear();
+}
+
+constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
+                                                       "products"};
+constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
+
+/// The architecture that stages are shown for where no GPU says otherwise.
+constexpr const char* kShownArchitecture = "sm_90a";
+
+/// How the loops of a plan are placed, and which nests are one launch, a line each.
+std::string launches_text(const cuda::Launches& launches) {
+  std::string text;
+  for (const cuda::Launch& launch : launches.step) {
+    const std::string& name = launches.kernels[size_t(launch.kernel)].name;
+    if (!launch.note.empty()) text += fmt::format("loop {}: {}\n", name, launch.note);
+    if (launch.nests.size() > 1) text += cuda::nests_text(launch) + "\n";
+  }
+  return text;
+}
+
+/// Products that cuBLASLt does, or may do, a line each.
+std::string products_text(const cuda::Launches& launches, const CompileOptions& options) {
+  std::string text;
+  for (const cuda::Launch& launch : launches.step) {
+    if (launch.by_library == nullptr) continue;
+    text += fmt::format("product {}: {} by {}{}\n", launches.kernels[size_t(launch.kernel)].name,
+                        launch.by_library->shape.text(),
+                        options.cuda.products == cuda::Products::cublaslt
+                            ? "cuBLASLt"
+                            : "cuBLASLt where that is faster",
+                        launch.by_library->rest ? ", the rest by a kernel" : "");
+  }
+  return text;
+}
+
+/// What is shown of products by a library: those that are asked for, and in a plan those that a
+/// device would have to choose from.
+cuda::Alternatives shown_alternatives(const CudaOptions& options, std::string_view stage) {
+  cuda::Alternatives all;
+  if (options.products == cuda::Products::cublaslt) all.products = 0;
+  if (options.products == cuda::Products::either && stage == "plan")
+    all.products = options.least_tried_work;
+  return all;
+}
+
+/// What the model of speed says of a step.
+std::string speed_text(const Plan& plan, const cuda::Launches& launches,
+                       const CompileOptions& options) {
+  const std::string name = options.architecture.empty() ? kShownArchitecture : options.architecture;
+  const cuda::GpuFigures* figures = cuda::gpu_figures(name);
+  if (figures == nullptr)
+    return fmt::format("no model of the speed of {}: there are {}\n", name,
+                       cuda::known_gpu_figures());
+  return cuda::print(cuda::predict(plan, launches, *figures), *figures);
+}
+
+std::string show_cuda(const GraphPtr& graph, const CompileOptions& options,
+                      std::string_view stage) {
+  CompileReport report;
+  const std::string architecture =
+      options.architecture.empty() ? kShownArchitecture : options.architecture;
+  const Plan plan = make_plan(*form_kernels_for(graph, options, report),
+                              cuda::gpu_machine(options.precision, architecture));
+  if (stage == "step") return step_text(plan);
+  const cuda::Launches launches =
+      cuda::make_launches(plan, cuda::gpu_of(options.architecture), options.cuda.placement,
+                          cuda::Merging::together, shown_alternatives(options.cuda, stage));
+  if (stage == "plan")
+    return print(plan) + launches_text(launches) + products_text(launches, options) +
+           cuda::branches_text(cuda::branches_of(launches.step)) + "\n" +
+           speed_text(plan, launches, options);
+  std::string text;
+  for (const cuda::KernelText& kernel : launches.kernels) {
+    if (!text.empty()) text += "\n";
+    text += stage == "cuda" ? kernel.text
+                            : cuda::ptx_of(kernel.text, kernel.name + ".cu", architecture,
+                                           cuda::compiler_options());
+  }
+  return text;
+}
+
+void check_cuda_options(const CompileOptions& options) {
+  if (!options.architecture.empty()) cuda::architecture_number(options.architecture);
+}
+
+}  // namespace
+
+constinit const Target targets::cuda{
+    .name = "cuda",
+    .summary = "NVIDIA GPUs: CUDA text through NVRTC",
+    .precisions = cuda::kPrecisions,
+    .options = kCudaOptions,
+    .has_architectures = true,
+    .has_layers = true,
+    .open = open_cuda,
+    .unavailable = why_not,
+    .compile = compile_cuda,
+    .clear_code_cache = clear_caches,
+    .objects_made = cuda::kernels_made,
+    .check_options = check_cuda_options,
+    .stages = kCudaStages,
+    .show = show_cuda,
+};
+
+}  // namespace graphc::core

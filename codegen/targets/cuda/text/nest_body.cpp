@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/text/nest_body.h"
+
+#include <fmt/ranges.h>
+
+#include <array>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "codegen/targets/cuda/text/scalar_text.h"
+#include "ir/error.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// The smallest number of an integer type.
+double lowest(DType dtype) {
+  if (dtype == DType::i32) return double(std::numeric_limits<int32_t>::min());
+  if (dtype == DType::i64) return double(std::numeric_limits<int64_t>::min());
+  return is_floating(dtype) ? -std::numeric_limits<double>::infinity() : 0;
+}
+
+}  // namespace
+
+std::string Reduction::identity() const { return literal_text(dtype, maximum ? lowest(dtype) : 0); }
+
+std::string Reduction::join(const std::string& x, const std::string& y) const {
+  const std::array<std::string, 2> both{x, y};
+  return scalar_text(maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype, both);
+}
+
+NestBody::NestBody(const NestProgram& program, const std::vector<Parameter>& parameters,
+                   SumText sum)
+    : program_(program),
+      parameters_(parameters),
+      sum_(std::move(sum)),
+      levels_(levels_of(program)),
+      values_(program.body.size()) {
+  for (const Parameter& parameter : parameters) names_.make(parameter.name);
+  find_reductions();
+}
+
+void NestBody::find_reductions() {
+  for (const NestInstruction& in : program_.body) {
+    if (in.kind != NestOp::reduce) continue;
+    const int part = program_.kind == NestKind::row_wise ? 0 : in.part;
+    bool known = false;
+    for (const Reduction& r : reductions_) known |= r.operand == in.operand && r.part == part;
+    if (known) continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    const std::string name = "all_" + name_of(ParameterKind::base, in.operand);
+    // Sums of many bf16 are formed in f32 and rounded once.
+    const DType dtype = operand.dtype == DType::bf16 ? DType::f32 : operand.dtype;
+    reductions_.push_back(
+        {in.operand, part, dtype, operand.kind == OperandKind::reduce_max, names_.make(name)});
+  }
+}
+
+std::string NestBody::name_of(ParameterKind kind, int index, int axis) const {
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.kind == kind && parameter.index == index && parameter.axis == axis)
+      return parameter.name;
+  }
+  return {};
+}
+
+std::string NestBody::sum_of(const std::vector<std::string>& terms) {
+  return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
+}
+
+std::vector<std::string> NestBody::outer_terms(ParameterKind kind, int index) const {
+  std::vector<std::string> terms;
+  for (int axis = 0;; ++axis) {
+    const std::string stride = name_of(kind, index, axis);
+    if (stride.empty()) return terms;
+    terms.push_back(fmt::format("outer_{} * {}", axis, stride));
+  }
+}
+
+std::string NestBody::index_of(int operand, int part, bool with_row, bool with_column) const {
+  const NestOperand& form = program_.operands[size_t(operand)];
+  std::vector<std::string> terms = outer_terms(ParameterKind::outer, operand);
+  const std::string row = name_of(ParameterKind::row, operand);
+  if (with_row && !row.empty()) terms.push_back("row * " + row);
+  const std::string part_stride = name_of(ParameterKind::part, operand);
+  if (part == 1) terms.push_back(part_stride);
+  if (part > 1) terms.push_back(fmt::format("{} * {}", part, part_stride));
+  const std::string column = name_of(ParameterKind::column, operand);
+  if (with_column && !column.empty()) {
+    terms.push_back("column * " + column);
+  } else if (with_column && form.column == ColumnStep::contiguous) {
+    terms.push_back("column");
+  }
+  return sum_of(terms);
+}
+
+std::string NestBody::element(int operand, int part) const {
+  return fmt::format("{}[{}]", name_of(ParameterKind::base, operand),
+                     index_of(operand, part, true, true));
+}
+
+std::string NestBody::converted(const std::string& value, DType from, DType to) const {
+  const std::array<std::string, 1> one{value};
+  return from == to ? value : scalar_text(ScalarOp::cast, to, from, one);
+}
+
+void NestBody::define(TextWriter& text, size_t i, std::string_view name, const std::string& value) {
+  values_[i] = names_.make(name);
+  text.line("const {} {} = {};", register_type_text(program_.body[i].dtype), values_[i], value);
+}
+
+void NestBody::write(TextWriter& text, Level level, const std::string& when) {
+  when_ = when;
+  // All loads first: functions have branches, and no load is begun before a branch is taken.
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (levels_[i] == level && program_.body[i].kind == NestOp::load) write_load(text, i);
+  }
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    if (levels_[i] != level) continue;
+    const NestInstruction& in = program_.body[i];
+    switch (in.kind) {
+      case NestOp::load:
+        break;
+      case NestOp::product: {
+        const DType sum = program_.products[size_t(in.operand)].sum;
+        define(text, i, "product", converted(sum_(in.operand, in.part), sum, in.dtype));
+        break;
+      }
+      case NestOp::store:
+        write_store(text, in);
+        break;
+      case NestOp::reduce:
+        write_reduce(text, in);
+        break;
+      case NestOp::scalar:
+        write_scalar(text, i);
+        break;
+    }
+  }
+}
+
+std::vector<size_t> NestBody::loads_of_elements() const {
+  std::vector<size_t> loads;
+  for (size_t i = 0; i < program_.body.size(); ++i) {
+    const NestInstruction& in = program_.body[i];
+    if (levels_[i] == Level::element && in.kind == NestOp::load &&
+        program_.operands[size_t(in.operand)].kind == OperandKind::load)
+      loads.push_back(i);
+  }
+  return loads;
+}
+
+void NestBody::declare_ahead(TextWriter& text, int rows, int columns) {
+  for (const size_t i : loads_of_elements()) {
+    const NestInstruction& in = program_.body[i];
+    ahead_[i] = names_.make("ahead_" + name_of(ParameterKind::base, in.operand));
+    text.line("{} {}[{}][{}];", register_type_text(in.dtype), ahead_[i], rows, columns);
+  }
+}
+
+void NestBody::load_ahead(TextWriter& text) const {
+  for (const auto& [i, name] : ahead_) {
+    const NestInstruction& in = program_.body[i];
+    const DType dtype = program_.operands[size_t(in.operand)].dtype;
+    text.line("{}[at_row][at_column] = {};", name,
+              converted(loaded_text(dtype, element(in.operand, in.part)), dtype, in.dtype));
+  }
+}
+
+void NestBody::write_load(TextWriter& text, size_t i) {
+  const NestInstruction& in = program_.body[i];
+  const NestOperand& form = program_.operands[size_t(in.operand)];
+  const std::string name = name_of(ParameterKind::base, in.operand);
+  if (const auto ahead = ahead_.find(i); ahead != ahead_.end())
+    return define(text, i, "this_" + name, ahead->second + "[at_row][at_column]");
+  if (form.kind == OperandKind::literal) {
+    const std::string number = name_of(ParameterKind::literal, in.operand);
+    define(text, i, "constant", converted(loaded_text(form.dtype, number), form.dtype, in.dtype));
+  } else if (form.kind == OperandKind::iota) {
+    const std::string index =
+        fmt::format("({} + {})", name, index_of(in.operand, in.part, true, true));
+    define(text, i, "count", converted(index, DType::i64, in.dtype));
+  } else {
+    std::string loaded = loaded_text(form.dtype, element(in.operand, in.part));
+    if (!when_.empty())
+      loaded = fmt::format("({} ? {} : {})", when_, loaded, literal_text(form.dtype, 0));
+    define(text, i, "this_" + name, converted(loaded, form.dtype, in.dtype));
+  }
+}
+
+void NestBody::write_store(TextWriter& text, const NestInstruction& in) const {
+  const NestOperand& form = program_.operands[size_t(in.operand)];
+  const DType from = program_.body[size_t(in.a)].dtype;
+  const std::string value =
+      stored_text(form.dtype, converted(values_[size_t(in.a)], from, form.dtype));
+  // What is one for the whole row is stored for its first column, what is one for all rows for the
+  // first row.
+  std::vector<std::string_view> once;
+  if (form.column == ColumnStep::none) once.push_back("column == 0");
+  if (!form.by_row) once.push_back("row == 0");
+  const std::string guard =
+      once.empty() ? std::string() : fmt::format("if ({}) ", fmt::join(once, " && "));
+  text.line("{}{} = {};", guard, element(in.operand, in.part), value);
+  write_handed_on(text, in, value);
+}
+
+void NestBody::write_handed_on(TextWriter& text, const NestInstruction& in,
+                               const std::string& value) const {
+  for (const HandedOn& store : handed_on_) {
+    if (store.operand != in.operand) continue;
+    std::vector<std::string> term;
+    if (store.first_term > 0) term.push_back(std::to_string(store.first_term));
+    if (in.part > 0) term.push_back(fmt::format("{} * columns", in.part));
+    term.push_back("column");
+    text.line(
+        "store_to_all_{0}(&{1}[(row - row_begin) / {2} * {3} + (row - row_begin) % {2} * {4} + "
+        "({5}) * {6}], {7});",
+        store.blocks, store.to, store.tile_rows, store.tile_stride, store.row_stride, sum_of(term),
+        store.term_stride, value);
+  }
+}
+
+void NestBody::write_scalar(TextWriter& text, size_t i) {
+  const NestInstruction& in = program_.body[i];
+  std::vector<std::string> operands;
+  for (int operand : {in.a, in.b, in.c}) {
+    if (operand >= 0) operands.push_back(values_[size_t(operand)]);
+  }
+  const DType operand_dtype = program_.body[size_t(in.a)].dtype;
+  define(text, i, fmt::format("{}_{}", graphc::core::name_of(in.op), i),
+         scalar_text(in.op, in.dtype, operand_dtype, operands));
+}
+
+void NestBody::write_reduce(TextWriter& text, const NestInstruction& in) const {
+  const int part = program_.kind == NestKind::row_wise ? 0 : in.part;
+  for (const Reduction& r : reductions_) {
+    if (r.operand == in.operand && r.part == part)
+      text.line("{} = {};", r.name, r.join(r.name, values_[size_t(in.a)]));
+  }
+}
+
+void NestBody::write_result(TextWriter& text, const Reduction& reduction,
+                            const std::string& value) const {
+  const bool by_row = program_.kind == NestKind::row_wise;
+  text.line("{}[{}] = {};", name_of(ParameterKind::base, reduction.operand),
+            index_of(reduction.operand, by_row ? 0 : reduction.part, by_row, !by_row),
+            stored_text(program_.operands[size_t(reduction.operand)].dtype, value));
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nests without products: elementwise work, sums along rows, sums over rows.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "codegen/targets/cuda/text/kernel_text.h"
+#include "codegen/targets/cuda/text/nest_body.h"
+#include "codegen/targets/cuda/text/scalar_text.h"
+#include "ir/error.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+constexpr int kPiece = internal::kPiece;
+constexpr int kNestThreads = 256;
+constexpr int kWarp = 32;
+constexpr int64_t kMostBlocks = 2147483647;  ///< of a grid along x
+constexpr int64_t kMaxGrid = 65535;          ///< along y and z
+/// Shared memory that the sums over rows may take.
+constexpr int64_t kSharedOfColumns = 40 << 10;
+
+class NestText {
+ public:
+  NestText(const NestProgram& program, const std::vector<Parameter>& parameters,
+           const NestForm& form)
+      : program_(program), outer_(form.outer), loops_(form.owned), body_(program, parameters) {
+    body_.hand_on(form.handed_on);
+  }
+
+  /// What stands between the braces of the function.
+  const std::string& write() {
+    internal::open_outer(text_, outer_);
+    if (program_.kind == NestKind::column_wise) {
+      over_rows();
+    } else if (body_.reductions().empty()) {
+      each_element();
+    } else {
+      along_rows();
+    }
+    if (outer_ > 0) text_.close();
+    return text_.text();
+  }
+
+ private:
+  /// The loop over a thread's rows. What its instructions do together, those threads do that have
+  /// one.
+  void each_row() {
+    text_.open("{}", loops_.over_rows("first_row", "blockDim.y"));
+    text_.line("const long long row = first_row + threadIdx.y;");
+    text_.open("if (row < {})", loops_.row_end());
+  }
+  void end_rows() {
+    text_.close();
+    text_.close();
+  }
+
+  // --- elementwise ---
+
+  void each_element() {
+    text_.line("// A thread an element.");
+    each_row();
+    text_.open("{}", loops_.over_columns("first_column", "blockDim.x"));
+    text_.line("const long long column = first_column + threadIdx.x;");
+    text_.open("if (column < {})", loops_.column_end());
+    body_.write(text_, Level::once);
+    body_.write(text_, Level::row);
+    body_.write(text_, Level::element);
+    text_.close();
+    text_.close();
+    end_rows();
+  }
+
+  // --- sums ---
+
+  /// for (index from begin to end by step) with the element's instructions, in pieces of pieces:
+  /// `depth` says how many levels of variables the sums go through.
+  void sum_in_pieces(const std::string& index, const std::string& begin, const std::string& end,
+                     int step, int depth) {
+    if (depth == 0) {
+      text_.open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", index, begin, end, step);
+      body_.write(text_, Level::element);
+      text_.close();
+      return;
+    }
+    int64_t stride = step;
+    for (int i = 0; i < depth; ++i) stride *= kPiece;
+    const std::string first = fmt::format("first_{}", depth),
+                      limit = fmt::format("limit_{}", depth);
+    text_.open("for (long long {0} = {1}; {0} < {2}; {0} += {3})", first, begin, end, stride);
+    text_.line("const long long {0} = {1} + {2} < {3} ? {1} + {2} : {3};", limit, first, stride,
+               end);
+    for (const Reduction& r : body_.reductions()) {
+      text_.line("const {} before_{}_{} = {};", register_type_text(r.dtype), r.name, depth, r.name);
+      text_.line("{} = {};", r.name, r.identity());
+    }
+    sum_in_pieces(index, first, limit, step, depth - 1);
+    for (const Reduction& r : body_.reductions())
+      text_.line("{} = {};", r.name, r.join(fmt::format("before_{}_{}", r.name, depth), r.name));
+    text_.close();
+  }
+
+  void begin_sums() {
+    for (const Reduction& r : body_.reductions())
+      text_.line("{} {} = {};", register_type_text(r.dtype), r.name, r.identity());
+  }
+
+  /// A warp a row; the lanes' sums meet in a tree.
+  void along_rows() {
+    text_.line("// A warp a row.");
+    each_row();
+    body_.write(text_, Level::once, "threadIdx.x < columns");
+    body_.write(text_, Level::row, "threadIdx.x < columns");
+    begin_sums();
+    sum_in_pieces("column", "threadIdx.x", "columns", kWarp, 2);
+    text_.line("// The lanes meet in a tree.");
+    text_.open("for (int lanes = {}; lanes > 0; lanes = lanes / 2)", kWarp / 2);
+    for (const Reduction& r : body_.reductions()) {
+      const bool narrow = size_of(r.dtype) < 4;
+      const std::string other =
+          fmt::format("__shfl_down_sync(0xffffffffu, {}{}, lanes)", narrow ? "(int)" : "", r.name);
+      const std::string_view type = register_type_text(r.dtype);
+      text_.line("const {} other_{} = {};", type, r.name,
+                 narrow ? fmt::format("({}){}", type, other) : other);
+      text_.line("{} = {};", r.name, r.join(r.name, "other_" + r.name));
+    }
+    text_.close();
+    text_.open("if (threadIdx.x == 0)");
+    for (const Reduction& r : body_.reductions()) body_.write_result(text_, r, r.name);
+    text_.close();
+    end_rows();
+  }
+
+  /// A column a lane; the warps of a block share its rows, and their sums meet in a tree.
+  void over_rows() {
+    const int warps = internal::column_warps(program_);
+    text_.line("// A column a lane; the warps of a block share its rows.");
+    for (const Reduction& r : body_.reductions())
+      text_.line("__shared__ {} of_warps_{}[{}][{}];", register_type_text(r.dtype), r.name, warps,
+                 kWarp);
+    text_.open("{}", loops_.over_columns("first", std::to_string(kWarp)));
+    text_.line("const long long column = first + threadIdx.x;");
+    begin_sums();
+    text_.open("if (column < {})", loops_.column_end());
+    body_.write(text_, Level::once, "threadIdx.y < rows");
+    sum_in_pieces("row", "threadIdx.y", "rows", warps, 2);
+    text_.close();
+    for (const Reduction& r : body_.reductions())
+      text_.line("of_warps_{0}[threadIdx.y][threadIdx.x] = {0};", r.name);
+    text_.line("__syncthreads();");
+    if (warps > 1) {
+      text_.line("// The warps meet in a tree.");
+      text_.open("for (int warps = {}; warps > 0; warps = warps / 2)", warps / 2);
+      text_.open("if (threadIdx.y < warps)");
+      for (const Reduction& r : body_.reductions()) {
+        const std::string mine = fmt::format("of_warps_{}[threadIdx.y][threadIdx.x]", r.name);
+        const std::string other =
+            fmt::format("of_warps_{}[threadIdx.y + warps][threadIdx.x]", r.name);
+        text_.line("{} = {};", mine, r.join(mine, other));
+      }
+      text_.close();
+      text_.line("__syncthreads();");
+      text_.close();
+    }
+    text_.open("if (threadIdx.y == 0 && column < {})", loops_.column_end());
+    for (const Reduction& r : body_.reductions())
+      body_.write_result(text_, r, fmt::format("of_warps_{}[0][threadIdx.x]", r.name));
+    text_.close();
+    text_.line("__syncthreads();  // the next columns' sums go to the same places");
+    text_.close();
+  }
+
+  const NestProgram& program_;
+  const int outer_;
+  const internal::BlockLoops loops_;
+  NestBody body_;
+  TextWriter text_{1};
+};
+
+unsigned blocks_for(int64_t count, int64_t of_a_block, int64_t most) {
+  return unsigned(std::min((count + of_a_block - 1) / of_a_block, most));
+}
+
+/// The smallest power of two that is at least `count`, and at most `most`.
+unsigned power_of_two(int64_t count, unsigned most) {
+  unsigned power = 1;
+  while (power < most && power < count) power *= 2;
+  return power;
+}
+
+bool reduces(const NestProgram& program) {
+  return std::ranges::any_of(program.body,
+                             [](const NestInstruction& in) { return in.kind == NestOp::reduce; });
+}
+
+Grid element_grid(const NestCall& call) {
+  Grid grid;
+  grid.threads[0] = power_of_two(call.unit, kNestThreads);
+  grid.threads[1] = kNestThreads / grid.threads[0];
+  grid.blocks[0] = blocks_for(call.unit, grid.threads[0], kMostBlocks);
+  grid.blocks[1] = blocks_for(call.rows, grid.threads[1], kMaxGrid);
+  return grid;
+}
+
+Grid row_grid(const NestCall& call) {
+  Grid grid;
+  grid.threads = {kWarp, kNestThreads / kWarp, 1};
+  grid.blocks[1] = blocks_for(call.rows, grid.threads[1], kMaxGrid);
+  return grid;
+}
+
+Grid column_grid(const NestProgram& program, const NestCall& call) {
+  Grid grid;
+  grid.threads = {kWarp, unsigned(internal::column_warps(program)), 1};
+  grid.blocks[0] = blocks_for(call.unit, kWarp, kMostBlocks);
+  return grid;
+}
+
+Grid tile_grid(const NestProgram& program, const NestCall& call) {
+  const ProductTile tile = product_tile(program, form_of(call));
+  Grid grid;
+  grid.threads = {unsigned(tile.across), unsigned(tile.down), 1};
+  grid.blocks[0] = blocks_for(call.unit, tile.block_columns(), kMostBlocks);
+  grid.blocks[1] = blocks_for(call.rows, tile.block_rows(), kMaxGrid);
+  return grid;
+}
+
+/// Bytes that the sums over rows of one warp take.
+int64_t shared_of_a_warp(const NestProgram& program) {
+  int64_t bytes = 0;
+  for (const NestInstruction& in : program.body) {
+    if (in.kind == NestOp::reduce)
+      bytes += kWarp * size_of(program.operands[size_t(in.operand)].dtype);
+  }
+  return bytes;
+}
+
+/// What a person is told of a kernel.
+std::string comment_of(const NestProgram& program, const NestCall& call) {
+  std::string how = "row by row";
+  if (program.kind == NestKind::column_wise) how = "over the rows";
+  if (program.kind == NestKind::tiles) {
+    const ProductTile tile = product_tile(program, form_of(call));
+    how = fmt::format("in tiles of {} rows x {} columns{}", tile.block_rows(), tile.block_columns(),
+                      on_tensor_cores(program) ? ", on tensor cores" : "");
+  }
+  return fmt::format("// {}, {}\n", in_comment(call.name), how);
+}
+
+}  // namespace
+
+namespace internal {
+
+std::string BlockLoops::over(std::string_view index, std::string_view step, std::string_view axis,
+                             std::string_view what) const {
+  if (owned_)
+    return fmt::format("for (long long {0} = {1}_begin; {0} < {1}_end; {0} += {2})", index, what,
+                       step);
+  return fmt::format(
+      "for (long long {0} = (long long)blockIdx.{3} * {2}; {0} < {1}s; {0} += (long "
+      "long)gridDim.{3} * {2})",
+      index, what, step, axis);
+}
+
+std::string head_of(std::string_view name, const std::vector<Parameter>& parameters, int threads,
+                    int blocks) {
+  std::vector<std::string> listed;
+  for (const Parameter& parameter : parameters)
+    listed.push_back(fmt::format("\n    {} {}", parameter.type, parameter.name));
+  return fmt::format("extern \"C\" __global__ void __launch_bounds__({}, {}) {}({}) {{\n", threads,
+                     blocks, name, fmt::join(listed, ","));
+}
+
+void open_outer(TextWriter& text, int outer) {
+  if (outer == 0) return;
+  std::vector<std::string> extents;
+  for (int axis = 0; axis < outer; ++axis) extents.push_back(fmt::format("extent_{}", axis));
+  text.line("const long long around = {};", fmt::join(extents, " * "));
+  text.open("for (long long outer = blockIdx.z; outer < around; outer += gridDim.z)");
+  text.line("long long rest = outer;");
+  for (int axis = outer - 1; axis >= 0; --axis) {
+    text.line("const long long outer_{} = rest % extent_{};", axis, axis);
+    text.line("rest = rest / extent_{};", axis);
+  }
+}
+
+std::string nest_body_text(const NestProgram& program, const std::vector<Parameter>& parameters,
+                           const NestForm& form) {
+  if (program.kind == NestKind::tiles) return tile_body(program, parameters, form);
+  return NestText(program, parameters, form).write();
+}
+
+std::string with_own_grid(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kGrid{
+      {{"threadIdx.", "thread_"},
+       {"blockIdx.", "block_"},
+       {"blockDim.", "threads_"},
+       {"gridDim.", "blocks_"}}};
+  for (const auto& [from, to] : kGrid) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
+      text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+int64_t shared_bytes(const NestProgram& program, const NestForm& form) {
+  if (program.kind == NestKind::tiles) return tile_shared_bytes(program, form);
+  return program.kind == NestKind::column_wise ? column_warps(program) * shared_of_a_warp(program)
+                                               : 0;
+}
+
+int column_warps(const NestProgram& program) {
+  const int64_t bytes = shared_of_a_warp(program);
+  int warps = kNestThreads / kWarp;
+  while (warps > 1 && warps * bytes > kSharedOfColumns) warps /= 2;
+  GRAPHC_CHECK(warps * bytes <= kSharedOfColumns, "sums over rows that need {} bytes of a warp",
+               bytes);
+  return warps;
+}
+
+}  // namespace internal
+
+KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view name) {
+  const NestProgram& program = plan.programs[size_t(call.program)];
+  const std::vector<Parameter> parameters = parameters_of(plan, call);
+  const NestForm form = form_of(call);
+  const std::string body = internal::nest_body_text(program, parameters, form);
+  // Fragments of tensor cores and many sums spill where two blocks share the registers.
+  const bool fills_registers = program.kind == NestKind::tiles && on_tensor_cores(program) &&
+                               sums_of_thread(program, form) > kSumsBesideOthers;
+  KernelText kernel{std::string(name), {}};
+  kernel.text = helpers_of(body) + comment_of(program, call) +
+                internal::head_of(name, parameters, kNestThreads, fills_registers ? 1 : 2) + body +
+                "}\n";
+  return kernel;
+}
+
+Grid nest_grid(const NestProgram& program, const NestCall& call) {
+  int64_t around = 1;
+  for (int64_t extent : call.outer) around *= extent;
+  Grid grid;
+  if (program.kind == NestKind::tiles) {
+    grid = tile_grid(program, call);
+  } else if (!reduces(program)) {
+    grid = element_grid(call);
+  } else {
+    grid = program.kind == NestKind::row_wise ? row_grid(call) : column_grid(program, call);
+  }
+  grid.blocks[2] = blocks_for(around, 1, kMaxGrid);
+  return grid;
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/text/operand_text.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "codegen/targets/cuda/text/scalar_text.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+std::string_view type_of(DType dtype) { return register_type_text(dtype); }
+
+/// The text of so many more.
+std::string with(int more, std::string_view text) {
+  return more == 0 ? std::string(text) : fmt::format("({} + {})", text, more);
+}
+
+/// Words of a held matrix that a thread brings at a time.
+constexpr int kHeldAtOnce = 16;
+
+}  // namespace
+
+std::string rounded_terms(const std::string& terms, const ProductText& text) {
+  const int group = text.term_group();
+  return group == 1 ? terms : fmt::format("(({} + {}) / {} * {})", terms, group - 1, group, group);
+}
+
+std::string OperandText::held_terms(int p) const { return rounded_terms(terms(p), product_); }
+
+std::string OperandText::held_words(int p) const {
+  const int of_word = product_.terms_of_word(p);
+  return of_word == 1 ? held_terms(p) : fmt::format("({} / {})", held_terms(p), of_word);
+}
+
+std::string OperandText::left_words(int p) const {
+  return is_exchanged(p) ? held_terms(p) : std::to_string(words_of_piece(p));
+}
+
+/// A loop's kernel has one stretch for the pieces of all its nests, which come one after another.
+void OperandText::declare_shared(TextWriter& text, int p) const {
+  const NestProduct& product = form_of(p);
+  const int64_t left = product_.left_elements(words_of_piece(p));
+  const int64_t right =
+      int64_t{words_of_piece(p)} * product_.right_stride(std::min(product.parts, kPartsAtOnce));
+  const std::string_view type = type_of(product.sum);
+  if (!form_.owned) {
+    text.line("__shared__ {} left_{}[{}], right_{}[{}];", type, p, left, p, right);
+    return;
+  }
+  int64_t at = 0;
+  const auto declare = [&](std::string_view name, int64_t elements) {
+    text.line("{}* {}_{} = &shared[{}];", type, name, p,
+              at == 0 ? "staging" : fmt::format("staging + {}", at));
+    at += elements;
+  };
+  if (!is_exchanged(p)) declare("left", left);
+  if (!is_held(p)) declare("right", right);
+  if (product_.pieces_at_a_time() > 1) declare("handed", product_.handed_elements(p));
+}
+
+internal::StagingText OperandText::left(int p) const {
+  const NestProduct& product = form_of(p);
+  const std::string row_stride = body_.name_of(ParameterKind::left_row, p);
+  const std::string k = body_.name_of(ParameterKind::left_k, p);
+  const std::string name = body_.name_of(ParameterKind::left, p);
+  const int numbers = product_.terms_of_word(p);
+  internal::StagedPiece piece{fmt::format("left_{}", p),
+                              type_of(product.sum),
+                              tile_.block_rows(),
+                              words_of_piece(p),
+                              numbers,
+                              ProductTile::kThreads};
+  internal::StagedTexts texts;
+  std::vector<std::string> index = body_.outer_terms(ParameterKind::left_outer, p);
+  index.push_back("row * " + row_stride);
+  index.push_back("term * " + k);
+  texts.place = [=, this](TextWriter& text, const std::string& line, const std::string& at) {
+    text.line("const int word = {};", at);
+    text.line("const long long row = first_row + {}, term = loaded_term + {};", line,
+              product_.term_of(p, "word"));
+    text.line("const int rows_there = {0} - row < {1} ? (int)({0} - row) : {1};", loops_.row_end(),
+              piece.lines);
+    for (int number = 0; number < numbers; ++number)
+      text.line("const bool there_{} = {} < {};", number,
+                with(number * ProductText::kSecondTerm, "term"), terms(p));
+    text.line("const {}* from = &{}[{}];", stored_type_text(product.left), name,
+              NestBody::sum_of(index));
+  };
+  const int step = piece.has_columns() ? piece.line_step() : 0;
+  texts.number = [=](int number) {
+    const std::string at = number == 0 ? "0" : fmt::format("{} * {}", ProductText::kSecondTerm, k);
+    return fmt::format("{} < rows_there && there_{} ? {} : {}",
+                       step == 0 ? "0" : fmt::format("at * {}", step), number,
+                       loaded_text(product.left, fmt::format("from[{}]", at)),
+                       literal_text(product.sum, 0));
+  };
+  texts.advance = fmt::format("from = &from[{} * {}]", step, row_stride);
+  const LeftLayout layout = product_.left_layout(left_words(p));
+  texts.put = [=, this](const std::string& line, const std::string& at, const std::string& first,
+                        const std::string& second) {
+    return fmt::format("left_{}[({}) * {} + ({}) * {}] = {}", p, line, layout.row, at, layout.word,
+                       product_.ready(p, first, second));
+  };
+  return {piece, texts};
+}
+
+internal::StagingText OperandText::right(int p, int part, int parts) const {
+  const int stride = product_.right_stride(parts);
+  return right(p, part, parts, words_of_piece(p), loops_.column_end(),
+               [=, this](const std::string& line, const std::string& at, const std::string& first,
+                         const std::string& second) {
+                 return fmt::format("right_{}[({}) * {} + {}] = {}", p, line, stride, at,
+                                    product_.ready(p, first, second));
+               });
+}
+
+internal::StagingText OperandText::right(int p, int part, int parts, int words,
+                                         std::string_view column_end,
+                                         decltype(internal::StagedTexts::put) put) const {
+  const NestProduct& product = form_of(p);
+  const int numbers = product_.terms_of_word(p), width = tile_.block_columns();
+  internal::StagedPiece piece{
+      fmt::format("right_{}", p), type_of(product.sum), words, parts * width, numbers,
+      ProductTile::kThreads};
+  // Terms between the words of a thread are as many in each of its turns where words come in fours.
+  const bool walks = piece.has_columns() && (numbers == 1 || piece.line_step() % 4 == 0);
+  internal::StagedTexts texts;
+  texts.put = std::move(put);
+  const std::string term_stride = right_term_stride(p);
+  texts.place = [=, this](TextWriter& text, const std::string& line, const std::string& at) {
+    text.line("const int in_line = {}, word = {};", at, line);
+    text.line("const int at_column = in_line % {0}, at_part = in_line / {0};", width);
+    text.line("const long long column = first_column + at_column;");
+    text.line("const bool column_there = column < {};", column_end);
+    text.line("const long long term = loaded_term + {};", product_.term_of(p, "word"));
+    if (walks)
+      text.line("const {}* from = &{}[{}];", stored_type_text(product.right),
+                body_.name_of(ParameterKind::right, p),
+                right_index(p, ProductText::part_text(part), "term"));
+  };
+  const int step = walks ? piece.line_step() * numbers : 0;
+  texts.number = [=, this](int number) {
+    const int further = number * ProductText::kSecondTerm;
+    if (walks) {
+      const std::string at = further == 0 ? "0" : fmt::format("{} * {}", further, term_stride);
+      return fmt::format("column_there && {} + at * {} < {} ? {} : {}", with(further, "term"), step,
+                         terms(p), loaded_text(product.right, fmt::format("from[{}]", at)),
+                         literal_text(product.sum, 0));
+    }
+    // The term of the word of this turn.
+    const std::string term =
+        piece.has_columns()
+            ? fmt::format("(loaded_term + {})",
+                          product_.term_of(p, fmt::format("(word + at * {})", piece.line_step())))
+            : std::string("term");
+    const std::string here = with(further, term);
+    const std::string element = fmt::format("{}[{}]", body_.name_of(ParameterKind::right, p),
+                                            right_index(p, ProductText::part_text(part), here));
+    return fmt::format("column_there && {} < {} ? {} : {}", here, terms(p),
+                       loaded_text(product.right, element), literal_text(product.sum, 0));
+  };
+  if (walks) texts.advance = fmt::format("from = &from[{} * {}]", step, term_stride);
+  return {piece, texts};
+}
+
+std::string OperandText::right_index(int p, const std::string& part,
+                                     const std::string& term) const {
+  const int64_t width = form_.panel_widths[size_t(p)];
+  const int all = form_of(p).parts;
+  // Panels are [blocks][k][parts][width]; a matrix has a stride for each.
+  if (width > 0) {
+    return fmt::format("column / {0} * {1} + ({2} * {3} + {4}) * {0} + column % {0}", width,
+                       body_.name_of(ParameterKind::right_block, p), term, all, part);
+  }
+  std::vector<std::string> index{term + " * " + body_.name_of(ParameterKind::right_k, p)};
+  if (all > 1) index.push_back(part + " * " + body_.name_of(ParameterKind::right_part, p));
+  index.push_back("column * " + body_.name_of(ParameterKind::right_column, p));
+  return NestBody::sum_of(index);
+}
+
+std::string OperandText::right_term_stride(int p) const {
+  const int64_t width = form_.panel_widths[size_t(p)];
+  return width > 0 ? std::to_string(form_of(p).parts * width)
+                   : body_.name_of(ParameterKind::right_k, p);
+}
+
+void OperandText::write_hold(TextWriter& text, int p) const {
+  const NestProduct& product = form_of(p);
+  const int width = tile_.block_columns(), line_width = product.parts * width;
+  const int stride = product_.right_stride(product.parts);
+  // Words of two terms come in fours (term_of()): a turn begins with the first of four.
+  const int words = std::max(kHeldAtOnce * ProductTile::kThreads / line_width / 4, 1) * 4;
+  text.line("const int words_there = (int)({});", held_words(p));
+  text.line("const int thread = threadIdx.x;");
+  const auto put = [=, this](const std::string& line, const std::string& at,
+                             const std::string& first, const std::string& second) {
+    return fmt::format("if (held_word + {0} < words_there) to[(held_word + {0}) * {1} + {2}] = {3}",
+                       line, stride, at, product_.ready(p, first, second));
+  };
+  const internal::StagingText words_of_turn = right(p, 0, product.parts, words, "column_end", put);
+  words_of_turn.declare(text);
+  text.open(
+      "for (long long first_column = column_begin; first_column < column_end; first_column += {})",
+      width);
+  text.line("{}* to = &{}[(first_column - column_begin) / {} * words_there * {}];",
+            type_of(product.sum), form_.held[size_t(p)], width, stride);
+  text.open("for (int held_word = 0; held_word < words_there; held_word += {})", words);
+  text.line("const long long loaded_term = held_word * {};", product_.terms_of_word(p));
+  words_of_turn.bring(text);
+  text.close();
+  text.close();
+}
+
+void OperandText::write_exchange(TextWriter& text, int p, bool given) const {
+  const NestProduct& product = form_of(p);
+  const std::string& to = form_.exchanged[size_t(p)];
+  const int rows = tile_.block_rows();
+  const LeftLayout layout = product_.left_layout(held_terms(p));
+  text.open("for (long long slot = threadIdx.x; slot < {}_size; slot += {})", to,
+            ProductTile::kThreads);
+  std::string first = literal_text(product.sum, 0);
+  if (given) {
+    // Term by term, or row by row.
+    const bool by_term = layout.row == "1";
+    const std::string& outer = by_term ? layout.word : layout.row;
+    text.line("const long long in_tile = slot % {};", layout.tile);
+    text.line("const long long at_row = in_tile {} {}, term = in_tile {} {};", by_term ? "%" : "/",
+              outer, by_term ? "/" : "%", outer);
+    text.line("const long long row = row_begin + slot / {} * {} + at_row;", layout.tile, rows);
+    const std::string element = fmt::format(
+        "{}[row * {} + term * {}]", body_.name_of(ParameterKind::left, p),
+        body_.name_of(ParameterKind::left_row, p), body_.name_of(ParameterKind::left_k, p));
+    first = fmt::format("at_row < {} && row < row_end && term < {} ? {} : {}", rows, terms(p),
+                        loaded_text(product.left, element), first);
+  }
+  text.line("shared[{}_at + slot] = {};", to, first);
+  text.line("shared[{0}_at + {0}_size + slot] = {1};", to, literal_text(product.sum, 0));
+  text.close();
+}
+
+}  // namespace graphc::core::cuda

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/text/product_text.h"
+
+#include <algorithm>
+
+#include "codegen/targets/cuda/text/mma_text.h"
+
+namespace graphc::core::cuda {
+namespace {
+
+/// One multiplication and addition after another, with one rounding for each. The sums of a thread
+/// are so far apart that neighbours in the block are neighbours in memory.
+class FmaText : public ProductText {
+ public:
+  FmaText(const NestProgram& program, const ProductTile& tile)
+      : ProductText(program, tile, tile.rows, tile.columns) {}
+
+  void declare(TextWriter&) const override {}
+  std::string row() const override { return fmt::format("threadIdx.y + at_row * {}", tile_.down); }
+  std::string column() const override {
+    return fmt::format("threadIdx.x + at_column * {}", tile_.across);
+  }
+  std::string first_column() const override { return "threadIdx.x"; }
+  std::string has_sums() const override { return {}; }
+
+  /// Term by term, a row more than the tile has, so that the threads that write neighbouring terms
+  /// of k meet in no bank.
+  LeftLayout left_layout(std::string_view words) const override {
+    return {"1", std::to_string(stride()), fmt::format("({} * {})", words, stride())};
+  }
+  int64_t left_elements(int64_t words) const override { return words * stride(); }
+  int right_stride(int parts) const override { return parts * tile_.block_columns(); }
+
+  void multiply(TextWriter& text, const ProductPieces& pieces, std::string_view row_end,
+                std::string_view column_end) const override {
+    const NestProduct& product = program_.products[size_t(pieces.product)];
+    // A thread that has no element of the tile does nothing for none.
+    text.open("if (first_row + threadIdx.y < {} && first_column + threadIdx.x < {})", row_end,
+              column_end);
+    text.open("for (int at_term = 0; at_term < there; ++at_term)");
+    each_sum(text, pieces.parts, [&] {
+      text.line(
+          "sums[at_part][at_row][at_column] = {}({}[at_term * {} + {}], {}[(at_term * {} + "
+          "{}) * {} + {}], sums[at_part][at_row][at_column]);",
+          product.sum == DType::f64 ? "fma" : "fmaf", pieces.left, stride(), row(), pieces.right,
+          pieces.right_parts, part_text(pieces.first_part), tile_.block_columns(), column());
+    });
+    text.close();
+    text.close();
+  }
+
+  double loads_of_term(int product) const override {
+    return rows_ + double(program_.products[size_t(product)].parts) * columns_;
+  }
+
+ private:
+  int stride() const { return tile_.block_rows() + 1; }
+};
+
+}  // namespace
+
+int parts_of(const NestProgram& program) {
+  int parts = 0;
+  for (const NestProduct& product : program.products) parts += product.parts;
+  return parts;
+}
+
+std::unique_ptr<const ProductText> product_text(const NestProgram& program,
+                                                const ProductTile& tile) {
+  if (on_tensor_cores(program)) return mma_text(program, tile);
+  return std::make_unique<FmaText>(program, tile);
+}
+
+}  // namespace graphc::core::cuda

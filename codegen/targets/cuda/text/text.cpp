@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cuda/text/text.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unordered_set>
+
+namespace graphc::core::cuda {
+namespace {
+
+/// Words of the language.
+constexpr std::string_view kWords =
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+    "char32_t char8_t class co_await co_return co_yield compl concept const const_cast "
+    "consteval constexpr constinit continue decltype default delete do double dynamic_cast "
+    "else enum explicit export extern false float for friend goto if inline int long mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    "register reinterpret_cast requires return short signed sizeof static static_assert "
+    "static_cast struct switch template this thread_local throw true try typedef typeid "
+    "typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
+
+/// What the text calls, and its own variables.
+constexpr std::string_view kOwn =
+    "abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan atanf "
+    "bf16_bits bf16_pair bf16_value block block_begin block_x block_y block_z blockDim blockIdx "
+    "ceil ceilf "
+    "column column_begin column_end column_group column_groups columns copysign copysignf cos "
+    "cosf cosh coshf end erf erff exp exp2 exp2f expf expm1 expm1f f16_pair fabs fabsf first "
+    "first_column first_row first_term floor floorf fma fmaf fmax fmaxf fmin fminf fmod fmodf "
+    "gridDim group held_tile in_group in_vain inner isinf isinff isnan isnanf "
+    "iteration lane lane_term lanes larger larger_double limit log log1p log1pf log2 log2f logf "
+    "loop_number max maxf block_barrier cluster_barrier barriers min minf next_column next_row "
+    "of_block "
+    "outer patience "
+    "piece polls pow powf rest rint rintf row row_begin row_end row_group rows rsqrt rsqrtf "
+    "shared sigmoid sigmoid_double sin sinf sinh sinhf slot slots smaller smaller_double sqrt "
+    "sqrtf staging step steps stuck sums tan tanf tanh tanhf term terms_there tf32_bits "
+    "tf32_value there thread_x thread_y threadIdx threads_x threads_y trunc truncf wanted warp "
+    "warp_column warp_row warps whole";
+
+/// Its own variables that end in a number or another name, after an underscore.
+constexpr std::string_view kOwnBeginnings[] = {
+    "before_", "block_begin_",  "blocks_",    "columns_of_", "columns_owned_", "exchanged_",
+    "handed_", "store_to_all_", "rows_each_", "rows_of_",    "rows_owned_",    "extent_",
+    "first_",  "held_",         "left_",      "limit_",      "other_",         "of_warps_",
+    "outer_",  "right_",        "sums_",      "threads_x_"};
+
+/// Every kernel asks for a few hundred names: a search of the texts took a tenth of compilation.
+const std::unordered_set<std::string_view>& taken_words() {
+  static const std::unordered_set<std::string_view> words = [] {
+    std::unordered_set<std::string_view> all;
+    for (std::string_view text : {kWords, kOwn}) {
+      while (!text.empty()) {
+        const size_t end = std::min(text.find(' '), text.size());
+        all.insert(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+      }
+    }
+    return all;
+  }();
+  return words;
+}
+
+bool is_taken(std::string_view name) {
+  // Macros of the compiler's own headers are of capitals, or begin so.
+  const bool capitals = name.size() > 1 && std::ranges::none_of(name, [](char c) {
+                          return std::islower(static_cast<unsigned char>(c)) != 0;
+                        });
+  if (capitals || name.starts_with("cuda") || name.starts_with("CU")) return true;
+  return taken_words().contains(name) ||
+         std::ranges::any_of(kOwnBeginnings,
+                             [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+}  // namespace
+
+std::string_view stored_type_text(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::bf16:
+      return "unsigned short";
+    case DType::i32:
+      return "int";
+    case DType::i64:
+      return "long long";
+    case DType::u32:
+      return "unsigned";
+    case DType::u8:
+    case DType::boolean:
+      return "unsigned char";
+  }
+  return "";
+}
+
+std::string_view register_type_text(DType dtype) {
+  if (dtype == DType::bf16) return "float";
+  return dtype == DType::boolean ? "bool" : stored_type_text(dtype);
+}
+
+std::string in_comment(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    if (c < ' ' || c > '~' || c == '\\') c = '?';
+  }
+  return text;
+}
+
+void TextWriter::lines(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    text_.append(size_t(indent_ - 1) * 2, ' ');
+    text_ += text.substr(0, end);
+    text_ += '\n';
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+std::string Names::make(std::string_view wanted) {
+  std::string name;
+  for (const char c : wanted) {
+    const bool fits = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    // Two underscores in a row are the compiler's.
+    if (fits && (c != '_' || name.empty() || name.back() != '_')) name += c;
+    if (!fits && !name.empty() && name.back() != '_') name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  while (!name.empty() && name.front() == '_') name.erase(0, 1);
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front()))) name = "v" + name;
+  if (is_taken(name)) name = "value_" + name;
+  const int before = taken_[name]++;
+  if (before == 0) return name;
+  return make(fmt::format("{}_{}", name, before + 1));
+}
+
+}  // namespace graphc::core::cuda

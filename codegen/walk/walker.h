@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a plan: every thread goes through all records and does its share of each.
+#pragma once
+
+#include <vector>
+
+#include "codegen/step/plan.h"
+#include "codegen/walk/nest_abi.h"
+#include "codegen/walk/profile.h"
+#include "runtime/matrix_tiles.h"
+#include "runtime/thread_team.h"
+
+namespace graphc::core::cpu {
+
+/// A nest of the plan as machine code.
+struct CompiledNest {
+  NestFunction function = nullptr;
+  bool by_matrix_tiles = false;
+};
+
+class Walker {
+ public:
+  /// `plan` and `team` outlive the walker; `nests` are those of the plan's programs, in order.
+  /// `tiles` and `panel_group` (NestArguments) are the processor's.
+  Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
+         MatrixTiles tiles = MatrixTiles::none, int64_t panel_group = NestArguments{}.panel_group);
+  ~Walker();
+
+  /// Makes these of the plan's forms. `bases` has the address of every buffer of the plan.
+  void make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms);
+  /// Runs the step.
+  void run(const std::vector<char*>& bases);
+  /// Has the phases of the next runs measured, or no longer (null).
+  void measure(PlanProfile* profile) { profile_ = profile; }
+
+ private:
+  class Thread;
+
+  const Plan& plan_;
+  const std::vector<CompiledNest> nests_;
+  ThreadTeam& team_;
+  MatrixTiles tiles_;  ///< none unless a nest is by them
+  const int64_t panel_group_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  PlanProfile* profile_ = nullptr;
+};
+
+}  // namespace graphc::core::cpu
