@@ -36,15 +36,17 @@ class HoistAfter {
   std::optional<Values> run() {
     find_moving();
     find_sums();
-    find_late();
+    // What leaves the loop must not grow: a sum that stays needs its result only.
+    const int64_t with_reductions = choose(false);
+    const bool any_reduction = std::ranges::any_of(body_.nodes(), [&](const Node& node) {
+      return heavy_[size_t(node.id)] && reduces_what_is_made_here(node);
+    });
+    if (any_reduction && choose(true) >= with_reductions) choose(false);
     const bool any_sum = std::any_of(sums_.begin(), sums_.end(),
                                      [](const std::optional<Values>& sum) { return bool(sum); });
     const bool any_late = std::any_of(scan_.emits().begin(), scan_.emits().end(),
                                       [&](Value emit) { return late_[id(emit)]; });
     if (scan_.steps() == 0 || (!any_sum && !any_late)) return std::nullopt;
-    find_kept_emits();
-    find_multiplied();
-    choose_crossing();
     return build();
   }
 
@@ -67,6 +69,30 @@ class HoistAfter {
            std::ranges::any_of(node.operands, [&](Value x) {
              return made_here(x) && x.shape().elements() > node.result().shape().elements();
            });
+  }
+
+  /// Chooses what is computed after the loop, without sums and maxima of larger values of the step
+  /// if these stay. Returns the bytes that a step emits then.
+  int64_t choose(bool reductions_stay) {
+    find_late(reductions_stay);
+    emitted_ = {};
+    multiplied_ = {};
+    whole_ = ValueMap(body_);
+    crossing_.clear();
+    find_kept_emits();
+    find_multiplied();
+    choose_crossing();
+    int64_t bytes = 0;
+    for (const Value value : emitted_.values()) bytes += value.type().bytes();
+    return bytes;
+  }
+
+  /// Whether it is a sum or a maximum of a larger value that the step computes from carries.
+  bool reduces_what_is_made_here(const Node& node) const {
+    if (!node.is(ops::sum) && !node.is(ops::max)) return false;
+    const Value operand = node.operands[0];
+    return varies_[id(operand)] == Varies::carries &&
+           operand.shape().elements() > node.result().shape().elements();
   }
 
   /// Finds carries that only accumulate products, sums or scatters.
@@ -109,7 +135,7 @@ class HoistAfter {
 
   /// Finds heavy nodes that no remaining carry needs and whose users can all be computed after the
   /// loop.
-  void find_late() {
+  void find_late(bool reductions_stay) {
     Values next;
     for (size_t k = 0; k < carries_; ++k) {
       if (!sums_[k]) next.push_back(scan_.next()[k]);
@@ -117,14 +143,15 @@ class HoistAfter {
     const std::vector<bool> in_loop = needed_for(body_, next);
     const size_t count = body_.nodes().size();
     std::vector<bool> batches(count);
-    heavy_.resize(count);
+    heavy_.assign(count, false);
     for (const Node& node : body_.nodes()) {
       const size_t n = size_t(node.id);
       std::vector<bool> stacked;
       for (Value operand : node.operands) stacked.push_back(moves(operand));
       batches[n] = can_batch(node, stacked);
       heavy_[n] = batches[n] && moving_[n] && !in_loop[n] && is_heavy(node) &&
-                  !reads_more_than_it_makes(node);
+                  !reads_more_than_it_makes(node) &&
+                  !(reductions_stay && reduces_what_is_made_here(node));
     }
     batches_ = batches;
     const std::vector<bool> accumulated = only_accumulated();

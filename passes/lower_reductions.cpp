@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers sums and maxima to the two forms that kernels have: along the last axis, kept with extent
-// 1, or over the leading axis of a matrix. A `size` becomes its constant; products, cumulative sums
-// and paddings become elementwise work on slices and concatenations.
+// Lowers sums and maxima to the three forms that kernels have: along the last axis, kept with
+// extent 1; over the leading axis of a matrix; over the axis before the last of several matrices. A
+// `size` becomes its constant; products, cumulative sums and paddings become elementwise work on
+// slices and concatenations.
 //
 // A reduction over everything becomes one along the last axis and one over its results, so that the
 // number of partial sums depends only on the shape.
@@ -31,6 +32,19 @@ Value reduce_trailing(const Op& op, Value x, size_t count) {
   for (size_t i = 0; i < count; ++i)
     x = reduce_last(op, i == 0 ? x : reshape(x, x.shape().without(x.shape().rank() - 1)));
   return reshape(x, Shape(outer));
+}
+
+/// Reduces the `count` axes before the last, as one.
+Value reduce_rows_of_matrices(const Op& op, Value x, int count) {
+  const Shape full = x.shape();
+  const int kept = full.rank() - 1 - count;
+  Ints outer(full.begin(), full.begin() + kept);
+  int64_t rows = 1;
+  for (int axis = kept; axis < full.rank() - 1; ++axis) rows *= full[axis];
+  Ints matrices = outer;
+  matrices.push_back(rows);
+  matrices.push_back(full[-1]);
+  return apply1(op, {reshape(x, Shape(matrices))}, {{"axes", Ints{int64_t(kept)}}});
 }
 
 /// Multiplies halves of the axis until one element is left: the tree depends only on the shape.
@@ -120,6 +134,8 @@ std::optional<Values> lower_as_it_is(const Node& node, const Values& operands, G
     const Value matrix = reshape(x, {rows, columns});
     return Values{reshape(apply1(node.op, {matrix}, {{"axes", Ints{0}}}), node.types[0].shape)};
   }
+  if (axes.front() == rank - 1 - count && axes.back() == rank - 2 && x.shape()[-1] > 1)
+    return Values{reduce_rows_of_matrices(node.op, x, count)};
   Ints order;
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) order.push_back(axis);

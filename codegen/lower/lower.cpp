@@ -120,26 +120,49 @@ void lower_widening(LowerContext& context, const Node& node, ViewMap& views,
   views.set(node.result(), views.get(narrow));
 }
 
-/// Sums over the rows of what is computed for each element (passes/kernels/column_sums.h).
-void lower_column_sums(LowerContext& context, const Kernel& kernel, std::vector<View> inputs,
-                       std::vector<View> results) {
+/// A view with one more axis, of extent 1, before the last.
+View with_reduced_axis(View view) {
+  const int at = view.shape.rank() - 1;
+  for (int axis = view.shape.rank(); axis > at; --axis)
+    view.strides[size_t(axis)] = view.strides[size_t(axis) - 1];
+  view.strides[size_t(at)] = 0;
+  view.shape = view.shape.insert(at, 1);
+  return view;
+}
+
+/// Elementwise work whose results are reduced over the last axis of the rows, or stored
+/// (passes/kernels/column_sums.h, is_inner_reduction()).
+void lower_reduced_body(LowerContext& context, const Kernel& kernel, std::vector<View> inputs,
+                        std::vector<View> results) {
   Graph summed;
   ValueMap known(kernel.body());
   for (const Value input : kernel.body().inputs())
     known.set(input, summed.input(input.type(), input.name(), input.node->where));
   Values wanted;
-  for (const Value sum : kernel.body().results()) {
-    const Value named = mutated(Mutant::sums_of_the_first_value) ? kernel.body().results()[0] : sum;
-    wanted.push_back(named.node->operands[0]);
+  std::vector<std::optional<OperandKind>> reductions;
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value value = kernel.body().results()[i];
+    const bool first = mutated(Mutant::sums_of_the_first_value);
+    const Node& node = *(first ? kernel.body().results()[0] : value).node;
+    const bool is_max = node.is(ops::max);
+    if (node.is(ops::sum) || is_max) {
+      value = node.operands[0];
+      reductions.emplace_back(is_max ? OperandKind::reduce_max : OperandKind::reduce_sum);
+      results[i] = with_reduced_axis(results[i]);
+    } else {
+      reductions.emplace_back(std::nullopt);
+    }
+    wanted.push_back(value);
   }
   summed.set_results(copy_cone(kernel.body(), known, wanted, summed));
-  const std::optional<RowModel> rows = analyse_rows(summed);
-  GRAPHC_CHECK(rows && rows->lead.rank() == 1, "what %{} sums has no rows", kernel.node().names[0]);
+  std::string why_not;
+  const std::optional<RowModel> rows = analyse_rows(summed, &why_not);
+  GRAPHC_CHECK(rows, "what %{} reduces has no rows: {}", kernel.node().names[0], why_not);
   std::vector<NestCall> calls = lower_rows(context, summed, *rows,
                                            {.inputs = std::move(inputs),
                                             .results = std::move(results),
                                             .name = kernel.node().names[0],
-                                            .sums_over_rows = true});
+                                            .reductions = std::move(reductions)});
   read_forms(context, calls);
   for (NestCall& call : calls) context.add(Family::map, std::move(call));
 }
@@ -153,7 +176,7 @@ void lower_column_reduction(LowerContext& context, const Kernel& kernel,
     throw input_error({}, "{} over these axes has no kernel before the pass reductions",
                       op.op.name);
   if (results.size() > 1 || !op.operands[0].node->is(ops::input))
-    return lower_column_sums(context, kernel, inputs, results);
+    return lower_reduced_body(context, kernel, inputs, results);
   context.add(Family::map, column_reduction_nest(inputs[0], results[0], op.is(ops::max),
                                                  kernel.node().names[0]));
 }
@@ -179,6 +202,8 @@ void lower_kernel(LowerContext& context, const Node& node, ViewMap& views, ViewM
       return lower_table(context, node, first, inputs, results);
     case BodyForm::column_reduction:
       return lower_column_reduction(context, kernel, inputs, results);
+    case BodyForm::inner_reductions:
+      return lower_reduced_body(context, kernel, std::move(inputs), std::move(results));
     case BodyForm::concatenation:
       return lower_concat(context, first, inputs, results[0], name);
     case BodyForm::batched_product:
@@ -281,6 +306,7 @@ Plan make_plan(const Graph& kernels, const Machine& machine) {
   mark_streaming_stores(plan, machine);
   schedule(plan, machine);
   place_barriers(plan);
+  keep_rows_apart(plan);
   verify_plan(plan);
   return plan;
 }

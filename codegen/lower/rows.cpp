@@ -22,8 +22,9 @@ class RowLowering {
               const RowBinding& binding)
       : context_(context), body_(body), rows_(rows), binding_(binding), positions_(body, rows) {
     for (size_t i = 0; i < body.inputs().size(); ++i) input_of_[body.inputs()[i].node] = i;
-    for (size_t i = 0; i < body.results().size(); ++i)
-      result_of_[key_of(body.results()[i])].push_back(i);
+    for (size_t i = 0; i < body.results().size(); ++i) {
+      if (!reduction_of(i)) result_of_[key_of(body.results()[i])].push_back(i);
+    }
     if (context.machine().keeps_functions) kept_ = positions_.summed_functions();
   }
 
@@ -46,7 +47,12 @@ class RowLowering {
   struct Root {
     Value value;
     View view;
+    std::optional<OperandKind> reduction = {};  ///< over rows
   };
+
+  std::optional<OperandKind> reduction_of(size_t result) const {
+    return binding_.reductions.empty() ? std::nullopt : binding_.reductions[result];
+  }
 
   static std::pair<int, int> key_of(Value value) { return {value.node->id, value.index}; }
 
@@ -54,6 +60,10 @@ class RowLowering {
   void store_result(size_t i) {
     const Value value = body_.results()[i];
     const View& view = binding_.results[i];
+    if (const auto reduction = reduction_of(i)) {
+      roots_[positions_.of(value)].push_back({value, view, reduction});
+      return;
+    }
     for (size_t j : result_of_.at(key_of(value))) {
       if (j < i && same_view(binding_.results[j], view)) return;
     }
@@ -83,10 +93,11 @@ class RowLowering {
     emitted_.clear();
     product_index_.clear();
     unit_ = place.space < 0 ? 1 : rows_.spaces[size_t(place.space)].unit;
-    bool reduces = false;
+    bool reduces = false, over_rows = false;
     for (const Root& root : roots) {
-      if (binding_.sums_over_rows) {
-        sum_over_rows(root);
+      if (root.reduction) {
+        reduce_over_rows(root);
+        over_rows = true;
       } else if (is_reduction(*root.value.node)) {
         reduce(root);
         reduces = true;
@@ -99,13 +110,14 @@ class RowLowering {
     call.name = binding_.name;
     call.unit = unit_;
     call.split = reduces ? Split::rows : Split::any;
-    if (binding_.sums_over_rows) {
+    if (over_rows) {
       builder.program.kind = NestKind::column_wise;
       call.split = Split::columns;
     }
     builder.program.tile = context_.machine().tile(builder.program);
     for (CallProduct& product : call.products) product.panels.width = builder.program.tile.width();
     join_axes(call, builder.program, rows_.lead, binding_.flatten && rows_.stages == 0);
+    builder.program.few_rows = over_rows && !call.outer.empty() && call.rows <= kFewRows;
     return context_.call_of(builder.take());
   }
 
@@ -139,12 +151,13 @@ class RowLowering {
     }
   }
 
-  void sum_over_rows(const Root& root) {
-    const int operand =
-        builder_->operand(OperandKind::reduce_sum, root.view, RowKind::column, unit_);
-    const int value = emit(root.value, 0);
-    builder_->add(
-        {NestOp::reduce, ScalarOp::argument, root.value.dtype(), value, -1, -1, operand, 0});
+  void reduce_over_rows(const Root& root) {
+    const int operand = builder_->operand(*root.reduction, root.view, RowKind::column, unit_);
+    for (int part = 0; part < rows_.parts_of(root.value); ++part) {
+      const int value = emit(root.value, part);
+      builder_->add(
+          {NestOp::reduce, ScalarOp::argument, root.value.dtype(), value, -1, -1, operand, part});
+    }
   }
 
   /// One part of a value, in this nest.

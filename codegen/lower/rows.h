@@ -2,6 +2,7 @@
 // From a model of rows to nests: one nest for each stage and column space.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,9 @@ struct RowBinding {
   /// Elementwise rows that lie one after another may become one long row: not in a loop whose rows
   /// are shared out.
   bool flatten = true;
-  /// Each result goes there summed over the rows, of which there is one axis: all of them are
-  /// elementwise.
-  bool sums_over_rows = false;
+  /// How each result is reduced over the last axis of the rows, if it is; its view has extent 1
+  /// there, or no such axis. Such results are elementwise. Empty: none is reduced.
+  std::vector<std::optional<OperandKind>> reductions = {};
 };
 
 /// The nests of a body, in order; what it needs on the way goes into new buffers of the plan.

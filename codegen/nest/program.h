@@ -96,12 +96,17 @@ struct TileShape {
   bool operator==(const TileShape&) const = default;
 };
 
+/// See NestProgram::few_rows: those of a piece of a sum.
+inline constexpr int64_t kFewRows = 256;
+
 /// The program of a nest: no extents, strides or literals. Equal programs share machine code.
 struct NestProgram {
   NestKind kind = NestKind::row_wise;
   std::vector<NestOperand> operands;
   std::vector<NestProduct> products;
   std::vector<NestInstruction> body;
+  /// Of sums over rows: a call has at most kFewRows, so that they may stay in registers.
+  bool few_rows = false;
   /// Its tile on the machine that the step is for: said once, where the nest is lowered, and read
   /// by who packs matrices, shares out columns and emits code.
   TileShape tile;

@@ -34,6 +34,7 @@ class Scheduler {
 
  private:
   Share of_nest(const NestCall& call) const {
+    if (shares_outer(call)) return {Along::outer, call.outer[0], 1};
     const NestProgram& program = plan_.programs[size_t(call.program)];
     const int64_t width = program.tile.width();
     const int64_t blocks = (call.unit + width - 1) / width;
@@ -48,6 +49,13 @@ class Scheduler {
     if (mutated(Mutant::sums_of_columns_shared_by_rows) && call.split == Split::columns)
       by_columns = false;
     return by_columns ? Share{Along::columns, call.unit, width} : Share{Along::rows, call.rows, 1};
+  }
+
+  /// Matrices one after another: a worker has whole ones, where workers have about as many.
+  bool shares_outer(const NestCall& call) const {
+    if (call.outer.empty() || !call.products.empty()) return false;
+    constexpr int64_t kMany = 8;
+    return call.outer[0] % machine_.workers == 0 || call.outer[0] >= kMany * machine_.workers;
   }
 
   /// Every worker fills matrix tiles from all of the operand that is not shared out, unless that

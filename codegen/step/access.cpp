@@ -107,7 +107,7 @@ class NestAccesses {
   }
   void outer(Region& region, const std::vector<int64_t>& strides) const {
     for (size_t axis = 0; axis < strides.size(); ++axis)
-      region.along(AxisOf::outer, strides[axis], call_.outer[axis]);
+      region.along(axis == 0 ? AxisOf::outermost : AxisOf::outer, strides[axis], call_.outer[axis]);
   }
   void emit(const Access& access) const {
     if (!access.region.is_empty()) visit_(access);

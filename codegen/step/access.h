@@ -17,12 +17,13 @@ enum class AccessMode : uint8_t { read, write };
 
 /// What an access moves along.
 enum class AxisOf : uint8_t {
-  outer,   ///< an axis around the rows (NestCall::outer)
-  row,     ///< the rows of a nest
-  part,    ///< the parts of its column space: an LSTM's four gates
-  column,  ///< the columns of a part
-  term,    ///< the terms of a product (k)
-  step,    ///< the steps of a loop
+  outermost,  ///< the outermost axis around the rows (NestCall::outer)
+  outer,      ///< another axis around the rows
+  row,        ///< the rows of a nest
+  part,       ///< the parts of its column space: an LSTM's four gates
+  column,     ///< the columns of a part
+  term,       ///< the terms of a product (k)
+  step,       ///< the steps of a loop
 };
 
 /// `count` places, each `stride` bytes after the one before.

@@ -64,7 +64,8 @@ class SharedAccess {
 
   /// Whether equal residues are equal indices.
   bool is_shared_alike(const SharedAccess& other) const {
-    return access_.share == other.access_.share && first_.begin == other.first_.begin &&
+    return access_.share.extent == other.access_.share.extent &&
+           access_.share.grain == other.access_.share.grain && first_.begin == other.first_.begin &&
            shared().stride == other.shared().stride;
   }
 
@@ -277,6 +278,57 @@ std::vector<bool> barriers_in_loop(SharedLoop shared) {
   for (const Record& record : std::get<LoopCall>(records[0].call).body)
     after.push_back(record.barrier);
   return after;
+}
+
+namespace {
+
+/// The rows that all records of a loop share out, some of them matrices; 0 if they do not.
+int64_t shared_rows(const LoopCall& loop) {
+  int64_t rows = 0;
+  bool matrices = false;
+  for (const Record& record : loop.body) {
+    const Share& share = record.share;
+    const bool nest = std::holds_alternative<NestCall>(record.call);
+    if (!nest || (share.along != Along::rows && share.along != Along::outer) || share.grain != 1)
+      return 0;
+    if (rows != 0 && rows != share.extent) return 0;
+    rows = share.extent;
+    matrices |= share.along == Along::outer;
+  }
+  return matrices && rows > 1 ? rows : 0;
+}
+
+void keep_rows_apart(const Plan& plan, std::vector<Record>& records, Position& position,
+                     int depth) {
+  for (Record& record : records) {
+    auto* loop = std::get_if<LoopCall>(&record.call);
+    if (loop == nullptr || loop->private_rows || loop->steps == 0) continue;
+    const int64_t rows = shared_rows(*loop);
+    if (rows == 0) {
+      position[size_t(depth)] = position_in(*loop, 0);
+      keep_rows_apart(plan, loop->body, position, depth + 1);
+      continue;
+    }
+    // Each row might be a worker's of its own.
+    const std::vector<bool> waits = barriers_in_loop(
+        {.plan = plan,
+         .loop = *loop,
+         .position = position,
+         .depth = depth,
+         .workers = 2,
+         .ownership = Ownership::indices,
+         .footprint = [&plan](const Record& inner, const Position& at, int around) {
+           return footprint_of(plan, inner, at, around);
+         }});
+    if (std::ranges::find(waits, true) == waits.end()) loop->rows_apart = rows;
+  }
+}
+
+}  // namespace
+
+void keep_rows_apart(Plan& plan) {
+  Position position(size_t(plan.loop_depth));
+  keep_rows_apart(plan, plan.records, position, 0);
 }
 
 BarrierCount count_barriers(const Plan& plan) {

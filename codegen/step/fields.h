@@ -35,8 +35,8 @@ inline constexpr std::array<std::string_view, 6> enum_names<Place>{"arena",  "in
 template <>
 inline constexpr std::array<std::string_view, 3> enum_names<Split>{"rows", "columns", "any"};
 template <>
-inline constexpr std::array<std::string_view, 7> enum_names<Along>{
-    "inside", "around", "rows", "columns", "panels", "indices", "table"};
+inline constexpr std::array<std::string_view, 8> enum_names<Along>{
+    "inside", "around", "rows", "columns", "outer", "panels", "indices", "table"};
 template <>
 inline constexpr std::array<std::string_view, 3> enum_names<NestKind>{"tiles", "row_wise",
                                                                       "column_wise"};
@@ -75,7 +75,7 @@ void fields(F& f, TileShape& x) {
 template <typename F>
 void fields(F& f, NestProgram& x) {
   f("kind", x.kind), f("operands", x.operands), f("products", x.products), f("body", x.body);
-  f("tile", x.tile);
+  f("few_rows", x.few_rows), f("tile", x.tile);
 }
 
 // --- places ---
@@ -163,7 +163,8 @@ void fields(F& f, Carry& x) {
 template <typename F>
 void fields(F& f, LoopCall& x) {
   f("name", x.name), f("id", x.id), f("steps", x.steps), f("reverse", x.reverse);
-  f("private_rows", x.private_rows), f("rows", x.rows), f("carries", x.carries);
+  f("private_rows", x.private_rows), f("rows", x.rows);
+  f("rows_apart", x.rows_apart), f("carries", x.carries);
   f("body", x.body), f("where", x.where);
 }
 template <typename F>

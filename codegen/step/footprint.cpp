@@ -5,6 +5,7 @@
 #include "codegen/step/footprint.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace graphc::core {
@@ -134,12 +135,18 @@ class Footprint {
     found_.push_back(std::move(placed));
   }
 
+  static std::optional<AxisOf> axis_of(Along along) {
+    if (along == Along::rows) return AxisOf::row;
+    if (along == Along::columns) return AxisOf::column;
+    if (along == Along::outer) return AxisOf::outermost;
+    return std::nullopt;
+  }
+
   /// Loops and blocks share out the rows of the nests inside.
   void set_shared_axis(PlacedAccess& placed) const {
-    const bool by_columns = share_.along == Along::columns;
-    if (!by_columns && share_.along != Along::rows) return;
-    const auto axis =
-        std::ranges::find(placed.axes, by_columns ? AxisOf::column : AxisOf::row, &AccessAxis::of);
+    const std::optional<AxisOf> of = axis_of(share_.along);
+    if (!of) return;
+    const auto axis = std::ranges::find(placed.axes, *of, &AccessAxis::of);
     if (axis == placed.axes.end() || axis->count != share_.extent) return;
     placed.shared_axis = int(axis - placed.axes.begin());
     placed.share = share_;

@@ -39,4 +39,19 @@ std::vector<int64_t> PlanForm::key() const {
           form.k_tile,       form.bf16_parts, int64_t(form.from)};
 }
 
+bool NestPart::is_empty(const NestCall& call) const {
+  return outer.empty() || (rows.empty() && call.rows > 0) || (columns.empty() && call.unit > 0);
+}
+
+NestPart part_of(const NestCall& call, Along along, Range own) {
+  NestPart part;
+  if (!call.outer.empty()) part.outer = {0, call.outer[0]};
+  part.rows = {0, call.rows};
+  part.columns = {0, call.unit};
+  if (along == Along::outer) part.outer = own;
+  if (along == Along::rows || along == Along::around) part.rows = own;
+  if (along == Along::columns) part.columns = own;
+  return part;
+}
+
 }  // namespace graphc::core

@@ -126,6 +126,17 @@ struct NestCall {
   Split split = Split::any;
 };
 
+/// The part of a nest's call that one worker executes.
+struct NestPart {
+  Range outer{0, 1};  ///< of the outermost axis around the rows; {0, 1} where there is none
+  Range rows, columns;
+
+  /// Whether nothing is executed. A call without rows or columns still writes its sums: 0.
+  bool is_empty(const NestCall& call) const;
+};
+/// All of a call, but for `own` along what is shared out.
+NestPart part_of(const NestCall& call, Along along, Range own);
+
 /// Puts a matrix [k, parts * unit] into panels.
 struct PanelCall {
   std::string name;
@@ -173,6 +184,10 @@ struct LoopCall {
   bool reverse = false;
   bool private_rows = false;
   int64_t rows = 0;  ///< shared out if private_rows
+  /// Rows that no access of the loop joins: a worker takes one of its own after another through all
+  /// steps, and what a row reads and writes stays in its caches. 0: not so. Records share out as
+  /// many rows, or indices of an outermost axis. Set by keep_rows_apart().
+  int64_t rows_apart = 0;
   std::vector<Carry> carries;
   std::vector<Record> body;
   Where where;  ///< of the user's loop

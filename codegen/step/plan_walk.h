@@ -15,7 +15,7 @@ namespace graphc::core {
 /// Goes through a plan for one worker, or for several, one after the other in each phase. `Work`
 /// does the work:
 ///
-///     void nest(const NestCall&, Range rows, Range columns);
+///     void nest(const NestCall&, const NestPart&);
 ///     void panels(const PanelCall&, Range blocks);
 ///     void table(const TableCall&, Range indices_or_rows);
 ///     void barrier();  // a barrier of the workers who walk elsewhere
@@ -48,7 +48,9 @@ class PlanWalk {
 
  private:
   void phase(const Record& record) {
-    if (const LoopCall* loop = loop_of_phases(record)) {
+    if (const LoopCall* loop = loop_of_phases(record); loop != nullptr && loop->rows_apart > 0) {
+      rows_apart(*loop);
+    } else if (loop != nullptr) {
       each_step(*loop, [&](const Record& inner) { phase(inner); });
     } else {
       if constexpr (requires { work_.begin(record); }) work_.begin(record);
@@ -76,15 +78,25 @@ class PlanWalk {
   }
 
   void nest(const Record& record, const NestCall& call) {
-    Range rows{0, call.rows}, columns{0, call.unit};
-    if (record.share.along == Along::around) {
-      rows = own_rows_;
-    } else {
-      (record.share.along == Along::columns ? columns : rows) = own(record);
+    const Along along = record.share.along;
+    const NestPart part = part_of(call, along, along == Along::around ? own_rows_ : own(record));
+    if (!part.is_empty(call)) work_.nest(call, part);
+  }
+
+  /// One row after another, each through all steps.
+  void rows_apart(const LoopCall& loop) {
+    for (const int worker : workers_) {
+      worker_ = worker;
+      const Range all = share_of({Along::rows, loop.rows_apart, 1}, worker, plan_.workers);
+      for (int64_t row = all.begin; row < all.end; ++row) {
+        each_step(loop, [&](const Record& inner) {
+          if constexpr (requires { work_.begin(inner); }) work_.begin(inner);
+          const auto& call = std::get<NestCall>(inner.call);
+          const NestPart part = part_of(call, inner.share.along, {row, row + 1});
+          if (!part.is_empty(call)) work_.nest(call, part);
+        });
+      }
     }
-    // With no columns at all a sum along the row is still to be written: 0.
-    if ((rows.empty() && call.rows > 0) || (columns.empty() && call.unit > 0)) return;
-    work_.nest(call, rows, columns);
   }
 
   /// All steps of a loop whose rows are the worker's own.

@@ -15,6 +15,7 @@ struct Range {
   int64_t begin = 0, end = 0;
   bool empty() const { return begin >= end; }
   bool contains(int64_t i) const { return begin <= i && i < end; }
+  int64_t size() const { return end - begin; }
   bool operator==(const Range&) const = default;
 };
 
@@ -24,6 +25,7 @@ enum class Along : uint8_t {
   around,   ///< the rows that the loop or block around it gives the worker
   rows,     ///< rows of a nest, or of a loop or block with all that is in it
   columns,  ///< columns of a nest, in whole blocks
+  outer,    ///< the outermost axis around the rows of a nest (NestCall::outer)
   panels,   ///< blocks of a matrix that is put into panels
   indices,  ///< indices of a gather or a merge
   table,    ///< rows of the table that is written

@@ -53,9 +53,10 @@ void print_phases(const Plan& plan, const std::vector<Record>& records, const st
     std::string body;
     const int begin = phase;
     print_phases(plan, loop->body, indent + "  ", {}, phase, body);
-    out += fmt::format("{}phases {}..{}: {} %{}: {} steps{}{}\n", indent, begin, phase - 1,
-                       family_text(record), loop->name, loop->steps,
-                       loop->reverse ? " backwards" : "", order_text(record, waits_for));
+    out +=
+        fmt::format("{}phases {}..{}: {} %{}: {} steps{}{}\n", indent, begin, phase - 1,
+                    family_text(record), loop->name, loop->steps, loop->reverse ? " backwards" : "",
+                    (loop->rows_apart > 0 ? ", row by row" : "") + order_text(record, waits_for));
     out += body;
   }
 }
@@ -91,8 +92,8 @@ Waits waits_of(const Plan& plan) {
 
 /// "rows 0..4 | 4..8": what each worker does.
 std::string text_of(const Share& share, int workers) {
-  static constexpr const char* names[] = {"",       "",        "rows",      "columns",
-                                          "blocks", "indices", "table rows"};
+  static constexpr const char* names[] = {"",      "",       "rows",    "columns",
+                                          "outer", "blocks", "indices", "table rows"};
   if (share.along == Along::inside || share.along == Along::around) return "";
   std::vector<std::string> ranges;
   for (int worker = 0; worker < workers; ++worker) {

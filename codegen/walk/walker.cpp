@@ -51,18 +51,23 @@ class Walker::Thread {
     walker_.profile_->begin(index_, record, step);
   }
 
-  void nest(const NestCall& call, const Range& rows, const Range& columns) {
+  void nest(const NestCall& call, const NestPart& part) {
     if (std::ranges::count(call.outer, 0) > 0) return;
     const CompiledNest& nest = walker_.nests_[size_t(call.program)];
     const NestProgram& program = walker_.plan_.programs[size_t(call.program)];
     bind(call, program);
+    outer_extents_ = call.outer;
+    if (!outer_extents_.empty()) {
+      outer_extents_[0] = part.outer.size();
+      move_outer(call, program, 0, part.outer.begin);
+    }
     NestArguments arguments;
     arguments.operands = operands_.data();
     arguments.products = products_.data();
-    arguments.row_begin = rows.begin;
-    arguments.row_end = rows.end;
-    arguments.column_begin = columns.begin;
-    arguments.column_end = columns.end;
+    arguments.row_begin = part.rows.begin;
+    arguments.row_end = part.rows.end;
+    arguments.column_begin = part.columns.begin;
+    arguments.column_end = part.columns.end;
     arguments.panel_group = walker_.panel_group_;
     outer_index_.assign(call.outer.size(), 0);
     do {
@@ -149,22 +154,25 @@ class Walker::Thread {
   /// Moves the operands to the next index of the axes around the rows; false after the last.
   bool next_outer(const NestCall& call, const NestProgram& program, std::vector<int64_t>& index) {
     for (size_t axis = call.outer.size(); axis-- > 0;) {
-      const bool more = ++index[axis] < call.outer[axis];
-      const int64_t steps = more ? 1 : 1 - call.outer[axis];
-      for (size_t i = 0; i < operands_.size(); ++i) {
-        const OperandKind kind = program.operands[i].kind;
-        if (kind == OperandKind::literal) continue;
-        auto base = reinterpret_cast<intptr_t>(operands_[i].base);
-        operands_[i].base = reinterpret_cast<void*>(base + steps * call.operands[i].outer[axis]);
-      }
-      for (size_t i = 0; i < products_.size(); ++i) {
-        products_[i].a =
-            static_cast<const char*>(products_[i].a) + steps * call.products[i].outer[axis];
-      }
+      const bool more = ++index[axis] < outer_extents_[axis];
+      move_outer(call, program, axis, more ? 1 : 1 - outer_extents_[axis]);
       if (more) return true;
       index[axis] = 0;
     }
     return false;
+  }
+
+  void move_outer(const NestCall& call, const NestProgram& program, size_t axis, int64_t steps) {
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const OperandKind kind = program.operands[i].kind;
+      if (kind == OperandKind::literal) continue;
+      auto base = reinterpret_cast<intptr_t>(operands_[i].base);
+      operands_[i].base = reinterpret_cast<void*>(base + steps * call.operands[i].outer[axis]);
+    }
+    for (size_t i = 0; i < products_.size(); ++i) {
+      products_[i].a =
+          static_cast<const char*>(products_[i].a) + steps * call.products[i].outer[axis];
+    }
   }
 
   void call_nest(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
@@ -252,7 +260,7 @@ class Walker::Thread {
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;
   std::vector<TiledOperand> tiled_;
-  std::vector<int64_t> outer_index_;
+  std::vector<int64_t> outer_index_, outer_extents_;
   Scratch panels_;
   BlockedProduct product_;
   TiledProduct tiled_product_;

@@ -63,8 +63,8 @@ class Clustering {
   int cluster_of(const Node& node) { return index_[size_t(order_.unit_of(node))]; }
 
   void place(const Node& node) {
-    const bool joins =
-        is_elementwise(node.op) || is_row_reduction(node) || is_concat_of_units(node);
+    const bool joins = is_elementwise(node.op) || is_row_reduction(node) ||
+                       is_concat_of_units(node) || is_inner_reduction(node);
     if (is_view(node)) {
       if (fuse_ && is_column_view(node)) join(node, cluster_of(*node.operands[0].node));
       return;
@@ -76,6 +76,7 @@ class Clustering {
     cluster.lead = rows_of(domain_of(node));
     cluster.columns = columns_of(node);
     cluster.product = node.is(ops::matmul);
+    cluster.reduces = reduces(node);
     cluster.closed =
         has_no_elements(node) || (!joins && (!node.is(ops::matmul) || is_batched_product(node)));
     count(node, cluster);
@@ -134,9 +135,28 @@ class Clustering {
            (product.attributes.get_bool("transpose_a", false) && reads(product.operands[0]));
   }
 
+  static Reduces reduces(const Node& node) {
+    if (is_inner_reduction(node)) return Reduces::over_rows;
+    return is_row_reduction(node) ? Reduces::along_rows : Reduces::nothing;
+  }
+  static bool agree(Reduces a, Reduces b) {
+    return a == b || a == Reduces::nothing || b == Reduces::nothing;
+  }
+  /// Whether the node reads what the cluster reduces over rows: it is there only after the last.
+  static bool reads_inner_reduction(const Node& node, const Cluster& cluster) {
+    return cluster.reduces == Reduces::over_rows &&
+           std::ranges::any_of(node.operands, [&](Value operand) {
+             return is_inner_reduction(*operand.node) &&
+                    std::ranges::find(cluster.members, operand.node) != cluster.members.end();
+           });
+  }
+
   bool agrees(const Node& node, const Cluster& cluster) const {
     if (cluster.closed || has_no_elements(node)) return false;
-    if (cluster.product && (is_row_reduction(node) || reads_matrix(node, cluster))) return false;
+    if (cluster.product && (reduces(node) != Reduces::nothing || reads_matrix(node, cluster)))
+      return false;
+    if (!agree(cluster.reduces, reduces(node)) || reads_inner_reduction(node, cluster))
+      return false;
     if (cluster.product && !apart_.empty() && apart_[size_t(node.id)]) return false;
     const Shape& domain = domain_of(node);
     if (domain.rank() == 0) return cluster.lead.rank() == 0 && cluster.columns.unit == 0;
@@ -154,6 +174,7 @@ class Clustering {
     if (!order_.join(unit, node.id)) return false;
     index_[size_t(order_.unit_of(node))] = index;
     cluster.members.push_back(&node);
+    if (reduces(node) != Reduces::nothing) cluster.reduces = reduces(node);
     spaces_.add(index, node);
     add_sizes(cluster, alone);
     return true;
@@ -187,12 +208,19 @@ class Clustering {
     Cluster &a = result_.list[size_t(into)], &b = result_.list[size_t(from)];
     if (a.closed || b.closed || a.lead != b.lead || b.members.empty()) return true;
     if (a.product || b.product || !small_together(a, b)) return true;
+    const auto reads = [](const Cluster& reader, const Cluster& maker) {
+      return std::ranges::any_of(reader.members, [&](const Node* member) {
+        return reads_inner_reduction(*member, maker);
+      });
+    };
+    if (!agree(a.reduces, b.reduces) || reads(a, b) || reads(b, a)) return true;
     if (!spaces_.take_all(into, from)) return true;
     const int of_a = order_.unit_of(*a.members.front()), of_b = order_.unit_of(*b.members.front());
     if (!order_.join(of_a, of_b)) return true;
     index_[size_t(order_.unit_of(*a.members.front()))] = into;
     spaces_.add_all(into, from);
     add_sizes(a, b);
+    if (b.reduces != Reduces::nothing) a.reduces = b.reduces;
     // Copy the shorter list.
     if (b.members.size() > a.members.size()) a.members.swap(b.members);
     a.members.insert(a.members.end(), b.members.begin(), b.members.end());

@@ -10,6 +10,9 @@
 
 namespace graphc::core {
 
+/// What the nodes of a cluster reduce: a nest has sums along its rows, or over them.
+enum class Reduces : uint8_t { nothing, along_rows, over_rows };
+
 /// Nodes that become one kernel, in the graph's order, and their iteration space.
 struct Cluster {
   std::vector<const Node*> members;
@@ -17,6 +20,7 @@ struct Cluster {
   ColumnUnit columns;    ///< of all members; every width is a multiple of the unit
   bool product = false;  ///< contains a matmul: a gemm
   bool closed = false;   ///< nothing may join: a kernel of its own
+  Reduces reduces = Reduces::nothing;
   /// Instructions of members with one column, and of the others multiplied by their columns.
   int64_t narrow = 0, wide = 0;
 

@@ -11,6 +11,7 @@
 #include "passes/kernels/clusters.h"
 #include "passes/kernels/column_sums.h"
 #include "passes/kernels/kernel.h"
+#include "passes/kernels/repeated_work.h"
 #include "passes/kernels/row_model.h"
 #include "passes/passes.h"
 #include "passes/region.h"
@@ -235,7 +236,8 @@ class KernelWriter {
     if (!why_not.empty()) {
       if (options_.remark && options_.fuse && carries_numbers(Scan(node)))
         options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
-      GraphPtr body = form_kernels(node.regions[0], options_);
+      const GraphPtr& step = node.regions[0];
+      GraphPtr body = form_kernels(options_.fuse ? with_repeated_work(step) : step, options_);
       write_results(node, copy_node(node, operands_of(node), *to_, {std::move(body)}));
       return;
     }

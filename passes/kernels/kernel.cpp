@@ -57,6 +57,8 @@ BodyForm form_of(const Kernel& kernel) {
     case Family::gemm:
       break;
   }
+  if (std::ranges::any_of(kernel.body().nodes(), is_inner_reduction))
+    return BodyForm::inner_reductions;
   const auto is_input = [](Value value) { return value.node->is(ops::input); };
   if ((first.is(ops::sum) || first.is(ops::max)) && !first.attributes.get_bool("keep", false))
     return BodyForm::column_reduction;

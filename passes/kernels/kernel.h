@@ -30,6 +30,7 @@ enum class BodyForm : uint8_t {
   loop,              ///< a scan whose step has one
   table,             ///< rows of a table by index
   column_reduction,  ///< a sum or maximum over axes other than the last
+  inner_reductions,  ///< elementwise work on matrices, some of it reduced over their rows
   concatenation,     ///< of operands, along any axis
   batched_product,   ///< a matrix for each index of the leading axes
 };

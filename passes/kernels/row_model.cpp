@@ -242,6 +242,13 @@ bool is_row_reduction(const Node& node) {
          node.attributes.get_bool("keep", false);
 }
 
+bool is_inner_reduction(const Node& node) {
+  if (!node.is(ops::sum) && !node.is(ops::max)) return false;
+  const Shape& shape = node.operands[0].shape();
+  return shape.rank() > 2 && shape[-1] > 1 && !node.attributes.get_bool("keep", false) &&
+         node.attributes.get_ints("axes") == std::vector<int64_t>{shape.rank() - 2};
+}
+
 bool is_batched_product(const Node& node) {
   if (!node.is(ops::matmul)) return false;
   return node.operands[1].shape().rank() > 2 ||
@@ -275,7 +282,8 @@ bool is_concat_of_units(const Node& node) {
 }
 
 const Shape& domain_of(const Node& node) {
-  return is_row_reduction(node) ? node.operands[0].shape() : node.types[0].shape;
+  const bool reduces = is_row_reduction(node) || is_inner_reduction(node);
+  return reduces ? node.operands[0].shape() : node.types[0].shape;
 }
 
 ColumnUnit columns_of(const Node& node) {

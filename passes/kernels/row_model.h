@@ -44,6 +44,9 @@ bool keeps_rows(const Node& node, int axes);
 bool is_row_global(const Node& node);
 /// A sum or maximum along the row that keeps its axis: one number per row.
 bool is_row_reduction(const Node& node);
+/// A sum or maximum over the rows of matrices, which drops their axis: [..., K, V] to [..., V], of
+/// several columns.
+bool is_inner_reduction(const Node& node);
 /// A product that reads another matrix for each index of the leading axes, on its right or
 /// transposed on its left: row kernels do not support it.
 bool is_batched_product(const Node& node);
@@ -55,7 +58,8 @@ bool is_widening(const Node& node);
 /// A concatenation along the columns whose parts are all multiples of the narrowest.
 bool is_concat_of_units(const Node& node);
 
-/// The iteration shape of a node: for a reduction along the row, its operand's.
+/// The iteration shape of a node: for a reduction along the row or over rows of matrices, its
+/// operand's.
 const Shape& domain_of(const Node& node);
 /// The unit of the columns that a node computes, slices or concatenates.
 ColumnUnit columns_of(const Node& node);

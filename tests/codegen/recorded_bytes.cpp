@@ -28,7 +28,8 @@ class Recorder {
   }
   void barrier() {}
 
-  void nest(const NestCall& call, const Range& rows, const Range& columns) {
+  void nest(const NestCall& call, const NestPart& part) {
+    const auto& [outer, rows, columns] = part;
     std::vector<int64_t> index(call.outer.size(), 0);
     if (std::ranges::count(call.outer, 0) > 0) return;
     do {

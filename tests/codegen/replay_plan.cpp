@@ -194,17 +194,17 @@ class Replay {
     const NestCall& call = b == nullptr ? *a : *b;
     const NestProgram& program = program_of(call, b == nullptr);
     if (b == nullptr && worker_ > 0) return;
-    Range rows{0, call.rows}, columns{0, call.unit};
-    if (b != nullptr && share.along == Along::around) {
-      rows = own_rows_;
-    } else if (b != nullptr) {
-      (share.along == Along::columns ? columns : rows) = share_of(share, worker_, planned_.workers);
+    NestPart part = part_of(call, Along::inside, {});
+    if (b != nullptr) {
+      const bool around = share.along == Along::around;
+      part = part_of(call, share.along,
+                     around ? own_rows_ : share_of(share, worker_, planned_.workers));
     }
-    if (rows.empty() && call.rows > 0) return;
-    if (columns.empty() && call.unit > 0) return;
-    if (std::ranges::count(call.outer, 0) > 0) return;
+    if (part.is_empty(call) || std::ranges::count(call.outer, 0) > 0) return;
+    const auto& [outer, rows, columns] = part;
     std::vector<int64_t> index(call.outer.size(), 0);
     do {
+      if (!index.empty() && !outer.contains(index[0])) continue;
       std::vector<Operand> operands;
       for (size_t i = 0; i < call.operands.size(); ++i)
         operands.push_back(operand(a, b, i, program.operands[i], index));

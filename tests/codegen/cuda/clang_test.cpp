@@ -83,7 +83,7 @@ TEST_F(Clang, CompilesTheKernelsThatNvrtcCompiles) {
   texts.merge(texts_on_tensor_cores(
       "sm_80", {Precision::tf32x3, Precision::tf32, Precision::bf16, Precision::fp16}));
   size_t number = 0;
-  std::erase_if(texts, [&](const auto&) { return !is_sampled(number++, 2); });
+  std::erase_if(texts, [&](const auto&) { return !is_sampled(number++, 4); });
   texts.merge(texts_of_ops("sm_80"));
   const std::vector<std::pair<std::string, std::string>> all(texts.begin(), texts.end());
   EXPECT_GT(all.size(), 120u);

@@ -36,7 +36,7 @@ class Interpreter {
   /// All workers are here.
   void barrier() {}
 
-  void nest(const NestCall& call, const Range& rows, const Range& columns) {
+  void nest(const NestCall& call, const NestPart& part) {
     const NestProgram& program = plan_.programs[size_t(call.program)];
     NestPlaces places;
     for (size_t i = 0; i < call.operands.size(); ++i) {
@@ -48,7 +48,7 @@ class Interpreter {
       places.left.push_back(resolved(product.a));
       places.right.push_back(resolved(product.b));
     }
-    interpret_nest(program, call, places, rows, columns, machine_.lanes);
+    interpret_nest(program, call, places, part, machine_.lanes);
   }
 
   void panels(const PanelCall& call, const Range& blocks) {

@@ -48,13 +48,14 @@ class Nest {
         registers_(program.body.size(), Elements(size_t(lanes))),
         joined_(size_t(lanes)) {}
 
-  void run_all(const Range& rows, const Range& columns) {
+  void run_all(const NestPart& part) {
     if (std::ranges::count(call_.outer, 0) > 0) return;
     do {
+      if (!outer_.empty() && !part.outer.contains(outer_[0])) continue;
       if (program_.kind == NestKind::column_wise) {
-        column_wise(rows, columns);
+        column_wise(part.rows, part.columns);
       } else {
-        row_by_row(rows, columns);
+        row_by_row(part.rows, part.columns);
       }
     } while (next_outer());
   }
@@ -261,8 +262,8 @@ class Nest {
 }  // namespace
 
 void interpret_nest(const NestProgram& program, const NestCall& call, const NestPlaces& places,
-                    const Range& rows, const Range& columns, int lanes) {
-  Nest(program, call, places, lanes).run_all(rows, columns);
+                    const NestPart& part, int lanes) {
+  Nest(program, call, places, lanes).run_all(part);
 }
 
 int64_t offset_in_panels(const PanelForm& form, int64_t k, int64_t part, int64_t column) {

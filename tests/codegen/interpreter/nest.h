@@ -15,10 +15,10 @@ struct NestPlaces {
   std::vector<CheckedPlace> operands, left, right;
 };
 
-/// Does the rows and columns of the call, `lanes` columns at a time. Sums are formed in f64, in an
+/// Does the part of the call, `lanes` columns at a time. Sums are formed in f64, in an
 /// order that does not depend on how the call is shared out.
 void interpret_nest(const NestProgram& program, const NestCall& call, const NestPlaces& places,
-                    const Range& rows, const Range& columns, int lanes);
+                    const NestPart& part, int lanes);
 
 /// Where an element of a matrix [k, parts * unit] lies in panels, in bytes.
 int64_t offset_in_panels(const PanelForm& form, int64_t k, int64_t part, int64_t column);

@@ -65,8 +65,10 @@ void interpret(const NestProgram& program, const cpu::NestArguments& arguments) 
     places.left.push_back(place_at(given.a));
     places.right.push_back(place_at(given.panels).moved(-first * form.block_bytes()));
   }
-  interpret_nest(program, call, places, {arguments.row_begin, arguments.row_end},
-                 {arguments.column_begin, arguments.column_end}, program.tile.lanes);
+  NestPart part;
+  part.rows = {arguments.row_begin, arguments.row_end};
+  part.columns = {arguments.column_begin, arguments.column_end};
+  interpret_nest(program, call, places, part, program.tile.lanes);
 }
 
 template <size_t program>

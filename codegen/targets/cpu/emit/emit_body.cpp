@@ -82,7 +82,7 @@ int BodyEmitter::places_at_once() const {
         break;
     }
   }
-  return long_ones >= 2 ? int(kMostPlaces) : 1;
+  return long_ones >= 2 ? 2 : 1;
 }
 
 std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
@@ -149,13 +149,14 @@ Value* BodyEmitter::identity(const Reduction& r) {
 }
 
 void BodyEmitter::set_accumulators(const std::vector<Reduction>& all, const Values& values,
-                                   size_t offset) {
+                                   size_t offset, size_t place) {
   for (size_t i = 0; i < all.size(); ++i)
-    accumulators_[{all[i].operand, all[i].part}] = values[offset + i];
+    accumulators_[{all[i].operand, all[i].part, place}] = values[offset + i];
 }
 
-void BodyEmitter::append_accumulators(const std::vector<Reduction>& all, Values& values) {
-  for (const Reduction& r : all) values.push_back(accumulators_[{r.operand, r.part}]);
+void BodyEmitter::append_accumulators(const std::vector<Reduction>& all, Values& values,
+                                      size_t place) {
+  for (const Reduction& r : all) values.push_back(accumulators_[{r.operand, r.part, place}]);
 }
 
 void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
@@ -166,8 +167,24 @@ void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
 }
 
 void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, Value* values) {
-  b_.CreateMaskedStore(finished(r, values), address(r.operand, r.part, nullptr, column),
-                       llvm::Align(uint64_t(size_of(r.dtype))), mask);
+  const llvm::Align align{uint64_t(size_of(r.dtype))};
+  Value* pointer = address(r.operand, r.part, nullptr, column);
+  const bool side_by_side = program_.operands[size_t(r.operand)].column == ColumnStep::contiguous;
+  if (mask == nullptr && side_by_side) {
+    b_.CreateAlignedStore(finished(r, values), pointer, align);
+  } else {
+    b_.CreateMaskedStore(finished(r, values), pointer, align, mask == nullptr ? all_lanes() : mask);
+  }
+}
+
+/// A product that is added is rounded once, with the sum, where the nest's sums stay in registers:
+/// there arithmetic takes longest.
+void BodyEmitter::allow_fused(ScalarOp op) {
+  if (!program_.few_rows) return;
+  if (op != ScalarOp::add && op != ScalarOp::sub && op != ScalarOp::mul) return;
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);
+  b_.setFastMathFlags(flags);
 }
 
 Value* BodyEmitter::scalar(const NestInstruction& in) {
@@ -175,6 +192,8 @@ Value* BodyEmitter::scalar(const NestInstruction& in) {
   for (int operand : {in.a, in.b, in.c}) {
     if (operand >= 0) operands.push_back(values_[place_][size_t(operand)]);
   }
+  const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+  allow_fused(in.op);
   return emit_scalar(b_, cpu_, in.op, in.dtype, program_.body[size_t(in.a)].dtype, operands);
 }
 
@@ -351,17 +370,22 @@ Value* BodyEmitter::finished(const Reduction& r, Value* value) {
 Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
   const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
   Value* const operands[] = {x, y};
+  const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+  allow_fused(r.maximum ? ScalarOp::maximum : ScalarOp::add);
   return emit_scalar(b_, cpu_, r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
                      operands);
 }
 
 void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
-  const std::pair<int, int> key{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part};
+  const bool along_row = program_.kind == NestKind::row_wise;
+  const int part = along_row ? 0 : in.part;
   for (const Reduction& r : reductions()) {
-    if (r.operand != key.first || r.part != key.second) continue;
-    Value* value = b_.CreateSelect(mask, values_[place_][size_t(in.a)], identity(r));
-    if (mutated(Mutant::padding_lanes_counted)) value = values_[place_][size_t(in.a)];
-    accumulators_[key] = join(r, accumulators_[key], value);
+    if (r.operand != in.operand || r.part != part) continue;
+    Value* value = values_[place_][size_t(in.a)];
+    if (mask != nullptr && !mutated(Mutant::padding_lanes_counted))
+      value = b_.CreateSelect(mask, value, identity(r));
+    Value*& sum = accumulators_[{r.operand, r.part, along_row ? 0 : place_}];
+    sum = join(r, sum, value);
   }
 }
 

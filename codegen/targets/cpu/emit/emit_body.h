@@ -5,6 +5,7 @@
 
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -81,10 +82,11 @@ class BodyEmitter {
   std::vector<Reduction> reductions() const;
   /// What a reduction begins with, in every lane.
   llvm::Value* identity(const Reduction& r);
-  /// Lets `all` go on from `values[offset...]`.
-  void set_accumulators(const std::vector<Reduction>& all, const Values& values, size_t offset = 0);
+  /// Lets `all` go on from `values[offset...]`; of sums over rows, those of a place.
+  void set_accumulators(const std::vector<Reduction>& all, const Values& values, size_t offset = 0,
+                        size_t place = 0);
   /// Appends what `all` have come to.
-  void append_accumulators(const std::vector<Reduction>& all, Values& values);
+  void append_accumulators(const std::vector<Reduction>& all, Values& values, size_t place = 0);
   /// Two accumulators of one reduction as one.
   llvm::Value* join(const Reduction& r, llvm::Value* x, llvm::Value* y);
   /// Joins the lanes of a finished accumulator and stores the one element of `row`.
@@ -99,6 +101,7 @@ class BodyEmitter {
   llvm::Value* at(llvm::Value* pointer, llvm::Value* bytes);
   llvm::Value* mask_of(llvm::Value* lanes);
   llvm::Value* all_lanes();
+  void allow_fused(ScalarOp op);
   llvm::Value* scalar(const NestInstruction& in);
 
   /// Where an operand's element is; row and column may be null at the levels that have none.
@@ -130,10 +133,11 @@ class BodyEmitter {
   llvm::Value* column_end_ = nullptr;
   std::vector<OperandValues> operands_;
   std::vector<Level> levels_;  // of each instruction
-  static constexpr size_t kMostPlaces = 2;
+  static constexpr size_t kMostPlaces = 4;
   Values values_[kMostPlaces];  // what each instruction has, null before it ran
   size_t place_ = 0;            // whose are read and written
-  std::map<std::pair<int, int>, llvm::Value*> accumulators_;  // by operand and part
+  /// By operand, part and, of sums over rows, place: each has columns of its own.
+  std::map<std::tuple<int, int, size_t>, llvm::Value*> accumulators_;
 };
 
 }  // namespace graphc::core::cpu

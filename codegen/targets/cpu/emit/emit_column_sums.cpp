@@ -39,7 +39,12 @@ int64_t strip_of(const NestProgram& program, int64_t bytes) {
 
 ColumnSumsEmitter::ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Function* function,
                                      BodyEmitter& body, const NestProgram& program)
-    : LoopEmitter(builder), body_(body), lanes_(program.tile.lanes), all_(body.reductions()) {
+    : LoopEmitter(builder),
+      body_(body),
+      lanes_(program.tile.lanes),
+      vectors_(program.tile.vectors),
+      few_rows_(program.few_rows),
+      all_(body.reductions()) {
   function_ = function;
   int64_t bytes = 0;
   for (size_t i = 0; i < all_.size(); ++i) bytes += bytes_of(i);
@@ -47,6 +52,18 @@ ColumnSumsEmitter::ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Functio
 }
 
 void ColumnSumsEmitter::emit(const Range& rows, const Range& columns) {
+  if (few_rows_) {
+    // Sums and vectors that fit the registers.
+    const int most = std::min<int>(vectors_, std::max(1, 16 / std::max(1, int(all_.size()))));
+    const int64_t block = int64_t{most} * lanes_;
+    I64 rest = b_.CreateSRem(b_.CreateSub(columns.end, columns.begin), number(block));
+    I64 whole = b_.CreateSub(columns.end, rest);
+    loop(columns.begin, whole, block, "block",
+         [&](I64 first) { emit_few_rows(rows, first, Values(size_t(most), nullptr)); });
+    loop(whole, columns.end, lanes_, "vector",
+         [&](I64 first) { emit_few_rows(rows, first, {body_.mask_at(first)}); });
+    return;
+  }
   for (size_t level = 0; level < kLevels; ++level) sums_.push_back(make_sums());
   loop(columns.begin, columns.end, strip_, "strip", [&](I64 first) {
     Value* behind = b_.CreateAdd(first, number(strip_));
@@ -138,6 +155,31 @@ void ColumnSumsEmitter::emit_rows(I64 begin, I64 end, int at_once) {
         b_.CreateStore(sums[i], place_of(sums_[0], offset, i));
     });
   });
+}
+
+void ColumnSumsEmitter::emit_few_rows(const Range& rows, I64 first, const Values& masks) {
+  std::vector<I64> columns;
+  Values none;
+  for (size_t i = 0; i < masks.size(); ++i) {
+    columns.push_back(b_.CreateAdd(first, number(int64_t(i) * lanes_)));
+    for (const BodyEmitter::Reduction& r : all_) none.push_back(body_.identity(r));
+  }
+  const Values sums =
+      loop(rows.begin, rows.end, 1, "row", none, [&](I64 row, const Values& before) {
+        std::vector<BodyEmitter::Place> places;
+        for (size_t i = 0; i < masks.size(); ++i) {
+          body_.set_accumulators(all_, before, i * all_.size(), i);
+          places.push_back({row, columns[i], masks[i]});
+        }
+        body_.run_level(Level::element, places);
+        Values after;
+        for (size_t i = 0; i < masks.size(); ++i) body_.append_accumulators(all_, after, i);
+        return after;
+      });
+  for (size_t i = 0; i < masks.size(); ++i) {
+    for (size_t r = 0; r < all_.size(); ++r)
+      body_.store_columns(all_[r], columns[i], masks[i], sums[i * all_.size() + r]);
+  }
 }
 
 void ColumnSumsEmitter::store() {

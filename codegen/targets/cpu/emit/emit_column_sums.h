@@ -15,7 +15,8 @@ namespace graphc::core::cpu {
 ///
 /// A row's columns in a strip lie side by side, so that the processor fetches ahead; the
 /// accumulators of so many columns, of each level of pieces (BodyEmitter::kTermsOfPiece), lie in
-/// the first-level cache.
+/// the first-level cache. Of few rows (NestProgram::few_rows) the accumulators of a block of
+/// columns stay in registers.
 class ColumnSumsEmitter : private LoopEmitter {
  public:
   /// Rows and columns from `begin` to `end`.
@@ -44,9 +45,12 @@ class ColumnSumsEmitter : private LoopEmitter {
   void emit_piece(size_t level, I64 begin, I64 end);
   void emit_rows(I64 begin, I64 end, int at_once);
   void store();
+  /// The columns from `first` on, a vector for each mask: all rows at once, sums in registers.
+  void emit_few_rows(const Range& rows, I64 first, const Values& masks);
 
   BodyEmitter& body_;
-  const int lanes_;
+  const int lanes_, vectors_;
+  const bool few_rows_;
   const std::vector<BodyEmitter::Reduction> all_;
   int64_t strip_ = 0;       ///< columns
   std::vector<Sums> sums_;  ///< of each level of pieces, the shortest first
