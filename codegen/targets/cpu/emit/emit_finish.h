@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Overlaps the body of a tile with the products of the next one. Matrix tiles are multiplied in a
 // separate unit of the core, which would be idle while bodies run. So the sums of a tile are kept
-// in memory, and after every few term tiles of the next tile's products one of its rows is finished
-// in line, or a few rows in a call. LLVM's types appear by name only.
+// in memory, and after every few term tiles of the next tile's products one of the waiting rows is
+// finished in line, or a few in a call. LLVM's types appear by name only.
 #pragma once
 
 #include <cstdint>

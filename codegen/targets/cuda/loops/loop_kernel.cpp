@@ -371,8 +371,7 @@ class LoopText {
   LoopPlacement placement_;
   Names names_;
   std::vector<LoopNest> nests_;
-  std::map<std::string, std::string> bases_;  ///< for each pointer, the parameter it is computed
-                                              ///< from
+  std::map<std::string, std::string> bases_;  ///< by pointer, the parameter it comes from
   std::optional<OwnedRanges> ranges_;
   TextWriter before_{1};  ///< code before the steps
   std::vector<std::string> listed_;

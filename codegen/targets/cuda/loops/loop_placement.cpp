@@ -13,7 +13,8 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Blocks per cluster: on any device that has clusters, and the larger size that must be requested.
+/// Cluster sizes: those that every device with clusters supports, and one that many support on
+/// request.
 constexpr int64_t kClusters[] = {2, 4, 8};
 constexpr int64_t kLargeCluster = 16;
 /// Longer bodies are put into clusters only on request: their addresses need more registers than

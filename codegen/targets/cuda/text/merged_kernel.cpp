@@ -13,7 +13,7 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kMergedThreads = 256;
-/// Maximum number of numbers of a nest besides its own parameters.
+/// Maximum count of the further numbers that a nest takes besides its own parameters.
 constexpr size_t kNumbersOfNest = 5;
 
 /// One of these numbers.
