@@ -30,8 +30,7 @@ struct PanelSource {
   int parts = 1;
   int64_t columns = 0;       ///< columns of each part that exist; for a block at most `width`
   int64_t width = 0;         ///< of a part in the panel
-  int bf16_parts = 1;        ///< bf16 that sum to an element (PanelForm); above 1 only by matrix
-                             ///< tiles
+  int bf16_parts = 1;        ///< bf16 per element (PanelForm); 1 unless by matrix tiles
   DType dtype = DType::f32;  ///< bf16 only by matrix tiles
 };
 

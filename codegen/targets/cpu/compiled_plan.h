@@ -61,7 +61,7 @@ class CompiledPlan {
   const CompiledPlanTimes& times() const { return times_; }
 
  private:
-  /// A derived form that the plan reads, and its state: the panels of one state, or of all of them.
+  /// A derived form that the plan reads, and its state: each form is the panels of one state.
   struct HeldForm {
     const StoredState* state = nullptr;
     std::shared_ptr<DerivedForm> form;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the CPU target's emitters. LLVM's types appear by name only; its headers are included
-// only in .cpp files.
+// The LLVM module of a kernel, shared by the CPU target's emitters. LLVM's types appear by name
+// only; its headers are included only in .cpp files.
 #pragma once
 
 #include <chrono>

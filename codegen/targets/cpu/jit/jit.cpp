@@ -91,7 +91,7 @@ class Generator {
   llvm::legacy::PassManager passes_;
 };
 
-/// Generators of machine code for one CPU: as many as are in use at the same time.
+/// Generators of machine code for one CPU: as many are created as run at the same time.
 class Generators {
  public:
   explicit Generators(const CpuFeatures& cpu) : cpu_(cpu) {}

@@ -29,8 +29,8 @@ uint64_t size_of_function(std::string_view object, std::string_view symbol);
 std::string with_symbol_renamed(std::string_view object, std::string_view from,
                                 std::string_view to);
 
-/// From now on, registers every object that the layer links with gdb, and unregisters it at its
-/// end.
+/// From now on, every object that the layer links is registered with gdb, and unregistered when it
+/// is removed.
 void register_objects_with_gdb(llvm::orc::ObjectLinkingLayer& layer);
 
 }  // namespace graphc::core::cpu

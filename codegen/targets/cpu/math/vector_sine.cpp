@@ -30,9 +30,9 @@ constexpr double kQuarterPi = 0.785398163f;
 
 }  // namespace
 
-// x| = a 2^(e - 31) with a 32-bit integer a. Of 2/pi 2^(e - 31) only the bits of weight 2 and below
-// matter: those above contribute multiples of four quadrants. The product of 96 of them and a,
-// modulo 2^96, gives the quadrant and 94 bits of the position in it. The upper 62 of these are
+// |x| = a 2^(e - 31) with a 32-bit integer a. Of 2/pi 2^(e - 31) only the bits of weight 2 and
+// below matter: those above contribute multiples of four quadrants. The product of 96 of them and
+// a, modulo 2^96, gives the quadrant and 94 bits of the position in it. The upper 62 of these are
 // correct and sufficient: no float is nearer to a multiple of pi/2 than 2^-29.9 quadrants. For size
 // of pi/4 or more.
 VectorMath::Quadrant VectorMath::quadrant(Value* size) const {

@@ -10,11 +10,9 @@ namespace graphc::core::cuda {
 struct NestWork {
   double blocks = 0;      ///< thread blocks; 0: nothing to do
   double flop = 0;        ///< multiplications and additions of products
-  double operations = 0;  ///< of all elements besides products; an elementary function counts as
-                          ///< several
+  double operations = 0;  ///< besides products; an elementary function counts as several
   bool is_f64 = false;    ///< whether the products are f64
-  Factors factors = Factors::as_stored;  ///< of products on tensor cores; as stored if there are
-                                         ///< none
+  Factors factors = Factors::as_stored;  ///< of products on tensor cores; else as_stored
   double bytes = 0;                      ///< accessed in memory, each address once
   double moving_bytes = 0;  ///< those whose address moves with the loop at the given depth
   /// Read and written by its blocks in total. A tile's operands count once for each block, except

@@ -89,8 +89,8 @@ class ProductLibrary {
   using Enqueue = std::function<void(const ChosenProduct&)>;
   /// How the product is computed: by the method with which `by_library` takes least time, or not by
   /// the library (nothing) if `generated` takes less. Without `generated` nothing is measured: the
-  /// result is cuBLASLt's first method, or nothing if it has none. `key` holds the dependences
-  /// besides the shape.
+  /// result is cuBLASLt's first method, or nothing if it has none. `key` names everything but the
+  /// shape that the choice depends on.
   std::optional<ChosenProduct> choose(const LibraryForm& form, const Enqueue& by_library,
                                       const std::function<void()>& generated,
                                       const std::string& key, const Choices& choices);
