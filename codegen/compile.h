@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation: from a graph to something that runs, with the time each part of it took.
+// Compilation: turns a graph into an executable and reports the time of each stage.
 #pragma once
 
 #include <cstdint>
@@ -19,54 +19,58 @@ namespace graphc::core {
 
 struct Target;
 
-/// What may be chosen about a compilation: what several targets have a use for, and what is of one.
-/// A target refuses what it does not know.
+/// Options of a compilation: those shared by several targets, then those of one target. A target
+/// refuses a value that it does not support.
 struct CompileOptions {
-  /// What the f32 of the graph are computed in, or the factors of their products.
+  /// The type in which the f32 values of the graph are computed, or to which the factors of their
+  /// products are rounded.
   Precision precision = Precision::f32;
-  /// The list of passes: fused, basic, ...; "cudnn" has recurrent layers done by that library, and
-  /// "auto" is whichever of both is faster.
+  /// The list of passes: fused, basic, ... "cudnn" runs recurrent layers in that library; "auto"
+  /// chooses the faster of the two.
   std::string variant = "fused";
   std::string unroll = "auto";  ///< auto, loop, full or a number of steps
-  /// What to compile for: features of a CPU ("x86-64-v3"), the architecture of a GPU ("sm_90a");
-  /// empty: those of this machine.
+  /// The architecture to compile for: CPU features ("x86-64-v3") or the architecture of a GPU
+  /// ("sm_90a"). Empty: that of this machine.
   std::string architecture;
-  int threads = 0;  ///< 0: the cores the process may use
-  /// Use what earlier processes have compiled, and keep for later ones what this does, in the
-  /// folder of GRAPHC_CACHE (runtime/files/file_cache.h).
+  int threads = 0;  ///< 0: as many as there are cores that the process may use
+  /// Whether to reuse code that earlier processes compiled, and to store new code for later ones,
+  /// in the folder of GRAPHC_CACHE (runtime/files/file_cache.h).
   bool disk_cache = true;
   bool verify = true;  ///< check the graph before and after every pass
-  /// What is of one target alone; the others do not look at it.
+  /// Options of a single target; the other targets ignore them.
   CpuOptions cpu;
   CudaOptions cuda;
 };
 
-/// Where the time of a compilation went. The `_s` are disjoint intervals of wall-clock seconds:
-/// each begins where the one before it ended, so they add up to the time since the report was made.
+/// The time spent in each stage of a compilation. The `_s` members are disjoint intervals of
+/// wall-clock seconds. Each begins where the one before it ended, so they add up to the time since
+/// the report was created.
 struct CompileReport {
-  double trace_s = 0;      ///< the user's function, to a graph
-  double driver_s = 0;     ///< a GPU's driver opened and started, once a process, and its context
-  double library_s = 0;    ///< the library that generates code opened, once a process: NVRTC
-  double passes_s = 0;     ///< graph to graph, checks of the graph included
+  double trace_s = 0;      ///< tracing the user's function to a graph
+  double driver_s = 0;     ///< opening and starting a GPU's driver, once per process, and its
+                           ///< context
+  double library_s = 0;    ///< opening the code generator's library, NVRTC, once per process
+  double passes_s = 0;     ///< graph to graph, including the checks of the graph
   double plan_s = 0;       ///< kernels to a memory plan and a list of calls
   double emit_s = 0;       ///< kernels to the input of the code generator
   double codegen_s = 0;    ///< to machine code: LLVM, NVRTC
   double link_s = 0;       ///< to addresses, or into a GPU
-  double tune_s = 0;       ///< ways to do the work of a GPU's step, tried on it
-  double allocate_s = 0;   ///< arenas, states and threads
+  double tune_s = 0;       ///< trying implementations of a step's operations on the GPU
+  double allocate_s = 0;   ///< allocating arenas, states and threads
   int64_t kernels = 0;     ///< distinct kernels compiled
-  int64_t cache_hits = 0;  ///< those that this process or, on disk, another one had compiled
-  /// Floating-point operations of one call's products, two for each term, as planned: what is known
-  /// to be multiplied with zeros or for nobody is not among them. 0 when the target does not plan.
+  int64_t cache_hits = 0;  ///< kernels found compiled in this process or on disk
+  /// Floating-point operations of the products of one call as planned, two per term.
+  /// Multiplications known to be with zeros, and those whose results are never used, are not
+  /// counted. 0 when the target does not plan.
   double product_flop = 0;
-  int64_t peak_bytes = 0;  ///< of the arena while it runs; 0 when the target does not plan it
+  int64_t peak_bytes = 0;  ///< peak use of the arena; 0 when the target does not plan it
   std::vector<PassTime> passes;
   std::vector<Remark> remarks;
 
-  /// The moment up to which time is accounted for.
+  /// The moment up to which time has been attributed to a stage.
   double accounted = steady_seconds();
 
-  /// Adds the time since the last lap to a phase.
+  /// Adds the time since the last lap to a stage.
   void lap(double CompileReport::* phase) {
     const double now = steady_seconds();
     this->*phase += now - accounted;
@@ -79,39 +83,39 @@ struct CompileReport {
   }
 };
 
-/// Compiles the graph for a target. Throws ErrorKind::input for a graph or an option the target
-/// does not take, ErrorKind::resource when the target cannot run here.
+/// Compiles the graph for a target. Throws ErrorKind::input for a graph or an option that the
+/// target does not support, ErrorKind::resource when the target cannot run here.
 std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
                                     const CompileOptions& options, CompileReport& report);
 
-/// Runs passes for a target; what they took and said goes into the report.
+/// Runs passes for a target and records their times and remarks in the report.
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
                     CompileReport& report);
 
-/// The graph of kernels that targets plan (codegen/step/plan.h): the passes of the variant, then
-/// `fuse`. `stores_bf16` is the target's (Target::stores_bf16).
+/// The graph of kernels that targets plan (codegen/step/plan.h): the result of the variant's passes
+/// and then `fuse`. `stores_bf16` is the target's (Target::stores_bf16).
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report, bool stores_bf16 = false);
 
-/// Empties every target's cache of kernels in this process, so that the next compilation generates
-/// all it needs, or takes it from the disk (CompileOptions::disk_cache). What is compiled stays as
-/// it is.
+/// Empties the kernel caches of all targets in this process. The next compilation then generates
+/// every kernel it needs or loads it from disk (CompileOptions::disk_cache). Compiled executables
+/// are unaffected.
 void clear_code_caches();
-/// Kernels that this process has generated or loaded so far, on every target. It stands still while
-/// executables run.
+/// The number of kernels that this process has generated or loaded so far, over all targets.
+/// Running executables does not change it.
 int64_t objects_made();
 
-/// How many threads may work on a compilation: CompileOptions::threads, or where that is 0 as many
-/// as there are cores that the process may use.
+/// The number of threads that may work on a compilation: CompileOptions::threads or, where that is
+/// 0, the number of cores that the process may use.
 int threads_of(const CompileOptions& options);
 
-/// The precision that is typed. Throws ErrorKind::usage for one that the target does not have, or
-/// that there is not, naming those it has.
+/// The precision with the given spelling. Throws ErrorKind::usage for an unknown precision or one
+/// that the target does not support; the message lists those it supports.
 Precision precision_of(const Target& target, std::string_view typed);
 /// Throws as precision_of() does.
 void check_precision(const Target& target, Precision precision);
 
-/// Throws ErrorKind::usage for a variant that there is not, or not on the target.
+/// Throws ErrorKind::usage for a variant that is unknown or that the target does not support.
 void check_variant(const Target& target, std::string_view variant);
 
 }  // namespace graphc::core

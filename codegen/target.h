@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Targets: what a graph can be compiled for. One constant record each; the list is in targets.cpp.
+// Targets: what a graph can be compiled for. Each is one constant record; targets.cpp lists them.
 #pragma once
 
 #include <memory>
@@ -16,38 +16,39 @@ namespace graphc::core {
 struct Target {
   std::string_view name;     ///< as typed: "reference"
   std::string_view summary;  ///< one line for people
-  /// The values of CompileOptions::precision it takes; the first is its own.
+  /// The supported values of CompileOptions::precision; the first is the default.
   std::span<const Precision> precisions;
-  /// Whether values that its products round to bf16 are stored so under that precision.
+  /// Whether values that the target's products round to bf16 are stored as bf16 under that
+  /// precision.
   bool stores_bf16 = false;
-  /// What else of CompileOptions has a meaning for it, as it is called on a command line:
-  /// "threads", "variant", "unroll", "cpu" (the architecture).
+  /// The other options of CompileOptions that the target supports, by their names on the command
+  /// line: "threads", "variant", "unroll", "cpu" (the architecture).
   std::span<const std::string_view> options;
-  /// Whether an architecture may stand behind its name: "cuda:sm_90a".
+  /// Whether an architecture may follow its name: "cuda:sm_90a".
   bool has_architectures = false;
-  /// Whether a library of it runs recurrent layers: what the variant `cudnn` asks for.
+  /// Whether a library of the target can run recurrent layers, as the variant `cudnn` requests.
   bool has_layers = false;
-  /// The values of CompileOptions::architecture whose code can run here, where it takes the option
-  /// "cpu"; else null.
+  /// The values of CompileOptions::architecture whose code can run here, if the target supports the
+  /// option "cpu"; else null.
   std::vector<std::string> (*cpus)() = nullptr;
-  /// Opens what it needs of the machine, where that takes time: the report says how long. What is
-  /// missing, unavailable() says. Null where there is nothing to open.
+  /// Opens the parts of the machine that take time to open and records that time in the report.
+  /// unavailable() reports what is missing. Null where there is nothing to open.
   void (*open)(CompileReport& report) = nullptr;
-  /// Why it cannot run here; empty when it can.
+  /// The reason why the target cannot run here; empty when it can.
   std::string (*unavailable)();
-  /// Runs the passes the target wants, and makes something that runs. Fills in the report's parts
-  /// that it knows. Throws ErrorKind::input for a graph it cannot compile, naming the user's line.
+  /// Runs the target's passes and builds an executable. Fills in the parts of the report that the
+  /// target knows. Throws ErrorKind::input, naming the user's line, for a graph it cannot compile.
   std::unique_ptr<Executable> (*compile)(const GraphPtr& graph, const CompileOptions& options,
                                          CompileReport& report);
   /// See clear_code_caches() and objects_made(); null where a target generates no code.
   void (*clear_code_cache)() = nullptr;
   int64_t (*objects_made)() = nullptr;
-  /// Throws ErrorKind::usage for options that no graph can be compiled with, such as a CPU that is
-  /// not known; null where there are none.
+  /// Throws ErrorKind::usage for options with which no graph can be compiled, such as an unknown
+  /// CPU. Null where there are none.
   void (*check_options)(const CompileOptions& options) = nullptr;
-  /// What show() can show on the way to code: "plan", "asm". May be empty.
+  /// The stages that show() can print: "plan", "asm". May be empty.
   std::span<const std::string_view> stages = {};
-  /// The graph at one of `stages`, as people read it.
+  /// The graph at one of `stages`, as readable text.
   std::string (*show)(const GraphPtr& graph, const CompileOptions& options,
                       std::string_view stage) = nullptr;
 };
@@ -60,11 +61,13 @@ extern const Target reference;
 
 /// Every target of this build, the preferred one first.
 std::span<const Target* const> all_targets();
-/// The target called `name`. Throws ErrorKind::usage naming what there is.
+/// The target called `name`. Throws ErrorKind::usage, listing the known targets, for any other
+/// name.
 const Target& target(std::string_view name);
-/// The target that is typed: default_target() for nothing, a name, or a name with an architecture
-/// behind a colon ("cuda:sm_90a"), which goes into the options. Throws ErrorKind::usage for a name
-/// that is not known, and an architecture of a target that has none or not this one.
+/// The target with the given spelling: default_target() for an empty one, else a name, or a name
+/// with an architecture after a colon ("cuda:sm_90a"). The architecture goes into the options.
+/// Throws ErrorKind::usage for an unknown name, for an architecture that the target does not have,
+/// and for any architecture where the target has none.
 const Target& target(std::string_view typed, CompileOptions& options);
 /// The first target that can run here.
 const Target& default_target();

@@ -10,7 +10,7 @@ Level level_of_load(const NestProgram& program, const NestOperand& operand) {
   if (operand.kind == OperandKind::literal) return Level::once;
   if (operand.column != ColumnStep::none) return Level::element;
   if (!operand.by_row) return Level::once;
-  // Where columns are gone through one after another, every row is another element.
+  // Column-wise nests iterate over rows within a column, so every row is another element.
   return program.kind == NestKind::column_wise ? Level::element : Level::row;
 }
 

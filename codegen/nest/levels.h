@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often the instructions of a nest must run, on any machine.
+// How often each instruction of a nest must run, on any machine.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace graphc::core {
 
-/// Once for a call, once for each row, or for every element.
+/// Once per call, once per row, or once per element.
 enum class Level : uint8_t { once, row, element };
 
-/// The level of each instruction of the body: that of what it reads, and at least that of what it
-/// depends on.
+/// The level of each instruction of the body: that of the operand it loads or of its kind, and at
+/// least that of every instruction it depends on.
 std::vector<Level> levels_of(const NestProgram& program);
 
 }  // namespace graphc::core

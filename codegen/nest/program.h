@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nests: what machine code is made of. One loop nest over rows and columns with a straight-line
-// body.
+// Nests: the unit of machine code. A nest is one loop nest over rows and columns with a
+// straight-line body.
 //
-// A kernel of any family (map, gemm, recurrent) is a list of nests; a nest is emitted once for its
-// program and called with any extents, strides and literals. The body is flat: it works on vectors
-// of neighbouring columns, one vector per part of the column space (an LSTM's pre-gates are four
-// parts of one unit), so splits and concatenations along columns cost nothing.
+// A kernel of any family (map, gemm, recurrent) is a list of nests. Code for a nest is emitted once
+// for its program and called with any extents, strides and literals. The body is flat: it works on
+// vectors of neighbouring columns, one vector per part of the column space (an LSTM's pre-gates are
+// four parts of one unit), so splits and concatenations along columns cost nothing.
 //
 // - tiles: for each block of columns, for each tile of rows, products accumulate in registers
 //   over k; then the body runs row by row on the finished sums.
@@ -14,10 +14,10 @@
 // - columns: for each vector of columns, for each row, the body; sums and maxima over the rows are
 //   stored at the end.
 //
-// Every element is summed in one order, k (or the row) ascending, in pieces whose size is fixed:
-// the terms of a piece go into one accumulator, the sums of pieces into the next, so that long sums
-// are as exact as short ones. Sums along a row have an accumulator for each lane, joined in a fixed
-// tree. Bits depend on the vector width, never on threads.
+// Every element is summed in one order, k (or the row) ascending, in pieces of fixed size. The
+// terms of a piece are added to one accumulator and the sums of pieces to the next, so that long
+// sums are as exact as short ones. Sums along a row have one accumulator per lane, combined in a
+// fixed tree. The bits of a result depend on the vector width, never on threads.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace graphc::core {
 
 enum class NestKind : uint8_t { tiles, row_wise, column_wise };
 
-/// How an operand's address moves with the column.
+/// How an operand's address depends on the column.
 enum class ColumnStep : uint8_t {
   contiguous,  ///< neighbouring elements
   none,        ///< one element for the whole row (or for everything)
@@ -42,21 +42,22 @@ enum class ColumnStep : uint8_t {
 enum class OperandKind : uint8_t {
   load,
   store,
-  iota,        ///< base + row * row_step + part * part_step + column * column_step, an integer
+  iota,        ///< an integer: base + row * row_step + part * part_step + column * column_step
   literal,     ///< one number given at the call
   reduce_sum,  ///< written at the end of the row (NestKind::row_wise) or of the column
                ///< (NestKind::column_wise)
   reduce_max,
 };
 
-/// An operand as it is stored. What is computed with it says the type it is computed in
-/// (NestInstruction::dtype): the two may differ.
+/// An operand as it is stored. The type of a computation on it is that of the instruction
+/// (NestInstruction::dtype); the two may differ.
 struct NestOperand {
   OperandKind kind = OperandKind::load;
   DType dtype = DType::f32;
   ColumnStep column = ColumnStep::contiguous;
   bool by_row = true;  ///< whether the address moves with the row
-  /// Of a store: nobody reads it before caches have forgotten it. A hint, which changes no value.
+  /// Of a store: no record reads the value while it is still in a cache. A hint; it changes no
+  /// value.
   bool streaming = false;
 };
 
@@ -77,8 +78,8 @@ struct NestInstruction {
   int part = 0;
 };
 
-/// A product of a nest: the types of its operands as they are stored, that of its sums and of its
-/// result, how many parts the result has, and what is multiplied.
+/// A product of a nest: the stored types of its operands, the type of its sums and of its result,
+/// the number of parts of the result, and which factors are multiplied.
 struct NestProduct {
   DType left = DType::f32, right = DType::f32, sum = DType::f32;
   int parts = 1;
@@ -88,10 +89,10 @@ struct NestProduct {
 /// The tile of a nest: how many columns of each part are computed at once, and how many rows.
 struct TileShape {
   int lanes = 0;                                 ///< elements of a vector; 0: not decided yet
-  int vectors = 1;                               ///< unit vectors in a block of columns
-  int rows = 6;                                  ///< most rows in a tile
-  int accumulators = 24;                         ///< vectors of sums that fit the registers
-  bool matrix_tiles = false;                     ///< its products are by Machine::matrix_tile
+  int vectors = 1;                               ///< vectors of units in a block of columns
+  int rows = 6;                                  ///< maximum number of rows in a tile
+  int accumulators = 24;                         ///< vectors of sums that fit in the registers
+  bool matrix_tiles = false;                     ///< its products use Machine::matrix_tile
   int width() const { return lanes * vectors; }  ///< units in a block
   bool operator==(const TileShape&) const = default;
 };
@@ -105,14 +106,15 @@ struct NestProgram {
   std::vector<NestOperand> operands;
   std::vector<NestProduct> products;
   std::vector<NestInstruction> body;
-  /// Of sums over rows: a call has at most kFewRows, so that they may stay in registers.
+  /// Of a sum over rows: a call has at most kFewRows rows, so the sums may stay in registers.
   bool few_rows = false;
-  /// Its tile on the machine that the step is for: said once, where the nest is lowered, and read
-  /// by who packs matrices, shares out columns and emits code.
+  /// The tile on the machine that the step is for. It is chosen once, where the nest is lowered.
+  /// The packing of matrices, the division of columns among workers and the emission of code use
+  /// it.
   TileShape tile;
 
-  /// Canonical text: the key of the kernel cache and what `dump --stage=kernels` shows. The tile is
-  /// not part of it: the program and the machine decide it.
+  /// Canonical text: the key of the kernel cache and the output of `dump --stage=kernels`. The tile
+  /// is not part of it, because the program and the machine determine it.
   std::string text() const;
 };
 

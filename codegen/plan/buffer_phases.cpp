@@ -27,7 +27,8 @@ void BufferPhases::visit(const Plan& plan, const Record& record) {
   around_.pop_back();
 }
 
-/// The outermost loop in whose steps the buffer is not made anew: the one inside its scope.
+/// Finds the outermost loop whose steps do not create the buffer anew: the one just inside its
+/// scope.
 void BufferPhases::note(int buffer, int scope) {
   size_t depth = around_.size();
   while (depth > 0 && around_[depth - 1].id != scope) --depth;

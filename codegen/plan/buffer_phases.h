@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which phases a plan uses its buffers: what lifetimes are made of, and verified by.
+// The phases in which a plan uses its buffers: the basis of lifetimes and of their verification.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace graphc::core {
 
-/// Goes through the phases of a plan and tells which buffers they use. What a step of a loop finds
-/// from before it is used by the loop as a whole. Each address is looked at once, however deep the
-/// loops around it.
+/// Visits the phases of a plan and reports the buffers they use. A buffer that a step of a loop
+/// does not create anew is used by the loop as a whole. Each address is visited once, however
+/// deeply its loops are nested.
 class BufferPhases {
  public:
-  /// What is told: a buffer used in a phase; a buffer used by a loop of phases first to last.
+  /// Callbacks: a buffer used in a phase; a buffer used by a loop of phases first to last.
   std::function<void(int buffer, int phase)> in_phase;
   std::function<void(int buffer, const LoopCall& loop, int first, int last)> in_loop;
 
@@ -25,14 +25,14 @@ class BufferPhases {
  private:
   struct Around {
     int id;
-    std::set<int> buffers;  ///< that live for the whole loop, but not for all of one around it
+    std::set<int> buffers;  ///< live for the whole loop, but not for all of one around it
   };
 
   void visit(const Plan& plan, const Record& record);
   void note(int buffer, int scope);
 
   int phase_ = 0;
-  std::vector<Around> around_;  // the loops around the present phase, outermost first
+  std::vector<Around> around_;  // the loops around the current phase, outermost first
 };
 
 }  // namespace graphc::core

@@ -18,19 +18,19 @@
 namespace graphc::core {
 namespace {
 
-/// What becomes of the addresses of `now` or `next` of a carry.
+/// How the addresses of `now` or `next` of a carry change.
 struct Placed {
   int buffer = -1;
-  bool alone = true;  ///< both have one place
+  bool alone = true;  ///< `now` and `next` share one place
   bool is_next = false;
-  int64_t slot = 0;     ///< bytes from one place to the other
-  int64_t left_at = 0;  ///< where the loop leaves the last value
-  int depth = 0;        ///< how many loops are around the loop
-  bool inside = false;  ///< the walk is in the loop
+  int64_t slot = 0;     ///< distance in bytes between the two places
+  int64_t left_at = 0;  ///< offset of the last value after the loop
+  int depth = 0;        ///< number of loops around the loop
+  bool inside = false;  ///< whether the walk is inside the loop
   Address initial;
 };
 
-/// `base`, moved as `address` is.
+/// `base` with the offset and terms of `address` added.
 Address moved_along(Address base, const Address& address) {
   base.offset += address.offset;
   base.terms.insert(base.terms.end(), address.terms.begin(), address.terms.end());
@@ -99,7 +99,7 @@ class CarryPlaces {
     records = std::move(placed);
   }
 
-  /// Gives a carry its place or places, at the loop that has it.
+  /// Assigns a carry its place or places, at its loop.
   void enter(const LoopCall& loop, Carry& carry, int depth, std::vector<Record>& before) {
     change_address(carry.initial, [&](Address& address) { change(address); });
     Buffer& buffer = plan_.buffers[size_t(carry.now)];
@@ -125,7 +125,7 @@ class CarryPlaces {
     placed_[carry.now] = std::move(now);
   }
 
-  /// Puts the initial value where the loop finds its carry.
+  /// A record that copies the initial value to the place of the carry.
   Record copy_of(const Carry& carry, const Buffer& buffer) {
     View from = contiguous_view(carry.now, {carry.dtype, {carry.elements}}), to = from;
     from.address = carry.initial;
@@ -166,10 +166,10 @@ class CarryPlaces {
 
   Plan& plan_;
   const Uses uses_;
-  std::unordered_set<int> one_place_;   ///< carries, by `now`
+  std::unordered_set<int> one_place_;   ///< carries with one place, by `now`
   std::unordered_map<int, int> homes_;  ///< the loop around a carry's loop, or -1
   std::unordered_map<int, Placed> placed_;
-  std::unordered_map<std::string, int> programs_;  ///< by text; filled when first asked
+  std::unordered_map<std::string, int> programs_;  ///< by text; filled on first use
 };
 
 }  // namespace

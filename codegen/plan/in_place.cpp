@@ -11,7 +11,7 @@
 namespace graphc::core {
 namespace {
 
-/// The nests of a record whose rows, or elements, are private to a thread; empty for others.
+/// The nests of a record whose rows or elements are private to a thread; empty for other records.
 std::vector<const NestCall*> private_nests(const Record& record) {
   std::vector<const NestCall*> calls;
   const auto add_body = [&](const std::vector<Record>& body) {
@@ -79,8 +79,8 @@ class InPlace {
     return is(address, operand_) || (address.at_first && touches(*address.at_first));
   }
 
-  /// Collects loads and stores of the operand, which the record may make itself, and stores of the
-  /// result; false for any other use of either.
+  /// Collects loads and stores of the operand, which the record may compute itself, and stores of
+  /// the result; returns false for any other use of either.
   bool scan_call(size_t c, std::vector<OperandOfCall>& uses,
                  std::vector<OperandOfCall>& stores) const {
     for (const CallProduct& product : calls_[c]->products) {
@@ -102,8 +102,8 @@ class InPlace {
     return true;
   }
 
-  /// Whether the use and the store are of the same elements, and each is read, or written for the
-  /// last time, before what replaces it is.
+  /// Whether the use and the store address the same elements, and each element is read, or written
+  /// for the last time, before it is overwritten.
   bool before(const OperandOfCall& use, const OperandOfCall& store) const {
     const CallOperand &x = at(use), &y = at(store);
     const NestCall &a = *calls_[use.call], &b = *calls_[store.call];
@@ -113,7 +113,7 @@ class InPlace {
                             x.part == y.part && x.column == y.column && x.outer == y.outer &&
                             x.address.terms == y.address.terms && y.address.at_first == nullptr;
     const bool same_extent = a.rows == b.rows && a.unit == b.unit && a.outer == b.outer;
-    // What one number stands for in a whole row is written once, and read with every column.
+    // A single number that stands for a whole row is written once but read with every column.
     const bool same_form = p.column == q.column && p.by_row == q.by_row && p.dtype == q.dtype &&
                            (p.column != ColumnStep::none || a.unit == 1);
     if (!same_place || !same_extent || !same_form || !own_elements(store)) return false;
@@ -128,7 +128,7 @@ class InPlace {
     return p.kind == OperandKind::load && loaded_first(use, store);
   }
 
-  /// Whether no two rows, and no two indices around them, are stored at one place.
+  /// Whether no two rows, and no two outer indices, are stored to the same place.
   bool own_elements(const OperandOfCall& store) const {
     const CallOperand& operand = at(store);
     const NestCall& call = *calls_[store.call];
@@ -140,14 +140,14 @@ class InPlace {
     return true;
   }
 
-  /// Whether each step of a loop has elements of its own.
+  /// Whether each step of the loop has elements of its own.
   static bool moves_on(const Address& address, int loop) {
     return std::ranges::any_of(address.terms, [&](const Address::Term& term) {
       return term.loop == loop && term.step != 0;
     });
   }
 
-  /// In one body: no part is loaded after it has been stored.
+  /// Within one body: whether no part is loaded after it has been stored.
   bool loaded_first(const OperandOfCall& load, const OperandOfCall& store) const {
     std::vector<int> stored;
     for (const NestInstruction& in : program(load.call).body) {
@@ -164,7 +164,7 @@ class InPlace {
   const Plan& plan_;
   const std::vector<const NestCall*> calls_;
   const int own_loop_;     ///< depth of the loop that the record is, if it has several steps
-  const int loop_around_;  ///< of the loop around it, where the buffers lie outside of that
+  const int loop_around_;  ///< of the loop around the record, where the buffers live outside of it
   const int result_, operand_;
   const std::function<int(int)>& place_of_;
 };

@@ -28,7 +28,7 @@ void set_lifetimes(Plan& plan) {
   plan.phases = uses.run(plan);
 }
 
-/// Gives offsets to the buffers of these indices, of which the last `own` live for all phases.
+/// Assigns offsets to the buffers of these indices; the last `own` of them are live in all phases.
 void set_offsets(Plan& plan, const std::vector<size_t>& order, size_t own) {
   Placement placement(plan.phases);
   plan.arena_bytes = 0;
@@ -42,7 +42,7 @@ void set_offsets(Plan& plan, const std::vector<size_t>& order, size_t own) {
   }
 }
 
-/// How many of the last buffers take an eighth of the arena together.
+/// How many of the last buffers fit together in an eighth of the arena.
 size_t smallest_of(const Plan& plan, const std::vector<size_t>& order) {
   size_t count = 0;
   int64_t left = plan.arena_bytes / 8;
@@ -64,7 +64,7 @@ void plan_memory(Plan& plan, bool own_places) {
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     if (is_in_arena(plan.buffers[i])) order.push_back(i);
   }
-  // The largest first, each in the lowest gap among those it lives with.
+  // The largest first, each in the lowest gap among the buffers that are live with it.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return plan.buffers[a].bytes > plan.buffers[b].bytes;
   });

@@ -11,7 +11,7 @@ namespace graphc::core {
 /// A nest that copies one view to another of equal shape and dtype.
 Nest copy_nest(const View& from, const View& to, const std::string& name);
 
-/// A nest that sums (or takes the maximum of) a matrix over its leading axis: [rows, columns] to
+/// A nest that sums a matrix over its leading axis, or takes the maximum: [rows, columns] to
 /// [columns].
 Nest column_reduction_nest(const View& from, const View& to, bool maximum, const std::string& name);
 

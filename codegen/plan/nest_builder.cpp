@@ -79,7 +79,7 @@ int NestBuilder::operand(OperandKind kind, const View& view, RowKind row_kind, i
   argument.address = view.address;
   const bool columns = row_kind == RowKind::full || row_kind == RowKind::column;
   if (columns) {
-    // One column is contiguous whatever the stride of its axis, which may say anything.
+    // A single column is contiguous whatever the stride of its axis, which may have any value.
     const int64_t size = size_of(view.dtype);
     const int64_t stride =
         view.shape[-1] == 1 ? size : view.strides[size_t(view.shape.rank() - 1)] * size;
@@ -176,7 +176,7 @@ void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bo
     product.a_row = product.outer.empty() ? 0 : product.outer.back();
     if (!product.outer.empty()) product.outer.pop_back();
   }
-  // Elementwise work on what lies one after another is one long row.
+  // Elementwise work on contiguous rows becomes one long row.
   bool flat = flatten && program.kind == NestKind::row_wise && call.rows > 1;
   for (size_t i = 0; i < call.operands.size(); ++i) {
     const NestOperand& spec = program.operands[i];

@@ -13,15 +13,15 @@
 
 namespace graphc::core {
 
-/// A number as it is stored: the first size_of(dtype) bytes.
+/// A number in its stored form: the first size_of(dtype) bytes.
 std::array<char, 8> stored_bytes(DType dtype, double value);
 std::array<char, 8> stored_bytes(DType dtype, int64_t value);
 
 /// Strides in bytes of a view along the rows' axes, 0 where it repeats. `drop_column`: its last
-/// axis is that of the columns.
+/// axis is the column axis.
 std::vector<int64_t> lead_strides(const View& view, const Shape& lead, bool drop_column);
 
-/// A nest and its call; the call's program is set when a plan takes them.
+/// A nest and its call. The call's program index is set when the nest is added to a plan.
 struct Nest {
   NestProgram program;
   NestCall call;
@@ -35,17 +35,17 @@ class NestBuilder {
   NestProgram program;
   NestCall call;  ///< with strides along all axes of `lead`, until join_axes()
 
-  /// What was built; the builder is used up.
+  /// The finished nest; the builder must not be used afterwards.
   Nest take() { return {std::move(program), std::move(call)}; }
 
   /// Appends an instruction to the body; returns its index.
   int add(NestInstruction in);
 
-  /// The operand for a view; made on first use. `row_kind` says along what its address moves,
-  /// `unit` how many columns a part has.
+  /// The operand for a view, created on first use. `row_kind` says along which axes its address
+  /// moves, `unit` is the number of columns of a part.
   int operand(OperandKind kind, const View& view, RowKind row_kind, int64_t unit);
 
-  /// The operand for a number; made on first use.
+  /// The operand for a number, created on first use.
   int literal(DType dtype, double value);
   int literal(DType dtype, int64_t value);
 
@@ -58,13 +58,14 @@ class NestBuilder {
 
   const Shape lead_;
   std::vector<View> views_;  // of each operand
-  /// Operands by what can be compared quickly: kind, buffer and offset.
+  /// Operands by a key that is cheap to compare: kind, buffer and offset.
   std::map<std::tuple<OperandKind, int, int64_t>, std::vector<int>> with_place_;
   std::map<std::pair<DType, std::array<char, 8>>, int> literals_;
 };
 
-/// The extents and strides of a call with axes joined where every operand lies one after another.
-/// With `flatten` elementwise rows that lie one after another become one long row.
+/// Sets the extents and strides of a call, with neighbouring axes joined where every operand is
+/// contiguous across them. With `flatten`, elementwise rows that are contiguous become one long
+/// row.
 void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten);
 
 }  // namespace graphc::core

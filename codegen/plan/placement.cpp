@@ -14,7 +14,7 @@ int64_t Placement::place(int first, int last, int64_t size) {
   const int64_t lowest = bottom(1, 0, phases_, first, last);
   std::vector<Stretch> taken;
   collect(1, 0, phases_, first, last, lowest, taken);
-  // By where they begin.
+  // Sorted by their beginning.
   for (Stretch& stretch : taken) std::swap(stretch.first, stretch.second);
   std::sort(taken.begin(), taken.end());
   int64_t offset = lowest;
@@ -23,7 +23,8 @@ int64_t Placement::place(int first, int last, int64_t size) {
     offset = std::max(offset, end);
   }
   insert(1, 0, phases_, first, last, {offset + size, offset});
-  // Where the phase was full up to here, it is full up to the end; elsewhere a gap is below.
+  // Where the phase was full up to this offset, it is now full up to the end; elsewhere a gap
+  // remains below.
   if (offset == lowest) raise(1, 0, phases_, first, last, lowest, offset + size);
   return offset;
 }
@@ -52,8 +53,8 @@ void Placement::raise(size_t vertex, int low, int high, int first, int last, int
       std::max(vertices_[2 * vertex].bottom, vertices_[2 * vertex + 1].bottom);
 }
 
-/// A vertex that was raised as a whole stands above its children: those that stood highest stand as
-/// high as it now.
+/// Propagates a raise of the whole vertex to its children: those with the highest bottom are raised
+/// to the vertex's.
 void Placement::hand_down(size_t vertex) {
   Vertex &left = vertices_[2 * vertex], &right = vertices_[2 * vertex + 1];
   const int64_t most = std::max(left.bottom, right.bottom), now = vertices_[vertex].bottom;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where buffers go in an arena: each at the lowest place that is free in all its phases.
+// Placement of buffers in an arena: each at the lowest offset that is free in all its phases.
 //
-// Phases are the leaves of a tree. A vertex knows how much is taken from the bottom without a gap
-// in the phase of its leaves where that is most: nothing fits below the most of all phases of a
-// buffer, so that of what is placed only that which ends above is looked at. In a long plan, most
-// of what lives together stands on one another, and that is little.
+// Phases are the leaves of a binary tree. Each vertex stores the maximum, over the phases of its
+// leaves, of the height up to which the arena is full without a gap. No buffer fits below the
+// maximum over its phases, so only placed buffers that end above it are examined. In a long plan,
+// most buffers that are live together are stacked without gaps, and few have to be examined.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ class Placement {
  public:
   explicit Placement(int phases);
 
-  /// The offset of `size` bytes for phases `first` to `last`; nothing else gets them there.
+  /// Returns the offset of `size` bytes for phases `first` to `last` and reserves them.
   int64_t place(int first, int last, int64_t size);
 
-  /// Buffers looked at so far: a measure of work.
+  /// Buffers examined so far: a measure of work.
   int64_t looked_at() const { return looked_at_; }
 
  private:
-  using Stretch = std::pair<int64_t, int64_t>;  // end, begin: the highest last
+  using Stretch = std::pair<int64_t, int64_t>;  // end, begin: sorted by end
 
   struct Vertex {
-    int64_t bottom = 0;        ///< the most that is taken without a gap in one of its phases
+    int64_t bottom = 0;        ///< the highest gapless height over its phases
     std::set<Stretch> whole;   ///< of buffers that live in all of its phases
     std::set<Stretch> within;  ///< of buffers that live in some of them
   };

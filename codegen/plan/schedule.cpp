@@ -40,7 +40,7 @@ class Scheduler {
     const int64_t blocks = (call.unit + width - 1) / width;
     bool by_columns = call.split == Split::columns;
     if (call.split == Split::any) {
-      // Panels are made once if columns are shared out; long rows are walked whole if rows are.
+      // Sharing by columns builds each panel once; sharing by rows walks long rows whole.
       by_columns = program.kind == NestKind::tiles
                        ? blocks >= 4 * machine_.workers || blocks * 6 > call.rows
                        : call.rows < machine_.workers;
@@ -51,18 +51,19 @@ class Scheduler {
     return by_columns ? Share{Along::columns, call.unit, width} : Share{Along::rows, call.rows, 1};
   }
 
-  /// Matrices one after another: a worker has whole ones, where workers have about as many.
+  /// Whether workers share out the matrices of a nest: where their numbers are about equal.
   bool shares_outer(const NestCall& call) const {
     if (call.outer.empty() || !call.products.empty()) return false;
     constexpr int64_t kMany = 8;
     return call.outer[0] % machine_.workers == 0 || call.outer[0] >= kMany * machine_.workers;
   }
 
-  /// Every worker fills matrix tiles from all of the operand that is not shared out, unless that
-  /// lies in panels: rows are shared out where they are more than columns, and many tiles of them.
+  /// Every worker packs into matrix tiles all of the operand that is not shared out, unless that is
+  /// already in panels. Rows are shared out where there are more rows than columns and many tiles
+  /// of rows.
   bool fills_less_by_rows(const NestCall& call, const NestProgram& program) const {
     if (program.kind != NestKind::tiles || !program.tile.matrix_tiles) return false;
-    constexpr int64_t kTiles = 16;  // a worker that has one less does 6 % less
+    constexpr int64_t kTiles = 16;  // one tile less is 6 % less work for a worker
     if (call.rows < kTiles * machine_.workers * machine_.matrix_tile.rows) return false;
     const auto fills = [](const CallProduct& product) { return !product.in_panels; };
     return call.rows > (std::ranges::any_of(call.products, fills) ? call.unit : 0);
@@ -84,7 +85,7 @@ class Scheduler {
     return {Along::rows, loop.rows, 1};
   }
 
-  /// Records whose rows are those of the worker in the loop or block around them.
+  /// Records in a loop or block work on the rows that the worker has of that loop or block.
   static void around(std::vector<Record>& body) {
     for (Record& record : body) record.share = {Along::around, 0, 1};
   }
@@ -97,7 +98,7 @@ class Scheduler {
 
 void schedule(Plan& plan, const Machine& machine) {
   plan.workers = machine.workers;
-  // Of copies that memory planning added.
+  // Programs of copies that memory planning added have no tile yet.
   for (NestProgram& program : plan.programs) {
     if (program.tile.lanes == 0) program.tile = machine.tile(program);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of each record is shared out to workers (step/share.h). Their number is the machine's.
+// Division of each record among workers (step/share.h). The machine gives their number.
 #pragma once
 
 #include "codegen/machine.h"
@@ -7,7 +7,7 @@
 
 namespace graphc::core {
 
-/// Gives every record of the plan its share among the machine's workers.
+/// Sets the share of every record of the plan for the machine's workers.
 void schedule(Plan& plan, const Machine& machine);
 
 }  // namespace graphc::core

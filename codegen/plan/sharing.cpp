@@ -18,7 +18,7 @@
 namespace graphc::core {
 namespace {
 
-/// Which buffer has the place that another was lowered to: sets of buffers with one place.
+/// Maps a buffer to the one whose place it now has; buffers that share a place form a set.
 class Places {
  public:
   explicit Places(size_t buffers) : into_(buffers) { std::iota(into_.begin(), into_.end(), 0); }
@@ -30,7 +30,7 @@ class Places {
   }
   void join(int from, int into) { into_[size_t(of(from))] = of(into); }
 
-  /// Addresses by their places from here on.
+  /// Rewrites the addresses of the plan to the shared places.
   void apply(Plan& plan) {
     for (Record& record : plan.records) {
       change_addresses(record, [&](Address& address) { address.buffer = of(address.buffer); });
@@ -41,7 +41,7 @@ class Places {
   std::vector<int> into_;
 };
 
-/// A copy of one whole buffer to another, element by element in their order.
+/// A copy of one whole buffer to another, element by element in order.
 struct WholeCopy {
   const Address &from, &to;
 };
@@ -66,15 +66,15 @@ std::optional<WholeCopy> whole_copy(const Plan& plan, const Record& record) {
   return WholeCopy{call->operands[size_t(load)].address, call->operands[size_t(store)].address};
 }
 
-/// Takes out whole copies: by reading on where the copy was made from, or by making the value where
-/// it is copied to.
+/// Removes copies of whole buffers: readers use the source instead, or the value is computed
+/// directly in the destination.
 class CopyRemoval {
  public:
   explicit CopyRemoval(Plan& plan) : plan_(plan), uses_(plan), places_(plan.buffers.size()) {}
 
   void run() {
     visit(plan_.records, -1);
-    // By now more copies may have become copies of a place to itself.
+    // Other copies may by now have become copies of a place to itself.
     visit(plan_.records, -1);
     if (removed_.empty()) return;
     std::ranges::stable_sort(plan_.removed, {}, &RemovedCopy::id);
@@ -100,7 +100,8 @@ class CopyRemoval {
     }
   }
 
-  /// Where in the order of ids a record stands; a copy that planning added, just before the next.
+  /// The position of a record in the order of ids; for a copy that planning added, just before the
+  /// next.
   static int id_at(const std::vector<Record>& records, size_t i) {
     if (records[i].id >= 0) return records[i].id;
     while (records[i].id < 0) ++i;
@@ -112,7 +113,8 @@ class CopyRemoval {
     return b.place == Place::arena && b.scope == scope;
   }
 
-  /// `to` may lie where `from` does: nobody uses `from` after the copy, nor `to` before it.
+  /// Whether `to` may take the place of `from`: no use of `from` follows the copy, and none of `to`
+  /// precedes it.
   bool goes_on_in(int from, int to, const Record& copy, int scope) {
     if (!is_in_arena(from, scope) || !is_in_arena(to, scope)) return false;
     const Use& here = use_by(from, copy);
@@ -125,8 +127,8 @@ class CopyRemoval {
     return true;
   }
 
-  /// `from` may be made in the state `to`, by the rule. Not for a copy in the steps of a loop,
-  /// whose uses are the loop's.
+  /// Whether `from` may be computed directly in the state `to`, by the rule. Not for a copy in the
+  /// steps of a loop, whose uses count as the loop's.
   bool is_made_in(int from, int to, const Record& copy) {
     if (!is_in_arena(from, -1) || plan_.buffers[size_t(to)].place != Place::state) return false;
     const std::vector<Use>& made = uses_.of(from);
@@ -184,10 +186,10 @@ class CopyRemoval {
   Uses uses_;
   Places places_;
   std::unordered_set<const Record*> removed_;
-  int kept_ = -1;  ///< the place that both have after the copy that is looked at
+  int kept_ = -1;  ///< the place that both have after the copy being examined
 };
 
-/// Takes out programs that no record calls any more: they would be compiled for nothing.
+/// Removes programs that no record calls any more, so that they are not compiled.
 void drop_programs(Plan& plan) {
   std::vector<int> index(plan.programs.size(), -1);
   const auto each = [&](const auto& self, std::vector<Record>& records, const auto& use) -> void {
@@ -214,7 +216,7 @@ void drop_programs(Plan& plan) {
   all([&](int& program) { program = index[size_t(program)]; });
 }
 
-/// Every address says which value it means, whatever place that may get.
+/// Sets the value that each address denotes, whatever place the value gets later.
 void name_values(Plan& plan) {
   const auto name = [](Address& address) { address.value = address.buffer; };
   for (Record& record : plan.records) change_addresses(record, name);
@@ -233,7 +235,7 @@ void share_places(Plan& plan) {
 }
 
 void overwrite(Plan& plan) {
-  // Buffers by the phase in which they begin and end, so that a long plan is gone through once.
+  // Buffers by the phases in which they begin and end, so that a long plan is visited only once.
   std::vector<std::vector<int>> beginning(size_t(plan.phases)), ending(size_t(plan.phases));
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Buffer& buffer = plan.buffers[i];
@@ -241,7 +243,8 @@ void overwrite(Plan& plan) {
     beginning[size_t(buffer.first_phase)].push_back(int(i));
     ending[size_t(buffer.last_phase)].push_back(int(i));
   }
-  // What a record makes for itself goes first: its results may replace that in turn.
+  // Results that die first come first: a record's own temporaries, whose places its other results
+  // may take in turn.
   const auto last_phase = [&](int buffer) { return plan.buffers[size_t(buffer)].last_phase; };
   for (std::vector<int>& results : beginning) std::ranges::stable_sort(results, {}, last_phase);
   Places places(plan.buffers.size());
@@ -259,11 +262,12 @@ void overwrite(Plan& plan) {
     for (int result : beginning[size_t(phase)]) {
       for (int operand : ending[size_t(phase)]) {
         const Buffer &r = plan.buffers[size_t(result)], &o = plan.buffers[size_t(operand)];
-        // What a loop does not make anew in each step is needed in the next; but of what lies
-        // around a loop that is one record, steps may have elements of their own.
+        // A buffer that a loop does not create anew in each step is needed in the next step. But if
+        // the loop is a single record and the buffer lives outside it, each step may have elements
+        // of its own.
         const bool of_steps = r.scope != at.scope && at.is_only && r.scope == at.outer_scope;
         if ((r.scope != at.scope && !of_steps) || o.scope != r.scope) continue;
-        // Taken by another result, or itself.
+        // Already taken by another result, or the result itself.
         if (o.last_phase != phase || operand == result || r.bytes != o.bytes) continue;
         const StepsOf steps = of_steps ? StepsOf::loop_around : StepsOf::own_loop;
         if (!replaces_in_place(plan, *at.record, at.depth, result, operand, place_of, steps))

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may stand in the place of what: the one rule by which a value gets the memory of another.
+// Sharing of memory: the one rule by which a value takes the place of another.
 //
-// As lowered every value has a place of its own, and whatever must be somewhere else is copied.
-// The rule: `result` may be written to the place of `operand` if
+// As lowered, every value has a place of its own, and a value needed elsewhere is copied. The rule:
+// `result` may be written to the place of `operand` if
 //
-//   1. whoever reads `operand` does so in a record before the one that first writes `result`,
-//   2. or in that record itself, element by element: each is read by the thread that writes the
-//      element in its place, before it does, and in no later step (codegen/plan/in_place.h),
-//   3. and nobody writes `operand` from there on.
+//   1. every record that reads `operand` comes before the one that first writes `result`,
+//   2. or is that record itself, which reads it element by element: the thread that writes an
+//      element
+// reads the one in its place before, and no later step reads it (codegen/plan/in_place.h),
+//   3. and no record writes `operand` from there on.
 //
-// By this rule, and no other, carries keep one place instead of two, states are updated where they
-// are, copies vanish, and results take the place of operands that die: pre-gates, gates and their
+// By this rule alone, carries keep one place instead of two, states are updated in place, copies
+// are removed, and results take the place of operands that die: pre-gates, gates and their
 // gradients are three values in one buffer. Views need no rule of their own, because they are
-// addresses in the buffer they look at. verify_plan() replays what came of it.
+// addresses in the buffer they view. verify_plan() replays the outcome.
 #pragma once
 
 #include "codegen/step/plan.h"
 
 namespace graphc::core {
 
-/// Takes copies out of a lowered plan that nobody would miss, and gives carries their places: one,
-/// written over in each step, where the rule allows it, otherwise two that change roles.
+/// Removes redundant copies from a lowered plan and assigns places to carries: one that each step
+/// overwrites, where the rule allows it, otherwise two that swap roles.
 void share_places(Plan& plan);
 
-/// Lets results take the place of operands that die in the record that makes them. Lifetimes are
-/// known and are kept right; `plan.phases` too.
+/// Lets results take the place of operands that die in the record that computes them. Requires
+/// lifetimes and `plan.phases`; keeps the lifetimes up to date.
 void overwrite(Plan& plan);
 
 }  // namespace graphc::core

@@ -47,7 +47,7 @@ class Marker {
                record.call);
   }
 
-  /// Calls whose programs differ in this alone have programs of their own from here on.
+  /// Calls that differ in this mark alone get separate programs.
   void mark(NestCall& call, bool in_loop) {
     NestProgram program = plan_.programs[size_t(call.program)];
     if (program.kind == NestKind::column_wise || (program.kind == NestKind::tiles && !in_loop))
@@ -68,7 +68,7 @@ class Marker {
     call.program = found->second;
   }
 
-  /// Programs that no call has any longer would be compiled for nobody.
+  /// Removes programs that no call uses any longer, so that they are not compiled.
   void drop_unused() {
     std::vector<int> now(plan_.programs.size(), -1);
     const auto each = [&](const std::function<void(NestCall&)>& visit) {
@@ -91,7 +91,7 @@ class Marker {
   Plan& plan_;
   const int64_t least_bytes_;
   std::map<std::string, int> index_;  // of programs, by their text
-  std::set<int> read_;                // buffers, by the present record of the plan
+  std::set<int> read_;                // buffers read by the current record of the plan
 };
 
 }  // namespace

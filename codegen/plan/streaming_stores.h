@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written past the caches: a large value that nobody reads while a cache has it. A line
-// that is only written would be read first and thrown out later, by then somebody else's room.
+// Stores that bypass the caches: of large values that no record reads while they are cached. An
+// ordinary store would first load the cache line and later evict it, in space that other data could
+// use.
 #pragma once
 
 #include "codegen/machine.h"
@@ -9,11 +10,12 @@
 namespace graphc::core {
 
 /// Marks such stores (NestOperand::streaming) in the programs of a plan whose values have their
-/// places: to buffers of Machine::uncached_bytes and more, of which a call in a loop may write one
-/// step's part, that neither the record itself reads, whose place it would write over, nor the loop
-/// or block around it, at this step or the next. Of nests that go along rows, and of tiles in
-/// loops: what other tiles write, measured, cost the kernel behind them what they gained. Elements
-/// have 4 bytes and more, so that vectors are whole lines.
+/// places. A store qualifies if its buffer has at least Machine::uncached_bytes (a call in a loop
+/// may write only one step's part of it) and neither the record itself, which would overwrite what
+/// it reads, nor the loop or block around it reads that buffer, in this step or the next. Marks
+/// stores of row-wise nests, and of tiles in loops: outside of loops, streaming stores of tiles
+/// were measured to cost the next kernel what they gained. Elements have at least 4 bytes, so that
+/// vectors are whole cache lines.
 void mark_streaming_stores(Plan& plan, const Machine& machine);
 
 }  // namespace graphc::core

@@ -57,8 +57,8 @@ void Uses::visit(const std::vector<Record>& records) {
 
 void Uses::add(const Address& address, AccessMode mode, const Record& record) {
   const int scope = plan_.buffers[size_t(address.buffer)].scope;
-  // The loop in whose steps the buffer lives; what lives outside of all, or in a loop that is past,
-  // is seen from outside.
+  // The loop in whose steps the buffer lives. A buffer that lives outside of all loops, or in a
+  // loop that is already past, is seen from outside.
   const auto home = std::ranges::find_if(
       around_, [&](const Record* loop) { return std::get<LoopCall>(loop->call).id == scope; });
   const auto further_inside = home == around_.end() ? around_.begin() : home + 1;

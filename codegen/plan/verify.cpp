@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies a plan: lifetimes and offsets, and, by a replay on buffers, which value lies where.
+// Verifies a plan: lifetimes and offsets and, by a replay on buffers, which value is in which
+// place.
 //
-// Every address says the value it means (Address::value) and the place where planning put it. A
-// place holds the value that was last written there, so what is read must be what its place holds.
-// Loops are gone through twice: what a step reads that does not move on with the steps must have
-// outlived the step before. Single elements are the business of replay tests.
+// Every address names the value it denotes (Address::value) and the place that planning assigned. A
+// place holds the value last written to it, so a read must find the value it names. Loops are
+// replayed twice: a value that a step reads, and whose address does not advance with the steps,
+// must have survived the previous step. Single elements are left to replay tests.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -68,7 +69,7 @@ class Replay {
     const size_t depth = size_t(depth_++);
     for (int& round = round_[depth] = 0; round < std::min<int64_t>(loop.steps, 2); ++round) {
       for (const Carry& carry : loop.carries) begin_step(carry);
-      // What vanishes inside a loop without phases never was a phase of its own.
+      // Copies removed inside a loop without phases were never phases of their own.
       visit(loop.body, loop.private_rows ? -2 : loop.id);
     }
     round_[depth] = 0;
@@ -89,7 +90,8 @@ class Replay {
     });
   }
 
-  /// In the second round of a loop what moves on with its steps was gone through in the first.
+  /// In the second round of a loop, addresses that advance with its steps were checked in the
+  /// first.
   bool is_past(const Address& address) const {
     return std::ranges::any_of(address.terms, [&](const Address::Term& term) {
       return term.step != 0 && round_[size_t(term.loop)] > 0;
@@ -116,14 +118,14 @@ class Replay {
 
   std::string name_of(int value) const { return plan_.buffers[size_t(value)].name; }
 
-  /// What the step before left as `next` is this step's `now`.
+  /// The value that the previous step left as `next` is this step's `now`.
   void begin_step(const Carry& carry) {
     const int place = place_of_[size_t(carry.next)];
     if (place >= 0 && held_[size_t(place)].contains(carry.next))
       held_[size_t(place)].insert(carry.now);
   }
 
-  /// A copy that was taken out: from here on both values lie in one place.
+  /// A copy that was removed: from here on both values are in one place.
   void rename(const RemovedCopy& copy) {
     const int place = place_of_[size_t(copy.from)];
     GRAPHC_CHECK(place >= 0 && holds(place, copy.from),
@@ -134,11 +136,11 @@ class Replay {
   }
 
   const Plan& plan_;
-  std::vector<std::set<int>> held_;                  ///< by place: the values that lie there
-  std::vector<int> place_of_;                        ///< by value: where it was last
-  std::vector<bool> two_places_;                     ///< of a carry: `now` and `next` change roles
+  std::vector<std::set<int>> held_;                  ///< by place: the values it holds
+  std::vector<int> place_of_;                        ///< by value: its latest place
+  std::vector<bool> two_places_;                     ///< of a carry: `now` and `next` swap roles
   std::map<int, std::vector<RemovedCopy>> removed_;  ///< by scope
-  std::vector<int> round_;                           ///< of the loops around, by depth
+  std::vector<int> round_;                           ///< of the enclosing loops, by depth
   int depth_ = 0;
 };
 void verify_lifetimes(const Plan& plan) {
@@ -160,8 +162,8 @@ void verify_lifetimes(const Plan& plan) {
   uses.run(plan);
 }
 
-/// No two buffers that live at once overlap: of those alive when one begins, the neighbours of its
-/// place are looked at.
+/// Checks that no two buffers that are live at once overlap: each new buffer against its neighbours
+/// by offset among those alive.
 void verify_places(const Plan& plan) {
   std::vector<int> order;
   for (size_t i = 0; i < plan.buffers.size(); ++i) {

@@ -8,19 +8,19 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// The most that one panel takes of the second-level cache.
+/// Maximum size of one panel in the second-level cache.
 constexpr int64_t kPanelBytes = 256 << 10;
-/// The most terms that are summed before they join the sums of the pieces before.
+/// Maximum number of terms that are summed before they are added to the sums of earlier pieces.
 constexpr int64_t kMostTerms = 1024;
-/// Rows whose copies lie together, [k][rows]: a tile, so that a line of the cache has nothing that
-/// another tile multiplies. As many groups are copied at a time as make whole lines of the source.
+/// Rows that are packed together, [k][rows]: those of a tile, so that a cache line has no data of
+/// another tile. As many groups are copied at a time as make whole lines of the source.
 constexpr int64_t kGroupRows = 6, kGroupsTogether = 16;
-/// The sums that wait, and the left rows that are copied, at a time.
+/// Limits of a chunk of rows: the bytes of its sums between pieces, and its row count.
 constexpr int64_t kSumBytes = 4 << 20;
 constexpr int64_t kMostRows = 1024, kFewestRows = 240;
 
-/// Whether neighbouring rows lie side by side and steps of k far apart: every step would be another
-/// page, and rows whose length is a power of two would share a few lines of the cache.
+/// Whether neighbouring rows are contiguous and steps of k far apart. Then every step would be on
+/// another page, and rows whose length is a power of two would map to a few lines of the cache.
 bool lies_across(const NestProductArguments& product) {
   return product.a_row == sizeof(float) && product.a_k != sizeof(float) && product.k > 1;
 }
@@ -35,7 +35,8 @@ void BlockedProduct::run(NestFunction nest, const PanelSource& right, const Nest
       std::clamp<int64_t>(kPanelBytes / int64_t(row_floats * sizeof(float)), 64, kMostTerms);
   const int64_t pieces = std::max<int64_t>(1, (right.k + most - 1) / most);
   const int64_t piece_k = (right.k + pieces - 1) / pieces;
-  // Of all pieces, the last and shorter one too, so that the sums of each lie in one place.
+  // The same number for all pieces, the shorter last one too, so that their sums are at the same
+  // place.
   const int64_t together = panels_in_group(piece_k * row_floats * int64_t(sizeof(float)), whole);
   const int64_t blocks = (whole.column_end - whole.column_begin + right.width - 1) / right.width;
   int64_t chunk = std::max<int64_t>(1, whole.row_end - whole.row_begin);
@@ -72,7 +73,7 @@ void BlockedProduct::run_piece(NestFunction nest, const PanelSource& right,
     arguments.column_begin = column;
     arguments.column_end = std::min(column + piece.together * right.width, whole.column_end);
     make_group(right, piece, {column, arguments.column_end}, panels);
-    // The nest counts blocks, and rows, from the first of all.
+    // The nest counts blocks, and rows, from the very first.
     product.panels = panels - column / right.width * product.block;
     const int64_t blocks = (arguments.column_end - column + right.width - 1) / right.width;
     arguments.partial_block = right.parts * right.width * int64_t(sizeof(float));

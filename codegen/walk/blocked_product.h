@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One product in blocks that stay in the caches: the loops around a nest whose right operand is not
-// in panels yet.
+// yet in panels.
 //
-//   rows in chunks              sums of a chunk wait in memory of the thread
+//   rows in chunks              the sums of a chunk are kept in memory of the thread
 //     k in pieces               every element still has one sum with k ascending
-//       left operand            copied, if its rows lie across memory, into groups of rows
+//       left operand            packed into groups of rows if rows are the contiguous axis
 //       columns in groups       blocks of the right operand become panels in the second-level cache
 //         groups of rows        the nest: a tile of rows is read once for all panels of the group
 #pragma once
@@ -18,8 +18,8 @@ namespace graphc::core::cpu {
 
 class BlockedProduct {
  public:
-  /// Runs `nest` (of one product) over the rows and columns of `whole`. `right` is the whole
-  /// matrix: its `columns` are all there are, its width that of a block.
+  /// Runs `nest` (of one product) over the rows and columns of `whole`. `right` describes the whole
+  /// matrix: `columns` counts all of its columns, `width` is that of a block.
   void run(NestFunction nest, const PanelSource& right, const NestArguments& whole);
 
  private:
@@ -29,20 +29,20 @@ class BlockedProduct {
     int64_t together = 1;  ///< panels in a group
   };
 
-  /// Rows of the left operand as nests read them, for one piece.
+  /// Rows of the left operand in the layout that nests read, for one piece.
   struct LeftRows {
-    const char* base = nullptr;  ///< at the first row and the piece's first k
+    const char* base = nullptr;  ///< the first row at the piece's first k
     int64_t row = 0, k = 0;      ///< bytes to the next
-    int64_t together = 0;        ///< how many a call has
-    int64_t group = 0;           ///< bytes from the rows of a call to those of the next
+    int64_t together = 0;        ///< rows per call
+    int64_t group = 0;           ///< bytes from the rows of one call to those of the next
   };
 
   void run_piece(NestFunction nest, const PanelSource& right, const NestArguments& whole,
                  const Range& rows, const Piece& piece);
-  /// Puts the columns' blocks into panels, one behind the other.
+  /// Packs the blocks of the columns into consecutive panels.
   static void make_group(const PanelSource& right, const Piece& piece, const Range& columns,
                          char* panels);
-  /// As they lie, or copied to where they lie better.
+  /// The rows in place, or a packed copy where their layout is unsuitable.
   LeftRows left_rows(const NestProductArguments& left, const Range& rows, const Piece& piece);
   /// Copies rows of the left operand to groups [group][k][kGroupRows].
   const float* pack_left(const NestProductArguments& left, const Range& rows, const Piece& piece);

@@ -9,7 +9,7 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// So many steps of k of so many columns, element by element, to a panel of the source.
+/// Copies `steps` steps of k of `columns` columns, element by element, to a panel of the source.
 void copy_elements(const char* from, const PanelSource& s, int64_t steps, int64_t columns,
                    float* to) {
   for (int64_t k = 0; k < steps; ++k) {
@@ -19,8 +19,8 @@ void copy_elements(const char* from, const PanelSource& s, int64_t steps, int64_
   }
 }
 
-/// Neighbouring columns lie side by side: whole rows are copied, each to all panels. They lie in as
-/// many pages, so that nothing but this fetches them in time.
+/// For contiguous columns: copies whole rows, each to all panels. Successive rows are on different
+/// pages, so the hardware does not prefetch them; this does.
 void pack_rows(const PanelSource& s, float* panels) {
   const auto base = reinterpret_cast<uintptr_t>(s.base);
   const size_t bytes = size_t(s.columns) * sizeof(float);
@@ -41,7 +41,7 @@ void pack_rows(const PanelSource& s, float* panels) {
   }
 }
 
-/// Four columns of four steps of k each, to as many rows of a panel.
+/// Transposes four columns of four steps of k each into four rows of a panel.
 void transpose_four(const char* from, int64_t column_stride, float* to, int64_t row) {
   const auto column = [&](int64_t i) {
     return _mm_loadu_ps(reinterpret_cast<const float*>(from + i * column_stride));
@@ -54,9 +54,9 @@ void transpose_four(const char* from, int64_t column_stride, float* to, int64_t 
   _mm_storeu_ps(to + 3 * row, d);
 }
 
-/// Neighbouring k lie side by side: transposed in pieces of one line of each column, which stay in
-/// the first-level cache. Columns lie in as many pages, so that nothing but this fetches them in
-/// time.
+/// For contiguous k: transposes in pieces of one cache line of each column, which stay in the
+/// first-level cache. Columns are on different pages, so the hardware does not prefetch them; this
+/// does.
 void pack_transposed(const PanelSource& s, float* panel) {
   constexpr int64_t kPiece = 16;
   const int64_t row = s.parts * s.width;

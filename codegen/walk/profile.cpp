@@ -10,7 +10,7 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// Of a worker: 5 MB.
+/// Limit of the log of one worker: 5 MB.
 constexpr size_t kMostEntries = 100'000;
 
 std::string name_of(const Record& record) {
@@ -65,7 +65,7 @@ void PlanProfile::begin(int worker, const Record& record, int64_t step) {
   }
   if (logs_.empty()) return;
   Log& log = logs_[size_t(worker)];
-  // Without a barrier behind it, the record before ends here.
+  // If no barrier followed, the previous record ends here.
   if (log.open) log.entries.back().done = log.entries.back().met = steady_seconds();
   log.open = log.entries.size() < kMostEntries;
   if (log.open) {
@@ -99,7 +99,8 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   RunProfile result;
   std::map<const Record*, size_t> places;
   const std::map<const Record*, double> flop = flop_of_phases(plan);
-  // Not of a trace, whose run nobody holds against roofs, and which is to disturb a training least.
+  // Left out of traces: their runs are not compared with roofs, and tracing must disturb training
+  // least.
   const auto bytes = logs_.empty() ? bytes_of_phases(plan) : std::map<const Record*, double>();
   visit_phases(plan.records, [&](const PhaseRecord& at) {
     const Record& record = *at.record;
@@ -119,7 +120,7 @@ RunProfile PlanProfile::result(const Plan& plan, const Lines& lines) const {
   for (size_t worker = 0; worker < logs_.size(); ++worker) {
     result.dropped += logs_[worker].dropped;
     for (const Entry& entry : logs_[worker].entries) {
-      // An error left the last ones open.
+      // An error left the last entries open.
       if (entry.met == 0) continue;
       result.spans.push_back(
           {int(worker), places.at(entry.record), entry.step, entry.begin, entry.done, entry.met});

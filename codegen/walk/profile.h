@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each phase of a plan takes, measured by the threads that walk it.
+// The time of each phase of a plan, measured by the threads that walk it.
 #pragma once
 
 #include <map>
@@ -11,29 +11,29 @@
 
 namespace graphc::core::cpu {
 
-/// The user's line of every value of a graph, regions included, by name.
+/// The user's line of every value of a graph, including its regions, by name.
 using Lines = std::map<std::string, Where>;
 Lines lines_of(const Graph& graph);
 
-/// For each program of the plan the kernel that calls it first: "gemm %y".
+/// For each program of the plan, the kernel that calls it first: "gemm %y".
 std::vector<std::string> callers_of(const Plan& plan);
 
-/// Sums for each phase, from its beginning to that of the next: all threads' waiting is in it. And
-/// what each worker did when. A worker writes to its own log alone.
+/// Sums the time of each phase, from its beginning to that of the next, which includes all threads'
+/// waiting; and logs what each worker did when. A worker writes only to its own log.
 class PlanProfile {
  public:
-  /// With a log for each of so many workers.
+  /// Keeps a log for each of `logged_workers` workers.
   explicit PlanProfile(int logged_workers) : logs_(size_t(logged_workers)) {}
 
   /// A worker begins a phase, in this step of the innermost loop around it (-1: there is none); has
-  /// done its share of it; has met the others.
+  /// done its share of the phase; has passed the barrier after it.
   void begin(int worker, const Record& record, int64_t step);
   void done(int worker);
   void met(int worker);
   /// Ends the last phase of a run.
   void end();
 
-  /// The phases of the plan that ran, in its order, in one run.
+  /// The phases of the plan that ran, in plan order, as one run.
   RunProfile result(const Plan& plan, const Lines& lines) const;
 
  private:
@@ -42,10 +42,10 @@ class PlanProfile {
     int64_t step = -1;
     double begin = 0, done = 0, met = 0;
   };
-  /// Of one worker, on cache lines of its own.
+  /// The log of one worker, on cache lines of its own.
   struct alignas(64) Log {
     std::vector<Entry> entries;
-    bool open = false;  ///< whether the last entry is to be ended
+    bool open = false;  ///< whether the last entry still needs its end times
     int64_t dropped = 0;
   };
   struct Sum {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a thread keeps from call to call.
+// Memory that a thread reuses from call to call.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace graphc::core::cpu {
 
-/// Floats that begin on a cache line; grows, never shrinks. What takes many pages lies in huge
-/// ones.
+/// An array of floats aligned to a cache line. It grows and never shrinks. Large arrays use huge
+/// pages.
 class Scratch {
  public:
-  /// Room for so many floats; what was in it before is lost.
+  /// Room for `floats` floats; earlier contents are lost.
   float* get(int64_t floats) {
     if (const int64_t bytes = floats * int64_t(sizeof(float)); bytes >= Arena::kAlignment / 8)
       return reinterpret_cast<float*>(large_.reserve(bytes));

@@ -9,7 +9,7 @@ namespace {
 
 enum class SideBySide : uint8_t { items, terms };
 
-/// Sixteen items of a term, whose next is the stride behind it, or 32 terms of an item.
+/// Sixteen items of a term and of the next term, one stride behind it, or 32 terms of an item.
 template <DType kDType, SideBySide kWhat>
 GRAPHC_WIDE __m512i load_row(const char* from, int64_t stride) {
   if constexpr (kDType == DType::bf16 && kWhat == SideBySide::terms) {
@@ -41,7 +41,7 @@ GRAPHC_WIDE void pack_tile(const char* from, int64_t stride, char* to) {
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
 }
 
-/// Two tiles of bf16 in the order in which their items lie there, whole cache lines at a time.
+/// Two tiles of bf16 whose order matches that of their items in memory; loads whole cache lines.
 GRAPHC_WIDE void pack_two_tiles(const char* from, int64_t stride, char* first, char* second) {
   for (int row = 0; row < kTileBytes; row += kTileRowBytes, from += 2 * stride) {
     const __m512i even = _mm512_loadu_si512(from), odd = _mm512_loadu_si512(from + stride);
@@ -76,7 +76,7 @@ GRAPHC_WIDE void pack_line_of(const TileLine& line, DType dtype) {
   pack_line<DType::f32, kWhat, kTransposed>(line);
 }
 
-/// Two terms of all items after two: rows come as memory has them, and no tile is transposed.
+/// Packs two terms of all items at a time: rows are in memory order, and no tile is transposed.
 template <int kParts>
 GRAPHC_WIDE bool pack_pairs_in_parts(const TileLine& line, int64_t part_bytes) {
   __m512i largest = _mm512_setzero_si512();
@@ -87,7 +87,7 @@ GRAPHC_WIDE bool pack_pairs_in_parts(const TileLine& line, int64_t part_bytes) {
       char* const to = pair_of_tiles + (tile % 2 == 0 ? 0 : line.second_bytes);
       if (tile % 2 == 1) pair_of_tiles += line.pair_bytes;
       __m512 even = _mm512_loadu_ps(from), odd = _mm512_loadu_ps(from + line.stride);
-      // The tiles of the next terms, most likely.
+      // Most likely the next term tile of the same items.
       __builtin_prefetch(from + kTileTerms * line.stride, 0, 2);
       __builtin_prefetch(from + (kTileTerms + 1) * line.stride, 0, 2);
       largest = larger(larger(largest, even), odd);

@@ -12,8 +12,8 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// One tile of a source: how many of its items and terms there are, and which part of its numbers
-/// is wanted, of how many. Numbers that are bf16 are their only part.
+/// One tile of a source: its extents in items and terms, which part of its numbers to take, and the
+/// number of parts. Numbers that are bf16 have a single part.
 struct TilePart {
   const char* base = nullptr;
   int64_t item_stride = 0, term_stride = 0;
@@ -22,10 +22,10 @@ struct TilePart {
   int part = 0, parts = 1;
 };
 
-/// The largest bf16 below 2^120, which with the largest one would be infinity.
+/// The largest bf16 below 2^120: added to the largest bf16, 2^120 would give infinity.
 constexpr uint32_t kLargestRest = 0x7b7f0000;
 
-/// As VCVTNE2PS2BF16 rounds.
+/// Rounds as VCVTNE2PS2BF16 does.
 uint16_t rounded(float x) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const uint32_t magnitude = bits & 0x7fffffff;
@@ -34,7 +34,7 @@ uint16_t rounded(float x) {
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/// A part of a number that is a sum of several; see load_part().
+/// A part of a number that has several parts; see load_part().
 uint16_t rounded_part(float x, int part) {
   for (uint32_t limit = kLargestBf16;; limit = kLargestRest) {
     const auto bits = std::bit_cast<uint32_t>(x);
@@ -48,7 +48,7 @@ uint16_t rounded_part(float x, int part) {
   }
 }
 
-/// The wanted part of the number that lies there.
+/// The requested part of the number at `from`.
 uint16_t element_at(const char* from, const TilePart& tile) {
   if (tile.dtype == DType::bf16) {
     uint16_t bits;
@@ -73,15 +73,15 @@ void pack_portably(const TilePart& part, TileOrder order, char* to) {
   }
 }
 
-/// An axis of a source: bytes to the next index, how many there are, how many a tile has.
+/// An axis of a source: bytes to the next index, its extent, and the extent of a tile.
 struct TileAxis {
   int64_t stride = 0, count = 0, extent = 1;
   int64_t tiles() const { return (count + extent - 1) / extent; }
 };
 
-/// Fills tiles along memory, a line of items or of terms after the other: `pack_line(line)` fills
-/// so many of the full tiles, which come first, as it returns, `pack(tile, place, later)` any, of
-/// whose parts it is the first; tiles a little later go to the last place.
+/// Fills tiles in memory order, one line of items or terms after the other. `pack_line(line)` packs
+/// full tiles, which come first, and returns how many. `pack(tile, place, later)` packs any tile,
+/// all parts from the given first one; `later` is the place of a tile that follows soon.
 template <typename PackLine, typename Pack>
 void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlace& to,
                    const PackLine& pack_line, const Pack& pack) {
@@ -116,11 +116,11 @@ void for_each_tile(const TileSource& source, bool lines_of_items, const TilePlac
   }
 }
 
-/// 16 bits for so many of the first lanes.
+/// A mask of the first `count` of 16 lanes.
 __mmask16 first_lanes(int count) { return __mmask16((1u << std::clamp(count, 0, 16)) - 1); }
 
-/// Sixteen numbers as the part of the tile has them: themselves where they have no parts, else what
-/// rounds to that part.
+/// Sixteen numbers for the part of the tile: unchanged where they have one part, else values that
+/// round to that part.
 GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& tile) {
   __m512 x = _mm512_maskz_loadu_ps(lanes, from);
   if (tile.parts == 1) return x;
@@ -129,7 +129,7 @@ GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& 
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
     const __mmask16 finite = _mm512_cmplt_epu32_mask(magnitude, infinity);
-    // Numbers above the largest bf16 become it, and rests the largest one below 2^120.
+    // Numbers above the largest bf16 become it, and remainders become the largest one below 2^120.
     const __m512i limit = _mm512_set1_epi32(int(part == 0 ? kLargestBf16 : kLargestRest));
     const __m512i least = _mm512_min_epu32(magnitude, limit);
     const __m512i signs = _mm512_and_si512(bits, _mm512_set1_epi32(int(0x80000000)));
@@ -141,7 +141,7 @@ GRAPHC_WIDE __m512 load_part(__mmask16 lanes, const char* from, const TilePart& 
   }
 }
 
-/// The terms of an item in a tile, side by side, as bf16.
+/// The terms of an item in a tile, contiguous, as bf16.
 GRAPHC_WIDE __m512i load_terms(const char* from, const TilePart& part) {
   if (part.dtype == DType::bf16) {
     const __mmask32 lanes = __mmask32((uint64_t{1} << part.terms) - 1);
@@ -152,7 +152,7 @@ GRAPHC_WIDE __m512i load_terms(const char* from, const TilePart& part) {
   return __m512i(_mm512_cvtne2ps_pbh(second, first));
 }
 
-/// Sixteen items of a term and then as many of the next, as bf16; of those that are in the masks.
+/// The masked items of a term and then those of the next term, sixteen each, as bf16.
 GRAPHC_WIDE __m512i load_two_terms(const char* from, __mmask16 first, __mmask16 second,
                                    const TilePart& part) {
   const char* const next = from + part.term_stride;
@@ -165,7 +165,7 @@ GRAPHC_WIDE __m512i load_two_terms(const char* from, __mmask16 first, __mmask16 
   return __m512i(_mm512_cvtne2ps_pbh(load_part(second, next, part), low));
 }
 
-/// Rows of 16 pairs of terms, one of each item, whose terms lie side by side.
+/// Rows of 16 pairs of terms, one row per item; terms are contiguous.
 GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
   for (int item = 0; item < 16; ++item) {
     rows[item] = item < part.items ? load_terms(part.base + item * part.item_stride, part)
@@ -173,7 +173,7 @@ GRAPHC_WIDE void load_items(const TilePart& part, __m512i (&rows)[16]) {
   }
 }
 
-/// Rows of 16 items, one of each pair of terms, whose items lie side by side.
+/// Rows of 16 items, one row per pair of terms; items are contiguous.
 GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
   const __mmask16 lanes = first_lanes(part.items);
   for (int pair = 0; pair < 16; ++pair) {
@@ -184,8 +184,8 @@ GRAPHC_WIDE void load_pairs(const TilePart& part, __m512i (&rows)[16]) {
   }
 }
 
-/// The rows of all parts of a full tile of f32 at once, whose terms lie side by side or whose items
-/// do; false if one of its numbers needs more care.
+/// The rows of all parts of a full f32 tile at once, whose terms or items are contiguous; false if
+/// one of its numbers needs special treatment.
 template <bool kTerms>
 GRAPHC_WIDE bool load_parts(const TilePart& tile, __m512i (&rows)[3][16]) {
   __m512i largest = _mm512_setzero_si512();
@@ -204,14 +204,14 @@ GRAPHC_WIDE bool load_parts(const TilePart& tile, __m512i (&rows)[3][16]) {
   return have_plain_parts(largest);
 }
 
-/// A tile that lies there in rows of items or pairs, stored as the order wants it.
+/// Stores a tile given as rows of items or pairs, transposed if the order requires it.
 GRAPHC_WIDE void store_tile(__m512i (&rows)[16], bool transposed, char* to) {
   if (transposed) transpose(rows);
   GRAPHC_ALL_ROWS
   for (int i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * kTileRowBytes, rows[i]);
 }
 
-/// Tiles of all parts.
+/// Packs the tiles of all parts.
 GRAPHC_WIDE void pack_wide(TilePart tile, bool terms_adjoin, TileOrder order, char* to,
                            int64_t part_bytes) {
   const bool transposed = terms_adjoin != (order == TileOrder::items_first);
@@ -229,8 +229,8 @@ GRAPHC_WIDE void pack_wide(TilePart tile, bool terms_adjoin, TileOrder order, ch
   }
 }
 
-/// Asks for the lines of the tiles of all parts of a number, which will be written: of many parts
-/// more is written than read, and a line that is far costs as much as one that is read there.
+/// Prefetches for writing the lines of the tiles of all parts. With many parts more is written than
+/// read, and a write to a distant line costs as much as a read of it.
 void fetch_to_write(const char* tiles, const TilePlace& place) {
   for (int part = 0; part < place.parts; ++part) {
     for (int line = 0; line < kTileBytes; line += kTileRowBytes)

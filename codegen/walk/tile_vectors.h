@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles as sixteen vectors of 512 bits: what both ways of filling them need.
+// Tiles as sixteen vectors of 512 bits: operations that both packers need.
 #pragma once
 
-// GCC's headers begin vectors as themselves (its bug 105593).
+// GCC's headers initialise vectors with themselves (GCC bug 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
-// Functions of instruction sets beyond the build's: called where the processor has them all.
+// Functions that use instruction sets beyond the build's; call them only where the processor has
+// them.
 #define GRAPHC_WIDE \
   __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))) static inline
 
-// Loops over the rows of a tile: as loops they would keep these in memory.
+// Unrolls loops over the rows of a tile; otherwise the rows would be kept in memory.
 #define GRAPHC_ALL_ROWS _Pragma("GCC unroll 16")
 
 namespace graphc::core::cpu {
 
-/// Where lane i of the first and lane i of the second 16 numbers become neighbours.
+/// The permutation that interleaves two vectors of 16 numbers: lane i of the first next to lane i
+/// of the second.
 GRAPHC_WIDE __m512i interleaved() {
   return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                           6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
 }
 
-/// rows[i][j] becomes rows[j][i]: lanes of 32 bits within quarters first, then quarters.
+/// rows[i][j] becomes rows[j][i]: first 32-bit lanes within 128-bit quarters, then the quarters.
 GRAPHC_WIDE void transpose(__m512i (&rows)[16]) {
   __m512i t[16];
   GRAPHC_ALL_ROWS

@@ -12,13 +12,13 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// Shares of a core's second-level cache, whose best values were found by measurement where it has
-/// 2 MB (docs/lab/2026-11-amx.md).
+/// Shares of a core's second-level cache. Measurement found the best values on a cache of 2 MB
+/// (docs/lab/2026-11-amx.md).
 struct Shares {
-  int64_t all_panels;  ///< made once if that is all of them
-  int64_t panels;      ///< else those that are made, or gone along, at a time
-  int64_t left;        ///< tiles that a call of the nest reads again for each panel
-  int64_t sums;        ///< that wait for the next piece
+  int64_t all_panels;  ///< panels are packed once if all of them fit
+  int64_t panels;      ///< else, of the panels packed or used at a time
+  int64_t left;        ///< of tiles that a call of the nest rereads for each panel
+  int64_t sums;        ///< of sums kept for the next piece
 };
 
 Shares shares() {
@@ -26,17 +26,18 @@ Shares shares() {
   return {cache / 2, cache / 4, cache * 3 / 8, cache / 2};
 }
 
-/// Of factors of one, two and three parts: the most terms that are not multiplied in pieces, so
-/// that several panels of them are in the cache; and the most of a piece, so that its left tiles,
-/// panels and sums are. The same on every machine: sums of parts depend on pieces.
+/// For factors of one, two and three parts: the maximum number of terms that are not split into
+/// pieces, so that several panels of them fit in the cache; and the maximum of a piece, so that its
+/// left tiles, panels and sums fit. Equal on every machine, because sums of parts depend on the
+/// pieces.
 constexpr int64_t kWholeTerms[] = {1024, 512, 512}, kPieceTerms[] = {512, 256, 128};
-/// The left tiles of a chunk of rows, all its terms (panels are made again for each chunk), and the
-/// most rows whose sums wait.
+/// Limits of a chunk of rows: the bytes of its left tiles with all terms (panels are packed again
+/// for each chunk), and the number of rows whose sums are kept between pieces.
 constexpr int64_t kChunkBytes = 16 << 20, kMostTiledRows = 1024;
-/// The rows of a tile of a nest.
+/// The rows of a nest's tile.
 constexpr int64_t kRows = 2 * kTileRows;
 
-/// Of the left tiles of a tile of rows, all parts of its numbers.
+/// Bytes of the left tiles of one row tile, with all parts of its numbers.
 int64_t tile_row_bytes(int64_t k, int bf16_parts) {
   return term_tiles(k) * bf16_parts * kTileBytes;
 }
@@ -49,12 +50,12 @@ char* room(Scratch& scratch, int64_t bytes) {
   return reinterpret_cast<char*>(scratch.get(bytes / int64_t(sizeof(float))));
 }
 
-/// Left tiles of rows, which come in pairs.
+/// Bytes of the left tiles of rows, which come in pairs.
 int64_t left_tile_bytes(const Range& rows, int64_t k, int bf16_parts) {
   return (rows.end - rows.begin + kRows - 1) / kRows * 2 * tile_row_bytes(k, bf16_parts);
 }
 
-/// As many whole tiles of rows as fit, one at least.
+/// As many whole tiles of rows as fit, at least one.
 int64_t rows_that_fit(int64_t bytes, int64_t bytes_per_tile) {
   return std::max<int64_t>(bytes / std::max<int64_t>(bytes_per_tile, 1) / 2, 1) * kRows;
 }
@@ -68,10 +69,10 @@ void make_tile_panels(const PanelSource& all, const Range& blocks, void* panels)
   const bool two_of_part = tiles > all.parts;
   GRAPHC_CHECK(tiles == (two_of_part ? 2 : all.parts), "a block of {} tiles of {} parts", tiles,
                all.parts);
-  // Of all blocks the tiles of a part, which are read along memory: a block has one, or of its only
-  // part two.
+  // Packs one part of all blocks at a time, which reads along memory. A block has one tile of a
+  // part, or two if it has only one part.
   for (int part = 0; part < all.parts; ++part) {
-    // Two tiles lie side by side, the last one may be alone.
+    // Two tiles are adjacent; the last one may be alone.
     const int64_t together = std::min<int64_t>(2, tiles - part / 2 * 2) * kTileBytes;
     char* const to = static_cast<char*>(panels) +
                      part / 2 * terms * all.bf16_parts * 2 * kTileBytes + part % 2 * kTileBytes;
@@ -125,7 +126,7 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
   int64_t rows = rows_at_once;
   const int64_t all_panels = (group + width - 1) / width * block_bytes;
   if (all_panels > cache.all_panels) {
-    // Panels are made anew for each chunk of rows.
+    // Panels are packed again for each chunk of rows.
     group = std::max<int64_t>(cache.panels / block_bytes, 1) * width;
     rows = rows_that_fit(kChunkBytes, left_bytes);
   } else if (all_panels > 0) {
@@ -151,7 +152,7 @@ void TiledProduct::run_whole(NestFunction nest, std::span<const TiledOperand> op
         nest(&whole);
       }
     }
-    // The panels that were read last are still near.
+    // Alternate the direction: the panels that were read last are still in the cache.
     if (groups > 1) backwards_ = !backwards_;
   }
 }
@@ -171,7 +172,7 @@ void TiledProduct::run_pieces(NestFunction nest, const TiledOperand& operand, Ne
     whole.row_end = std::min(row + rows, all.end);
     const int64_t padded = (whole.row_end - row + kRows - 1) / kRows * kRows;
     whole.partial_block = padded * whole.partial_row;
-    // Spans of one size: a last one that is short reads all left tiles, too.
+    // Spans have equal sizes: a short last one would also reread all left tiles.
     const int64_t all_blocks = (columns.end - columns.begin + width - 1) / width;
     const int64_t most_blocks = std::max<int64_t>(shares().sums / whole.partial_block, 1);
     const int64_t spans = std::max<int64_t>((all_blocks + most_blocks - 1) / most_blocks, 1);
@@ -214,7 +215,7 @@ void TiledProduct::set_left(const TiledOperand& operand, size_t number, const Ra
                 from.a_row, from.a_k, rows.end - rows.begin, piece.k, operand.left},
                TileOrder::items_first, {left.at, pair_bytes, parts * together, together, parts});
   }
-  // The nest counts rows from the first of all.
+  // The nest counts rows from the very first.
   to.k = piece.k;
   to.a_row = pair_bytes / kRows;
   to.a_k = 0;
@@ -232,7 +233,7 @@ void TiledProduct::make_right(const TiledOperand& operand, size_t number, const 
   source.base += blocks.begin * right.width * right.column_stride + piece.first * right.k_stride;
   source.k = piece.k;
   make_tile_panels(source, blocks, panels);
-  // The nest counts blocks, too.
+  // The nest counts blocks from the very first, too.
   to.panels = panels - blocks.begin * to.block;
 }
 

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by matrix tiles in blocks that stay in the caches: the loops around a nest whose left
-// operands are f32 or bf16 as they lie, and become tiles of bf16 here.
+// operands are unpacked f32 or bf16 and are packed into bf16 tiles here.
 //
-// All terms at a time:
+// With all terms at once:
 //
-//   panels                        of all columns, where these are few enough for the second-level
-//                                 cache
-//   rows in chunks                whose left tiles are made: as many as stay in that cache, or more
-//                                 where panels come anew for each chunk
-//     columns in groups           of panels that were there, or are made here
+//   panels                        of all columns, if they fit in the second-level cache
+//   rows in chunks                whose left tiles are packed: as many as fit in that cache, or
+//                                 more where panels are packed again for each chunk
+//     columns in groups           of panels that exist already or are packed here
 //       rows                      whose left tiles stay in the second-level cache
 //         the nest
 //
-// Many terms of a matrix that is in no panels, in pieces of k (every element still has one sum with
-// k ascending):
+// With many terms and a matrix that is not in panels, in pieces of k (every element still has one
+// sum with k ascending):
 //
-//   rows in chunks                whose left tiles are made once
+//   rows in chunks                whose left tiles are packed once
 //     columns in spans            whose sums stay in the second-level cache
 //       pieces
 //         panels of the span
-//         the nest                goes on with the sums
+//         the nest                continues the sums
 #pragma once
 
 #include <span>
@@ -32,16 +31,16 @@
 
 namespace graphc::core::cpu {
 
-/// A product of a call by matrix tiles.
+/// A product of a call that uses matrix tiles.
 struct TiledOperand {
-  NestProductArguments product;  ///< the left operand as it lies; panels, if there are
+  NestProductArguments product;  ///< with the unpacked left operand, and panels if there are any
   DType left = DType::f32;
   PanelSource right;  ///< the whole matrix, in blocks of its width
   bool in_panels = false;
 };
 
-/// Writes blocks as panels of PanelForm for matrix tiles. Of `source`, `base` is at the first of
-/// these blocks, `columns` are those of the whole matrix.
+/// Writes blocks as panels of PanelForm for matrix tiles. `source.base` is at the first of these
+/// blocks; `source.columns` counts the columns of the whole matrix.
 void make_tile_panels(const PanelSource& source, const Range& blocks, void* panels);
 
 class TiledProduct {
@@ -50,34 +49,33 @@ class TiledProduct {
   void run(NestFunction nest, std::span<const TiledOperand> operands, const NestArguments& whole);
 
  private:
-  /// Some of the terms.
+  /// A range of the terms.
   struct Piece {
     int64_t first = 0, k = 0;
   };
 
-  /// Where left tiles are, whether they still have to be made, and whether they are needed again.
+  /// The place of left tiles, whether they must still be packed, and whether they are needed again.
   struct LeftTiles {
     char* at = nullptr;
     bool make = true, keep = false;
   };
 
   void run_whole(NestFunction nest, std::span<const TiledOperand> operands, NestArguments whole);
-  /// For one operand of many terms and no panels.
+  /// For one operand with many terms and no panels.
   void run_pieces(NestFunction nest, const TiledOperand& operand, NestArguments whole);
   void run_span(NestFunction nest, const TiledOperand& operand, NestArguments span, int64_t piece_k,
                 LeftTiles left);
-  /// Lets the product of the operand of that number have the left tiles of some rows; makes them.
+  /// Sets the left tiles of some rows for operand `number`; packs them if needed.
   void set_left(const TiledOperand& operand, size_t number, const Range& rows, const Piece& piece,
                 LeftTiles left);
-  /// The same of the panels of the blocks of columns from `columns.begin` on, in memory of this
-  /// thread.
+  /// Packs the panels of the blocks of `columns`, into memory of this thread, for operand `number`.
   void make_right(const TiledOperand& operand, size_t number, const Range& columns,
                   const Piece& piece);
 
   std::vector<NestProductArguments> products_;
   std::vector<Scratch> left_, right_;
   Scratch sums_;
-  bool backwards_ = false;  ///< the groups of columns of the next call
+  bool backwards_ = false;  ///< whether the next call takes its groups of columns in reverse
 };
 
 }  // namespace graphc::core::cpu

@@ -14,7 +14,7 @@
 
 namespace graphc::core::cpu {
 
-/// What one thread does of each record.
+/// One thread's work on each record.
 class Walker::Thread {
  public:
   Thread(Walker& walker, int index)
@@ -99,7 +99,7 @@ class Walker::Thread {
   }
 
  private:
-  /// For the time of a run, and until an exception has left it.
+  /// Flushes denormals during a run, until it returns or throws.
   std::optional<DenormalsFlushed> flushing() const {
     if (mutated(Mutant::workers_keep_denormals) && index_ > 0) return std::nullopt;
     return std::optional<DenormalsFlushed>(std::in_place);
@@ -151,7 +151,7 @@ class Walker::Thread {
     return nullptr;
   }
 
-  /// Moves the operands to the next index of the axes around the rows; false after the last.
+  /// Moves the operands to the next index of the outer axes; false after the last.
   bool next_outer(const NestCall& call, const NestProgram& program, std::vector<int64_t>& index) {
     for (size_t axis = call.outer.size(); axis-- > 0;) {
       const bool more = ++index[axis] < outer_extents_[axis];
@@ -217,7 +217,8 @@ class Walker::Thread {
     return panel_source(resolved(product.b), product.b_strides, product.panels);
   }
 
-  /// Several products: whole panels of each that is not in panels, block by block.
+  /// Several products: packs, block by block, the whole panel of each operand that is not in
+  /// panels.
   void call_whole(const NestCall& call, const CompiledNest& nest, NestArguments& arguments) {
     const int64_t width = call.products[0].panels.width;
     int64_t floats = 0;
@@ -248,7 +249,7 @@ class Walker::Thread {
     arguments.column_end = columns.end;
   }
 
-  /// Floats of a block, up to the next line of the cache.
+  /// Floats of a block, rounded up to a whole cache line.
   static int64_t room_of(const CallProduct& product) {
     return (product.panels.block_bytes() / int64_t(sizeof(float)) + 15) / 16 * 16;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a plan: every thread goes through all records and does its share of each.
+// Walks a plan: every thread visits all records and does its share of each.
 #pragma once
 
 #include <vector>
@@ -20,17 +20,17 @@ struct CompiledNest {
 
 class Walker {
  public:
-  /// `plan` and `team` outlive the walker; `nests` are those of the plan's programs, in order.
-  /// `tiles` and `panel_group` (NestArguments) are the processor's.
+  /// `plan` and `team` must outlive the walker. `nests` are those of the plan's programs, in order.
+  /// `tiles` and `panel_group` (NestArguments) depend on the processor.
   Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
          MatrixTiles tiles = MatrixTiles::none, int64_t panel_group = NestArguments{}.panel_group);
   ~Walker();
 
-  /// Makes these of the plan's forms. `bases` has the address of every buffer of the plan.
+  /// Packs the given forms of the plan. `bases` has the address of every buffer of the plan.
   void make_forms(const std::vector<char*>& bases, const std::vector<size_t>& forms);
   /// Runs the step.
   void run(const std::vector<char*>& bases);
-  /// Has the phases of the next runs measured, or no longer (null).
+  /// Starts measuring the phases of subsequent runs, or stops (null).
   void measure(PlanProfile* profile) { profile_ = profile; }
 
  private:
@@ -39,7 +39,7 @@ class Walker {
   const Plan& plan_;
   const std::vector<CompiledNest> nests_;
   ThreadTeam& team_;
-  MatrixTiles tiles_;  ///< none unless a nest is by them
+  MatrixTiles tiles_;  ///< none unless a nest uses them
   const int64_t panel_group_;
   std::vector<std::unique_ptr<Thread>> threads_;
   PlanProfile* profile_ = nullptr;

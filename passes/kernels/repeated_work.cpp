@@ -18,15 +18,13 @@ namespace {
 constexpr int64_t kMostOperations = 4;
 constexpr size_t kMostReaders = 4;
 
-bool is_matrix(const Shape& shape) {
-  return shape.rank() > 2 && shape[-1] > 1 && shape[-2] > 1;
-}
+bool is_matrix(const Shape& shape) { return shape.rank() > 2 && shape[-1] > 1 && shape[-2] > 1; }
 
 bool is_cheap(const Node& node) {
   const Shape& shape = node.types[0].shape;
   if (!is_elementwise(node.op) || node.results() != 1 || !is_matrix(shape)) return false;
-  const auto whole = std::ranges::count_if(
-      node.operands, [&](Value operand) { return operand.shape() == shape; });
+  const auto whole =
+      std::ranges::count_if(node.operands, [&](Value operand) { return operand.shape() == shape; });
   return whole == 1 && emitted_instructions(node) <= kMostOperations;
 }
 

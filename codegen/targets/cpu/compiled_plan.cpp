@@ -15,7 +15,7 @@
 namespace graphc::core::cpu {
 
 struct CompiledPlan::Code {
-  std::shared_ptr<NestCode> nests;  ///< whose functions the walker calls
+  std::shared_ptr<NestCode> nests;  ///< the walker calls its functions
   std::unique_ptr<Walker> walker;
 };
 
@@ -48,7 +48,7 @@ CompiledPlan::CompiledPlan(const Graph& kernels, const CpuFeatures& cpu,
 
 CompiledPlan::~CompiledPlan() = default;
 
-/// Another plan may have made a shared arena grow, and move.
+/// Updates buffer addresses if another plan has made a shared arena grow and move.
 void CompiledPlan::place_in_arena() {
   if (placed_in_ == arena_->data()) return;
   placed_in_ = arena_->data();
@@ -71,7 +71,7 @@ void CompiledPlan::prepare(std::span<StoredState* const> states) {
   place_in_arena();
   place_states(states);
   refresh_forms(states);
-  // Written here, or else the first run would wait for each page.
+  // Touch every page now; otherwise the first run would wait for each of them.
   std::fill_n(arena_->data(), size_t(plan_.arena_bytes), std::byte{0});
 }
 
@@ -148,7 +148,7 @@ std::string describe_tile(const NestProgram& program) {
 
 namespace {
 
-/// The nest's number, tile and program, and who calls it, as comment lines.
+/// The nest's number, tile and program, and its first caller, as comment lines.
 std::string heading(const Plan& plan, size_t index, std::string_view comment) {
   const NestProgram& program = plan.programs[index];
   std::string text = fmt::format("{}nest {}, {}\n", comment, index, describe_tile(program));

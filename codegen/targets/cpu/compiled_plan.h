@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A planned graph as machine code: what the CPU target makes of a graph of kernels.
+// A graph of kernels, planned and compiled to machine code for the CPU target.
 #pragma once
 
 #include <memory>
@@ -18,42 +18,42 @@
 
 namespace graphc::core::cpu {
 
-/// What making a program took; what is left of the time made threads, the arena and the walker.
+/// Times of the construction of a CompiledPlan. The rest of it creates threads, the arena and the
+/// walker.
 struct CompiledPlanTimes {
   double plan_s = 0;
   NestCodeTimes nests;
 };
 
-/// How the code of a plan is made.
+/// How the code of a plan is generated.
 struct CodeOptions {
-  Factors factors = Factors::as_stored;  ///< what those of products are rounded to
-  FileCache files;                       ///< of the objects that other processes have compiled
-  /// Shared with plans that never run at the same time; null: one for this plan alone.
+  Factors factors = Factors::as_stored;  ///< what factors of products are rounded to
+  FileCache files;                       ///< cache of objects compiled by other processes
+  /// Shared by plans that never run at the same time; null: the plan has an arena of its own.
   std::shared_ptr<Arena> arena = nullptr;
 };
 
-/// Owns plan and memory; machine code lives in a cache of the process (nest_code.h).
+/// Owns the plan and its memory. Machine code is kept in a cache of the process (nest_code.h).
 class CompiledPlan {
  public:
-  /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for what the
-  /// CPU target has no kernel for, ErrorKind::resource when there is no memory for the plan. `team`
-  /// walks the plan, and `compilers` make its code.
+  /// `kernels` is a graph of kernels (passes/kernels/fuse.h). Throws ErrorKind::input for a node
+  /// that the CPU target has no kernel for, ErrorKind::resource when there is no memory for the
+  /// plan. `team` walks the plan; `compilers` generate its code.
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team,
                ThreadTeam& compilers, const CodeOptions& options);
   CompiledPlan(const Graph& kernels, const CpuFeatures& cpu, std::shared_ptr<ThreadTeam> team)
       : CompiledPlan(kernels, cpu, team, *team, {}) {}
   ~CompiledPlan();
 
-  /// Runs the step over the memory of inputs, states and outputs, in the graph's order. Makes the
-  /// derived forms of states that are stale first.
+  /// Runs the step on the memory of inputs, states and outputs, in the graph's order. First
+  /// rebuilds stale derived forms of states.
   void run(const std::vector<void*>& inputs, std::span<StoredState* const> states,
            const std::vector<void*>& outputs);
 
-  /// Makes the derived forms of states that are stale, and takes the arena's memory from the
-  /// system.
+  /// Rebuilds stale derived forms of states and obtains the arena's memory from the system.
   void prepare(std::span<StoredState* const> states);
 
-  /// As Executable's.
+  /// As those of Executable.
   void begin_profile(Profiled what);
   RunProfile end_profile();
 
@@ -61,7 +61,7 @@ class CompiledPlan {
   const CompiledPlanTimes& times() const { return times_; }
 
  private:
-  /// A derived form that the plan reads, and of which state it is: panels of one, all of them.
+  /// A derived form that the plan reads, and its state: each form is the panels of one state.
   struct HeldForm {
     const StoredState* state = nullptr;
     std::shared_ptr<DerivedForm> form;
@@ -75,7 +75,7 @@ class CompiledPlan {
   CompiledPlanTimes times_;
   std::shared_ptr<ThreadTeam> team_;
   std::shared_ptr<Arena> arena_;
-  const std::byte* placed_in_ = nullptr;  ///< where the arena was when `bases_` were set
+  const std::byte* placed_in_ = nullptr;  ///< address of the arena when `bases_` were set
   std::vector<char*> bases_;
   std::vector<HeldForm> forms_;  ///< of plan().forms
   Lines lines_;
@@ -84,10 +84,10 @@ class CompiledPlan {
   std::unique_ptr<Code> code_;
 };
 
-/// The tile of a nest in words: "tiles of 6 rows x 16 columns x 4 parts".
+/// The tile of a nest as text: "tiles of 6 rows x 16 columns x 4 parts".
 std::string describe_tile(const NestProgram& program);
 
-/// The text of a plan's nests at `stage`, each under its program as a comment: LLVM IR or assembly.
+/// The code of a plan's nests at `stage`, LLVM IR or assembly, each after its program as a comment.
 enum class CodeText { llvm, assembly };
 std::string code_text(const Plan& plan, const CpuFeatures& cpu, CodeText stage);
 

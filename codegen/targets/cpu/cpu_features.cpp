@@ -13,7 +13,8 @@
 namespace graphc::core::cpu {
 namespace {
 
-// A level and what it adds to the one below it (the x86-64 psABI's lists, in LLVM's spelling).
+// A level and the features it adds to the one below it (the x86-64 psABI's lists, in LLVM's
+// spelling).
 struct FeatureLevel {
   std::string_view name;
   std::vector<std::string_view> adds;
@@ -42,7 +43,7 @@ FeatureSet parse(std::string_view text) {
   return result;
 }
 
-// Fills in what follows from the instruction sets alone.
+// Sets the members that follow from the instruction sets alone.
 void derive(CpuFeatures& cpu, const FeatureSet& set) {
   const auto has = [&](std::string_view feature) { return set.contains(feature); };
   cpu.has_sse41 = has("sse4.1");
@@ -55,8 +56,8 @@ void derive(CpuFeatures& cpu, const FeatureSet& set) {
   cpu.vector_registers = cpu.has_avx512 ? 32 : 16;
 }
 
-/// Whether dot products of bf16 are faster than multiply-adds of f32: twice on Zen 4 and later;
-/// half as fast on Intel's, which have tiles for that.
+/// Whether bf16 dot products are faster than f32 multiply-adds: twice as fast on Zen 4 and later,
+/// half as fast on Intel's processors, which have tiles for that.
 bool has_fast_dot_products(std::string_view llvm_name) { return llvm_name.starts_with("znver"); }
 
 CpuFeatures detect() {

@@ -9,10 +9,10 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// What was fastest. Of bf16 two tiles of rows go along all panels, so that what their bodies read
-/// and write is gone through along memory, which a processor fetches ahead by itself; the panels of
-/// numbers in parts are twice and three times as large and stay for two pairs. Of dot
-/// products nothing else has been measured yet.
+/// The fastest values measured. With bf16, two row tiles pass along all panels, so that their
+/// bodies read and write sequential memory, which a processor prefetches by itself. The panels of
+/// numbers in parts are two and three times as large and stay in the cache for two pairs. For dot
+/// products no other value has been measured yet.
 int turns_of(const CpuFeatures& cpu, Factors factors) {
   if (cpu.matrix_tiles == MatrixTiles::dot_products) return 4;
   return factors == Factors::bf16 ? 1 : 2;
@@ -43,17 +43,18 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
   machine.registers = cpu.vector_registers;
   machine.workers = threads;
   machine.kept_bytes = second_level_cache();
-  // A store past the caches is a line, or it is read and written for each of its halves.
+  // A streaming store must cover a whole line; otherwise the line is read and written for each
+  // half.
   if (cpu.vector_lanes_f32 == 16) machine.uncached_bytes = uncached_bytes();
   machine.keeps_functions = true;
   if (factors == Factors::as_stored) return machine;
-  // A dot product does twice what a multiply-add does: three or six of them are slower.
+  // A dot product does the work of two multiply-adds, so three or six of them are slower.
   const bool slower = cpu.matrix_tiles == MatrixTiles::dot_products && bf16_parts(factors) > 1;
   if (cpu.matrix_tiles == MatrixTiles::none || slower) throw no_matrix_tiles(cpu, factors);
   machine.matrix_tile = {kTileRows, kTileColumns, kTileTerms, turns_of(cpu, factors)};
   machine.products = {{.k_group = 2, .factors = factors, .matrix_tiles = true}};
   if (factors != Factors::bf16) return machine;
-  // What is stored as bf16 is its own factor.
+  // A value stored as bf16 needs no rounding as a factor.
   for (const auto& [left, right] : {std::pair{DType::bf16, DType::f32},
                                     {DType::f32, DType::bf16},
                                     {DType::bf16, DType::bf16}}) {
@@ -65,7 +66,7 @@ Machine machine_of(const CpuFeatures& cpu, int threads, Factors factors) {
 }
 
 int64_t uncached_bytes() {
-  // A larger one is a server's, of which other programs have most.
+  // A larger cache is that of a server, where other programs use most of it.
   constexpr int64_t kOwn = 64 << 20;
   static const int64_t said = cache_sizes().shared;
   return std::max(4 * second_level_cache(), said <= kOwn ? said / 2 : 0);

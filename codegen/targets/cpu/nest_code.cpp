@@ -26,13 +26,13 @@ std::string key_of(const NestProgram& program) {
   return text;
 }
 
-/// An object to be made.
+/// An object to be compiled.
 struct Wanted {
   std::function<void(CodeModule&)> emit;
   bool is_nest = false;
 };
 
-/// Makes objects, several at a time, each from its file or by LLVM.
+/// Obtains several objects in parallel, each from its file or from LLVM.
 class Objects {
  public:
   Objects(Jit& jit, const FileCache& files, ThreadTeam& compilers)
@@ -50,8 +50,8 @@ class Objects {
       for (size_t i = next++; i < wanted.size(); i = next++)
         objects[i] = object_of(wanted[i], size_t(thread));
     });
-    // The threads' intervals overlap: the one interval of wall-clock time is shared out as they
-    // are.
+    // The threads' intervals overlap: divide the one interval of wall-clock time in proportion to
+    // their sums.
     const double wall = steady_seconds() - begun;
     const double emit = std::accumulate(emit_s_.begin(), emit_s_.end(), 0.0);
     const double codegen = std::accumulate(codegen_s_.begin(), codegen_s_.end(), 0.0);
@@ -77,7 +77,7 @@ class Objects {
 
   ObjectCode kept_or_compiled(CodeModule&& module, bool is_nest) {
     std::string key;
-    // Tiles in software are functions of this process, which lie elsewhere in another one.
+    // Tiles in software are functions of this process; their addresses differ in other processes.
     if (!files_.folder().empty() && jit_.cpu().matrix_tiles != MatrixTiles::software) {
       key = jit_.identity() + "\n" + module.bitcode();
       if (std::optional<std::string> kept = files_.find(key)) return {std::move(*kept)};
@@ -101,7 +101,7 @@ class Objects {
   std::string why_not_kept_;
 };
 
-/// What the nests call that no nest before them did.
+/// The shared code that the nests call and that no earlier nest called.
 std::vector<SharedCode> missing_shared_code(const std::vector<const NestProgram*>& nests,
                                             const Jit& jit) {
   std::vector<SharedCode> missing;
@@ -121,7 +121,7 @@ struct NestCode::Impl {
   explicit Impl(const CpuFeatures& cpu) : jit(cpu) {}
   std::mutex mutex;
   Jit jit;
-  std::map<std::string, NestFunction> functions;  // by key_of() their programs
+  std::map<std::string, NestFunction> functions;  // by key_of() of their programs
 };
 
 NestCode::NestCode(const CpuFeatures& cpu) : impl_(std::make_unique<Impl>(cpu)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about a compilation for CPUs, and for no other target.
+// Options of a compilation that apply to the CPU target only.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@ namespace graphc::core {
 
 class Arena;
 
-/// The part of CompileOptions that is of the target `cpu`.
+/// The part of CompileOptions for the target `cpu`.
 struct CpuOptions {
-  /// Where the values of a step live while it runs. Executables that never run at the same time may
-  /// share one, which grows to what the largest needs. Null: the executable makes one of its own,
-  /// and a Session one for all of its graphs.
+  /// Memory for the values of a step while it runs. Executables that never run at the same time may
+  /// share an arena, which grows to the size that the largest needs. Null: the executable creates
+  /// its own; a Session creates one for all of its graphs.
   std::shared_ptr<Arena> arena;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of the CPU target as people read them: kernels, plan, LLVM IR, assembly.
+// The stages of the CPU target as readable text: kernels, plan, LLVM IR, assembly.
 #include <algorithm>
 
 #include "codegen/lower/lower.h"
@@ -41,7 +41,7 @@ const char* kind_name(RowKind kind) {
   return "";
 }
 
-/// The lines of a body, each with what the analysis says of it.
+/// The lines of a body, each with the result of its analysis.
 std::string body_text(const Graph& body, const std::string& indent) {
   const std::optional<RowModel> rows = analyse_rows(body);
   std::string text;
@@ -113,7 +113,7 @@ class KernelText {
       text_ += fmt::format("{}  nest {}, {}\n", indent, nest, tile_text(size_t(nest)));
   }
 
-  /// The nests called by records of a kernel, each once, in order.
+  /// The nests that the records of a kernel call, each once, in order.
   static void find_nests(const Record& record, const std::string& kernel, bool inside,
                          std::vector<int>& nests) {
     const auto body = [&](const std::vector<Record>& records, bool own) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU target has code for.
+// The operations that the CPU target has code for.
 #pragma once
 
 #include "ir/graph.h"
@@ -7,8 +7,8 @@
 
 namespace graphc::core::cpu {
 
-/// Whether there is code for a scalar operation on operands of this dtype (that of the first that
-/// is not a condition).
+/// Whether there is code for a scalar operation on operands of this dtype (that of the first
+/// operand that is not a condition).
 bool has_code(ScalarOp op, DType operand_dtype);
 
 /// Throws ErrorKind::input, at the user's line, for a node of the graph or its regions that needs

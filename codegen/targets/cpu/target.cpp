@@ -18,7 +18,7 @@
 namespace graphc::core {
 namespace {
 
-/// One team for each number of threads, shared by all executables: sessions take turns.
+/// One team for each number of threads, shared by all executables; sessions take turns.
 std::shared_ptr<ThreadTeam> team_of(int threads) {
   static std::mutex mutex;
   static std::map<int, std::weak_ptr<ThreadTeam>> teams;
@@ -58,7 +58,7 @@ class CpuExecutable : public Executable {
 std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOptions& options,
                                         CompileReport& report) {
   const GraphPtr kernels = cpu::form_cpu_kernels(graph, options, report);
-  // All threads compile, also what one alone will run.
+  // All threads compile, even for a plan that a single thread will run.
   const auto compilers = team_of(threads_of(options));
   auto program = std::make_unique<cpu::CompiledPlan>(
       *kernels, cpu::cpu_of(options), team_of(cpu::team_size(*kernels, options)), *compilers,
@@ -72,7 +72,7 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   report.emit_s += nests.emit_s;
   report.codegen_s += nests.codegen_s;
   report.link_s += nests.link_s;
-  // The rest made the threads and the arena.
+  // The remaining time was spent on creating the threads and the arena.
   report.allocate_s -= times.plan_s + nests.emit_s + nests.codegen_s + nests.link_s;
   report.kernels += nests.kernels;
   report.cache_hits += nests.cache_hits;
@@ -83,10 +83,10 @@ std::unique_ptr<Executable> compile_cpu(const GraphPtr& graph, const CompileOpti
   return std::make_unique<CpuExecutable>(signature_of(*graph), std::move(program));
 }
 
-/// Some ten microseconds of one core: to wake a thread takes up to fifty.
+/// About ten microseconds of work on one core; waking a thread takes up to fifty.
 constexpr double kWorkOfOneThread = 300e3;
 
-/// The multiply-adds of a graph's products, and the elements of all else.
+/// The multiply-adds of a graph's products, plus the elements of all other results.
 double work_of(const Graph& graph) {
   double work = 0;
   for (const Node& node : graph.nodes()) {

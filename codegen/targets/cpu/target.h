@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tools show of the CPU target on the way to machine code.
+// The CPU target's stages from kernels to machine code, for the tools that show them.
 #pragma once
 
 #include <array>
@@ -11,22 +11,23 @@
 
 namespace graphc::core::cpu {
 
-/// The CPU that options ask for. Throws ErrorKind::usage as cpu_named() does.
+/// The CPU that the options select. Throws ErrorKind::usage as cpu_named() does.
 CpuFeatures cpu_of(const CompileOptions& options);
 
-/// The graph of kernels that the CPU target plans and emits: the variant's passes, then `fuse`. Of
-/// the options it depends on `variant` and `unroll` alone, so that one serves every CPU and number
-/// of threads. Throws ErrorKind::input for what it has no code for (codegen/targets/cpu/support.h).
+/// The graph of kernels that the CPU target plans and emits: the result of the variant's passes and
+/// then `fuse`. It depends only on the options `variant` and `unroll`, so that one graph serves
+/// every CPU and number of threads. Throws ErrorKind::input for an operation that the target has no
+/// code for (codegen/targets/cpu/support.h).
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
 
-/// How many threads walk the plan of these kernels: as many as the options say, by default the
-/// cores the process may use, or one where there is so little to do that one has done it before a
-/// thread that sleeps has woken up.
+/// The number of threads that walk the plan of these kernels: that of the options, by default the
+/// number of cores that the process may use. One if the work is so small that one thread finishes
+/// it before a sleeping thread wakes up.
 int team_size(const Graph& kernels, const CompileOptions& options);
 
-/// What show() shows: the kernels with their analysis, the plan of memory and calls, LLVM IR,
-/// assembly.
+/// The stages of show(): the kernels with their analysis, the plan of memory and calls, the step,
+/// LLVM IR, assembly.
 inline constexpr std::array<std::string_view, 5> kStages{"kernels", "plan", "step", "llvm", "asm"};
 /// The graph at one of kStages.
 std::string show(const GraphPtr& graph, const CompileOptions& options, std::string_view stage);

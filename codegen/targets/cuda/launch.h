@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A launch as data: what the host puts into a stream, fixed when a step is compiled.
+// A launch as data: what the host enqueues in a stream, fixed when a step is compiled.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ namespace graphc::core::cuda {
 
 struct LibraryForm;
 
-/// Memories that a launch accesses beside those of the plan (MemoryAccess::memory).
+/// Memory that a launch accesses besides the plan's buffers (MemoryAccess::memory).
 enum OwnMemory : int {
   kFaultMemory = -1,
   kScratchMemory = -2,
   kBarrierMemory = -3,
-  /// The workspace of a library, and what it keeps from a layer to its gradients.
+  /// The workspace of a library, and the data it keeps from a layer to its gradients.
   kLibraryMemory = -4,
 };
 
-/// A nest that a launch does.
+/// A nest that a launch executes.
 struct LaunchedNest {
   const NestCall* call = nullptr;
   const Record* record = nullptr;
@@ -32,41 +32,43 @@ struct LaunchedNest {
 
 /// One launch of a kernel, or a call of a library.
 struct Launch {
-  int kernel = 0;  ///< of Launches::kernels; -1: none, a library
-  /// What cuDNN does; the arguments are its addresses, in the order of layer_addresses().
+  int kernel = 0;  ///< index into Launches::kernels; -1: none, a library
+  /// The call of cuDNN; `arguments` are its addresses, in the order of layer_addresses().
   std::shared_ptr<const LayerCall> layer;
   Grid grid;
   std::vector<LaunchValue> arguments;
-  size_t shared_bytes = 0;  ///< dynamic, of a block
-  /// Groups of blocks that wait for each other; 0: none do. Then all run at a time.
+  size_t shared_bytes = 0;  ///< dynamic, per block
+  /// Groups of blocks with barriers among themselves; 0: no barriers. With barriers, all blocks
+  /// must be resident at the same time.
   unsigned barrier_groups = 0;
-  unsigned cluster = 1;  ///< blocks of a cluster
-  /// Whether fewer blocks do the same: as many as the device holds.
+  unsigned cluster = 1;  ///< blocks per cluster
+  /// Whether fewer blocks give the same result: the device then runs as many as it holds.
   bool any_blocks = false;
-  std::string note;                                ///< of a loop: how it is placed
+  std::string note;                                ///< for a loop: its placement as text
   std::shared_ptr<const LoopPlacement> placement;  ///< the same; null for other launches
-  /// How cuBLASLt does the same (library_product.h); null where it cannot.
+  /// The equivalent product by cuBLASLt (library_product.h); null where it cannot compute it.
   std::shared_ptr<LibraryForm> by_library;
-  /// A loop in its other placements, where it is worth trying which is fastest.
+  /// For a loop, its other placements, where it is worth measuring which is fastest.
   std::vector<Launch> others;
-  const Record* record = nullptr;  ///< of the plan, what it does or is a part of
-  /// Nests that can be one launch with others, and that are (merge.h). Of other launches none.
+  const Record* record = nullptr;  ///< the plan's record that it executes or is a part of
+  /// The nests of a launch that can be or has been merged with others (merge.h). Empty for other
+  /// launches.
   std::vector<LaunchedNest> nests;
   std::vector<MemoryAccess> accesses;  ///< none: unknown
 };
 
 struct Launches {
   std::vector<KernelText> kernels;         ///< distinct
-  std::vector<std::vector<Launch>> forms;  ///< that make each of the plan's forms
+  std::vector<std::vector<Launch>> forms;  ///< the launches that build each of the plan's forms
   std::vector<Launch> step;
   std::vector<const TableCall*> tables;  ///< by Fault::record - 1
-  std::vector<const LoopCall*> loops;    ///< whose blocks wait for each other; by Fault::stuck - 1
+  std::vector<const LoopCall*> loops;    ///< loops with barriers, by Fault::stuck - 1
   int64_t scratch_bytes = 0;
-  unsigned most_barrier_groups = 0;  ///< of any launch
+  unsigned most_barrier_groups = 0;  ///< maximum over the launches
 };
 
-/// From how many multiplications and additions on a product is put as cuBLASLt's too, and a loop in
-/// all placements that it can have; negative: never.
+/// Minimum numbers of multiplications and additions from which a product gets an alternative by
+/// cuBLASLt, and a loop all its possible placements; negative: never.
 struct Alternatives {
   int64_t products = -1, placements = -1;
 };

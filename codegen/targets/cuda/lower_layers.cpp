@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights are copied into the order that cuDNN has; their gradients are read where it puts them.
+// Weights are copied into cuDNN's layout; their gradients are read from where cuDNN writes them.
 #include "codegen/targets/cuda/lower_layers.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr std::array<std::string_view, 3> kLayers{"lstm", "gru", "rnn"};
-/// What the function is called that has the gradients of a layer.
+/// Suffix of the name of the function that computes the gradients of a layer.
 constexpr std::string_view kGradients = " gradients";
 
 LayerKind kind_of(const Op& layer) {
@@ -27,8 +27,8 @@ LayerKind kind_of(const Op& layer) {
   return &layer == &ops::gru ? LayerKind::gru : LayerKind::rnn;
 }
 
-/// Where the operands of a layer stand among those of its node, and, in the same order, their
-/// cotangents among the results of its gradients.
+/// The positions of a layer's operands among those of its node and, equally, of their cotangents
+/// among the results of its gradients.
 struct Operands {
   explicit Operands(LayerKind kind)
       : c(kind == LayerKind::lstm ? 2 : 0),
@@ -39,11 +39,11 @@ struct Operands {
         count(kind == LayerKind::gru ? w + 4 : w + 3) {}
 
   static constexpr size_t x = 0, h = 1;
-  size_t c, w, u, b, b_n, count;  ///< c and b_n: 0 where there is none
+  size_t c, w, u, b, b_n, count;  ///< c and b_n: 0 if absent
 };
 
-/// The views of a layer's weights and biases in the memory of LayerWeights: w and u lie transposed
-/// there, the gates' matrices one after another.
+/// The views of a layer's weights and biases in the memory of LayerWeights. w and u are transposed
+/// there, with the gates' matrices one after another.
 struct WeightViews {
   WeightViews(const LayerWeights& form, const Address& at) {
     const int64_t gates = form.gates(), units = form.units;
@@ -123,7 +123,7 @@ class LayerLowering {
   int64_t state_bytes() const { return batch_ * form_.units * size_of(DType::f32); }
   int64_t weight_bytes() const { return form_.elements() * size_of(DType::f32); }
 
-  /// The number of a layer whose gradients are taken, -1 of others.
+  /// The pair number of a layer whose gradients are taken; -1 for other layers.
   int pair_of(const Node& layer) const {
     auto& pairs = context_.external_pairs;
     if (const auto found = pairs.find(&layer); found != pairs.end()) return found->second;
@@ -141,7 +141,7 @@ class LayerLowering {
     call_.operands.push_back({name, view.address, bytes, false});
   }
 
-  /// A result that nobody reads has a place too.
+  /// A result that is not read has a place too.
   void write(const char* name, size_t index, int64_t bytes) {
     const Value value = node_.result(int(index));
     set(index, context_.destination(value, wanted_));
@@ -150,8 +150,8 @@ class LayerLowering {
 
   void set(size_t index, View view) { views_.set(node_.result(int(index)), std::move(view)); }
 
-  /// The weights in the library's order: a derived form of states if they are those, and the graph
-  /// writes none of them; else they are copied in every step.
+  /// The weights in the library's layout: a derived form of states if all weights are states and
+  /// the graph writes none of them; otherwise they are copied in every step.
   Address weights() {
     const Type type{DType::f32, {form_.elements()}};
     const std::string name = call_.name + ".weights";
@@ -163,7 +163,8 @@ class LayerLowering {
     return all.address;
   }
 
-  /// The buffers of the states that all weights are; none if one is something else, or is written.
+  /// The buffers of the states that hold all weights; empty if a weight is not a state or is
+  /// written.
   std::vector<int> states_of_weights() const {
     std::vector<int> states;
     for (const size_t operand : {operands_.w, operands_.u, operands_.b, operands_.b_n}) {
@@ -177,8 +178,8 @@ class LayerLowering {
     return states;
   }
 
-  /// The library's second bias, which it adds to the product of the state, is zero but where a GRU
-  /// has one of the new gate.
+  /// The library's second bias, which it adds to the product of the state, is zero, except that a
+  /// GRU has one for the new gate.
   void copy_weights(const Address& to) {
     const WeightViews parts(form_, to);
     fill_with_zeros(parts.state_bias);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers, and their gradients, as external calls of a step that cuDNN does.
+// Lowers recurrent layers and their gradients to external calls, which cuDNN executes.
 #pragma once
 
 #include <array>
@@ -10,25 +10,26 @@
 
 namespace graphc::core::cuda {
 
-/// The recurrent layers that cuDNN has; `lstm`, `gru` and `rnn` of ir/ops/recurrent.cpp.
+/// The recurrent layers that cuDNN supports; `lstm`, `gru` and `rnn` of ir/ops/recurrent.cpp.
 enum class LayerKind : uint8_t { lstm, gru, rnn };
 
-/// What an external call of a layer is: a layer over a whole sequence, going forward, or its
+/// The external call of a layer: a layer over a whole sequence in forward direction, or its
 /// gradients. x is [steps, batch, inputs], y [steps, batch, units], h and c [batch, units]; weights
-/// is as LayerWeights says. All are f32 and contiguous. What a kind does not have is absent.
+/// has the layout of LayerWeights. All are f32 and contiguous. Operands that a kind does not have
+/// are absent.
 struct LayerCall {
   std::string name;
   LayerKind kind = LayerKind::lstm;
   bool gradients = false;
   int64_t steps = 0, batch = 0, inputs = 0, units = 0;
-  /// What a layer leaves for its gradients is cuDNN's own and lies outside of the plan: the two
-  /// calls of one number are a pair. -1: no gradients follow.
+  /// cuDNN keeps the data that a layer saves for its gradients in its own memory, outside of the
+  /// plan. The two calls with the same number are a pair. -1: no gradients follow.
   int pair = -1;
 };
 
-/// Weights and biases of a layer as cuDNN has them, in elements: for each gate the matrix
-/// [units, inputs] of the input, then for each [units, units] of the state, then a bias of the
-/// input for each gate, and one of the state. Gates are in our order.
+/// The layout of a layer's weights and biases in cuDNN, in elements: for each gate the matrix
+/// [units, inputs] of the input, then for each the matrix [units, units] of the state, then for
+/// each the bias of the input, then that of the state. Gates are in graphc's order.
 struct LayerWeights {
   LayerKind kind = LayerKind::lstm;
   int64_t inputs = 0, units = 0;
@@ -43,11 +44,12 @@ struct LayerWeights {
   int64_t elements() const { return state_bias(gates()); }
 };
 
-/// Machine::lower_external of a GPU: takes layers in the form that libraries have
+/// Machine::lower_external of a GPU: lowers layers in the form that libraries support
 /// (passes/library_layers.h), and their gradients.
 bool lower_layer(LowerContext& context, const Node& node, ViewMap& views, const ViewMap& wanted);
 
-/// What lower_layer() has said in a call. Throws an internal error for another function's call.
+/// The description that lower_layer() stored in a call. Throws an internal error for the call of
+/// another function.
 LayerCall layer_of(const ExternCall& call);
 
 /// The addresses of a layer: x, h, c, weights, y, last h, last c, dy, last dh, last dc, dx, dh, dc,

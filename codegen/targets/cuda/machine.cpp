@@ -20,15 +20,15 @@ int number_of(std::string_view architecture) {
   return std::atoi(std::string(architecture.substr(begin)).c_str());
 }
 
-/// Threads of a block read neighbouring columns: packed matrices have blocks of a warp's width over
-/// the parts, up to four of them.
+/// Threads of a block read neighbouring columns: packed matrices have blocks of a warp's width for
+/// each of up to four parts.
 TileShape gpu_tile(const Machine& machine, const NestProgram& program) {
   TileShape shape;
   shape.lanes = machine.lanes;
   int parts = 1;
   for (const NestProduct& product : program.products) parts = std::max(parts, product.parts);
   shape.vectors = program.kind == NestKind::row_wise ? 1 : std::max(1, 4 / parts);
-  shape.rows = 1;  // of a thread: product_tile() has the tiles of blocks
+  shape.rows = 1;  // per thread: product_tile() has the tiles of blocks
   return shape;
 }
 
@@ -47,7 +47,7 @@ Machine gpu_machine(Precision precision, std::string_view architecture) {
   machine.lanes = 32;
   machine.tile_of = gpu_tile;
   machine.workers = 1;
-  // A launch of a few rows at a time would leave most of the GPU without work.
+  // Launches of a few rows at a time would leave most of the GPU idle.
   machine.block_bytes = std::numeric_limits<int64_t>::max() / 4;
   machine.lower_external = lower_layer;
   machine.reorders_phases = true;
@@ -75,7 +75,7 @@ Gpu gpu_of(std::string_view architecture) {
   if (is("sm_86")) return with(72, 99);
   if (is("sm_89")) return with(142, 99);
   if (is("sm_10")) return with(148, 227);
-  // What every GPU has that the text is for.
+  // The minimum over all GPUs that the text is for.
   return with(40, 64);
 }
 

@@ -11,7 +11,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Where `word` stands among `words`, the values of the option `--what`.
+/// The index of `word` in `words`, the values of the option `--what`.
 size_t index_of(std::string_view what, std::span<const std::string_view> words,
                 std::string_view word) {
   const auto found = std::ranges::find(words, word);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be chosen about a compilation for GPUs, and for no other target. Needs nothing of CUDA.
+// Options of a compilation that apply to the CUDA target only. Needs no CUDA headers.
 #pragma once
 
 #include <array>
@@ -10,39 +10,41 @@
 namespace graphc::core {
 namespace cuda {
 
-/// Where the blocks of a loop's kernel have its matrices, and who meets whom
+/// Where the blocks of a loop's kernel keep its matrices, and which blocks share barriers
 /// (codegen/targets/cuda/loops/loop_placement.h).
 enum class Placement : uint8_t { streamed, grid, cluster, block };
-/// The words of a command line: any placement, which is none in the options, and then each.
+/// The spellings on a command line: "auto", for which the option is empty, then each placement.
 inline constexpr std::array<std::string_view, 5> kPlacementWords{"auto", "streamed", "grid",
                                                                  "cluster", "block"};
 std::string_view name_of(std::optional<Placement> placement);
-/// Throws ErrorKind::usage, naming the words, for another one.
+/// Throws ErrorKind::usage, listing the spellings, for any other one.
 std::optional<Placement> placement_named(std::string_view word);
 
-/// What computes the large products: for each the faster of both, generated kernels, or cuBLASLt.
+/// How large products are computed: by generated kernels, by cuBLASLt, or by the faster of the two
+/// for each.
 enum class Products : uint8_t { either, generated, cublaslt };
 inline constexpr std::array<std::string_view, 3> kProductsWords{"auto", "generated", "cublaslt"};
 std::string_view name_of(Products products);
-/// Throws ErrorKind::usage, naming the words, for another one.
+/// Throws ErrorKind::usage, listing the spellings, for any other one.
 Products products_named(std::string_view word);
 
 }  // namespace cuda
 
-/// The part of CompileOptions that is of the target `cuda`.
+/// The part of CompileOptions for the target `cuda`.
 struct CudaOptions {
   using Placement = cuda::Placement;
   using Products = cuda::Products;
 
-  /// How loops are placed; nothing: each in the way that a model of the GPU, or a trial on it,
-  /// finds fastest. Where a loop cannot be placed so, it is streamed.
+  /// The placement of loops. Empty: for each loop the one that a model of the GPU, or a trial on
+  /// it, finds fastest. A loop that cannot have the placement is streamed.
   std::optional<Placement> placement;
   Products products = Products::either;
-  /// From how many multiplications and additions on products and loops are tried in several ways.
-  /// Below 16 million a launch costs more than what is computed (a microsecond at 30 TFLOP/s).
+  /// Minimum number of multiplications and additions from which products and loops are tried in
+  /// several ways. Below 16 million a launch costs more than the computation (a microsecond at 30
+  /// TFLOP/s).
   int64_t least_tried_work = int64_t{1} << 24;
-  /// Whether steps look, when they have ended, whether their results and the states that they wrote
-  /// are finite, and keep the states as they were before (Executable::checks_finite()).
+  /// Whether a step checks, after it has ended, that its results and the states it wrote are
+  /// finite, and keeps the states' previous values (Executable::checks_finite()).
   bool check_finite = false;
 };
 

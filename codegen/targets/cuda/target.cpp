@@ -38,7 +38,8 @@ void open_cuda(CompileReport& report) {
   report.lap(&CompileReport::library_s);
 }
 
-/// What to compile for: what the options say, which must be the GPU's, or what suits it best.
+/// The architecture to compile for: that of the options, which must be the GPU's, or the best for
+/// it.
 std::string architecture_on(const cuda::Device& device, const CompileOptions& options) {
   const std::string& wanted = options.architecture;
   if (wanted.empty()) return device.architecture();
@@ -48,7 +49,7 @@ std::string architecture_on(const cuda::Device& device, const CompileOptions& op
                        number);
 }
 
-/// What is compiled, for what device, and what is remembered of earlier compilations.
+/// What is compiled, for which device, and the code of earlier compilations.
 struct Compilation {
   const GraphPtr& graph;
   const cuda::DevicePtr device;
@@ -98,14 +99,14 @@ bool has_layers(const Graph& graph) {
   });
 }
 
-/// What was found of the variants `fused` and `cudnn`.
+/// The result of comparing the variants `fused` and `cudnn`.
 struct Faster {
-  GpuExecutablePtr executable;  ///< null where it was decided before
+  GpuExecutablePtr executable;  ///< null if the choice was stored earlier
   std::string variant, note;
   bool were_both_tried = true;
 };
 
-/// Compiles both and tries them. Where the library cannot do its part, that is a remark.
+/// Compiles both and measures them. A failure of the library becomes a remark.
 Faster try_both(const Compilation& all, const CompileOptions& own, const CompileOptions& library,
                 const GraphPtr& with_layers) {
   Faster found{compile_variant(all, own), own.variant, "", true};
@@ -129,7 +130,7 @@ Faster try_both(const Compilation& all, const CompileOptions& own, const Compile
   return found;
 }
 
-/// The faster of `fused` and `cudnn`, by trying both once for a graph, a device and a library.
+/// The faster of `fused` and `cudnn`: both are tried once for a graph, a device and a library.
 GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) {
   CompileOptions library = options;
   library.variant = "cudnn";
@@ -146,7 +147,7 @@ GpuExecutablePtr compile_faster(const Compilation& all, CompileOptions options) 
   found.note = ", as decided before";
   const std::string chosen = cuda::Choices(all.code.files).get(key, [&] {
     found = try_both(all, options, library, with_layers);
-    // What fails today may work tomorrow.
+    // A failure may be temporary, so it is not stored.
     return found.were_both_tried ? found.variant : std::string();
   });
   if (!chosen.empty()) found.variant = chosen;
@@ -177,10 +178,10 @@ constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "pla
                                                        "products"};
 constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
 
-/// The architecture that stages are shown for where no GPU says otherwise.
+/// The default architecture for showing stages without a GPU.
 constexpr const char* kShownArchitecture = "sm_90a";
 
-/// How the loops of a plan are placed, and which nests are one launch, a line each.
+/// The placements of a plan's loops, and the nests merged into one launch, a line each.
 std::string launches_text(const cuda::Launches& launches) {
   std::string text;
   for (const cuda::Launch& launch : launches.step) {
@@ -191,7 +192,7 @@ std::string launches_text(const cuda::Launches& launches) {
   return text;
 }
 
-/// Products that cuBLASLt does, or may do, a line each.
+/// Products that cuBLASLt computes, or might compute, a line each.
 std::string products_text(const cuda::Launches& launches, const CompileOptions& options) {
   std::string text;
   for (const cuda::Launch& launch : launches.step) {
@@ -206,8 +207,8 @@ std::string products_text(const cuda::Launches& launches, const CompileOptions& 
   return text;
 }
 
-/// What is shown of products by a library: those that are asked for, and in a plan those that a
-/// device would have to choose from.
+/// The products by a library to show: those that the options request and, for a plan, those that
+/// would be tried on a device.
 cuda::Alternatives shown_alternatives(const CudaOptions& options, std::string_view stage) {
   cuda::Alternatives all;
   if (options.products == cuda::Products::cublaslt) all.products = 0;
@@ -216,7 +217,7 @@ cuda::Alternatives shown_alternatives(const CudaOptions& options, std::string_vi
   return all;
 }
 
-/// What the model of speed says of a step.
+/// The prediction of the speed model for a step.
 std::string speed_text(const Plan& plan, const cuda::Launches& launches,
                        const CompileOptions& options) {
   const std::string name = options.architecture.empty() ? kShownArchitecture : options.architecture;

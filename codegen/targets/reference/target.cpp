@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference target: the evaluator behind the interface of an executable. Slow, and right by
+// The reference target: the evaluator behind the interface of an executable. Slow, and correct by
 // definition; the pattern for other targets.
 #include "codegen/target.h"
 
@@ -29,7 +29,7 @@ void store(const Literal& value, const Tensor& to) {
 
 class ReferenceExecutable : public Executable {
  public:
-  /// `graph` has no gradients left; its results are called as those of `named`, the user's.
+  /// `graph` has no gradients left; its results are named as those of `named`, the user's graph.
   ReferenceExecutable(GraphPtr graph, const Graph& named, Precision precision)
       : Executable(stored_signature(named, precision)),
         graph_(std::move(graph)),

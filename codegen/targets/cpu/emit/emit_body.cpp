@@ -19,7 +19,7 @@ using llvm::Value;
 BodyEmitter::BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder,
                          const NestProgram& program)
     : cpu_(cpu), b_(builder), program_(program), shape_(program.tile) {
-  // Divisions take no port that products by tiles do.
+  // Divisions use no execution port that tile products need.
   if (is_beside_products(program.tile, cpu)) cpu_.divides_by_estimate = false;
   for (Values& values : values_) values.assign(program_.body.size(), nullptr);
   levels_ = levels_of(program_);
@@ -86,7 +86,7 @@ int BodyEmitter::places_at_once() const {
 }
 
 std::vector<FetchedPart> BodyEmitter::fetched_parts() const {
-  // What is written comes first: of a place that is also read the line comes once.
+  // Writes come first: the line of a place that is both written and read is fetched once.
   std::set<std::tuple<bool, int, int>> places;
   for (size_t i = 0; i < program_.body.size(); ++i) {
     const NestInstruction& in = program_.body[i];
@@ -211,7 +211,7 @@ Value* BodyEmitter::address(int index, int part, Value* row, Value* column) {
   return pointer;
 }
 
-/// bool is a byte in memory and a bit in registers, bf16 the upper half of an f32.
+/// In memory bool is a byte and bf16 the upper half of an f32; in registers bool is a bit.
 llvm::Type* BodyEmitter::stored_type(DType dtype) {
   if (dtype == DType::bf16)
     return llvm::FixedVectorType::get(b_.getInt16Ty(), unsigned(shape_.lanes));
@@ -222,7 +222,7 @@ Value* BodyEmitter::as_stored(DType dtype, Value* value) {
   llvm::Type* type = value->getType();
   if (dtype == DType::boolean) return b_.CreateZExt(value, type->getWithNewType(b_.getInt8Ty()));
   if (dtype != DType::bf16) return value;
-  // What was made of 16 bits is these: no pass after this one would see it.
+  // A value widened from 16 bits is stored as those bits: no later pass would simplify this.
   namespace match = llvm::PatternMatch;
   Value* half = nullptr;
   if (match::match(value, match::m_BitCast(match::m_Shl(match::m_ZExt(match::m_Value(half)),
@@ -288,7 +288,7 @@ Value* BodyEmitter::load_iota(const NestInstruction& in, Value* row, Value* colu
   if (operand.by_row && row != nullptr)
     first = b_.CreateAdd(first, b_.CreateMul(row, argument.row));
   if (by_column) first = b_.CreateAdd(first, b_.CreateMul(column, argument.column));
-  // Of integers of 32 bits or less, which wrap, the lower 32 bits are enough.
+  // Integers of 32 bits or less wrap, so their lower 32 bits suffice.
   const bool narrow = is_integer(operand.dtype) && size_of(operand.dtype) <= 4;
   auto* type = vector_type(b_, narrow ? DType::i32 : DType::i64, shape_.lanes);
   const auto splat = [&](Value* x) {
@@ -317,7 +317,7 @@ void BodyEmitter::store_operand(const NestInstruction& in, Value* row, Value* co
   }
 }
 
-/// Past the caches where the vector is whole and lies as such stores want it.
+/// Uses a streaming store if the vector is whole and its address is aligned as such stores require.
 void BodyEmitter::store_vector(const NestOperand& operand, Value* value, Value* pointer,
                                Value* mask) {
   const uint64_t bytes = uint64_t(size_of(operand.dtype)) * uint64_t(shape_.lanes);
@@ -362,7 +362,7 @@ Value* BodyEmitter::load_sum(const NestInstruction& in, Value* tile) {
   return rounds ? rounded_to_bf16(b_, cpu_, sum) : sum;
 }
 
-/// Sums of bf16 are f32 until they are stored.
+/// Sums of bf16 are kept as f32 until they are stored.
 Value* BodyEmitter::finished(const Reduction& r, Value* value) {
   return as_stored(r.dtype, r.dtype == DType::bf16 ? rounded_to_bf16(b_, cpu_, value) : value);
 }
@@ -389,7 +389,7 @@ void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
   }
 }
 
-/// One value from all lanes, halving the vector: a fixed tree.
+/// Combines all lanes into one value by halving the vector: a fixed tree.
 Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
   const int half = mutated(Mutant::half_the_lanes_lost) ? shape_.lanes / 4 : shape_.lanes / 2;
   for (int width = half; width >= 1; width /= 2) {

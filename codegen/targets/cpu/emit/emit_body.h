@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The straight-line body of a nest as LLVM code: its instructions on vectors of columns, what they
-// load and store, and the accumulators of its reductions. LLVM's types appear by name only.
+// The straight-line body of a nest as LLVM code: its instructions on vectors of columns, their
+// loads and stores, and the accumulators of its reductions. LLVM's types appear by name only.
 #pragma once
 
 #include <map>
@@ -22,31 +22,32 @@ class Value;
 
 namespace graphc::core::cpu {
 
-/// The fields of NestOperandArguments, loaded: a pointer (an integer for iota) and strides.
+/// The loaded fields of NestOperandArguments: a pointer (an integer for iota) and strides.
 struct OperandValues {
   llvm::Value *base, *row, *part, *column;
 };
 
-/// Emits the body of one nest where the builder stands; the loops around it are its caller's.
-/// Rows, columns and column_end are i64 values in rows and units, masks are <lanes x i1>.
+/// Emits the body of one nest at the builder's insertion point; the caller emits the loops around
+/// it. Rows, columns and column_end are i64 values in rows and units; masks are <lanes x i1>.
 class BodyEmitter {
  public:
   using Values = std::vector<llvm::Value*>;
 
-  /// One accumulator: a vector that a reduction adds to, or takes the maximum with.
+  /// One accumulator: a vector that a reduction adds to or takes the maximum with.
   struct Reduction {
     int operand, part;
     DType dtype;
     bool maximum;
   };
 
-  /// How many terms an accumulator takes where a reduction is long: another takes the sums of as
-  /// many such pieces, the last the rest. So the error of a sum grows with these, not with the
-  /// extent.
+  /// The number of terms of one accumulator in a long reduction. A second accumulator sums up to as
+  /// many such pieces, and a third the rest. So the error of a sum grows with these numbers, not
+  /// with the extent.
   static constexpr int64_t kTermsOfPiece = 256;
 
-  /// Where a vector of elements is: indices, the lanes inside the columns (null: all of them),
-  /// where the finished sums of this row and vector are; each null where a level has none.
+  /// The position of a vector of elements: indices, a mask of the lanes inside the columns (null:
+  /// all lanes), and the address of the finished sums of this row and vector. A member is null at
+  /// levels that do not have it.
   struct Place {
     llvm::Value *row = nullptr, *column = nullptr, *mask = nullptr, *sums = nullptr;
   };
@@ -54,44 +55,45 @@ class BodyEmitter {
   /// `builder` and `program` must outlive the emitter.
   BodyEmitter(const CpuFeatures& cpu, llvm::IRBuilderBase& builder, const NestProgram& program);
 
-  /// The loaded arguments of all operands, in order, and where the columns end: before anything is
-  /// emitted.
+  /// Sets the loaded arguments of all operands, in order, and the end of the columns. Must precede
+  /// all emission.
   void set_arguments(std::vector<OperandValues> operands, llvm::Value* column_end);
 
-  /// Emits the instructions of one level for one place, or for several side by side, instruction by
-  /// instruction: so that what one waits for is done for another. What a level has for one place
-  /// holds for all of the levels below. Throws ErrorKind::input for what the CPU target has no code
-  /// for.
+  /// Emits the instructions of one level for one place, or for several, interleaved instruction by
+  /// instruction, so that the latency of one is hidden by the others. Values of a level emitted for
+  /// one place hold for all places of the levels below. Throws ErrorKind::input for an operation
+  /// that the CPU target has no code for.
   void run_level(Level level, std::span<const Place> places);
   void run_level(Level level, const Place& place) { run_level(level, {&place, 1}); }
   void run_level(Level level) { run_level(level, Place()); }
 
-  /// How many places side by side keep a processor busy: the longer an element's instructions wait
-  /// for each other, the more.
+  /// How many interleaved places keep a processor busy: more if an element's instructions form
+  /// longer dependency chains.
   int places_at_once() const;
 
-  /// What the elements of a block's columns read and write that moves with the row.
+  /// The memory that the elements of a block's columns read and write and whose address moves with
+  /// the row.
   std::vector<FetchedPart> fetched_parts() const;
 
-  /// Lanes of a vector beginning at `column` that lie before column_end.
+  /// A mask of the lanes, of a vector that begins at `column`, that are before column_end.
   llvm::Value* mask_at(llvm::Value* column);
-  /// The same, and none where the row is none.
+  /// The same, and empty if the row does not exist.
   llvm::Value* mask_at(llvm::Value* column, llvm::Value* is_row);
 
-  /// The accumulators of the body: along a row all parts share one.
+  /// The accumulators of the body; along a row all parts share one.
   std::vector<Reduction> reductions() const;
-  /// What a reduction begins with, in every lane.
+  /// The initial value of a reduction, in every lane.
   llvm::Value* identity(const Reduction& r);
-  /// Lets `all` go on from `values[offset...]`; of sums over rows, those of a place.
+  /// Sets the accumulators of `all` to `values[offset...]`; of sums over rows, those of a place.
   void set_accumulators(const std::vector<Reduction>& all, const Values& values, size_t offset = 0,
                         size_t place = 0);
-  /// Appends what `all` have come to.
+  /// Appends the current accumulators of `all`.
   void append_accumulators(const std::vector<Reduction>& all, Values& values, size_t place = 0);
-  /// Two accumulators of one reduction as one.
+  /// Combines two accumulators of one reduction.
   llvm::Value* join(const Reduction& r, llvm::Value* x, llvm::Value* y);
-  /// Joins the lanes of a finished accumulator and stores the one element of `row`.
+  /// Combines the lanes of a finished accumulator and stores the one element of `row`.
   void store_row(const Reduction& r, llvm::Value* row, llvm::Value* lanes);
-  /// Stores a finished accumulator, a column for each lane.
+  /// Stores a finished accumulator, one column per lane.
   void store_columns(const Reduction& r, llvm::Value* column, llvm::Value* mask,
                      llvm::Value* values);
 
@@ -104,10 +106,10 @@ class BodyEmitter {
   void allow_fused(ScalarOp op);
   llvm::Value* scalar(const NestInstruction& in);
 
-  /// Where an operand's element is; row and column may be null at the levels that have none.
+  /// The address of an operand's element; row and column may be null at the levels without them.
   llvm::Value* address(int index, int part, llvm::Value* row, llvm::Value* column);
   llvm::Type* stored_type(DType dtype);
-  /// A value of registers, vector or number, as it is in memory, and the other way.
+  /// Converts a value in registers, vector or scalar, to its form in memory, and back.
   llvm::Value* as_stored(DType dtype, llvm::Value* value);
   llvm::Value* as_loaded(DType dtype, llvm::Value* value);
   llvm::Value* lane_pointers(llvm::Value* pointer, llvm::Value* stride);
@@ -122,11 +124,11 @@ class BodyEmitter {
   llvm::Value* load_sum(const NestInstruction& in, llvm::Value* tile);
 
   void reduce(const NestInstruction& in, llvm::Value* mask);
-  /// What a reduction has come to, as it is stored.
+  /// The result of a reduction in its stored form.
   llvm::Value* finished(const Reduction& r, llvm::Value* value);
   llvm::Value* across_lanes(const Reduction& r, llvm::Value* value);
 
-  CpuFeatures cpu_;  // with which bodies are emitted
+  CpuFeatures cpu_;  // bodies are emitted for it
   llvm::IRBuilderBase& b_;
   const NestProgram& program_;
   const TileShape shape_;
@@ -134,9 +136,9 @@ class BodyEmitter {
   std::vector<OperandValues> operands_;
   std::vector<Level> levels_;  // of each instruction
   static constexpr size_t kMostPlaces = 4;
-  Values values_[kMostPlaces];  // what each instruction has, null before it ran
-  size_t place_ = 0;            // whose are read and written
-  /// By operand, part and, of sums over rows, place: each has columns of its own.
+  Values values_[kMostPlaces];  // the value of each instruction; null before it is emitted
+  size_t place_ = 0;            // index of the values in use
+  /// By operand, part and, of sums over rows, place: each place has columns of its own.
   std::map<std::tuple<int, int, size_t>, llvm::Value*> accumulators_;
 };
 

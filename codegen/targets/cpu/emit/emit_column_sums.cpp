@@ -12,18 +12,17 @@ namespace {
 
 using llvm::Value;
 
-/// Pieces, pieces of pieces, and the rest.
+/// Pieces, pieces of pieces, and the remainder.
 constexpr size_t kLevels = 3;
-/// Rows that are added to an accumulator between its load and its store: their lines come as so
-/// many streams.
+/// Rows added to an accumulator between its load and its store; their lines form as many streams.
 constexpr int kRowsTogether = 4;
-/// Of 4 bytes each: a page, beyond which no processor fetches ahead.
+/// For elements of 4 bytes: one page, beyond which no processor prefetches.
 constexpr int64_t kColumnsOfStrip = 1024;
-/// The accumulators of a strip stay in the first-level cache beside the rows that go by.
+/// Keeps the accumulators of a strip in the first-level cache next to the streaming rows.
 constexpr int64_t kBytesOfSums = 24 * 1024;
 
-/// The columns of a strip, of which each has so many bytes of accumulators. Columns that do not lie
-/// side by side are gathered, and gain nothing from a long strip.
+/// The columns of a strip whose accumulators take `bytes` bytes per column. Columns that are not
+/// contiguous are gathered and gain nothing from a long strip.
 int64_t strip_of(const NestProgram& program, int64_t bytes) {
   const TileShape& shape = program.tile;
   const bool side_by_side = std::ranges::none_of(program.operands, [](const NestOperand& operand) {
@@ -117,7 +116,7 @@ void ColumnSumsEmitter::add(Sums from, Sums to) {
   });
 }
 
-/// The rows from `begin` to `end`, of which there are at most those of a piece of this level.
+/// Emits the rows from `begin` to `end`: at most as many as a piece of this level has.
 void ColumnSumsEmitter::emit_piece(size_t level, I64 begin, I64 end) {
   clear(sums_[level]);
   if (level == 0) {

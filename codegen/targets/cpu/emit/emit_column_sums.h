@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of nests that go over the rows and reduce each column. LLVM's types appear by name
+// The loops of nests that iterate over the rows and reduce each column. LLVM's types appear by name
 // only.
 #pragma once
 
@@ -11,12 +11,13 @@
 
 namespace graphc::core::cpu {
 
-/// Emits a nest of kind column_wise: strips of columns, and in each all rows, a few at a time.
+/// Emits a nest of kind column_wise: strips of columns and, in each strip, all rows, a few at a
+/// time.
 ///
-/// A row's columns in a strip lie side by side, so that the processor fetches ahead; the
-/// accumulators of so many columns, of each level of pieces (BodyEmitter::kTermsOfPiece), lie in
-/// the first-level cache. Of few rows (NestProgram::few_rows) the accumulators of a block of
-/// columns stay in registers.
+/// The columns of a row in a strip are contiguous, so the processor prefetches them. The
+/// accumulators of a strip, for every level of pieces (BodyEmitter::kTermsOfPiece), fit in the
+/// first-level cache. With few rows (NestProgram::few_rows) the accumulators of a block of columns
+/// stay in registers.
 class ColumnSumsEmitter : private LoopEmitter {
  public:
   /// Rows and columns from `begin` to `end`.
@@ -24,21 +25,21 @@ class ColumnSumsEmitter : private LoopEmitter {
     llvm::Value *begin, *end;
   };
 
-  /// `body` has its arguments, and the level `once` is behind it.
+  /// The arguments of `body` must be set, and its level `once` emitted.
   ColumnSumsEmitter(llvm::IRBuilderBase& builder, llvm::Function* function, BodyEmitter& body,
                     const NestProgram& program);
 
   void emit(const Range& rows, const Range& columns);
 
  private:
-  /// Accumulators of a strip, one for each vector of columns and reduction, in memory.
+  /// Accumulators of a strip in memory, one for each vector of columns and each reduction.
   using Sums = llvm::Value*;
 
   llvm::Type* type_of(size_t reduction);
-  int64_t bytes_of(size_t reduction);  ///< of one column's
+  int64_t bytes_of(size_t reduction);  ///< per column
   Sums make_sums();
   Value* place_of(Sums sums, I64 offset, size_t reduction);
-  /// body(offset in the strip, column), for all vectors of the strip.
+  /// Emits body(offset in the strip, column) for all vectors of the strip.
   void for_each_vector(const std::function<void(I64, I64)>& body);
   void clear(Sums sums);
   void add(Sums from, Sums to);
@@ -52,8 +53,8 @@ class ColumnSumsEmitter : private LoopEmitter {
   const int lanes_, vectors_;
   const bool few_rows_;
   const std::vector<BodyEmitter::Reduction> all_;
-  int64_t strip_ = 0;       ///< columns
-  std::vector<Sums> sums_;  ///< of each level of pieces, the shortest first
+  int64_t strip_ = 0;       ///< in columns
+  std::vector<Sums> sums_;  ///< for each level of pieces, the shortest first
   Range columns_{};         ///< of the strip
 };
 

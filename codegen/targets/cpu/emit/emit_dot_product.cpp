@@ -15,10 +15,10 @@ using llvm::BasicBlock;
 using llvm::PHINode;
 using llvm::Value;
 
-/// Rows whose sums are held at a time: sixteen sums of two tiles of columns hide the six cycles
-/// that one takes. The last rows are a block of half as many where those are enough.
+/// Rows whose sums are in registers at a time: sixteen sums, with two tiles of columns, hide the
+/// latency of six cycles. The last rows form a block of half that size if it suffices.
 constexpr int kRowsAtOnce = 8;
-/// Pairs of terms of a turn of the loop, and of a tile.
+/// Pairs of terms in an iteration of the loop, and in a tile.
 constexpr int kPairsOfTurn = 4, kPairs = kTileTerms / 2;
 constexpr int64_t kPairBytes = 4;
 
@@ -63,7 +63,7 @@ class DotProductEmitter {
   Value* at(Value* pointer, Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), pointer, bytes); }
   Value* at(Value* pointer, int64_t bytes) { return at(pointer, number(bytes)); }
 
-  /// The sums of `height` rows from `row` on: stored, or added to those that are there.
+  /// The sums of `height` rows from `row` on: stored, or added to existing ones.
   void emit_rows(Value* row, int height) {
     Value* tile = b_.CreateSDiv(row, number(kTileRows));
     Value* row_of_tile = b_.CreateSRem(row, number(kTileRows));
@@ -92,7 +92,7 @@ class DotProductEmitter {
     b_.SetInsertPoint(stored);
   }
 
-  /// The sums of all terms: of each row and tile of columns a vector.
+  /// The sums of all terms: one vector for each row and tile of columns.
   Values emit_loop(Value* left_rows, int height) {
     const size_t sums = size_t(height * loop_.column_tiles);
     Value* zero = llvm::Constant::getNullValue(sums_type_);
@@ -110,7 +110,7 @@ class DotProductEmitter {
     for (size_t i = 0; i < sums; ++i) begun.push_back(carried(sums_type_, zero, before));
     Values next(begun.begin(), begun.end());
     for (int pair = 0; pair < kPairsOfTurn; ++pair) add_pair(next, left, panel, pair, height);
-    // Behind the last pairs of a tile the next tile of terms begins.
+    // After the last pairs of a tile the next term tile begins.
     Value* last = b_.CreateICmpEQ(b_.CreateURem(rest, number(turns)), number(1));
     constexpr int64_t left_step = kPairsOfTurn * kPairBytes,
                       panel_step = kPairsOfTurn * kTileRowBytes;

@@ -13,7 +13,7 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// A FetchedPart in the table: numbers of 64 bits in this order.
+/// The fields of a FetchedPart in the table, 64-bit numbers in this order.
 enum Field : int64_t { kOperand, kPart, kUnit, kBytes, kWritten, kFields };
 
 llvm::FunctionType* type_of_function(llvm::LLVMContext& context) {
@@ -54,7 +54,8 @@ class FetchEmitter : private LoopEmitter {
     first = at(first, b_.CreateMul(function_->getArg(5), of_part(kUnit)));
     Value* bytes = of_part(kBytes);
     Value* written = b_.CreateICmpNE(of_part(kWritten), number(0));
-    // The line in which each stretch ends: where it begins, the block of columns before has ended.
+    // Fetches the line in which each piece of at most a line's bytes ends. The line in which the
+    // first piece begins is that in which the previous block of columns ends.
     Value* begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, bytes, number(kLineBytes));
     Value* end = b_.CreateAdd(bytes, number(1));
     loop(number(0), function_->getArg(4), 1, "row", [&](I64 m) {

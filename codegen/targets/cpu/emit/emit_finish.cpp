@@ -45,7 +45,7 @@ void WaitingRows::finish(Value* rows) {
   Value* until =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, tile_.end, b_.CreateAdd(next, rows));
   RowsFinisher finisher(b_, body_, shape_, at_once(), function_);
-  // Of two side by side the second may be one of the rows that come later, and would come again.
+  // Of two interleaved rows the second may not be due yet, and would be finished twice.
   RowsFinisher::Tile tile = tile_;
   if (!mutated(Mutant::row_behind_finished_again)) tile.end = until;
   loop(next, until, at_once(), "finish", [&](I64 m) {
@@ -71,8 +71,9 @@ Value* WaitingRows::clock() {
   return b_.CreateSelect(is_more, field(offsetof(WaitingTile, every)), number(kNothingWaits));
 }
 
-/// The lines in which what row `m` of the next tile reads and writes ends: where they begin, the
-/// block of columns before has ended.
+/// Fetches the memory that row `m` of the next tile reads and writes: the line in which each piece
+/// of at most a line's bytes ends. The line in which the first piece begins is that in which the
+/// previous block of columns ends.
 void WaitingRows::fetch(I64 m) {
   Value* row = b_.CreateAdd(ahead_row_, m);
   for (const FetchedPart& part : body_.fetched_parts()) {
@@ -103,7 +104,7 @@ FinishRows define_finish_rows(CodeModule& kernel, const NestProgram& program,
 
 std::pair<RowsFinisher::Places, RowsFinisher::Values> RowsFinisher::begin(const Tile& tile,
                                                                           Value* m) {
-  // Behind the last row it comes again, with no lanes.
+  // After the last row, repeat it with an empty mask.
   Places rows;
   Values is_row;
   Value* last = b_.CreateSub(tile.end, number(1));

@@ -16,14 +16,14 @@ class Value;
 
 namespace graphc::core::cpu {
 
-/// Emits loops where its builder stands, in the function `function_`.
+/// Emits loops at its builder's insertion point in the function `function_`.
 class LoopEmitter {
  protected:
   using Value = llvm::Value;
   using Values = std::vector<Value*>;
   using I64 = Value*;
 
-  /// `builder` may be made later, and must outlive the emitter.
+  /// `builder` may be constructed later and must outlive the emitter.
   explicit LoopEmitter(llvm::IRBuilderBase& builder) : b_(builder) {}
 
   I64 number(int64_t value);
@@ -35,7 +35,7 @@ class LoopEmitter {
   /// for (i = begin; i < end; i += step) body(i), entered only if begin < end.
   void loop(I64 begin, I64 end, int64_t step, const char* name,
             const std::function<void(I64)>& body);
-  /// The same with values carried from iteration to iteration; returns their final values.
+  /// The same with values carried from one iteration to the next; returns their final values.
   Values loop(I64 begin, I64 end, int64_t step, const char* name, const Values& initial,
               const std::function<Values(I64, const Values&)>& body);
   /// if (condition) body().

@@ -59,7 +59,7 @@ class NestEmitter : private LoopEmitter {
             .emit({row_begin_, row_end_}, {column_begin_, column_end_});
         break;
     }
-    // Others may read what this wrote past the caches as soon as it has returned.
+    // Other threads may read the results of streaming stores as soon as the function returns.
     if (std::ranges::any_of(program_.operands, &NestOperand::streaming))
       b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
     b_.CreateRetVoid();
@@ -102,8 +102,8 @@ class NestEmitter : private LoopEmitter {
 
   // --- loops over reductions ---
 
-  /// loop() over what reductions go through, in pieces (BodyEmitter::kTermsOfPiece). `initial`
-  /// belongs to `reductions`, over and over.
+  /// loop() over the terms of reductions, in pieces (BodyEmitter::kTermsOfPiece). `initial` has one
+  /// accumulator for each of `reductions` in turn, repeated as often as needed.
   Values reduction_loop(I64 begin, I64 end, int64_t step, const char* name,
                         const std::vector<Reduction>& reductions, const Values& initial,
                         const std::function<Values(I64, const Values&)>& body,
@@ -128,7 +128,7 @@ class NestEmitter : private LoopEmitter {
     const std::vector<Reduction> all = body_.reductions();
     Values initial;
     for (const Reduction& r : all) initial.push_back(body_.identity(r));
-    // A sum is of one vector after the other.
+    // A sum takes one vector after another.
     const int at_once = all.empty() ? body_.places_at_once() : 1;
     loop(row_begin_, row_end_, 1, "row", [&](I64 row) {
       body_.run_level(Level::row, BodyEmitter::Place{row});
@@ -165,7 +165,7 @@ class NestEmitter : private LoopEmitter {
     const std::vector<FetchedPart> fetched = body_.fetched_parts();
     Value* fetches = b_.CreateAnd(last_, b_.CreateICmpSGE(terms_, number(kTermsOfFetch)));
     const auto emit_tile = [&](I64 column, I64 index, I64 before, I64 later) {
-      // Sums that wait for the rest of their terms.
+      // The address of sums kept for the rest of their terms.
       Value* in_call = b_.CreateSDiv(b_.CreateSub(column, column_begin_), number(shape_.width()));
       Value* of_block = at(partial_, b_.CreateMul(in_call, partial_block_));
       const auto [offset, count] = heights(index);
@@ -179,8 +179,7 @@ class NestEmitter : private LoopEmitter {
       if (shape_.matrix_tiles) {
         sums_.emit_by_matrix_tiles(tile, nullptr, llvm::ConstantPointerNull::get(b_.getPtrTy()));
       } else {
-        // What the tile's body reads and writes is asked for before its products, which take
-        // longer.
+        // Prefetch the memory that the tile's body accesses before its products, which take longer.
         when(fetches,
              [&] { call_fetch_parts(kernel_, b_, fetched, operands_, row, count, column); });
         sums_.emit(tile);
@@ -196,7 +195,7 @@ class NestEmitter : private LoopEmitter {
       Value* begin = b_.CreateAdd(column_begin_, b_.CreateMul(g, group));
       Value* behind = b_.CreateAdd(begin, group);
       Value* end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, behind, column_end_);
-      // After the last group comes the first: of the next step, if this is in a loop.
+      // The first group follows the last one: in the next step, if the call is in a loop.
       Value* is_last = b_.CreateICmpSGE(behind, column_end_);
       Value* next = b_.CreateSelect(is_last, column_begin_, behind);
       loop(number(0), tiles, 1, "tile", [&](I64 tile) {
@@ -210,7 +209,7 @@ class NestEmitter : private LoopEmitter {
     if (overlaps_) finish_waiting();
   }
 
-  // --- tiles that wait for their body while the next one's products run (emit_finish.h) ---
+  // --- tiles whose body runs during the next tile's products (emit_finish.h) ---
 
   Value* waiting_field(size_t offset) { return at(waiting_, int64_t(offset)); }
   void set_waiting(size_t offset, Value* value) { b_.CreateStore(value, waiting_field(offset)); }
@@ -224,7 +223,7 @@ class NestEmitter : private LoopEmitter {
     set_waiting(offsetof(WaitingTile, next), number(0));
     set_waiting(offsetof(WaitingTile, end), number(0));
     set_waiting(offsetof(WaitingTile, clock), number(kNothingWaits));
-    // A row, or a few, for each tile of terms, or each few.
+    // One row, or a few, for each term tile, or for every few of them.
     Value* terms =
         b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, sums_.term_tiles_of_tile(), number(1));
     Value* rows = number(shape_.rows);
@@ -236,7 +235,7 @@ class NestEmitter : private LoopEmitter {
                 b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, every, number(1)));
   }
 
-  /// Where the sums of the next tile go: not where those are that wait.
+  /// The address for the sums of the next tile: not that of the waiting sums.
   Value* other_sums(Value* stack, int64_t tile_bytes) {
     if (mutated(Mutant::waiting_sums_overwritten)) return stack;
     Value* waits = load(b_.getPtrTy(), waiting_field(offsetof(WaitingTile, sums)));
@@ -260,7 +259,7 @@ class NestEmitter : private LoopEmitter {
     });
   }
 
-  /// The rows that the products were too few for.
+  /// Finishes the rows that the products left over.
   void finish_waiting() {
     const auto field = [&](size_t offset) { return load(b_.getInt64Ty(), waiting_field(offset)); };
     Value* end = field(offsetof(WaitingTile, end));
@@ -268,7 +267,7 @@ class NestEmitter : private LoopEmitter {
          [&] { b_.CreateCall(finish_->function, {waiting_, end}); });
   }
 
-  /// The first row of a tile, from the first of the call, and its number of rows.
+  /// A tile's first row, relative to the call's first, and its number of rows.
   using Heights = std::function<std::pair<I64, I64>(I64 tile)>;
 
   Heights heights_of(Value* rows, Value* tiles) {
@@ -292,7 +291,7 @@ class NestEmitter : private LoopEmitter {
   }
 
   void finish_tile(const SumsTile& tile) {
-    // One by one: beside each other, rows were 2 to 4 % slower where multiply-adds come between.
+    // One by one: interleaved rows were 2 to 4 % slower where multiply-adds run in between.
     RowsFinisher finisher(b_, body_, shape_, 1, function_);
     loop(number(0), tile.count, 1, "finish", [&](I64 m) {
       finisher.finish({tile.row, tile.column, tile.sums, tile.sums_row, tile.count}, m,
@@ -300,14 +299,14 @@ class NestEmitter : private LoopEmitter {
     });
   }
 
-  /// The fewest terms whose products take longer than a line of memory needs to come.
+  /// The least number of terms whose products take longer than fetching a line from memory.
   static constexpr int64_t kTermsOfFetch = 32;
 
   llvm::IRBuilder<> builder_;
   CodeModule& kernel_;
   const NestProgram& program_;
   const TileShape shape_;
-  const bool overlaps_;  ///< bodies with the products of the next tile
+  const bool overlaps_;  ///< bodies overlap the products of the next tile
   BodyEmitter body_;
   SumsEmitter sums_;
   std::optional<FinishRows> finish_;

@@ -13,18 +13,18 @@
 
 namespace graphc::core::cpu {
 
-/// Code that nests call and that is made once for all of them: a module with one exported symbol.
+/// Code that nests call, generated once for all of them: a module with one exported symbol.
 struct SharedCode {
   std::string symbol;
   std::function<void(CodeModule&)> emit;
 };
 
-/// What the nest of a program calls; it is linked before the nest.
+/// The shared code that a program's nest calls; it must be linked before the nest.
 std::vector<SharedCode> shared_code_of(const NestProgram& program);
 
-/// Adds to `kernel` an exported function `name` of type NestFunction that runs `program` with the
-/// tile `shape`. Throws ErrorKind::input for an operation or a dtype that the CPU target has no
-/// code for, naming it.
+/// Adds to `kernel` an exported function `name` of type NestFunction that runs `program` with its
+/// tile. Throws ErrorKind::input, naming the operation or dtype, if the CPU target has no code for
+/// it.
 void emit_nest(CodeModule& kernel, std::string_view name, const NestProgram& program);
 
 }  // namespace graphc::core::cpu

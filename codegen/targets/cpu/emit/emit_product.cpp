@@ -13,8 +13,8 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// How many steps of k ahead of its use a panel is fetched: a panel is in the second-level cache,
-/// or for its first tile further away, and never in the first.
+/// How many steps of k ahead of its use a panel is prefetched. A panel is in the second-level
+/// cache, or further away for its first tile, but never in the first-level cache.
 constexpr int64_t kFetchAhead = 16;
 
 using llvm::BasicBlock;
@@ -49,8 +49,8 @@ class ProductEmitter {
     b_.SetInsertPoint(begin);
     for (size_t i = 0; i < sums(); ++i) store(i, piece[i]);
     b_.CreateRetVoid();
-    // The terms of a piece are summed by themselves: the error of the whole grows with the terms of
-    // a piece and the number of pieces, not with their product.
+    // The terms of a piece are summed separately: the error of the total grows with the number of
+    // terms of a piece plus the number of pieces, not with their product.
     b_.SetInsertPoint(resume);
     for (size_t i = 0; i < sums(); ++i) store(i, b_.CreateFAdd(load(sum_at(i)), piece[i]));
     b_.CreateRetVoid();
@@ -92,7 +92,7 @@ class ProductEmitter {
       carried.push_back(b_.CreatePHI(vector_, 2));
       carried.back()->addIncoming(value, before);
     }
-    // What is fetched behind the end is the next block's, or nothing: a fetch has no faults.
+    // Prefetches past the end hit the next block, or nothing: a prefetch does not fault.
     for (int64_t line = 0; line < loop_.vectors * vector_bytes(); line += kLineBytes)
       fetch_line(b_, at(panel, kFetchAhead * loop_.k_bytes + line), CacheLevel::first);
     fetch_line(b_, later, CacheLevel::second);

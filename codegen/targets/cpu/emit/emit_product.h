@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of products: sums of a tile held in registers while k runs. They are made once
-// for all nests.
+// The inner loops of products: the sums of a tile are held in registers while k runs. They are
+// generated once for all nests.
 #pragma once
 
 #include <string>
@@ -19,23 +19,24 @@ namespace graphc::core::cpu {
 struct ProductLoops {
   int lanes = 16;
   int rows = 6;
-  int vectors = 1;      ///< vectors of a row
+  int vectors = 1;      ///< in a row
   int64_t k_bytes = 0;  ///< from one k to the next in the panel
 
-  /// Of the table of loops: "products_6x4_256".
+  /// The symbol of the table of loops: "products_6x4_256".
   std::string symbol() const;
   bool operator==(const ProductLoops&) const = default;
 };
 
-/// Adds an exported constant, a table of functions: entry h is the loop for h + 1 rows. A function
-/// of its own for each height, so that registers are given to the sums alone: beside the constants
-/// of a body the register allocator takes the loop over k for the colder code and spills inside it.
+/// Adds an exported constant, a table of functions: entry h is the loop for h + 1 rows. Each height
+/// has its own function, so that registers hold only sums. Next to the constants of a body, the
+/// register allocator would consider the loop over k the colder code and spill inside it.
 ///
 ///   void (ptr a, i64 a_row, i64 a_k, ptr panel, i64 k, ptr sums, i64 sums_row, i1 first,
 ///         ptr later, i64 later_step)
 ///
 /// sums[m][v] = (first ? 0 : sums[m][v]) + (sum over k ascending of a[m * a_row + k * a_k] *
-/// panel[k][v]). Meanwhile what is at later + k * later_step is brought to the second-level cache.
+/// panel[k][v]). Meanwhile the lines at later + k * later_step are prefetched into the second-level
+/// cache.
 void emit_product_loops(CodeModule& module, const ProductLoops& loops);
 
 /// Emits in another module a call of the loop for `rows` rows, an i64.

@@ -11,8 +11,8 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// void (ptr a, ptr panel, i64 k, ptr sums, i64 row_bytes, ptr total, i64 total_row, i1 first), the
-/// first three as of define_tile_product(), the rest of RecomputedSums.
+/// void (ptr a, ptr panel, i64 k, ptr sums, i64 row_bytes, ptr total, i64 total_row, i1 first): the
+/// first three parameters as in define_tile_product(), the others from RecomputedSums.
 class MendEmitter : private LoopEmitter {
  public:
   MendEmitter(CodeModule& kernel, const TileProductLoop& of, llvm::Function* function)
@@ -36,7 +36,7 @@ class MendEmitter : private LoopEmitter {
   Value* argument(unsigned index) { return function_->getArg(index); }
   Value* row_of_sums(I64 row) { return at(argument(3), b_.CreateMul(row, argument(4))); }
 
-  /// Zero times it is no number.
+  /// Its product with zero is NaN.
   Value* is_not_finite(Value* x) {
     Value* nothing = b_.CreateFMul(x, llvm::Constant::getNullValue(x->getType()));
     return b_.CreateFCmpUNO(nothing, nothing);
@@ -47,7 +47,7 @@ class MendEmitter : private LoopEmitter {
     Value* zero = llvm::Constant::getNullValue(vector);
     const int64_t vector_bytes = lanes_ * int64_t(sizeof(float));
     const int64_t vectors = int64_t(of_.column_tiles) * kTileRowBytes / vector_bytes;
-    // Several rows at a time, each vector of them with a chain of additions of its own.
+    // Several rows at a time, each vector with its own chain of additions.
     constexpr int64_t kRowsOfTurn = 4;
     const Values found =
         loop(number(0), number(int64_t(of_.row_tiles) * kTileRows), kRowsOfTurn, "rows",
@@ -67,8 +67,9 @@ class MendEmitter : private LoopEmitter {
     return b_.CreateOrReduce(b_.CreateFCmpUNO(all, all));
   }
 
-  /// The sum goes on where the terms before this call have come to, as that of f32 does: these
-  /// terms alone may overflow where all do not. Where there are some, nothing is left to be added.
+  /// The sum continues from the total of the earlier terms, as that of f32 does: these terms alone
+  /// may overflow although the whole sum does not. Where there are earlier terms, nothing is left
+  /// to be added.
   void mend(I64 row, I64 column) {
     Value* offset = b_.CreateMul(column, number(sizeof(float)));
     Value* place = at(row_of_sums(row), offset);
@@ -110,7 +111,7 @@ class MendEmitter : private LoopEmitter {
     return whole(at(argument(1), offset), part_bytes);
   }
 
-  /// The sum of the parts, which is exact from the smallest up.
+  /// The sum of the parts, which is exact when summed from the smallest up.
   Value* whole(Value* first, int64_t part_bytes) {
     Value* sum = nullptr;
     for (int part = of_.bf16_parts; part-- > 0;) {

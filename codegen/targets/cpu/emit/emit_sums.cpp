@@ -14,22 +14,22 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// Vectors of a row whose sums fit the registers.
+/// Vectors of a row whose sums fit in the registers.
 int vectors_at_once(const TileShape& shape) { return shape.accumulators / shape.rows; }
 
-/// By matrix tiles: whether a panel stays in the first-level cache while tiles of rows go past it,
-/// where a tile has many of them. Else the tiles of rows stay and the panels go past, and what the
-/// body writes of a row lies side by side, so that the processor fetches ahead.
+/// With matrix tiles: whether a panel stays in the first-level cache while row tiles pass by, as it
+/// does if a tile has many of them. Otherwise the row tiles stay and the panels pass by; the body's
+/// writes of a row are then contiguous, and the processor prefetches them.
 bool panel_stays(const TileShape& shape) { return shape.rows > 2 * kTileRows; }
 
-/// How many vectors of a block are computed where half of its columns are no more: a last block
-/// costs what it has, about. 0: always all of them.
+/// The number of a block's vectors that are computed if half of its columns do not exist, so that a
+/// last block costs about as much as it contains. 0: all vectors are always computed.
 int half_block(const NestProduct& product, const TileShape& shape) {
   const bool whole = product.parts == 1 && shape.vectors <= vectors_at_once(shape);
   return whole && shape.vectors % 2 == 0 ? shape.vectors / 2 : 0;
 }
 
-/// The loops for some of all vectors of a row.
+/// The loops for `vectors` of the `all` vectors of a row.
 ProductLoops loops_of(const TileShape& shape, int vectors, int all) {
   return {shape.lanes, shape.rows, vectors, int64_t(all) * shape.lanes * int64_t(sizeof(float))};
 }
@@ -81,8 +81,8 @@ llvm::Value* SumsEmitter::blocks_in_group(llvm::Value* group_bytes) {
 void SumsEmitter::set_groups(const PanelGroups& groups) {
   groups_ = groups;
   if (shape_.matrix_tiles) return;
-  // A tile of left rows lies row after row, or, where steps of k are further apart, step by step.
-  // Rows that are parts of much longer ones are left to the processor.
+  // A tile of left rows is read row by row or, where steps of k are further apart, step by step.
+  // Rows that are parts of much longer ones are left to the processor's prefetcher.
   for (const ProductValues& product : products_) {
     Value* row = b_.CreateMul(product.a_k, product.k);
     Value* by_rows = b_.CreateMul(product.a_row, number(shape_.rows));
@@ -133,9 +133,9 @@ llvm::Value* SumsEmitter::panel_of(const ProductValues& product, I64 column) {
   return at(product.panels, b_.CreateMul(index, product.block));
 }
 
-/// Where panels change: of the panel that comes in the place of its own the next part, so that by
-/// then all of it is there. Where one group of panels stays: of the left rows that the next tile
-/// reads the part that falls to this block.
+/// What a product prefetches. With several groups of panels: the next part of the panel that will
+/// replace its own, so that all of that panel is cached by then. With one group: this block's part
+/// of the left rows that the next tile reads.
 SumsEmitter::Fetched SumsEmitter::fetched(size_t p, const SumsTile& tile) {
   const ProductValues& product = products_[p];
   Value* part = b_.CreateMul(product.k, number(kLineBytes));
@@ -167,8 +167,8 @@ llvm::Value* SumsEmitter::term_tiles_of_tile() {
   return all;
 }
 
-/// Two tiles of columns at a time, whose panel may stay in the first-level cache (panel_stays()),
-/// by two tiles of rows, or one where there are no more.
+/// Multiplies two column tiles at a time, whose panel may stay in the first-level cache
+/// (panel_stays()), by two row tiles, or by one where there are no more.
 void SumsEmitter::emit_by_matrix_tiles(const SumsTile& of, const FinishRows* finish,
                                        Value* waiting) {
   int64_t offset = 0;

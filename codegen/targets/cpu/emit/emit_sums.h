@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of a nest's products, tile by tile: what is called with which panels, and what is
-// fetched meanwhile. LLVM's types appear by name only.
+// The sums of a nest's products, tile by tile: which loops are called with which panels, and what
+// is prefetched meanwhile. LLVM's types appear by name only.
 #pragma once
 
 #include <utility>
@@ -14,31 +14,31 @@
 
 namespace graphc::core::cpu {
 
-/// The fields of NestProductArguments, loaded.
+/// The loaded fields of NestProductArguments.
 struct ProductValues {
   llvm::Value *a, *a_row, *a_k, *panels, *block, *k;
 };
 
-/// A tile of sums where code is emitted for it.
+/// A tile of sums, at the point where its code is emitted.
 struct SumsTile {
   llvm::Value *row, *column, *count;  ///< first row, first column, number of rows
-  llvm::Value* columns;               ///< how many the call has from the first column on
-  llvm::Value *sums, *sums_row;       ///< where they are, and bytes from one row to the next
-  llvm::Value* index;                 ///< how many tiles of this block come before
-  llvm::Value* block;                 ///< how many blocks of this group come before
-  llvm::Value* later;                 ///< the column of the block whose panels come in its place
+  llvm::Value* columns;               ///< columns of the call from the first one on
+  llvm::Value *sums, *sums_row;       ///< address of the sums, and bytes from one row to the next
+  llvm::Value* index;                 ///< number of earlier tiles of this block
+  llvm::Value* block;                 ///< number of earlier blocks of this group
+  llvm::Value* later;                 ///< column of the block whose panels replace this block's
 };
 
-/// How the blocks of a call are gone through: all of a group for each tile of rows.
+/// The division of a call's blocks into groups: each tile of rows visits all blocks of a group.
 struct PanelGroups {
-  llvm::Value* blocks = nullptr;   ///< of a group, at most
+  llvm::Value* blocks = nullptr;   ///< at most, in a group
   llvm::Value* several = nullptr;  ///< whether there are several groups
 };
 
-/// The loops that the products of a nest call, where they are by no matrix tiles.
+/// The loops that the products of a nest call, unless they use matrix tiles.
 std::vector<ProductLoops> product_loops_of(const NestProgram& program);
 
-/// Emits where its builder stands.
+/// Emits code at its builder's insertion point.
 class SumsEmitter : private LoopEmitter {
  public:
   /// `builder` and `program` must outlive the emitter.
@@ -47,34 +47,36 @@ class SumsEmitter : private LoopEmitter {
   /// Bytes of the sums of one row of a tile, over all products.
   int64_t row_bytes() const;
 
-  /// Where the arguments are loaded: `first` is whether there are no sums of terms before.
+  /// Starts emission, after the arguments are loaded. `first`: whether there are no sums of earlier
+  /// terms.
   void begin(llvm::Function* function, std::vector<ProductValues> products, llvm::Value* first);
 
-  /// How many blocks are a group of so many bytes.
+  /// The number of blocks in a group of `group_bytes` bytes.
   llvm::Value* blocks_in_group(llvm::Value* group_bytes);
 
-  /// Before the first tile, where all tiles can see it.
+  /// Called before the first tile, at a point that dominates all tiles.
   void set_groups(const PanelGroups& groups);
 
-  /// The sums of all products.
+  /// Emits the sums of all products.
   void emit(const SumsTile& tile);
 
-  /// By matrix tiles: the same, while rows of the tile that waits are finished (emit_finish.h);
-  /// where MatrixTiles::dot_products nothing waits, and both are null.
+  /// The same by matrix tiles, while rows of the waiting tile are finished (emit_finish.h). With
+  /// MatrixTiles::dot_products no tile waits, and both are null.
   void emit_by_matrix_tiles(const SumsTile& tile, const FinishRows* finish, llvm::Value* waiting);
 
-  /// How many tiles of terms are multiplied for a whole tile of sums, two by two.
+  /// The number of term tiles multiplied for a whole tile of sums, counted per block of two by two
+  /// tiles.
   llvm::Value* term_tiles_of_tile();
 
  private:
-  /// Some of the vectors of a product's tile, from the first.
+  /// Some of the vectors of a product's tile, from the first on.
   struct Vectors {
     int first, count;
   };
   void emit_product(size_t p, const SumsTile& tile, Value* sums, const Vectors& vectors);
   Value* panel_of(const ProductValues& product, I64 column);
 
-  /// Lines that a product has brought to the second-level cache, one with each step of k.
+  /// Lines that a product prefetches into the second-level cache, one with each step of k.
   struct Fetched {
     Value* address;
     I64 step;
@@ -90,7 +92,8 @@ class SumsEmitter : private LoopEmitter {
   std::vector<ProductValues> products_;
   Value* first_ = nullptr;
   PanelGroups groups_;
-  /// Of each product: how many bytes of a tile of left rows a block fetches, and with each step.
+  /// For each product: the bytes of a tile of left rows that a block prefetches, in all and per
+  /// step.
   struct LeftPart {
     I64 bytes, step;
   };

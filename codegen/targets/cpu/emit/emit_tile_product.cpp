@@ -26,7 +26,7 @@ using llvm::BasicBlock;
 using llvm::PHINode;
 using llvm::Value;
 
-/// Operations on tiles: instructions, or calls of what stands for them.
+/// Operations on tiles: instructions, or calls of functions that implement them.
 class TileOperations {
  public:
   TileOperations(llvm::IRBuilderBase& builder, MatrixTiles tiles) : b_(builder), tiles_(tiles) {}
@@ -35,7 +35,7 @@ class TileOperations {
   void load(int tile, Value* from, Value* row_bytes) {
     emit(llvm::Intrinsic::x86_tileloadd64, graphc_tileloadd, {number(tile), from, row_bytes});
   }
-  /// Of what is not read again soon: leaves the first-level cache to others.
+  /// Loads a tile that is not reread soon, bypassing the first-level cache.
   void load_streamed(int tile, Value* from, Value* row_bytes) {
     emit(llvm::Intrinsic::x86_tileloaddt164, graphc_tileloadd, {number(tile), from, row_bytes});
   }
@@ -48,7 +48,8 @@ class TileOperations {
   }
 
  private:
-  /// The number of a register: LLVM takes it in eight bits, and any for the first register.
+  /// The number of a register. LLVM expects eight bits and would take any other width for the first
+  /// register; functions take 64.
   Value* number(int tile) {
     GRAPHC_CHECK(tile >= 0 && tile < 8, "there is no matrix tile {}", tile);
     return tiles_ == MatrixTiles::hardware ? static_cast<Value*>(b_.getInt8(uint8_t(tile)))
@@ -119,7 +120,7 @@ class TileProductEmitter {
 
   int sums_of(int row, int column) const { return row * loop_.column_tiles + column; }
 
-  /// Nothing, or what the calls before have come to: a sum of bf16 goes on.
+  /// Starts the sums at zero or at the sums of earlier calls: a sum of bf16 continues.
   void begin_sums() {
     BasicBlock *begin = block("begin"), *resume = block("resume"), *begun = block("begun");
     b_.CreateCondBr(function_->getArg(5), begin, resume);
@@ -133,13 +134,13 @@ class TileProductEmitter {
     b_.SetInsertPoint(begun);
   }
 
-  /// What moves with the terms, and where a tile of them begins.
+  /// The loop-carried values of the terms, at the beginning of a term tile.
   struct TermTile {
     Value *left, *panel;
-    Value* clock;  ///< what it is behind this tile if nothing is finished
+    Value* clock;  ///< its value after this tile if no row is finished
   };
 
-  /// Registers 0 to 3 are sums, 4 and 5 left tiles, 6 and 7 those of the matrix.
+  /// Registers 0 to 3 hold sums, 4 and 5 left tiles, 6 and 7 tiles of the matrix.
   void emit_loop() {
     Value* count = b_.CreateSDiv(b_.CreateAdd(function_->getArg(2), number(kTileTerms - 1)),
                                  number(kTileTerms));
@@ -172,8 +173,8 @@ class TileProductEmitter {
     b_.CreateStore(clock_behind, clock_place);
   }
 
-  /// Multiplies, and finishes rows of the tile before if it is time: one of them in line where that
-  /// has been asked for and the tile is whole, the others in a call. What the clock is then.
+  /// Multiplies, and finishes due rows of the previous tile: one of them in line if `in_line` is
+  /// set and the tile is whole, the others in a call. Returns the new value of the clock.
   Value* emit_term_tile(const TermTile& tile, WaitingRows* in_line, Value* is_whole) {
     Value* due = b_.CreateICmpSLE(tile.clock, number(0));
     BasicBlock *behind = block("behind"), *call = block("call"), *alone = block("alone");
@@ -184,7 +185,7 @@ class TileProductEmitter {
       b_.SetInsertPoint(beside);
       multiply_term_tile(tile.left, tile.panel);
       in_line->finish_one();
-      // Nothing that a body has today is a loop or a branch.
+      // No body has a loop or a branch today.
       if (b_.GetInsertBlock() == beside) spread_products(*beside);
       clocks.emplace_back(in_line->clock(), b_.GetInsertBlock());
       calls.emplace_back(b_.CreateSub(at_once_, number(1)), b_.GetInsertBlock());
@@ -214,11 +215,12 @@ class TileProductEmitter {
     return value;
   }
 
-  /// Of a panel, the tiles of one part of a term tile.
+  /// Bytes of the tiles of one part of a term tile in a panel.
   int64_t part_bytes() const { return int64_t(loop_.column_tiles) * kTileBytes; }
 
-  /// For each part of the matrix the left parts that it is multiplied by: the last one is the next
-  /// one's first, and stays. Of three, that is 14 loads of two tiles for 24 products.
+  /// For each part of the matrix, the left parts that it is multiplied by: the last one is the
+  /// first of the next list and stays loaded. With three parts that is 14 loads of two tiles for 24
+  /// products.
   std::vector<std::vector<int>> left_parts() const {
     if (loop_.bf16_parts == 1) return {{0}};
     std::vector<std::vector<int>> parts{{1, 0}, {0}};
@@ -227,9 +229,9 @@ class TileProductEmitter {
     return parts;
   }
 
-  /// Loads come before the products that need them: a processor begins them early, and a product
-  /// that waits for its own load keeps those behind it waiting (17 % of products whose panel is in
-  /// the second-level cache).
+  /// Loads precede the products that need them: a processor starts them early, and a product that
+  /// waits for its own load delays those behind it (17 % for products whose panel is in the
+  /// second-level cache).
   void multiply_term_tile(Value* left, Value* panel) {
     const std::vector<std::vector<int>> order = left_parts();
     int loaded = -1;
@@ -251,7 +253,7 @@ class TileProductEmitter {
 
   void load_left(Value* left, int part, int row) {
     Value* from = at(left, int64_t(part) * kLeftPairBytes + int64_t(row) * kTileBytes);
-    // The last part is multiplied once.
+    // The last part is multiplied only once.
     if (part + 1 == loop_.bf16_parts && loop_.panel_stays) {
       tiles_.load_streamed(4 + row, from, number(kTileRowBytes));
     } else {
@@ -282,8 +284,8 @@ class TileProductEmitter {
                  [&](int tile, Value* place) { tiles_.store(tile, place, row_bytes); });
   }
 
-  /// The terms of a call are summed by themselves: the error of the whole grows with the terms of a
-  /// call and the number of calls, not with their product.
+  /// The terms of a call are summed separately: the error of the total grows with the number of
+  /// terms of a call plus the number of calls, not with their product.
   void add_sums() {
     const int64_t own_row = int64_t(loop_.column_tiles) * kTileRowBytes;
     const int64_t rows = int64_t(loop_.row_tiles) * kTileRows;
@@ -320,7 +322,7 @@ class TileProductEmitter {
   llvm::Function* function_;
   llvm::IRBuilder<> b_;
   TileOperations tiles_;
-  Value* at_once_ = nullptr;  ///< rows that are finished when it is time
+  Value* at_once_ = nullptr;  ///< rows finished at a time
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ bool is_tile_load(const llvm::Instruction& instruction) {
   return id == llvm::Intrinsic::x86_tileloadd64 || id == llvm::Intrinsic::x86_tileloaddt164;
 }
 
-/// An address that nothing but loads of tiles needs, and that moves with them.
+/// An address that only loads of tiles use; it moves with them.
 bool is_address_of_tile(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::GetElementPtrInst>(instruction) &&
          std::ranges::all_of(instruction.users(), [](const llvm::User* user) {
@@ -41,7 +41,7 @@ bool is_address_of_tile(const llvm::Instruction& instruction) {
 }  // namespace
 
 void spread_products(llvm::BasicBlock& block) {
-  std::vector<Instructions> products;  // each with the loads before it, and their addresses
+  std::vector<Instructions> products;  // each with the preceding loads and their addresses
   Instructions loads, others;
   for (llvm::Instruction& instruction : block) {
     if (is_tile_load(instruction) || is_address_of_tile(instruction)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products by matrix tiles among other instructions. LLVM's types appear by name only.
+// Interleaves products by matrix tiles with other instructions. LLVM's types appear by name only.
 #pragma once
 
 namespace llvm {
@@ -8,12 +8,12 @@ class BasicBlock;
 
 namespace graphc::core::cpu {
 
-/// Of a block that begins with products by matrix tiles (AMX), and the loads of their tiles,
-/// spreads these evenly among the instructions behind them, in their order. A processor looks ahead
-/// by about a hundred instructions that wait for others, so that products before or behind a body
-/// of two hundred would have ended or not begun while it runs. Tiles and the rest share no memory
-/// that either writes. A block with fewer others than products stays as it is, and so do calls that
-/// stand for tiles in software.
+/// In a block that begins with products by matrix tiles (AMX) and the loads of their tiles, spreads
+/// these evenly among the instructions after them, in order. A processor looks ahead by about a
+/// hundred waiting instructions, so products before or after a body of two hundred would not
+/// overlap it. The tiles and the other instructions share no memory that either writes. A block
+/// with fewer other instructions than products is unchanged, and so are calls that implement tiles
+/// in software.
 void spread_products(llvm::BasicBlock& block);
 
 }  // namespace graphc::core::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CodeModule, and the one place that says how LLVM is set up as a code generator.
+// CodeModule, and the single place that configures LLVM's code generator.
 #include "codegen/targets/cpu/jit/code_module.h"
 
 #include <llvm/Bitcode/BitcodeWriter.h>
@@ -34,12 +34,12 @@
 namespace graphc::core::cpu {
 namespace {
 
-// LLVM would otherwise abort the process on a fault of its own.
+// Otherwise LLVM would abort the process on an internal error.
 void throw_fatal(void*, const char* reason, bool) {
   throw Error(ErrorKind::internal, {}, fmt::format("LLVM failed: {}", reason));
 }
 
-// LLVM would otherwise abort the process where it gets no memory. It must not allocate.
+// Otherwise LLVM would abort the process when it runs out of memory. Must not allocate.
 void throw_out_of_memory(void*, const char*, bool) { throw std::bad_alloc(); }
 
 const llvm::Target& host_target() {
@@ -69,10 +69,10 @@ void collect(const llvm::DiagnosticInfo* info, void* text) {
   info->print(printer);
 }
 
-/// Leaves out passes of LLVM's code generator that take 29 % of its time and make these kernels no
-/// faster (docs/lab/2026-11-cpu-f32.md): their loops count in steps that addressing modes have,
-/// their bodies are straight lines whose order the processor finds by itself, and they copy no
-/// memory from place to place. Another list makes other objects: it counts up their version in
+/// Skips passes of LLVM's code generator that take 29 % of its time and do not make these kernels
+/// faster (docs/lab/2026-11-cpu-f32.md): the kernels' loops already count in steps that addressing
+/// modes support, their bodies are straight-line code that the processor reorders by itself, and
+/// they copy no memory. A change of the list changes the objects: increment their version in
 /// Jit::identity().
 class PassesWorthTheirTime : public llvm::OptPassGate {
  public:
@@ -100,7 +100,7 @@ class PassesWorthTheirTime : public llvm::OptPassGate {
   std::array<std::atomic<bool>, kLeftOut.size()> met_{};
 };
 
-/// One for all modules, which threads compile side by side.
+/// One for all modules, which threads compile in parallel.
 PassesWorthTheirTime& passes_worth_their_time() {
   static PassesWorthTheirTime passes;
   return passes;
@@ -110,19 +110,19 @@ PassesWorthTheirTime& passes_worth_their_time() {
 
 void keep_for_ever(void* object) {
   static std::mutex mutex;
-  static std::vector<void*> all;  // so that they are not lost, as leak checkers see it
+  static std::vector<void*> all;  // keeps them reachable for leak checkers
   try {
     const std::lock_guard lock(mutex);
     all.push_back(object);
   } catch (const std::bad_alloc&) {
-    // Then it is lost.
+    // Then it is leaked.
   }
 }
 
 std::vector<std::string_view> passes_not_met() { return passes_worth_their_time().not_met(); }
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu) {
-  // Less: the same spill-free loops as the levels above it, in the least time.
+  // Less gives the same spill-free loops as the higher levels, in the least time.
   std::unique_ptr<llvm::TargetMachine> machine(host_target().createTargetMachine(
       llvm::sys::getProcessTriple(), cpu.llvm_name, cpu.features, llvm::TargetOptions(),
       llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, /*JIT=*/true));
@@ -147,7 +147,7 @@ CodeModule::~CodeModule() {
   if (module_ == nullptr || std::uncaught_exceptions() <= exceptions_) return;
   keep_for_ever(module_.release());
   keep_for_ever(context_.release());
-  keep_for_ever(diagnostics_.release());  // its address is known to the context
+  keep_for_ever(diagnostics_.release());  // the context keeps its address
 }
 
 CodeModule::CodeModule(CodeModule&&) noexcept = default;
@@ -172,11 +172,11 @@ llvm::Function* CodeModule::define(std::string_view name, llvm::FunctionType* ty
   const std::string bits = std::to_string(cpu_.vector_bits());
   function->addFnAttr("prefer-vector-width", bits);
   function->addFnAttr("min-legal-vector-width", bits);
-  // Of f32, f64 and vectors: what LLVM computes or rearranges must be what the step's mode gives.
+  // For f32, f64 and vectors: LLVM must fold and rearrange as the denormal mode of a step computes.
   function->addFnAttr("denormal-fp-math", "preserve-sign,preserve-sign");
   function->addFnAttr(llvm::Attribute::NoInline);
   function->addFnAttr(llvm::Attribute::NoUnwind);
-  // Nothing unwinds but a debugger that shows who called.
+  // Only a debugger that shows a backtrace unwinds.
   if (names_for_gdb()) function->setUWTableKind(llvm::UWTableKind::Async);
   return function;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the emitters of codegen/cpu share. LLVM's types appear by name only: its headers are
-// included in .cpp files alone.
+// The LLVM module of a kernel, shared by the CPU target's emitters. LLVM's types appear by name
+// only; its headers are included only in .cpp files.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,15 @@ class TargetMachine;
 
 namespace graphc::core::cpu {
 
-/// One kernel being emitted: a module in a context of its own, so that kernels can be emitted and
-/// compiled on several threads. A kernel's functions are made by define() and filled by an
-/// llvm::IRBuilder in clean SSA: no optimisation pass runs over them.
+/// One kernel under construction: a module with its own context, so that kernels can be emitted and
+/// compiled on several threads. define() creates the kernel's functions, and an llvm::IRBuilder
+/// fills them with clean SSA: no optimisation pass runs over them.
 class CodeModule {
  public:
   CodeModule(const CpuFeatures& cpu, std::string_view name);
-  /// While an exception is handled that came later than the module, it is kept for ever: LLVM may
-  /// have been stopped in the middle of a change of it, and could not take it apart.
+  /// If the module is destroyed while handling an exception that was thrown after its construction,
+  /// its LLVM objects are leaked: LLVM may have been interrupted during a change and could not
+  /// destroy them.
   ~CodeModule();
   CodeModule(CodeModule&&) noexcept;
   CodeModule& operator=(CodeModule&&) noexcept;
@@ -38,15 +39,15 @@ class CodeModule {
   llvm::Module& module() { return *module_; }
   const llvm::Module& module() const { return *module_; }
 
-  /// Declares a function to be filled with a body: visible to Jit::link() if `exported`, else
-  /// private to the module. It carries the CPU, its features and its vector width as attributes,
-  /// is never inlined and does not unwind.
+  /// Declares a function whose body is to be filled in: visible to Jit::link() if `exported`, else
+  /// private to the module. Its attributes give the CPU, its features and its vector width; it is
+  /// never inlined and does not unwind.
   llvm::Function* define(std::string_view name, llvm::FunctionType* type, bool exported = true);
 
-  /// LLVM's text of the module, as emitted so far.
+  /// The module as LLVM's text, as emitted so far.
   std::string ir_text() const;
 
-  /// The module's bytes, as emitted so far: equal modules have equal bytes.
+  /// The module as bitcode, as emitted so far: equal modules have equal bytes.
   std::string bitcode() const;
 
   /// Throws an internal error with the text of the module if LLVM's verifier rejects it.
@@ -61,17 +62,18 @@ class CodeModule {
  private:
   CpuFeatures cpu_;
   std::chrono::steady_clock::time_point begun_;
-  std::unique_ptr<std::string> diagnostics_;    // its address is known to the context
+  std::unique_ptr<std::string> diagnostics_;    // the context keeps its address
   std::unique_ptr<llvm::LLVMContext> context_;  // before module_, which it outlives
   std::unique_ptr<llvm::Module> module_;
-  int exceptions_;  // being handled when it was made: with more, it may be half made
+  int exceptions_;  // in flight at construction; if there are more later, it may be incomplete
 };
 
-/// A code generator for `cpu`, at the level every kernel is compiled with. Not shared by threads.
+/// A code generator for `cpu`, at the optimisation level used for every kernel. Not shared by
+/// threads.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuFeatures& cpu);
 
-/// Of the passes of LLVM's code generator that are left out those that it has not come to in this
-/// process: once a kernel with a loop has been compiled, none, or LLVM calls them otherwise now.
+/// The skipped passes of LLVM's code generator that it has not yet reached in this process. After a
+/// kernel with a loop has been compiled there are none, unless LLVM has renamed a pass.
 std::vector<std::string_view> passes_not_met();
 
 }  // namespace graphc::core::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each section of code from its first byte to its last: kernels have no data between functions.
+// Decodes each code section from its first byte to its last: kernels have no data between
+// functions.
 #include "codegen/targets/cpu/jit/disassemble.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -32,7 +33,7 @@ T read_or_throw(llvm::Expected<T> result, std::string_view doing) {
               fmt::format("{}: {}", doing, llvm::toString(result.takeError())));
 }
 
-/// Decodes every instruction of the machine's architecture, whatever processor has it.
+/// Decodes every instruction of the architecture, including those that this processor lacks.
 class Disassembler {
  public:
   Disassembler()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code back to text: what a processor will run, not what was asked of the code generator.
+// Disassembly of machine code: shows what the processor runs, whatever the code generator was asked
+// for.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@
 
 namespace graphc::core::cpu {
 
-/// One instruction as it lies in memory.
+/// One decoded instruction.
 struct Instruction {
-  std::string bytes;  ///< its encoding, prefixes included
-  std::string text;   ///< AT&T's spelling, mnemonic first: "vaddps %ymm0, %ymm1, %ymm2"
+  std::string bytes;  ///< its encoding, including prefixes
+  std::string text;   ///< in AT&T syntax, mnemonic first: "vaddps %ymm0, %ymm1, %ymm2"
 };
 
-/// Every instruction of the code of an object, of whatever instruction set. Throws an internal
-/// error for bytes that are no object or no instruction of this machine.
+/// Every instruction in the code of an object, of any instruction set. Throws an internal error for
+/// bytes that are not an object or not an instruction of this machine.
 std::vector<Instruction> disassemble(const ObjectCode& object);
 
 }  // namespace graphc::core::cpu

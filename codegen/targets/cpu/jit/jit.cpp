@@ -47,7 +47,7 @@ std::atomic<int64_t> linked_so_far = 0;
 std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
   using namespace llvm::orc;
   // Built from a known triple and CPU, so that the machine is not detected again. No IR ever
-  // reaches LLJIT and kernels have no initialisers: it needs no platform.
+  // reaches LLJIT, and kernels have no initialisers, so it needs no platform.
   JITTargetMachineBuilder machine(make_target_machine(cpu)->getTargetTriple());
   machine.setCPU(cpu.llvm_name);
   return check(
@@ -65,9 +65,9 @@ std::unique_ptr<llvm::orc::LLJIT> make_lljit(const CpuFeatures& cpu) {
       "making the JIT");
 }
 
-/// LLVM's code generator with its passes, which take as long to set up as a small kernel to
-/// compile. It compiles one kernel after another: each leaves nothing behind (`llc -compile-twice`
-/// is LLVM's own test of that).
+/// LLVM's code generator with its passes, whose setup takes as long as compiling a small kernel. It
+/// compiles one kernel after another, and each leaves no state behind (LLVM tests that with `llc
+/// -compile-twice`).
 class Generator {
  public:
   Generator(const CpuFeatures& cpu, llvm::CodeGenFileType kind)
@@ -84,14 +84,14 @@ class Generator {
   }
 
  private:
-  // The passes refer to the machine and the stream: they end before those.
+  // The passes refer to the machine and the stream, so they must be destroyed first.
   const std::unique_ptr<llvm::TargetMachine> machine_;
   llvm::SmallVector<char, 0> bytes_;
   llvm::raw_svector_ostream stream_;
   llvm::legacy::PassManager passes_;
 };
 
-/// Generators of machine code for one CPU: as many are made as generate at a time.
+/// Generators of machine code for one CPU: as many are created as run at the same time.
 class Generators {
  public:
   explicit Generators(const CpuFeatures& cpu) : cpu_(cpu) {}
@@ -104,7 +104,7 @@ class Generators {
     return bytes;
   }
 
-  /// For people to read.
+  /// Assembly as readable text.
   std::string generate_text(llvm::Module& module) const {
     auto generator = std::make_unique<Generator>(cpu_, llvm::CodeGenFileType::AssemblyFile);
     return generate_by(generator, module);
@@ -137,7 +137,7 @@ class Generators {
   std::vector<std::unique_ptr<Generator>> idle_;
 };
 
-/// What LLVM says of an error.
+/// LLVM's description of an error.
 struct Complaint {
   std::string text;
   bool no_memory = false;
@@ -155,7 +155,7 @@ struct Complaint {
   }
 };
 
-/// What the JIT reports while it links: the lookup that fails says only that it did.
+/// Errors that the JIT reports while linking; the failed lookup itself gives no reason.
 class Reports {
  public:
   void add(llvm::Error error) {
@@ -191,7 +191,7 @@ struct Jit::Impl {
         [this](llvm::Error error) { reports.add(std::move(error)); });
   }
 
-  /// Links what the library needs for the symbol.
+  /// Links everything in the library that the symbol needs.
   void* address_of(llvm::orc::JITDylib& library, std::string_view symbol, std::string_view doing) {
     auto found = lljit->lookup(library, llvm::StringRef(symbol));
     if (found) return found->toPtr<void*>();
@@ -203,7 +203,7 @@ struct Jit::Impl {
   const CpuFeatures cpu;
   Reports reports;
   const std::unique_ptr<llvm::orc::LLJIT> lljit;
-  llvm::orc::JITDylib& shared;  // what share() loaded
+  llvm::orc::JITDylib& shared;  // loaded by share()
   Generators generators;
   mutable std::mutex mutex;  // guards what follows
   JitTimes times;
@@ -298,7 +298,7 @@ std::string Jit::assembly(const CodeModule& kernel) const {
 
 namespace {
 
-/// The file that LLVM's code is in: builds of one version differ.
+/// Identifies the file of LLVM's code: builds of one version differ.
 std::string library_of_llvm() {
   Dl_info found;
   if (dladdr(reinterpret_cast<void*>(&llvm::MemoryBuffer::getFile), &found) == 0) return "unknown";

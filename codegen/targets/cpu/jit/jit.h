@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns emitted kernels into machine code in this process. Hides LLVM.
+// Compiles emitted kernels to machine code in this process. Hides LLVM.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace graphc::core::cpu {
 
 class CodeModule;
 
-/// A relocatable object file: what a cache keeps.
+/// A relocatable object file, as caches store it.
 struct ObjectCode {
   std::string bytes;
 };
 
-/// What a Jit has done so far. Times are wall-clock seconds, summed over kernels; those of kernels
+/// Totals of a Jit so far. Times are wall-clock seconds, summed over kernels; those of kernels
 /// compiled at the same time on several threads overlap.
 struct JitTimes {
-  double create_s = 0;   ///< making the Jit
+  double create_s = 0;   ///< construction of the Jit
   double emit_s = 0;     ///< from a CodeModule's construction to compile(), verification included
   double codegen_s = 0;  ///< IR to object code
   double link_s = 0;     ///< object code to an address
@@ -40,32 +40,32 @@ class Jit {
 
   const CpuFeatures& cpu() const;
 
-  /// Verifies and compiles a kernel. Code generation rewrites the module: it is used up.
-  /// Throws an internal error, with the IR, if the module is malformed.
+  /// Verifies and compiles a kernel. Code generation consumes the module. Throws an internal error,
+  /// with the IR, if the module is malformed.
   ObjectCode compile(CodeModule&& kernel);
 
-  /// Loads an object, compiled now or kept from before, and returns the address of `symbol`.
-  /// Every object has a namespace of its own, so that symbols never collide.
-  /// With GRAPHC_PERF_MAP set to 1, `perf` is told where it lies, under the name `shown`; with
-  /// GRAPHC_GDB set to 1 when the Jit is made, gdb.
+  /// Loads an object, newly compiled or cached, and returns the address of `symbol`. Every object
+  /// has its own namespace, so that symbols never collide. With GRAPHC_PERF_MAP set to 1, registers
+  /// the address with `perf` under the name `shown`; with GRAPHC_GDB set to 1 when the Jit is
+  /// constructed, registers it with gdb.
   void* link(const ObjectCode& object, std::string_view symbol, std::string_view shown = {});
 
-  /// Loads an object whose `symbol` every object that is linked from then on can use. Once for each
+  /// Loads an object whose `symbol` is visible to every object linked later. Call once for each
   /// symbol.
   void share(const ObjectCode& object, std::string_view symbol);
-  /// Whether that was done.
+  /// Whether share() has been called for the symbol.
   bool shares(std::string_view symbol) const;
 
   /// compile() and link().
   void* add(CodeModule&& kernel, std::string_view symbol);
 
-  /// The assembly text that compile() would make machine code of.
+  /// The assembly text of the code that compile() would generate.
   std::string assembly(const CodeModule& kernel) const;
 
-  /// Everything but the IR that object code depends on: LLVM's version and the file its code is in,
-  /// how make_target_machine() sets it up (a number that is raised when that changes), the CPU and
-  /// its features.
-  /// Equal text and equal IR give equal objects, so it belongs in a cache's key.
+  /// Everything but the IR that object code depends on: LLVM's version and library file, the
+  /// version of make_target_machine()'s setup (a number that is incremented when that changes), the
+  /// CPU and its features. Equal text and equal IR give equal objects, so the text belongs in a
+  /// cache's key.
   std::string identity() const;
 
   JitTimes times() const;

@@ -20,7 +20,7 @@
 
 #include "codegen/targets/cpu/jit/llvm_errors.h"
 
-// The interface between a process that makes code and gdb: LLVM defines both.
+// The interface between a process that generates code and gdb: LLVM defines both symbols.
 extern "C" jit_descriptor __jit_debug_descriptor;
 extern "C" void __jit_debug_register_code();
 
@@ -43,7 +43,7 @@ std::unique_ptr<llvm::object::ELFObjectFileBase> elf_file(std::string_view objec
       llvm::cast<llvm::object::ELFObjectFileBase>(file.release()));
 }
 
-/// Takes an object file from gdb's list before its memory goes.
+/// Removes an object file from gdb's list before its memory is freed.
 void unregister(const char* object) {
   for (jit_code_entry* entry = __jit_debug_descriptor.first_entry; entry != nullptr;
        entry = entry->next_entry) {
@@ -56,12 +56,12 @@ void unregister(const char* object) {
     __jit_debug_register_code();
     __jit_debug_descriptor.relevant_entry = nullptr;
     __jit_debug_descriptor.action_flag = JIT_NOACTION;
-    delete entry;  // made by LLVM, which takes none back
+    delete entry;  // allocated by LLVM, which offers no deallocation
     return;
   }
 }
 
-/// Tells gdb of objects as LLVM does, and, as LLVM does not, of their end.
+/// Registers objects with gdb as LLVM does and, unlike LLVM, unregisters them at their end.
 class Registrar : public llvm::orc::EPCDebugObjectRegistrar {
  public:
   explicit Registrar(llvm::orc::ExecutionSession& session)
@@ -80,7 +80,7 @@ class Registrar : public llvm::orc::EPCDebugObjectRegistrar {
   }
 
  private:
-  /// Of the list, which is the process's.
+  /// Guards the list, which belongs to the process.
   static std::mutex& mutex() {
     static std::mutex one;
     return one;
@@ -102,14 +102,14 @@ void write_perf_map(const void* address, uint64_t size, std::string_view name) {
                                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
   const std::string line = fmt::format("{:x} {:x} {}\n", uintptr_t(address), size, name);
-  // What cannot be written is missing in a profile, and nowhere else.
+  // Failures to write are ignored: the entry is then missing in profiles.
   [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
 }
 
 uint64_t size_of_function(std::string_view object, std::string_view symbol) {
   const auto file = elf_file(object);
   for (const llvm::object::ELFSymbolRef one : file->symbols()) {
-    // The object's file has the same name.
+    // The symbol of the object's file has the same name.
     const bool function =
         check(one.getType(), "reading a type") == llvm::object::SymbolRef::ST_Function;
     if (function && check(one.getName(), "reading a name") == llvm::StringRef(symbol))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLVM's errors as ours. What LLVM refuses of what we made is a defect of our own.
+// Converts LLVM's errors to ours. An error about code that we generated is a defect of graphc.
 #pragma once
 
 #include <string_view>
@@ -12,16 +12,16 @@ class Expected;
 
 namespace graphc::core::cpu {
 
-/// Keeps an object of LLVM that an exception left in the middle of a change until the process ends.
-/// LLVM is compiled without exceptions: one that passes through it leaves tables half made, and
-/// what has them cannot be destroyed.
+/// Leaks an LLVM object that an exception interrupted during a change. LLVM is compiled without
+/// exceptions: one that passes through it leaves its tables inconsistent, so the objects that own
+/// them cannot be destroyed.
 void keep_for_ever(void* object);
 
-/// Throws an internal error, "`doing`: LLVM's words", if there is an error; ErrorKind::resource
-/// where it found no memory.
+/// Throws an internal error, "`doing`: LLVM's message", if there is an error; ErrorKind::resource
+/// if LLVM ran out of memory.
 void check(llvm::Error error, std::string_view doing);
 
-/// The value, or check() of the error.
+/// The value, or the exception of check() for the error.
 template <typename T>
 T check(llvm::Expected<T> result, std::string_view doing) {
   check(result.takeError(), doing);

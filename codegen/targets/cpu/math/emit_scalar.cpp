@@ -34,7 +34,7 @@ llvm::Type* element_type(llvm::IRBuilderBase& b, DType dtype) {
 
 bool is_signed(DType dtype) { return dtype == DType::i32 || dtype == DType::i64; }
 
-/// 1-bit values widen to 0 and 1; integers wrap; floats to integers go toward zero.
+/// 1-bit values widen to 0 and 1, integers wrap, and floats are truncated to integers.
 llvm::Value* emit_cast(llvm::IRBuilderBase& b, llvm::Value* x, DType from, DType to) {
   if (element_type(b, from) == element_type(b, to) && is_floating(from)) return x;
   auto* vector = llvm::cast<llvm::VectorType>(x->getType());
@@ -80,7 +80,7 @@ llvm::Value* emit_extreme(llvm::IRBuilderBase& b, ScalarOp op, DType dtype, llvm
   return b.CreateBinaryIntrinsic(larger ? llvm::Intrinsic::umax : llvm::Intrinsic::umin, x, y);
 }
 
-/// The masks are constants of the code, from which LLVM sees that one instruction does.
+/// The masks are constants, from which LLVM sees that one instruction suffices.
 llvm::Value* emit_multiply_wide(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) {
   return b.CreateMul(b.CreateAnd(x, 0xFFFFFFFFu), b.CreateAnd(y, 0xFFFFFFFFu));
 }

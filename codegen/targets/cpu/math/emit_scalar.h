@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLVM code of single scalar operations on vectors: how the CPU target reads scalar programs.
+// LLVM code of single scalar operations on vectors.
 #pragma once
 
 #include <span>
@@ -15,17 +15,16 @@ class Value;
 
 namespace graphc::core::cpu {
 
-/// The LLVM type of a vector of `lanes` elements in registers: bool is i1, bf16 is the f32 that it
-/// is the upper half of.
+/// The LLVM type of a vector of `lanes` elements in registers: bool is i1, bf16 is the f32 whose
+/// upper half it is.
 llvm::Type* vector_type(llvm::IRBuilderBase& builder, DType dtype, int lanes);
 
-/// The nearest bf16 of f32, a vector or a number: ties to even, as f32 still. What is not a number
-/// stays so.
+/// x rounded to the nearest bf16, ties to even, still as f32; a vector or a scalar. NaN stays NaN.
 llvm::Value* rounded_to_bf16(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, llvm::Value* x);
 
 /// Emits `op` with a result of `dtype` on vectors of `operand_dtype` (that of the first operand
-/// that is not a condition). There must be code for it (codegen/targets/cpu/support.h). What is
-/// bf16 is computed in f32 and rounded, each operation by itself.
+/// that is not a condition). The operation must be supported (codegen/targets/cpu/support.h).
+/// Operations on bf16 are computed in f32, and each result is rounded.
 llvm::Value* emit_scalar(llvm::IRBuilderBase& builder, const CpuFeatures& cpu, ScalarOp op,
                          DType dtype, DType operand_dtype, std::span<llvm::Value* const> operands);
 

@@ -43,7 +43,7 @@ constexpr int32_t kOneBits = 0x3f800000;       // 1.0f
 constexpr int32_t kHalfBits = 0x3f000000;      // 0.5f
 constexpr int32_t kRootHalfBits = 0x3f3504f3;  // sqrt(1/2)
 
-// exp() of less rounds to 0, of more to infinity; and n stays within -150 .. 128.
+// exp() rounds to 0 below this range and to infinity above it; n stays within -150 .. 128.
 constexpr double kExpLow = -104, kExpHigh = 89;
 
 constexpr MathFunction kFunctions[] = {
@@ -104,8 +104,8 @@ Value* VectorMath::at_least(Value* x, double limit) const {
   return builder_.CreateSelect(builder_.CreateFCmpOGT(least, x), least, x);
 }
 
-// Even and odd powers apart: half the latency of Horner's rule and fewer roundings in a row, for
-// one product more, the square, which most callers need anyway.
+// Even and odd powers separately: half the latency of Horner's rule and fewer roundings in
+// sequence, for one more product, the square, which most callers need anyway.
 Value* VectorMath::polynomial(Value* x, Value* square, std::span<const double> coefficients) const {
   const auto every_second = [&](size_t first) {
     size_t i = (coefficients.size() - 1 - first) / 2 * 2 + first;
@@ -125,8 +125,8 @@ VectorMath::Reduced VectorMath::reduce(Value* x) const {
   return {multiply_add(n, constant(x, -kLn2Low), r), n, rounder};
 }
 
-// 2^n for the n in the low bits of `n` and an exponent that is not out of range; other bits of n
-// are shifted out.
+// 2^n for the n in the low bits of `n`, if the exponent is in range; other bits of n are shifted
+// out.
 Value* VectorMath::power_of_two(Value* n) const {
   Value* shifted = builder_.CreateShl(n, integer(n, kMantissaBits));
   Value* biased = builder_.CreateAdd(shifted, integer(n, kOneBits));
@@ -152,8 +152,8 @@ Value* VectorMath::scale(Value* x, const Reduced& by) const {
                                         {x, by.n, x, all(8)});
     }
   }
-  // In two factors, since 2^n alone overflows at n = 128 and is no normal number below -126. The
-  // first product is exact. Halving the rounder halves n: its own bits are shifted out.
+  // In two factors, because 2^n alone overflows at n = 128 and is denormal below -126. The first
+  // product is exact. Halving the rounder halves n; the rounder's own bits are shifted out.
   Value* n = bits(by.rounder);
   Value* half = builder_.CreateLShr(n, integer(n, 1));
   Value* rest = builder_.CreateSub(n, half);
@@ -170,7 +170,7 @@ Value* VectorMath::exp_between(Value* x, double low, double high) const {
 
 Value* VectorMath::exp(Value* x) const { return exp_between(x, kExpLow, kExpHigh); }
 
-// e^x - 1 = 2^n (e^r - 1) + (2^n - 1), with half of 2^n so that n = 128 does not overflow.
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1), computed with half of 2^n so that n = 128 does not overflow.
 Value* VectorMath::expm1(Value* x) const {
   const Reduced reduced = reduce(at_least(at_most(x, kExpHigh), -18));
   Value* r = reduced.r;
@@ -182,14 +182,14 @@ Value* VectorMath::expm1(Value* x) const {
       builder_.CreateBitCast(builder_.CreateAdd(shifted, integer(n, kHalfBits)), x->getType());
   Value* half = multiply_add(half_power, near, builder_.CreateFSub(half_power, constant(x, 0.5)));
   Value* result = builder_.CreateFAdd(half, half);
-  // So small that e^x - 1 is x: denormals and the sign of zero stay.
+  // For x so small that e^x - 1 is x: preserves denormals and the sign of zero.
   Value* size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
   return builder_.CreateSelect(builder_.CreateFCmpOLT(size, constant(x, 0x1p-25)), x, result);
 }
 
 // x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), for x above 0 and finite.
 VectorMath::Parts VectorMath::parts_of(Value* x) const {
-  // Denormals are made normal first.
+  // Scales denormals to normal numbers first.
   Value* small = builder_.CreateFCmpOLT(x, constant(x, FLT_MIN));
   Value* scaled = builder_.CreateSelect(small, builder_.CreateFMul(x, constant(x, 0x1p23)), x);
   Value* correction = builder_.CreateSelect(small, constant(x, -23), constant(x, 0));
@@ -210,7 +210,7 @@ Value* VectorMath::log(Value* x) const {
   Value* low = multiply_add(square, inner, builder_.CreateFMul(e, constant(x, kLn2Low)));
   Value* result = multiply_add(e, constant(x, kLn2High), builder_.CreateFAdd(f, low));
 
-  // Infinity and NaN give themselves.
+  // Infinity and NaN are returned unchanged.
   result = builder_.CreateSelect(builder_.CreateFCmpOLT(x, constant(x, kInfinity)), result, x);
   result = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, constant(x, 0)), constant(x, -kInfinity),
                                  result);
@@ -237,7 +237,7 @@ Value* VectorMath::tanh(Value* x) const {
     Value* quotient = builder_.CreateFDiv(power, builder_.CreateFAdd(power, constant(x, 2)));
     return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, quotient, x);
   }
-  // The quotient passes 1 before the clamp, so that all beyond gives 1 exactly.
+  // The quotient exceeds 1 before the clamp, so that all larger x give exactly 1.
   const double limit = mutated(Mutant::tanh_clamped_early) ? 4 : 9.25;
   Value* clamped = at_least(at_most(x, limit), -limit);
   Value* u = builder_.CreateFMul(clamped, clamped);
@@ -247,14 +247,14 @@ Value* VectorMath::tanh(Value* x) const {
   return at_least(at_most(quotient, 1), -1);
 }
 
-// e^x / (1 + e^x): right also where e^-x overflows. From x = 17 on the quotient is 1.
+// e^x / (1 + e^x): correct also where e^-x overflows. From x = 17 on the quotient is 1.
 Value* VectorMath::sigmoid(Value* x) const {
   Value* power = exp_between(x, kExpLow, 40);
   return divide(power, builder_.CreateFAdd(power, constant(x, 1)));
 }
 
-// A step of Newton's from an estimate of 14 bits, and one for the quotient, whose sign a zero
-// keeps: 6 cycles a vector of 16 where a division has 16.
+// One Newton step from an estimate of 14 bits, and one for the quotient, which preserves the sign
+// of zero: 6 cycles for a vector of 16, where a division takes 16.
 Value* VectorMath::divide(Value* x, Value* y) const {
   const int lanes = lanes_of(x);
   const bool has_estimate = cpu_.divides_by_estimate && (lanes == 16 || lanes == 8 || lanes == 4);
@@ -328,7 +328,7 @@ namespace {
 
 using Apply = std::function<Value*(const VectorMath&, std::span<Value* const>)>;
 
-/// A kernel `name` of `arrays` arrays of operands, one of results, and their length.
+/// A kernel `name` whose parameters are `arrays` operand arrays, a result array, and their length.
 CodeModule emit_loop(const CpuFeatures& cpu, std::string_view name, size_t arrays, int lanes,
                      const Apply& apply) {
   CodeModule kernel(cpu, name);

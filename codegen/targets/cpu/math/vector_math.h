@@ -37,7 +37,7 @@ class VectorMath {
  public:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-  /// Both outlive this object. `cpu` decides which instructions are used.
+  /// Both must outlive this object. `cpu` selects the instructions.
   VectorMath(llvm::IRBuilderBase& builder, const CpuFeatures& cpu) : builder_(builder), cpu_(cpu) {}
 
   llvm::Value* exp(llvm::Value* x) const;
@@ -56,10 +56,10 @@ class VectorMath {
   llvm::Value* pow(llvm::Value* x, llvm::Value* y) const;
   llvm::Value* apply(MathFunction function, llvm::Value* x) const;
 
-  /// a * b + c: one rounding where the CPU has FMA, two where it has not. Never a library call.
+  /// a * b + c, rounded once if the CPU has FMA, else twice. Never a library call.
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) const;
 
-  /// The smaller and the larger; x if x is NaN. One instruction.
+  /// The smaller, or larger, of x and the limit; x if x is NaN. One instruction.
   llvm::Value* at_most(llvm::Value* x, double limit) const;
   llvm::Value* at_least(llvm::Value* x, double limit) const;
 
@@ -71,11 +71,11 @@ class VectorMath {
   struct Quadrant {  // |x| = q pi/2 + r, q modulo 4
     llvm::Value *r, *q;
   };
-  enum class Ahead { none, quadrant };  // of an argument: sine or cosine
+  enum class Ahead { none, quadrant };  // offset added to an argument: selects sine or cosine
 
-  /// x / y for y from 1 to 2^100, rounded about as a division does.
+  /// x / y for y from 1 to 2^100, with about the rounding error of a division.
   llvm::Value* divide(llvm::Value* x, llvm::Value* y) const;
-  /// 1 / x within 2^-14 of it.
+  /// An approximation of 1 / x within 2^-14.
   llvm::Value* reciprocal_estimate(llvm::Value* x) const;
   llvm::Value* constant(llvm::Value* like, double value) const;
   llvm::Value* integer(llvm::Value* like, int32_t value) const;
@@ -101,7 +101,7 @@ using MathLoop = void (*)(const float* x, float* y, int64_t count);
 
 /// A kernel `name_of(function)` of type MathLoop: y[i] = function(x[i]) in vectors of `lanes`.
 /// `count` is a multiple of `lanes`; x and y may be the same array. The smallest example of an
-/// emitter, and what the functions' tests and timings run.
+/// emitter; the functions' tests and timings run it.
 CodeModule emit_math_loop(const CpuFeatures& cpu, MathFunction function, int lanes);
 
 /// The C type of emit_pow_loop()'s kernel.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // x^y = 2^(y log2 x) in double precision: an error of y log2 x is multiplied by up to 128, which
-// leaves too little of a float; and no float is a denormal as a double. The coefficients come from
-// tools/derive_coefficients.py.
+// would leave too little precision in a float; and no float is a denormal as a double. The
+// coefficients come from tools/derive_coefficients.py.
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 
@@ -34,7 +34,7 @@ constexpr uint64_t kDoubleOneBits = uint64_t{1023} << kDoubleMantissaBits;
 
 }  // namespace
 
-// The doubles log2(x) for floats x >= 0; infinity and NaN give themselves.
+// The doubles log2(x) for floats x >= 0; infinity and NaN are returned unchanged.
 Value* VectorMath::log2_wide(Value* x) const {
   llvm::IRBuilderBase& b = builder_;
   auto* wide = x->getType()->getWithNewType(b.getDoubleTy());
@@ -51,8 +51,8 @@ Value* VectorMath::log2_wide(Value* x) const {
   return b.CreateSelect(zero, constant(result, -VectorMath::kInfinity), result);
 }
 
-// The floats 2^x for doubles x. 2^n is a normal double for every n that matters, so that a result
-// is rounded once, to a denormal or to infinity too.
+// The floats 2^x for doubles x. 2^n is a normal double for every relevant n, so that a result is
+// rounded once, also to a denormal or to infinity.
 Value* VectorMath::exp2_wide(Value* x) const {
   llvm::IRBuilderBase& b = builder_;
   Value* t = at_least(at_most(x, 200), -200);
@@ -69,13 +69,14 @@ Value* VectorMath::exp2_wide(Value* x) const {
 Value* VectorMath::pow(Value* x, Value* y) const {
   llvm::IRBuilderBase& b = builder_;
   const auto size_of = [&](Value* of) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, of); };
-  // A bounded y, so that the power of 1, whose logarithm is 0, is 1 for an infinite one too.
+  // Bounds y, so that the power of 1, whose logarithm is 0, is 1 for an infinite y too.
   Value* logarithm = log2_wide(size_of(x));
   Value* exponent = b.CreateFPExt(y, logarithm->getType());
   exponent = at_least(at_most(exponent, 0x1p120), -0x1p120);
   Value* result = exp2_wide(b.CreateFMul(exponent, logarithm));
 
-  // From 2^24 on every y is even. A NaN is not below it, so nothing undefined is converted.
+  // From 2^24 on every y is even. The comparison is false for NaN, so no undefined conversion
+  // occurs.
   Value* fractional = b.CreateFCmpOLT(size_of(y), constant(y, 0x1p24));
   Value* safe = b.CreateSelect(fractional, y, constant(y, 0));
   Value* whole = b.CreateFPToSI(safe, bits(y)->getType());
@@ -84,7 +85,7 @@ Value* VectorMath::pow(Value* x, Value* y) const {
   Value* odd = b.CreateSelect(integral, b.CreateShl(whole, 31), integer(y, 0));
   result = b.CreateXor(bits(result), b.CreateAnd(odd, bits(x)));
   result = b.CreateBitCast(result, x->getType());
-  // A negative number has no other power, but 0 and infinity have: theirs is not of a sign.
+  // A negative number has no non-integral power; 0 and infinity do, and theirs has no sign.
   Value* negative = b.CreateAnd(b.CreateFCmpOLT(x, constant(x, 0)),
                                 b.CreateFCmpOGT(x, constant(x, -VectorMath::kInfinity)));
   Value* nan = llvm::ConstantFP::getNaN(x->getType());

@@ -20,7 +20,7 @@ namespace {
 constexpr double kSine[] = {-0.166666552f, 0.00833218917f, -0.00019518286f};
 constexpr double kCosine[] = {0.0416666456f, -0.00138873095f, 2.44323273e-05f};
 
-// The binary digits of 2/pi behind 33 zeros: bits of weight 2^32, 2^31, ...
+// The binary digits of 2/pi after 33 zeros: bits of weight 2^32, 2^31, ...
 constexpr std::array<uint32_t, 7> kTwoOverPi{0x00000000, 0x517cc1b7, 0x27220a94, 0xfe13abe8,
                                              0xfa9a6ee0, 0x6db14acc, 0x9e21c820};
 
@@ -30,22 +30,22 @@ constexpr double kQuarterPi = 0.785398163f;
 
 }  // namespace
 
-// |x| = a 2^(e - 31) with a 32-bit integer a. Of 2/pi 2^(e - 31) only bits of weight 2 and below
-// matter: those above it contribute multiples of four quadrants. 96 of them times a, modulo 2^96,
-// are the quadrant and 94 bits of the place in it, of which the upper 62 are right and enough: no
-// float is nearer to a multiple of pi/2 than 2^-29.9
-// quadrants. For size of pi/4 or more.
+// |x| = a 2^(e - 31) with a 32-bit integer a. Of 2/pi 2^(e - 31) only the bits of weight 2 and
+// below matter: those above contribute multiples of four quadrants. The product of 96 of them and
+// a, modulo 2^96, gives the quadrant and 94 bits of the position in it. The upper 62 of these are
+// correct and sufficient: no float is nearer to a multiple of pi/2 than 2^-29.9 quadrants. For size
+// of pi/4 or more.
 VectorMath::Quadrant VectorMath::quadrant(Value* size) const {
   llvm::IRBuilderBase& b = builder_;
   Value* pattern = bits(size);
   Value* exponent = b.CreateSub(b.CreateLShr(pattern, 23), integer(size, 127));
   Value* a = b.CreateOr(b.CreateShl(pattern, 8), integer(size, INT32_MIN));
-  // A float below 1 as half of a at exponent 0.
+  // Represents a float below 1 as half of a at exponent 0.
   Value* below_one = b.CreateICmpSLT(exponent, integer(size, 0));
   a = b.CreateSelect(below_one, b.CreateLShr(a, 1), a);
   exponent = b.CreateSelect(below_one, integer(size, 0), exponent);
 
-  // Word exponent / 32 and the three after it, shifted by the rest.
+  // Selects word exponent / 32 and the three after it, shifted by the remainder.
   std::array<Value*, 4> words{};
   for (size_t i = 0; i < words.size(); ++i) {
     words[i] = integer(size, int32_t(kTwoOverPi[i]));
@@ -70,7 +70,7 @@ VectorMath::Quadrant VectorMath::quadrant(Value* size) const {
   Value* high =
       b.CreateAdd(b.CreateTrunc(b.CreateLShr(sum, 32), narrow), b.CreateMul(a, shifted(0, shift)));
 
-  // Two bits of quadrants, then the fraction; to the nearest quadrant.
+  // Two bits of the quadrant, then the fraction; rounded to the nearest quadrant.
   Value* q = b.CreateLShr(b.CreateAdd(high, integer(size, 1 << 29)), 30);
   Value* fraction_high = b.CreateOr(b.CreateShl(high, 2), b.CreateLShr(low, 30));
   Value* fraction_low = b.CreateLShr(b.CreateShl(low, 2), 1);
@@ -104,7 +104,7 @@ Value* VectorMath::sine(Value* x, Ahead ahead) const {
   Value* sign = b.CreateShl(b.CreateAnd(q, integer(x, 2)), 30);
   if (ahead == Ahead::none) sign = b.CreateXor(sign, b.CreateAnd(bits(x), integer(x, INT32_MIN)));
   result = b.CreateBitCast(b.CreateXor(result, sign), x->getType());
-  // Of infinity and NaN there is none.
+  // Infinity and NaN have no sine or cosine.
   Value* nan = llvm::ConstantFP::getNaN(x->getType());
   return b.CreateSelect(b.CreateFCmpOLT(size, constant(x, VectorMath::kInfinity)), result, nan);
 }

@@ -8,10 +8,10 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// More launches than that are one branch: what is known of who is reached grows with the square.
+/// Above this number of launches there is one branch: the reachability sets grow with the square.
 constexpr size_t kMostInBranches = 4096;
 
-/// Puts launches into streams, one after the other.
+/// Assigns launches to streams, one after the other.
 class Placing {
  public:
   Placing(std::span<const Launch> step, int most_streams)
@@ -50,8 +50,8 @@ class Placing {
     branches_.longest = std::max(branches_.longest, ++longest_[size_t(i)]);
   }
 
-  /// The stream of the latest launch that it waits for and that nothing follows yet; else one whose
-  /// last launch it waits for in any case; else a new one.
+  /// The stream of the latest launch that it waits for and that has no successor yet; else a stream
+  /// whose last launch it waits for anyway; else a new one.
   int stream_for(int i) const {
     const auto is_last = [&](int each) {
       return last_[size_t(branches_.launches[size_t(each)].stream)] == each;
@@ -63,7 +63,7 @@ class Placing {
         last_, [&](int each) { return reached_[size_t(i)].has(size_t(each)); });
     if (reaches != last_.end()) return int(reaches - last_.begin());
     if (last_.size() < most_streams_) return int(last_.size());
-    // Whoever was launched first is done first, more or less.
+    // The stream whose last launch is earliest is likely to finish first.
     return int(std::ranges::min_element(last_) - last_.begin());
   }
 
@@ -71,7 +71,7 @@ class Placing {
   std::vector<std::vector<int>> before_;
   std::vector<BitSet> reached_;
   std::vector<int> longest_;
-  std::vector<int> last_;  ///< launch of each stream
+  std::vector<int> last_;  ///< last launch of each stream
   Branches branches_;
 };
 
@@ -113,7 +113,7 @@ void BranchStreams::run(
   for (size_t i = 0; i < branches_.launches.size(); ++i) {
     const BranchPlace& place = branches_.launches[i];
     const Stream& own = stream(place.stream);
-    // A stream is part of the capture from what it first waits for.
+    // A stream joins the capture with the first event that it waits for.
     if (!has_begun[size_t(place.stream)] && place.waits.empty()) own.wait(begin_[0]);
     has_begun[size_t(place.stream)] = true;
     for (const int each : place.waits) own.wait(reached(each));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches of a step run beside each other: streams that fork and join, of which a capture
-// makes branches of the step's graph.
+// Concurrency of the launches of a step: streams that fork and join, which a capture turns into
+// branches of the step's graph.
 #pragma once
 
 #include <functional>
@@ -13,34 +13,34 @@
 
 namespace graphc::core::cuda {
 
-/// Where a launch stands.
+/// The place of a launch in the streams.
 struct BranchPlace {
   int stream = 0;
-  std::vector<int> waits;   ///< launches of other streams that it comes after
-  bool is_awaited = false;  ///< whether one of another stream waits for it, or the end does
+  std::vector<int> waits;   ///< launches of other streams that must precede it
+  bool is_awaited = false;  ///< whether a launch of another stream, or the end, waits for it
 };
 
-/// The launches of a step in streams: each after what it conflicts with, and after nothing else as
-/// far as there are streams enough. Launches whose blocks wait for each other are ordered among
-/// themselves: together they might not fit the GPU. So are those that use the same memory beside
-/// the plan's. A step of one branch is as it was without.
+/// The launches of a step, assigned to streams. Each follows the launches that it conflicts with
+/// and no others, as far as there are enough streams. Launches with barriers between blocks are
+/// ordered among themselves, because together they might not fit on the GPU. So are launches that
+/// use the same memory outside the plan. A step with one branch is unchanged.
 struct Branches {
   std::vector<BranchPlace> launches;
-  std::vector<int> ends;  ///< launches of other streams than the first that nobody waits for
+  std::vector<int> ends;  ///< launches of other streams that only the end waits for
   int streams = 1;
-  int longest = 0;  ///< launches of which each waits for the one before
+  int longest = 0;  ///< length of the longest chain of launches
 };
 
-/// `most_streams`: at least 1; more would not run beside each other.
+/// `most_streams`: at least 1. Further branches do not run concurrently.
 Branches branches_of(std::span<const Launch> step, int most_streams = 16);
 
 /// "31 launches in 4 branches, 25 of them one after the other".
 std::string branches_text(const Branches& branches);
 
-/// The streams and the points that they wait for, while a step is captured.
+/// The streams, and the events that they wait for, during the capture of a step.
 class BranchStreams {
  public:
-  /// `branches` and `first`, the stream that is captured, outlive it.
+  /// `branches` and `first`, the captured stream, must outlive it.
   BranchStreams(const Branches& branches, const Stream& first);
 
   /// Calls `launch` for each launch with its stream, in order.
@@ -55,8 +55,8 @@ class BranchStreams {
   const Stream& first_;
   std::vector<Stream> others_;
   std::vector<Event> begin_;    ///< none or one
-  std::vector<Event> reached_;  ///< of the launches that are awaited
-  std::vector<int> event_of_;   ///< of each launch, in `reached_`
+  std::vector<Event> reached_;  ///< recorded after launches that are awaited
+  std::vector<int> event_of_;   ///< of each launch, index into `reached_`
 };
 
 }  // namespace graphc::core::cuda

@@ -24,7 +24,7 @@ namespace {
 
 std::atomic<int64_t> made = 0;
 
-/// Kernels by device, architecture and text; of those that nobody uses any more too.
+/// Kernels by device, architecture and text, including those that are no longer in use.
 struct Cache {
   std::mutex mutex;
   std::map<std::tuple<int, std::string, std::string>, KernelPtr> kernels;
@@ -34,8 +34,8 @@ Cache& cache() {
   return all;
 }
 
-/// What an image depends on beside its text: the compiler, and what it is told. Compilers of one
-/// version differ, so that the file's length and time count too.
+/// What an image depends on besides its text: the compiler and its options. Builds of one version
+/// differ, so the file's size and time are included.
 std::string key_of_compiler(const std::string& architecture) {
   const FoundLibrary& nvrtc = nvrtc_library();
   std::error_code unknown;
@@ -45,7 +45,7 @@ std::string key_of_compiler(const std::string& architecture) {
                      architecture, fmt::join(compiler_options(), " "));
 }
 
-/// Makes the images of texts, each from its file or by the compiler.
+/// Creates the images of texts, each from its file or by the compiler.
 class Compilation {
  public:
   Compilation(const std::vector<const KernelText*>& texts, const CodeOptions& options)
@@ -55,14 +55,14 @@ class Compilation {
         images_(texts.size()),
         errors_(texts.size()) {}
 
-  /// On several threads; the first error is thrown when all have ended.
+  /// Runs on several threads; throws the first error after all have ended.
   const std::vector<std::string>& run() {
     std::vector<std::jthread> threads;
     const size_t wanted = std::min(texts_.size(), size_t(std::max(default_thread_count(), 1)));
     try {
       for (size_t i = 1; i < wanted; ++i) threads.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // Fewer threads then: this one takes what is left.
+      // With fewer threads, this one compiles the rest.
     }
     work();
     threads.clear();
@@ -74,7 +74,7 @@ class Compilation {
   }
 
   int64_t compiled() const { return compiled_; }
-  /// Why an image could not be kept; empty if all could.
+  /// Why an image could not be stored; empty if all could.
   const std::string& why_not_kept() const { return why_not_kept_; }
 
  private:

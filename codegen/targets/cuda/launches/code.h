@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA text to kernels in a device.
+// Compiles CUDA text and loads the kernels on a device.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace graphc::core::cuda {
 
-/// A kernel and the module that it lives in.
+/// A kernel and the module that contains it.
 struct LoadedKernel {
   Module module;
   Kernel kernel;
@@ -21,21 +21,21 @@ struct LoadedKernel {
 
 using KernelPtr = std::shared_ptr<const LoadedKernel>;
 
-/// What is to become of texts.
+/// How texts are compiled.
 struct CodeOptions {
-  std::string architecture;  ///< as compile_text() takes it
-  FileCache files;           ///< of what other processes have compiled
+  std::string architecture;  ///< as compile_text() expects it
+  FileCache files;           ///< cache of images compiled by other processes
 };
 
-/// The texts' kernels, in their order. What this process has already is taken from its cache, the
-/// images of other processes from their files; the other texts are compiled, several at a time, and
-/// kept in files. The report gets the phases `codegen` and `link`, the numbers of kernels, and a
-/// remark if no file can be written.
+/// The texts' kernels, in order. Kernels are taken from this process's cache or loaded from the
+/// files of other processes; the remaining texts are compiled in parallel and stored in files. Adds
+/// the stages `codegen` and `link` and the numbers of kernels to the report, and a remark if no
+/// file can be written.
 std::vector<KernelPtr> load_kernels(const DevicePtr& device, const std::vector<KernelText>& texts,
                                     const CodeOptions& options, CompileReport& report);
 
-/// The options that every text is compiled with: no product and sum is joined, unless the text says
-/// so, so that a value has the same bits wherever it is computed.
+/// The options with which every text is compiled. They prevent the contraction of a product and a
+/// sum unless the text requests it, so that a value has the same bits wherever it is computed.
 std::vector<std::string> compiler_options();
 
 /// See Target::clear_code_cache and Target::objects_made.

@@ -15,7 +15,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// The largest buffers of a plan, as an error about memory lists them.
+/// The largest buffers of a plan, for an error about memory.
 std::string largest_buffers(const Plan& plan) {
   std::vector<const Buffer*> sorted;
   for (const Buffer& buffer : plan.buffers) sorted.push_back(&buffer);
@@ -28,7 +28,7 @@ std::string largest_buffers(const Plan& plan) {
   return text;
 }
 
-/// As far as code of that architecture can use it.
+/// The properties of the device, as far as code of that architecture can use them.
 Gpu gpu_of(const Device& device, const std::string& architecture) {
   Gpu gpu;
   gpu.capability = std::min(device.properties().major * 10 + device.properties().minor,
@@ -38,12 +38,12 @@ Gpu gpu_of(const Device& device, const std::string& architecture) {
   return gpu;
 }
 
-/// Where a transfer's values begin: as memory that is allocated for each would.
+/// Alignment of the values in a transfer: that of separate allocations.
 constexpr size_t kTransferAlignment = 256;
 
-/// So long a block waits for the others of its loop, about, where the clock is the GPU's nominal
-/// one: a look at the word that counts them goes to the second-level cache and back. It is far more
-/// than any stage of a loop takes, and little enough to tell a user that something is broken.
+/// Approximate time that a block waits for the others of its loop, at the GPU's nominal clock: a
+/// poll of the arrival count goes to the second-level cache and back. It is far longer than any
+/// stage of a loop, and short enough to report an error to the user in time.
 constexpr int kPatience_s = 20;
 constexpr int kCyclesOfPoll = 500;
 
@@ -52,12 +52,12 @@ unsigned patience_of(const DeviceProperties& properties) {
   return unsigned(std::clamp<int64_t>(clock_khz * 1000 * kPatience_s / kCyclesOfPoll, 1, 1 << 30));
 }
 
-/// Of no bytes there may be no address.
+/// With zero bytes the addresses may be null.
 void copy_bytes(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, size_t(bytes));
 }
 
-/// Blocks of a cluster that every device holds which has clusters.
+/// Maximum blocks of a cluster that every device with clusters supports.
 constexpr unsigned kPortableCluster = 8;
 
 size_t aligned(size_t bytes) {
@@ -168,7 +168,7 @@ void GpuExecutable::allocate_transfers() {
   };
   allocated(inputs_, "the inputs");
   allocated(results_, "the outputs");
-  // What no kernel writes: between two outputs, and the fault of a step that can have none.
+  // Memory that no kernel writes: between outputs, and the fault of a step that cannot have one.
   for (size_t i = 0; i < results_.offsets.size(); ++i) {
     const bool last = i == signature().outputs.size();
     const size_t used = last ? 0 : size_t(signature().outputs[i].type.bytes());
@@ -273,10 +273,11 @@ void GpuExecutable::record_step() {
 void GpuExecutable::copy_state_to_device(size_t i, const StoredState& state) {
   const Held now{&state, state.version()};
   DeviceState& here = *states_[i];
-  // Another state may have its newest content here: one that holds it, and so is there.
+  // This buffer may hold the newest content of another state; that state shares it, so it still
+  // exists.
   const StoredState* before = held_states_[i].state;
   if (before != &state && states_[i].use_count() > 1) before->home();
-  // It may still lie where this executable left it, or copied it.
+  // The content may still be where this executable left it or copied it.
   if (state.away() != &here && held_states_[i] != now) {
     const auto* there = dynamic_cast<const DeviceState*>(state.away());
     if (there != nullptr && there->stream().device()->ordinal() == device_->ordinal()) {
@@ -299,7 +300,7 @@ void GpuExecutable::make_stale_forms(std::span<StoredState* const> states) {
     for (size_t of = 0; of < made.size(); ++of) is_stale |= made[of] != now(of);
     if (!is_stale) continue;
     for (const Launch& each : launches_.forms[i]) launch(each, *stream_);
-    // Now, and not before: what failed on the way is made again.
+    // Only now: after an error the forms are built again.
     for (size_t of = 0; of < made.size(); ++of) made[of] = now(of);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that a GPU runs.
+// Executes a plan on a GPU.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace graphc::core::cuda {
 /// A state's content in the memory of a device.
 class DeviceState : public AwayForm {
  public:
-  /// `stream` is that of the executable that writes it.
+  /// `stream` is that of the executable that writes the state.
   DeviceState(std::shared_ptr<const Stream> stream, size_t bytes, std::string name);
 
   CUdeviceptr address() const { return memory_.address(); }
@@ -34,8 +34,8 @@ class DeviceState : public AwayForm {
   std::string name_;
 };
 
-/// Values that one copy brings to the device, or back: beside each other in its memory, and in
-/// memory of the host that copies run from beside other work.
+/// Values that one copy moves to the device or back: contiguous in device memory and in pinned host
+/// memory, so that copies overlap other work.
 struct Transfer {
   std::vector<size_t> offsets;
   size_t bytes = 0;
@@ -46,15 +46,15 @@ struct Transfer {
   std::byte* at(size_t i) const { return static_cast<std::byte*>(host.data()) + offsets[i]; }
 };
 
-/// One arena, a buffer for every state, and the step as one CUDA graph: inputs to the device, the
-/// kernels, outputs and what went wrong back. A call brings states that somebody else has written,
-/// launches the graph and waits for it: nothing else is asked of the driver. States that the step
-/// writes stay on the device until their home form is asked for.
+/// One arena, a buffer for every state, and the step as one CUDA graph: copies inputs to the
+/// device, runs the kernels, and copies outputs and faults back. A call copies states that were
+/// written elsewhere, launches the graph and waits for it; it makes no other requests to the
+/// driver. States that the step writes stay on the device until their home form is requested.
 class GpuExecutable : public Executable {
  public:
-  /// Compiles and loads the code of a plan made for gpu_machine(); of `options` it takes placement,
-  /// products and precision. The report gets what each part took. Throws ErrorKind::resource
-  /// without the memory, naming the plan's largest buffers.
+  /// Compiles and loads the code of a plan made for gpu_machine(). Uses the placement, products and
+  /// precision of `options`. Adds the time of each stage to the report. Throws ErrorKind::resource
+  /// if memory does not suffice, naming the plan's largest buffers.
   GpuExecutable(Signature signature, Plan plan, DevicePtr device, const CompileOptions& options,
                 const CodeOptions& code, CompileReport& report,
                 Merging merging = Merging::together);
@@ -66,10 +66,10 @@ class GpuExecutable : public Executable {
   bool was_finite() const override { return fault().not_finite == 0; }
   void restore(std::span<StoredState* const> states) override;
 
-  /// Bytes of the device that a step takes beside states, inputs and outputs.
+  /// Bytes of device memory that a step takes besides states, inputs and outputs.
   int64_t step_bytes() const;
-  /// The least time of a few steps on inputs and states of zeros. What states were left on the
-  /// device is lost: before the first call.
+  /// The least time of a few steps on inputs and states of zeros. Must precede the first call:
+  /// states left on the device are lost.
   float milliseconds_of_step();
 
  private:
@@ -78,10 +78,10 @@ class GpuExecutable : public Executable {
   void step(std::span<const Tensor> inputs, std::span<StoredState* const> states,
             std::span<Tensor> outputs);
 
-  /// What the constructor does when there is a plan.
+  /// The part of the constructor that follows planning.
   void prepare(const CompileOptions& options, const CodeOptions& code, CompileReport& report,
                Merging merging);
-  /// Does the work; an error about memory gets a note of the plan's largest buffers.
+  /// Calls `work`; adds a note with the plan's largest buffers to an error about memory.
   void noting_buffers(const std::function<void()>& work) const;
   void allocate();
   void allocate_transfers();
@@ -89,7 +89,7 @@ class GpuExecutable : public Executable {
   void record_step();
   void launch(const Launch& launch, const Stream& stream) const;
   void enqueue(const Launch& launch, const ChosenProduct& chosen, const Stream& stream) const;
-  /// Throws ErrorKind::resource if the device holds no cluster of this shape.
+  /// Throws ErrorKind::resource if the device cannot hold a cluster of this shape.
   void check_cluster(const Kernel& kernel, const LaunchShape& shape) const;
   void prepare_libraries(const CompileOptions& options, const Choices& choices,
                          CompileReport& report);
@@ -102,12 +102,12 @@ class GpuExecutable : public Executable {
   void copy_state_to_device(size_t i, const StoredState& state);
   void make_stale_forms(std::span<StoredState* const> states);
   CUdeviceptr fault_address() const { return results_.address(signature().outputs.size()); }
-  /// Throws if blocks of the step that has ended waited in vain for each other, or if it met an
-  /// index outside its table.
+  /// Throws if blocks of the completed step waited in vain for each other, or if it found an index
+  /// outside its table.
   void throw_fault() const;
   Fault fault() const;
 
-  /// What lies in a device's buffer is the state's content of this version; 0: nothing is known.
+  /// A device buffer holds this version of the state's content; 0: unknown.
   struct Held {
     const StoredState* state = nullptr;
     uint64_t version = 0;
@@ -126,11 +126,11 @@ class GpuExecutable : public Executable {
   std::vector<DeviceBuffer> constants_, forms_;
   std::vector<std::shared_ptr<DeviceState>> states_;
   std::vector<Held> held_states_;
-  std::vector<std::vector<Held>> made_forms_;  ///< of each form, by its states
+  std::vector<std::vector<Held>> made_forms_;  ///< for each form, of its states
   bool checks_finite_ = false;
   std::vector<Launch> finite_checks_;
-  std::vector<DeviceBuffer> kept_states_;  ///< what written states had before the last step
-  bool has_kept_ = false;                  ///< whether they are of the last call
+  std::vector<DeviceBuffer> kept_states_;  ///< values of the written states before the last step
+  bool has_kept_ = false;                  ///< whether `kept_states_` belongs to the last call
   std::unique_ptr<LayerLibrary> layers_;
   std::unique_ptr<ProductLibrary> products_;
   std::vector<std::optional<ChosenProduct>> chosen_products_;  ///< by launch of the step

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of an executable's step is chosen by trying when it is compiled: placements of loops, and
-// what libraries do.
+// Choices made by measurement when an executable is compiled: placements of loops, and products and
+// layers by libraries.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -39,7 +39,7 @@ void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choic
     try {
       products_ = std::make_unique<ProductLibrary>(stream_);
     } catch (const Error& error) {
-      // It was only to be tried.
+      // The library was only an alternative.
       if (is_wanted || error.kind() != ErrorKind::resource) throw;
       report.remarks.push_back({"products", "", {}, "by generated kernels: " + error.message()});
       return;
@@ -48,7 +48,7 @@ void GpuExecutable::prepare_libraries(const CompileOptions& options, const Choic
   }
 }
 
-/// The least time of a launch by itself; no number where the device does not have it.
+/// The least time of a separate launch; infinity if the device cannot run it.
 float GpuExecutable::milliseconds_of(const Launch& each) {
   try {
     return least_milliseconds(*stream_, [&] { launch(each, *stream_); });
@@ -116,7 +116,7 @@ void GpuExecutable::choose_products(const Choices& choices, bool measure, Compil
   }
   for (size_t i = 0; i < chosen_products_.size(); ++i) {
     if (!chosen_products_[i]) continue;
-    // Workspace is one for all, as the scratch memory between a product and its rest is.
+    // All products share one workspace, and one scratch memory between a product and its rest.
     for (const int memory : {kLibraryMemory, kScratchMemory})
       launches_.step[i].accesses.push_back({memory, {0, 1}, true});
   }

@@ -14,11 +14,11 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr int64_t kThreads = 256;
-/// As many blocks as keep a GPU's memory busy.
+/// Enough blocks to saturate a GPU's memory bandwidth.
 constexpr int64_t kMostBlocks = 1024;
 
-/// A number's bits as the text sees them, and those of its exponent, all set where it is infinite
-/// or not a number.
+/// The type of a number's bits in the text, and the mask of its exponent, whose bits are all set
+/// for infinity and NaN.
 struct Bits {
   const char* type;
   const char* exponent;

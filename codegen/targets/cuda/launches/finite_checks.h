@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that look whether the results of a step and the states it wrote are finite.
+// Kernels that check whether the results of a step and the states it wrote are finite.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace graphc::core::cuda {
 
-/// A launch for each result and each written state of floating-point numbers, which sets
-/// Fault::not_finite where one of them is infinite or not a number. Their kernels join those of
-/// `launches`. `states`: the type of each state's numbers.
+/// One launch for each floating-point result and written state. It sets Fault::not_finite if an
+/// element is infinite or NaN. The kernels are added to those of `launches`. `states`: the element
+/// type of each state.
 std::vector<Launch> finite_checks(const Plan& plan, const std::vector<DType>& states,
                                   Launches& launches);
 

@@ -17,7 +17,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Goes through the plan as its one worker does, and notes down what that would do.
+/// Walks the plan as its single worker would, and records the launches.
 class Recorder {
  public:
   Recorder(const Plan& plan, const Gpu& gpu, std::optional<Placement> wanted,
@@ -48,11 +48,11 @@ class Recorder {
                      [&](const ExternCall& call) { layer(call); },
                      [&](const LoopCall& call) { loop(call); },
                      [&](const BlockCall& call) {
-                       // Its blocks are as large as can be: one.
+                       // Its blocks are as large as possible, so there is one.
                        for (const Record& inner : call.body) add(inner);
                      }},
                record.call);
-    // Launches of records inside have those.
+    // Launches of inner records already have these.
     for (size_t i = before; i < launches_.step.size(); ++i) {
       Launch& launch = launches_.step[i];
       if (launch.record != nullptr) continue;
@@ -70,7 +70,7 @@ class Recorder {
     }
   }
 
-  /// Adds the memory that is not the plan's.
+  /// Adds accesses to memory outside the plan.
   static void access_own_memory(Launch& launch) {
     using Kind = KernelArgument::Kind;
     const auto add = [&](OwnMemory memory) { launch.accesses.push_back({memory, {0, 1}, true}); };
@@ -82,9 +82,9 @@ class Recorder {
     }
   }
 
-  /// One launch for all steps, or launches for each.
+  /// One launch for all steps, or separate launches for each.
   void loop(const LoopCall& call) {
-    // One name, and so one text, wherever the loops around it stand.
+    // One name, and so one text, in every step of the loops around it.
     std::string& name = loops_[&call];
     if (name.empty()) name = names_.make(call.name + "_loop");
     if (auto whole = loop_kernel(plan_, call, position_, depth_, name, gpu_, wanted_)) {
@@ -113,7 +113,7 @@ class Recorder {
     return work * call.steps;
   }
 
-  /// Those that it can have on this GPU.
+  /// The other placements that the loop can have on this GPU.
   std::vector<Launch> in_other_placements(const LoopCall& call, const std::string& name,
                                           Placement chosen) {
     std::vector<Launch> others;
@@ -126,7 +126,7 @@ class Recorder {
         if (whole && whole->placement.placement == placement)
           others.push_back(launch_of(std::move(*whole), call));
       } catch (const Error& error) {
-        // Its matrices may not fit.
+        // The loop's matrices may not fit.
         if (error.kind() != ErrorKind::resource) throw;
       }
     }
@@ -172,7 +172,7 @@ class Recorder {
     launches_.step.push_back(std::move(launch));
   }
 
-  /// The product of a nest by cuBLASLt, if it can and there is enough to do.
+  /// The product of a nest by cuBLASLt, if supported and large enough.
   std::shared_ptr<LibraryForm> by_library(const NestCall& call) {
     const std::optional<LibraryForms::Found> found = library_forms_->find(call, record_);
     if (!found ||
@@ -231,7 +231,7 @@ class Recorder {
     launches_.step.push_back(std::move(launch));
   }
 
-  /// A nest's kernel: calls of one program and form share it.
+  /// A nest's kernel, shared by calls of one program and form.
   struct Known {
     int kernel = 0;
     std::vector<Parameter> parameters;
@@ -283,14 +283,14 @@ class Recorder {
   const Alternatives alternatives_;
   Position position_;
   int depth_ = 0;
-  /// The plan's record at hand; none while forms are made, behind all writes.
+  /// The current record of the plan; while forms are built, a value after all writes.
   size_t record_ = std::numeric_limits<size_t>::max();
   Names names_;
   std::map<std::pair<int, std::string>, Known> nests_;
   std::map<std::string, int> kernels_;
   std::map<const LoopCall*, std::string> loops_;
   std::map<const TableCall*, int64_t> tables_;
-  std::optional<LibraryForms> library_forms_;  ///< where cuBLASLt may do products
+  std::optional<LibraryForms> library_forms_;  ///< where cuBLASLt may compute products
   std::map<int, std::string> rest_names_;      ///< by program
   Launches launches_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as launches.
+// Converts a plan to launches.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace graphc::core::cuda {
 
-/// Whether nests that do not depend on each other become one launch (merge.h).
+/// Whether independent nests are merged into one launch (merge.h).
 enum class Merging : uint8_t { apart, together };
 
-/// The launches of a plan made for gpu_machine(), which outlives them. A loop that is one kernel
-/// (loop_kernel.h) is one launch, placed for `gpu`, and as `wanted` where that is said; otherwise
-/// every step of it has its own. `alternatives` says what is put in other ways too. Throws
-/// ErrorKind::resource where the GPU lacks what a placement needs.
+/// The launches of a plan made for gpu_machine(), which must outlive them. A loop that is one
+/// kernel (loop_kernel.h) is one launch, placed for `gpu`, or as `wanted` if that is given;
+/// otherwise each of its steps has its own launches. `alternatives` selects the launches that get
+/// alternatives. Throws ErrorKind::resource if the GPU does not support a placement.
 Launches make_launches(const Plan& plan, const Gpu& gpu = {}, std::optional<Placement> wanted = {},
                        Merging merging = Merging::together, const Alternatives& alternatives = {});
 

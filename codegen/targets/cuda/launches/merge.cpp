@@ -17,16 +17,17 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// So many launches are looked at together: the work grows with their square.
+/// Number of launches considered together: the work grows with the square.
 constexpr size_t kWindow = 512;
-/// Of a launch: nests, and bodies in its text. What NVRTC takes grows with the latter.
+/// Limits for a launch: nests, and bodies in its text. NVRTC's time grows with the latter.
 constexpr size_t kMostNests = 64, kMostBodies = 16;
-/// Shared memory of a launch. More would leave room for fewer blocks than its threads do.
+/// Limit of a launch's shared memory. With more, fewer blocks would fit than with its threads
+/// alone.
 constexpr int64_t kMostSharedBytes = 24 << 10;
-/// Blocks for each multiprocessor: twice as many as it holds threads for.
+/// Blocks per multiprocessor: twice as many as its thread limit allows at a time.
 constexpr int64_t kBlocksOfMultiprocessor = 16;
 
-/// Launches of a window that are to be one.
+/// Launches of a window that become one.
 struct Group {
   std::vector<size_t> members;  ///< ascending
   size_t parameter_bytes = 0;
@@ -56,7 +57,7 @@ class Grouping {
     }
   }
 
-  /// The groups of the window, each launch in one, in an order that keeps to the dependencies.
+  /// The groups of the window, each launch in one, in an order that respects the dependencies.
   std::vector<Group> find() {
     for (size_t i = 0; i < launches_.size(); ++i) place(i);
     return in_order();
@@ -95,8 +96,8 @@ class Grouping {
            group.shared_bytes + alone.shared_bytes <= kMostSharedBytes;
   }
 
-  /// Whether neither has to wait for the other, and no launch that stays by itself comes to wait
-  /// for one that it had not to wait for.
+  /// Whether neither has to wait for the other, and merging makes no separate launch wait for
+  /// another one that it did not wait for before.
   bool may_join(const Group& group, size_t i) const {
     const size_t one = group.members[0];
     for (const size_t member : group.members) {
@@ -105,7 +106,7 @@ class Grouping {
     return are_ordered(earlier_[i], later_[one]) && are_ordered(earlier_[one], later_[i]);
   }
 
-  /// Whether each of `after` that stays by itself waits for all of `before` that do.
+  /// Whether each separate launch in `after` waits for all separate launches in `before`.
   bool are_ordered(const BitSet& before, const BitSet& after) const {
     return after.all_of(fixed_,
                         [&](size_t each) { return before.is_within(earlier_[each], fixed_); });
@@ -132,7 +133,8 @@ class Grouping {
     later.each([&](size_t each) { earlier_[each] |= from; });
   }
 
-  /// The groups, the one with the first launch first wherever several may come.
+  /// The groups in dependency order; among those that are ready, the one with the earliest launch
+  /// first.
   std::vector<Group> in_order() {
     std::vector<size_t> group_of(launches_.size());
     for (size_t g = 0; g < groups_.size(); ++g) {
@@ -169,12 +171,12 @@ class Grouping {
   const Plan& plan_;
   const std::span<const Launch> launches_;
   std::vector<std::vector<int>> before_;
-  BitSet fixed_;  ///< launches that stay by themselves
+  BitSet fixed_;  ///< launches that remain separate
   std::vector<BitSet> earlier_, later_;
   std::vector<Group> groups_;
 };
 
-/// Makes launches of groups.
+/// Creates launches from groups.
 class MergedStep {
  public:
   MergedStep(const Plan& plan, const Gpu& gpu, Launches& launches)
@@ -222,12 +224,12 @@ class MergedStep {
     return launch;
   }
 
-  /// Takes out the kernels that no launch has any more.
+  /// Removes kernels that no launch uses any more.
   void drop_unused() {
     std::vector<int> now(all_.kernels.size(), -1);
     std::vector<KernelText> kept;
     const auto keep = [&](Launch& launch) {
-      if (launch.kernel < 0) return;  // a library's
+      if (launch.kernel < 0) return;  // a call of a library
       int& kernel = now[size_t(launch.kernel)];
       if (kernel < 0) {
         kernel = int(kept.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of a step that become one: nests without products that do not depend on each other.
+// Merges launches of a step: independent nests without products become one launch.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace graphc::core::cuda {
 
-/// Puts nests into one launch each with others, wherever they stand in the step, and the launches
-/// into an order that keeps to what they touch. Nests are only put together where no product, loop
-/// or table has to wait for another one for it. What is joined has the bits that it had.
+/// Merges nests from anywhere in the step, and orders the launches according to their memory
+/// accesses. Nests are merged only if no product, loop or table has to wait for another one as a
+/// result. Merging does not change the bits of any value.
 void merge_launches(const Plan& plan, const Gpu& gpu, Launches& launches);
 
-/// "6 nests in one launch: sum.14, sum.11, ...": of a launch of several nests.
+/// "6 nests in one launch: sum.14, sum.11, ...": describes a launch of several nests.
 std::string nests_text(const Launch& launch);
 
 }  // namespace graphc::core::cuda

@@ -16,9 +16,9 @@
 namespace graphc::core::cuda {
 namespace {
 
-// H200: 4.8 TB/s on paper, and of 450 and 790 TFLOP/s (TF32, bf16) what products of some size
-// reach; a graph of a dozen kernels is reckoned at 12 us. A100 of 80 GB: 2.0 TB/s, 156 and 312
-// TFLOP/s, of which the same parts; 1.41 GHz, 64 multiply-adds in a cycle. All of it is to be
+// H200: 4.8 TB/s by specification; 450 and 790 TFLOP/s (TF32, bf16), of which large products reach
+// a part; a graph of a dozen kernels is estimated at 12 us. A100 of 80 GB: 2.0 TB/s, 156 and 312
+// TFLOP/s, of which the same parts; 1.41 GHz, 64 multiply-adds per cycle. All of it remains to be
 // measured (tools/gpu-check).
 const std::array<GpuFigures, 2>& all_figures() {
   static const std::array<GpuFigures, 2> all = [] {
@@ -32,14 +32,14 @@ const std::array<GpuFigures, 2>& all_figures() {
   return all;
 }
 
-/// Where a nest is done.
+/// Where a nest runs.
 enum class Inside : uint8_t { launch, loop };
 
-/// Adds a nest, done `times` times.
+/// Adds a nest that runs `times` times.
 void add(LaunchTime& time, const NestWork& work, const GpuFigures& figures, Inside inside,
          double times) {
   const Gpu& gpu = figures.gpu;
-  // Blocks come in rounds of one for each multiprocessor; the last round may be short.
+  // Blocks run in rounds of one per multiprocessor; the last round may be partial.
   const double rounds = std::ceil(work.blocks / gpu.multiprocessors);
   const double used = work.blocks / rounds;
   const double cycles = gpu.clock_per_us * used;
@@ -47,14 +47,14 @@ void add(LaunchTime& time, const NestWork& work, const GpuFigures& figures, Insi
   const double products =
       figures.products_per_us(work.factors, work.is_f64) / gpu.multiprocessors * used;
   const double arithmetic = work.flop / products + 2 * work.operations / f32;
-  // A warp reads 32 words of four bytes in a cycle.
+  // A warp reads 32 words of four bytes per cycle.
   const double shared = work.shared_bytes / (128 * cycles);
   const double ingest = work.ingest_bytes / (gpu.bytes_per_clock * cycles);
   const double memory =
       (inside == Inside::loop ? work.moving_bytes : work.bytes) / figures.memory_per_us;
   const double latency = work.waits * gpu.memory_latency_us * rounds;
-  // By itself a nest has several blocks on a multiprocessor, which work while others wait: as many
-  // as the sums of a product, or the threads of any other, leave room for.
+  // In a separate launch a nest has several blocks per multiprocessor, which work while others
+  // wait: as many as fit with the sums of a product, or with the threads of any other nest.
   const double beside = inside == Inside::launch ? std::min(rounds, work.flop > 0 ? 2.0 : 8.0) : 1;
   const double longest = std::max({arithmetic, shared, ingest, memory});
   time.flop += work.flop * times;
@@ -67,7 +67,7 @@ void add(LaunchTime& time, const NestWork& work, const GpuFigures& figures, Insi
   time.busy_us += std::max(longest, (longest + latency) / beside) * times;
 }
 
-/// Adds bytes that are only moved, after one wait.
+/// Adds bytes that are only copied, after one wait.
 void add_moved(LaunchTime& time, double bytes, const GpuFigures& figures, double times) {
   const double memory = bytes / figures.memory_per_us, latency = figures.gpu.memory_latency_us;
   time.bytes += bytes * times;
@@ -119,16 +119,16 @@ class Prediction {
   }
 
  private:
-  /// The launches of a record, or one of several nests.
+  /// The launches of a record, or one launch of several nests.
   struct Launched {
     const Record* record = nullptr;
-    std::vector<LaunchedNest> nests;           ///< several
+    std::vector<LaunchedNest> nests;           ///< for a launch of several nests
     const LoopPlacement* placement = nullptr;  ///< of a loop
     int64_t count = 0;
     std::set<int> kernels;
   };
 
-  /// How many loops are around each loop.
+  /// The number of loops around each loop.
   void find_depths(const std::vector<Record>& records, int depth) {
     for (const Record& record : records) {
       const auto* loop = std::get_if<LoopCall>(&record.call);
@@ -174,7 +174,7 @@ class Prediction {
                      [&](const PanelCall& call) {
                        add_moved(time, 2.0 * double(call.panels.bytes()), figures_, times);
                      },
-                     // Its kernels share the work.
+                     // The record's kernels share the work.
                      [&](const TableCall& call) {
                        add_moved(time, bytes_of(call), figures_, times / double(of.kernels.size()));
                      },
@@ -184,8 +184,7 @@ class Prediction {
     return time;
   }
 
-  /// Nests whose blocks run beside each other: together they wait as long as the one that waits
-  /// longest.
+  /// Nests whose blocks run concurrently: together they wait as long as the one that waits longest.
   LaunchTime merged_time(LaunchTime time, const Launched& of) const {
     NestWork all;
     for (const LaunchedNest& nest : of.nests) {

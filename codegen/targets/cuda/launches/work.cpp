@@ -47,7 +47,7 @@ class Counting {
       if (access.operand == Access::Operand::right) right[size_t(access.index)] = bytes;
     }
     for (size_t i = 0; i < call_.products.size(); ++i) product(i, left[i], right[i]);
-    // Before what it computes with is there.
+    // The wait for the operands of the body.
     work_.waits += 1;
     return work_;
   }
@@ -73,7 +73,7 @@ class Counting {
     if (moves_with(address, depth_)) work_.moving_bytes += bytes;
   }
 
-  /// The tile of a block, and how many of them it does one after the other.
+  /// The tile of a block, and the number of tiles that it computes one after the other.
   ProductTile tile() const {
     return product_tile(program_, share_ == nullptr ? form_of(call_) : share_->form);
   }
@@ -83,18 +83,18 @@ class Counting {
            std::ceil(double(share_->columns_of_block) / tile.block_columns());
   }
 
-  /// `left` and `right` are the bytes of its matrices.
+  /// `left` and `right` are the bytes of the product's matrices.
   void product(size_t index, double left, double right) {
     const NestProduct& form = program_.products[index];
     const CallProduct& product = call_.products[index];
     const double k = double(product.panels.k), columns = double(call_.unit) * form.parts;
-    double times = 1;  // axes around that the left operand moves along
+    double times = 1;  // outer axes along which the left operand moves
     for (size_t axis = 0; axis < product.outer.size(); ++axis) {
       if (product.outer[axis] != 0) times *= double(call_.outer[axis]);
     }
     // A block reads its rows of the left operand and its columns of the right one.
     const bool held = share_ != nullptr && !share_->form.held[index].empty();
-    // What blocks of a cluster hand each other is in their shared memory.
+    // Operands that blocks of a cluster exchange are in their shared memory.
     const bool exchanged = share_ != nullptr && !share_->form.exchanged[index].empty();
     moved(exchanged ? 0 : left, exchanged ? 0 : left * blocks_across_ * around() / times,
           product.a);
@@ -103,7 +103,7 @@ class Counting {
     work_.flop += 2 * terms;
     work_.is_f64 |= form.sum == DType::f64;
     if (on_tensor_cores(program_)) work_.factors = form.factors;
-    // What a warp loads of each operand for a term serves all its sums.
+    // The values that a warp loads of each operand for a term serve all its sums.
     const ProductTile tile = this->tile();
     const auto text = product_text(program_, tile);
     const double of_thread = double(text->rows()) * text->columns() * form.parts;

@@ -14,9 +14,9 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Of so many runs the fastest counts.
+/// The fastest of so many runs counts.
 constexpr int kRuns = 3;
-/// What cuBLASLt may use beside the operands: what its documentation advises for an H100.
+/// Maximum workspace of cuBLASLt: the size that its documentation recommends for an H100.
 constexpr size_t kProductWorkspace = size_t{32} << 20;
 constexpr const char* kGenerated = "generated";
 
@@ -49,7 +49,7 @@ RecurrentShape shape_of(const LayerCall& call) {
   return shape;
 }
 
-/// What cuDNN may round factors to, where ours are rounded so: never to less.
+/// The types to which cuDNN may round factors, given our rounding: never less precise ones.
 std::vector<cudnnMathType_t> allowed_math(Precision precision) {
   switch (factors_of(precision)) {
     case Factors::f16:
@@ -67,7 +67,7 @@ std::vector<cudnnMathType_t> allowed_math(Precision precision) {
   return {CUDNN_FMA_MATH};
 }
 
-/// The layer must have its weights where the plan puts them.
+/// Checks that the layer has its weights where the plan puts them.
 void check_weights(const RecurrentLayer& layer, const LayerCall& call) {
   const LayerWeights form{call.kind, call.inputs, call.units};
   const std::vector<WeightPlace> places = layer.weight_places();
@@ -87,7 +87,7 @@ void check_weights(const RecurrentLayer& layer, const LayerCall& call) {
                          call.name, cudnn_library().version);
 }
 
-/// Memory for a layer by itself, of zeros.
+/// Memory for a trial of a single layer, filled with zeros.
 class TrialMemory {
  public:
   TrialMemory(const CudnnHandle& handle, const RecurrentShape& shape, const RecurrentLayer& layer) {
@@ -133,7 +133,7 @@ class TrialMemory {
   DeviceBuffer buffer_;
 };
 
-/// How long the layer takes, with its gradients if those are taken.
+/// The time of the layer, including its gradients if these are taken.
 float milliseconds_of(const CudnnHandle& handle, const RecurrentShape& shape,
                       const RecurrentLayer& layer) {
   const TrialMemory trial(handle, shape, layer);
@@ -245,7 +245,7 @@ void LayerLibrary::add(const LayerCall& call, Precision precision, const Choices
       read(choices.get(key, [&] { return fastest(call, precision).text(); }));
   layer = std::make_unique<RecurrentLayer>(handle_, shape, method);
   check_weights(*layer, call);
-  // The first run loads what cuDNN needs, which no graph of work can.
+  // The first run makes cuDNN load its code, which cannot be done while a graph is captured.
   const TrialMemory trial(*handle_, shape, *layer);
   layer->forward(trial.memory(), handle_->stream());
   if (shape.training) layer->gradients(trial.memory(), handle_->stream());
@@ -268,7 +268,8 @@ RecurrentMethod LayerLibrary::fastest(const LayerCall& call, Precision precision
       least = time;
       best = method;
     } catch (const Error& error) {
-      // Most methods have some shapes alone; the first refusal is that of the one that has most.
+      // Most methods support only some shapes; the first refusal is that of the most general
+      // method.
       if (error.kind() != ErrorKind::resource) throw;
       if (!refusal) refusal = error;
     }
@@ -303,7 +304,7 @@ ProductLibrary::ProductLibrary(std::shared_ptr<const Stream> stream)
 size_t ProductLibrary::workspace_for_trials() {
   if (!has_asked_) {
     has_asked_ = true;
-    // Where memory is short there are methods that want none.
+    // If memory is short, methods without a workspace remain.
     try {
       workspace_ = DeviceBuffer(stream_->device(), kProductWorkspace, "cuBLASLt's workspace");
     } catch (const Error& error) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a step libraries do: cuDNN the layers of a plan, cuBLASLt products that it is faster at.
+// The parts of a step that libraries execute: cuDNN the layers of a plan, cuBLASLt products for
+// which it is faster.
 //
-// There are several ways to do each, of which the fastest is found by trying them on the device
-// when a step is compiled. What was found is remembered in the process, and on disk where kernels
-// are (codegen/targets/cuda/launches/code.h): for a device, a version of the library, a shape and a
-// precision.
+// Each can be computed by several methods. The fastest is found by trying them on the device when a
+// step is compiled. The choice is stored in the process, and on disk next to the kernels
+// (codegen/targets/cuda/launches/code.h), by device, version of the library, shape and precision.
 #pragma once
 
 #include <functional>
@@ -23,42 +23,42 @@
 
 namespace graphc::core::cuda {
 
-/// What is to be tried on a device, as the options have it.
+/// The alternatives to be tried on a device, according to the options.
 Alternatives alternatives_of(const CudaOptions& options);
 
-/// Remembers choices by all that they depend on: in the process, and in files.
+/// Stores choices under all that they depend on: in the process and in files.
 class Choices {
  public:
   explicit Choices(FileCache files) : files_(std::move(files)) {}
 
-  /// What was chosen under the key, or what `choose` gives now: "" is no choice, and is not
-  /// remembered.
+  /// The choice stored under the key, or the result of `choose`; "" means no choice and is not
+  /// stored.
   std::string get(const std::string& key, const std::function<std::string()>& choose) const;
-  /// Forgets what this process has chosen.
+  /// Deletes the choices stored in this process.
   static void clear();
 
  private:
   FileCache files_;
 };
 
-/// The least time in milliseconds of a few runs of what `enqueue` puts into the stream, after one
-/// that does not count.
+/// The least time in milliseconds of a few runs of the work that `enqueue` adds to the stream,
+/// after one run that does not count.
 float least_milliseconds(const Stream& stream, const std::function<void()>& enqueue);
 
-/// The layers of a plan by cuDNN, with the memory that they have of their own.
+/// The layers of a plan by cuDNN, and the memory that they own.
 class LayerLibrary {
  public:
-  /// Chooses the method of each layer of `launches`. Throws ErrorKind::resource without cuDNN,
-  /// where it does not have a layer, or without memory.
+  /// Chooses the method of each layer of `launches`. Throws ErrorKind::resource if cuDNN is missing
+  /// or does not support a layer, or if memory does not suffice.
   LayerLibrary(std::shared_ptr<const Stream> stream, const Launches& launches, Precision precision,
                const Choices& choices);
 
-  /// Puts the call into a stream; `addresses` are those of layer_addresses(), 0 for absent ones.
+  /// Enqueues the call in a stream; `addresses` are those of layer_addresses(), 0 for absent ones.
   void enqueue(const LayerCall& call, const std::vector<CUdeviceptr>& addresses,
                const Stream& stream) const;
-  /// Bytes of memory that the layers have.
+  /// Bytes of memory that the layers own.
   size_t bytes() const;
-  /// What was chosen, a line for each shape.
+  /// The choices, a line for each shape.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -73,7 +73,7 @@ class LayerLibrary {
   std::vector<std::string> notes_;
 };
 
-/// A product by cuBLASLt and the method that is used.
+/// A product by cuBLASLt and the chosen method.
 struct ChosenProduct {
   std::shared_ptr<const LibraryProduct> product;
   ProductMethod method;
@@ -85,15 +85,16 @@ class ProductLibrary {
   /// Throws ErrorKind::resource without cuBLASLt.
   explicit ProductLibrary(std::shared_ptr<const Stream> stream);
 
-  /// What puts a method of cuBLASLt, with the rest of its nest, into the stream.
+  /// Enqueues a method of cuBLASLt, with the rest of its nest, in the stream.
   using Enqueue = std::function<void(const ChosenProduct&)>;
-  /// How the product is done: by the method with which `by_library` takes least, or not at all
-  /// (nothing) if `generated` takes less. Without `generated` it is not asked: cuBLASLt's first
-  /// method, or nothing if it has none. `key` is what it depends on besides the shape.
+  /// How the product is computed: by the method with which `by_library` takes least time, or not by
+  /// the library (nothing) if `generated` takes less. Without `generated` nothing is measured: the
+  /// result is cuBLASLt's first method, or nothing if it has none. `key` names everything but the
+  /// shape that the choice depends on.
   std::optional<ChosenProduct> choose(const LibraryForm& form, const Enqueue& by_library,
                                       const std::function<void()>& generated,
                                       const std::string& key, const Choices& choices);
-  /// When all are chosen: keeps no more workspace than these want.
+  /// Called when all products are chosen: reduces the workspace to what they need.
   void settle(const std::vector<std::optional<ChosenProduct>>& chosen);
   size_t bytes() const { return workspace_.bytes(); }
   void enqueue(const ChosenProduct& chosen, CUdeviceptr left, CUdeviceptr right, CUdeviceptr result,
@@ -105,7 +106,7 @@ class ProductLibrary {
   std::shared_ptr<const Stream> stream_;
   std::shared_ptr<const CublasLtHandle> handle_;
   DeviceBuffer workspace_;
-  bool has_asked_ = false;  ///< for as much workspace as methods may want
+  bool has_asked_ = false;  ///< whether the maximum workspace has been requested
 };
 
 }  // namespace graphc::core::cuda

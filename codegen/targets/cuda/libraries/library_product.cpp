@@ -12,15 +12,15 @@ namespace {
 
 constexpr int64_t kFloatBytes = int64_t{sizeof(float)};
 
-/// How cuBLASLt would take a matrix whose elements are these bytes apart along both axes; nothing
-/// where neither is contiguous.
+/// The form in which cuBLASLt takes a matrix with these strides in bytes along both axes; nothing
+/// if neither axis is contiguous.
 std::optional<MatrixPlace> place_of(int64_t along_rows, int64_t along_columns, int64_t rows,
                                     int64_t columns, DType dtype) {
   const int64_t size = size_of(dtype);
   const auto fits = [&](int64_t stride, int64_t least) {
     return stride >= least * size && stride % size == 0;
   };
-  // Of one row, or one column, it does not matter how far the next would be.
+  // With a single row, or column, the stride to the next one does not matter.
   if (along_columns == size && (rows == 1 || fits(along_rows, columns)))
     return MatrixPlace{false, rows == 1 ? columns : along_rows / size};
   if (along_rows == size && (columns == 1 || fits(along_columns, rows)))
@@ -28,8 +28,7 @@ std::optional<MatrixPlace> place_of(int64_t along_rows, int64_t along_columns, i
   return std::nullopt;
 }
 
-/// What cuBLASLt computes where our kernels would round factors so; nothing for what it does not
-/// have.
+/// The computation of cuBLASLt that corresponds to our rounding of factors; nothing if it has none.
 std::optional<cublasComputeType_t> compute_of(Factors factors) {
   switch (factors) {
     case Factors::as_stored:
@@ -48,7 +47,7 @@ std::optional<cublasComputeType_t> compute_of(Factors factors) {
   return std::nullopt;
 }
 
-/// The operand that takes the product as it is, if storing it is all that the nest does.
+/// The operand to which the product is stored unchanged, if that is all that the nest does.
 std::optional<int> only_store(const NestProgram& program) {
   std::optional<int> operand;
   for (const NestInstruction& in : program.body) {
@@ -89,7 +88,7 @@ std::optional<LibraryForms::Found> LibraryForms::find(const NestCall& call, size
   const NestProduct& form = program.products[0];
   const auto is = [&](DType dtype) { return form.left == dtype && form.right == dtype; };
   if ((!is(DType::f32) && !is(DType::bf16)) || form.sum != DType::f32) return std::nullopt;
-  // Products of stored bf16 are what they are in every precision.
+  // Stored bf16 factors need no rounding in any precision.
   const auto compute = is(DType::bf16) ? CUBLAS_COMPUTE_32F : compute_of(form.factors);
   Found found;
   found.shape.rows = call.rows;
@@ -111,7 +110,7 @@ bool LibraryForms::find_operands(const NestCall& call, size_t record, Found& fou
   found.right = product.b;
   MatrixStrides strides = product.b_strides;
   if (product.in_panels) {
-    // Panels of a state stand for the state, until the step writes that.
+    // Panels of a state can be replaced by the state until the step writes it.
     const auto kept = std::ranges::find(plan_.forms, product.b.buffer, &PlanForm::buffer);
     if (kept == plan_.forms.end()) return false;
     const PanelCall& made = *kept->panels();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How blocks of a loop's kernel wait for each other.
+// Barriers between the blocks of a loop's kernel.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,11 +10,11 @@
 
 namespace graphc::core::cuda::internal {
 
-/// The device function `block_barrier` as text: the first thread of each block counts the block's
-/// arrival in a word of memory and polls it, between fences, so that what any thread wrote before
-/// is there for all after it (PTX ISA, "membar/fence": acquire and release are enough where each
-/// block only waits for the others' counts, and take less than the sequential consistency of
-/// __threadfence()).
+/// The device function `block_barrier` as text. The first thread of each block counts the block's
+/// arrival in a word of memory and polls it, between fences, so that writes by any thread before
+/// the barrier are visible to all threads after it (PTX ISA, "membar/fence": acquire and release
+/// suffice where each block only waits for the others' counts, and take less time than the
+/// sequential consistency of __threadfence()).
 constexpr std::string_view barrier_text() {
   return R"(// Blocks wait for each other; what one wrote before, all read after. False for all
 // threads when some do not come: `stuck` says in which loop then, and every block leaves.
@@ -39,8 +39,8 @@ __device__ __forceinline__ bool block_barrier(unsigned* arrived, unsigned wanted
 )";
 }
 
-/// The same for blocks of a cluster, which the hardware holds at a time: its barrier also orders
-/// what they do in memory (PTX ISA, "barrier.cluster").
+/// The same for the blocks of a cluster, all of which the hardware runs at the same time. The
+/// cluster's barrier also orders their memory accesses (PTX ISA, "barrier.cluster").
 constexpr std::string_view cluster_barrier_text() {
   return R"(// Blocks of a cluster wait for each other; what one wrote before, all read after.
 __device__ __forceinline__ void cluster_barrier() {
@@ -51,7 +51,7 @@ __device__ __forceinline__ void cluster_barrier() {
 )";
 }
 
-/// The device function `store_to_all_N` as text: a value goes to the same place of the shared
+/// The device function `store_to_all_N` as text: stores a value at the same address of the shared
 /// memory of each of the N blocks of a cluster (PTX ISA, "mapa").
 inline std::string store_to_all_text(int64_t blocks, std::string_view type) {
   return fmt::format(R"(// Writes into the shared memory of all blocks of the cluster.

@@ -10,7 +10,8 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// What the blocks of a group of rows access, where a nest is shared out as its owners say.
+/// The memory that the blocks of a group of rows access, if nests are divided according to their
+/// owners.
 class OwnedFootprint {
  public:
   OwnedFootprint(const LoopNests& nests, const std::vector<Owner>& owners,
@@ -20,7 +21,8 @@ class OwnedFootprint {
       terms_.push_back(nests.nests[each.nest]->products[each.product].panels.k);
   }
 
-  /// Of a record of the loop's body, whose id is the number of its nest, or of the whole loop.
+  /// The accesses of a record of the loop's body, whose id is the index of its nest, or of the
+  /// whole loop.
   std::vector<PlacedAccess> operator()(const Record& record, const Position& position, int depth) {
     found_.clear();
     const auto* loop = std::get_if<LoopCall>(&record.call);
@@ -49,8 +51,8 @@ class OwnedFootprint {
     }
   }
 
-  /// The columns of an operand belong to the blocks that own its elements. All blocks read whole
-  /// operands of products.
+  /// The columns of an operand belong to the blocks that own its elements. All blocks read the
+  /// whole operands of products.
   void share(PlacedAccess& access, size_t nest) const {
     access.shared_axis = -1;
     if (access.operand != Access::Operand::operand || owners_[nest] != Owner::element) return;
@@ -66,8 +68,8 @@ class OwnedFootprint {
     });
   }
 
-  /// What is exchanged lies in one of two slots, by turns, in memory of its own: terms stand for
-  /// bytes there. Without a slot both are accessed.
+  /// An exchanged operand is in one of two slots, alternately, in memory of its own; addresses
+  /// there count terms instead of bytes. Without a slot, both are accessed.
   void exchange(size_t nest, int number, std::optional<int64_t> slot) {
     const Exchange& exchange = exchanges_[size_t(number)];
     const int64_t terms = terms_[size_t(number)];
@@ -90,13 +92,13 @@ class OwnedFootprint {
     }
   }
 
-  /// Memories of what is exchanged have numbers from here downwards.
+  /// Memories of exchanged operands are numbered downwards from here.
   static constexpr int kFirstExchange = -1;
 
   const Plan& plan_;
   const std::vector<Owner>& owners_;
   const std::vector<Exchange>& exchanges_;
-  std::vector<int64_t> terms_;  ///< of exchanges_
+  std::vector<int64_t> terms_;  ///< for each of exchanges_
   std::vector<PlacedAccess> found_;
 };
 
@@ -128,7 +130,7 @@ MovingPlace moving_place(const Address& address, const LoopNests& nests) {
 bool is_invariant(const LoopNests& nests, const CallProduct& product) {
   const MovingPlace place = moving_place(product.b, nests);
   if (!place.stays()) return false;
-  // Whatever else is written in the loop and could lie there counts, with the bytes it has.
+  // A write in the loop to any buffer that overlaps these bytes counts, over its whole range.
   const Buffer& buffer = nests.plan->buffers[size_t(place.base.buffer)];
   if (buffer.place == Place::form || buffer.place == Place::input ||
       buffer.place == Place::constant)

@@ -9,7 +9,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Bytes of a buffer that an access may touch in all steps.
+/// Bytes of a buffer that an access may touch over all steps.
 struct Reach {
   int64_t begin = 0, end = 0;
 
@@ -40,12 +40,12 @@ class Finding {
   }
 
  private:
-  /// Finds the stores; false where something else makes a part of it.
+  /// Finds the stores; returns false if anything else writes a part of the operand.
   bool is_made(Exchange& exchange) const {
     const NestCall& call = *nests_.nests[exchange.nest];
     const CallProduct& product = call.products[exchange.product];
     const NestProduct& form = nests_.program(exchange.nest).products[exchange.product];
-    // Of no terms there is nothing to hand on.
+    // Without terms there is nothing to exchange.
     if (form.left != form.sum || product.a_k <= 0 || product.panels.k == 0) return false;
     const Reach reach = reach_of(exchange);
     std::vector<std::pair<int64_t, int64_t>> terms;
@@ -89,7 +89,7 @@ class Finding {
     return reach;
   }
 
-  /// Whether an operand of a nest writes where the left operand lies.
+  /// Whether an operand of a nest may write memory of the left operand.
   bool may_write(size_t i, size_t index, const Exchange& exchange, const Reach& left) const {
     const NestCall& call = *nests_.nests[i];
     const NestOperand& form = nests_.program(i).operands[index];
@@ -121,12 +121,12 @@ class Finding {
     for (const NestInstruction& in : nests_.program(i).body) {
       if (in.kind == NestOp::store && in.operand == int(operand)) parts.insert(in.part);
     }
-    // Parts that are left out are nobody's.
+    // No gaps between parts: elements of an omitted part would be written by no store.
     return !parts.empty() && *parts.rbegin() + 1 == int(parts.size()) ? int64_t(parts.size()) : 0;
   }
 
-  /// Which term of the left operand a store's first element is, the same in all steps; -1 where the
-  /// store is not of that form.
+  /// The term of the left operand that a store's first element is, the same in all steps; -1 if the
+  /// store does not have that form.
   int64_t first_term(const Exchange& exchange, size_t i, size_t index) const {
     const NestCall &call = *nests_.nests[i], &reader = *nests_.nests[exchange.nest];
     const CallProduct& product = reader.products[exchange.product];
@@ -157,7 +157,8 @@ class Finding {
     return first + parts * call.unit <= product.panels.k ? first : -1;
   }
 
-  /// How far behind the left operand of an iteration that parity lies what was stored for it.
+  /// The distance from the left operand, in an iteration of that parity, to the value stored for
+  /// it.
   int64_t distance(const MovingPlace& left, const MovingPlace& stored, bool next_step,
                    int64_t parity) const {
     const int64_t stored_parity = next_step ? 1 - parity : parity;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the blocks of a cluster hand each other through their shared memory in place of memory: the
-// left operand of a product that the steps of a loop make themselves.
+// Data that the blocks of a cluster exchange through their shared memory instead of global memory:
+// left operands of products that the steps of a loop compute themselves.
 //
-// Each block has all columns of its rows of the operand, twice: those that are read in this step,
-// and those that are made for the next one. Whoever makes an element writes it into the shared
+// Each block holds all columns of its rows of the operand, twice: those read in this step, and
+// those written for the next one. The block that computes an element writes it into the shared
 // memory of every block of the cluster.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace graphc::core::cuda {
 
-/// The left operands of a loop that can be exchanged so: what makes them is done by the owners of
-/// its elements, and is stored as it is multiplied.
+/// The left operands of a loop that can be exchanged in this way: the owners of their elements
+/// compute them, and they are stored in the type in which they are multiplied.
 std::vector<Exchange> find_exchanges(const LoopNests& nests, const std::vector<Owner>& owners);
 
 }  // namespace graphc::core::cuda

@@ -17,17 +17,17 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kLoopThreads = 256;
-/// Static shared memory of a block that streams.
+/// Static shared memory of a block of a streamed loop.
 constexpr int64_t kSharedOfLoop = 48 << 10;
-/// More blocks than any GPU holds at a time; how many it is, is known when the kernel is loaded.
+/// More blocks than any GPU runs at a time; the actual number is known when the kernel is loaded.
 constexpr int64_t kMostLoopBlocks = 4096;
 
-/// A nest of the body with its parameters, named apart from those of the others.
+/// A nest of the body with its parameters, whose names are unique among the nests.
 struct LoopNest {
   const NestCall* call = nullptr;
   const NestProgram* program = nullptr;
   std::vector<Parameter> parameters;
-  Grid grid;  ///< as a launch of its own
+  Grid grid;  ///< as in a separate launch
 };
 
 class LoopText {
@@ -37,7 +37,7 @@ class LoopText {
     calls_ = {&plan, &loop, position, depth, {}};
   }
 
-  /// False for a loop that is launches.
+  /// Returns false for a loop that needs separate launches.
   bool collect(const Gpu& gpu, std::optional<Placement> wanted) {
     if (loop_.steps < 2) return false;
     int64_t shared = 0;
@@ -81,7 +81,7 @@ class LoopText {
     for (const ExchangedOperand& operand : placement_.exchanged) write_exchange(operand);
     if (!placement_.exchanged.empty()) {
       before_.line("cluster_barrier();");
-      // A block is there until nobody writes into its shared memory any more.
+      // A block must not exit while others still write into its shared memory.
       if (!placement_.barrier_after.back()) steps.line("cluster_barrier();");
     } else if (!placement_.held.empty()) {
       before_.line("__syncthreads();");
@@ -117,7 +117,8 @@ class LoopText {
     return kernel;
   }
 
-  /// Whether the word that block_barrier() counts in has room for every block at every barrier.
+  /// Whether the word in which block_barrier() counts can hold the arrivals of all blocks at all
+  /// barriers.
   bool arrivals_fit() const {
     if (!placement_.has_memory_barrier()) return true;
     const int64_t blocks = is_streamed() ? most_blocks() : placement_.column_groups;
@@ -143,7 +144,7 @@ class LoopText {
     return unsigned(std::min(most, kMostLoopBlocks));
   }
 
-  /// Before the steps: which block this is, and its shared memory.
+  /// Before the steps: computes the block's position and declares its shared memory.
   void own_blocks() {
     add_number("column_groups", placement_.column_groups);
     before_.line("const long long row_group = blockIdx.x / column_groups;");
@@ -155,7 +156,7 @@ class LoopText {
     before_.line("extern __shared__ {} shared[];", register_type_text(placement_.dtype));
   }
 
-  /// Fills the shared memory that has a matrix for all steps.
+  /// Fills the shared memory that holds a matrix during all steps.
   void write_hold(const HeldMatrix& matrix) {
     const LoopNest& nest = nests_[matrix.nest];
     const NestForm& form = placement_.nests[matrix.nest].form;
@@ -176,7 +177,7 @@ class LoopText {
     return placement_.nests[exchange.nest].form.exchanged[exchange.product];
   }
 
-  /// Where a left operand lies in shared memory, and which stores go there.
+  /// Declares the place of a left operand in shared memory, and the stores that go there.
   void add_exchange(const ExchangedOperand& operand) {
     const Exchange& exchange = operand.exchange;
     const LoopNest& nest = nests_[exchange.nest];
@@ -199,7 +200,7 @@ class LoopText {
     }
   }
 
-  /// Its content in the first step.
+  /// Writes the operand's content for the first step.
   void write_exchange(const ExchangedOperand& operand) {
     const Exchange& exchange = operand.exchange;
     before_.open_block();
@@ -210,7 +211,7 @@ class LoopText {
     before_.close();
   }
 
-  /// Brings what a nest reads and hands on into scope.
+  /// Brings the exchanged operands that a nest reads and writes into scope.
   void bind_exchanges(TextWriter& text, size_t i) const {
     const auto bind_one = [&](std::string_view what, const std::string& name, bool other) {
       text.line("{0}* {1}{2} = &shared[{2}_at + {3} % 2 * {2}_size];",
@@ -242,7 +243,7 @@ class LoopText {
     write_end(text, i);
   }
 
-  /// What comes after a nest: a barrier of all blocks, or of the threads of a block.
+  /// Writes the end of a nest: a barrier of all blocks, or of the threads of a block.
   void write_end(TextWriter& text, size_t i) {
     if (!placement_.barrier_after[i]) return text.line("__syncthreads();");
     if (is_in_clusters()) return text.line("cluster_barrier();");
@@ -274,7 +275,7 @@ class LoopText {
               threads.first);
   }
 
-  /// The nest's own grid, gone through by the blocks that there are.
+  /// Divides the nest's own grid among the existing blocks.
   void share_out(TextWriter& text, size_t i) {
     const LoopNest& nest = nests_[i];
     text.line("const long long rows = rows_of_{0}, columns = columns_of_{0};", i);
@@ -295,7 +296,7 @@ class LoopText {
     text.close();
   }
 
-  /// Brings a parameter of the nest into scope as it is in this step.
+  /// Brings a parameter of the nest into scope, with its value in this step.
   void bind(TextWriter& text, const Parameter& parameter, size_t i) {
     const Address* address = address_for(parameter, plan_, *nests_[i].call);
     if (address != nullptr) return bind_address(text, parameter, *address, i);
@@ -315,7 +316,7 @@ class LoopText {
     }
   }
 
-  /// Whether it is a matrix that steps find in shared memory.
+  /// Whether it is a matrix that is in shared memory during the steps.
   bool is_held(const Parameter& parameter, size_t i) const {
     return !is_streamed() && parameter.kind == ParameterKind::right &&
            !placement_.nests[i].form.held[size_t(parameter.index)].empty();
@@ -326,7 +327,7 @@ class LoopText {
            !placement_.nests[i].form.exchanged[size_t(parameter.index)].empty();
   }
 
-  /// Where an address is in the first step.
+  /// The place of an address in the first step.
   BufferPlace first_place(const Address& address) const {
     Position position = calls_.position;
     position.resize(std::max(position.size(), size_t(calls_.depth) + 1));
@@ -370,9 +371,9 @@ class LoopText {
   LoopPlacement placement_;
   Names names_;
   std::vector<LoopNest> nests_;
-  std::map<std::string, std::string> bases_;  ///< of pointers, the parameters they come from
+  std::map<std::string, std::string> bases_;  ///< by pointer, the parameter it comes from
   std::optional<OwnedRanges> ranges_;
-  TextWriter before_{1};  ///< what comes before the steps
+  TextWriter before_{1};  ///< code before the steps
   std::vector<std::string> listed_;
   std::vector<LaunchValue> arguments_;
 };

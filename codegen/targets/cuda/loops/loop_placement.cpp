@@ -13,14 +13,15 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Blocks of a cluster, of any device that has clusters; and of many, if they are asked to.
+/// Cluster sizes: those that every device with clusters supports, and one that many support on
+/// request.
 constexpr int64_t kClusters[] = {2, 4, 8};
 constexpr int64_t kLargeCluster = 16;
-/// Longer bodies are put into clusters only where that is asked for: their addresses need more
-/// registers than there are (of 39 nests NVRTC spills 920 bytes).
+/// Longer bodies are put into clusters only on request: their addresses need more registers than
+/// exist (with 39 nests NVRTC spills 920 bytes).
 constexpr size_t kNestsOfCluster = 24;
 
-/// All placements of a loop that are worth a look.
+/// All placements of a loop that are worth comparing.
 class Candidates {
  public:
   Candidates(const LoopNests& nests, const Gpu& gpu)
@@ -53,7 +54,7 @@ class Candidates {
       found_.push_back(std::move(*placement));
   }
 
-  /// With one group of rows or more, as many as run at a time.
+  /// Adds candidates with one group of rows or more, as many as run at the same time.
   void add_groups(Placement kind, int64_t column_groups) {
     for (int64_t row_groups = 1; row_groups * column_groups <= gpu_.multiprocessors;
          row_groups *= 2) {
@@ -62,7 +63,7 @@ class Candidates {
     }
   }
 
-  /// Unless half as many blocks have as few columns.
+  /// Adds clusters of this size, unless half as many blocks have the same number of columns each.
   void add_clusters(int64_t blocks) {
     const auto share = [&](int64_t of) { return (columns_ + of - 1) / of; };
     if (!gpu_.has_clusters() || blocks > gpu_.multiprocessors || share(blocks) == share(blocks / 2))
@@ -91,7 +92,7 @@ class Candidates {
   const Placer placer_;
   int64_t rows_ = 1, columns_ = 1;
   bool private_rows_ = false;
-  bool is_clusterable_ = false;  ///< it has columns for more than one block
+  bool is_clusterable_ = false;  ///< the loop has columns for more than one block
   std::vector<LoopPlacement> found_;
 };
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the matrices of a loop lie while its kernel runs, and which block does what of a step.
+// Where the matrices of a loop are kept while its kernel runs, and how blocks divide the work of a
+// step.
 //
-// A recurrence multiplies by the same matrices in every step. Read from memory each time they cost
-// more than all else; what is left when they stay on the chip is the exchange of what a step hands
-// on (Diamos et al., "Persistent RNNs", ICML 2016). Four placements:
+// A recurrence multiplies by the same matrices in every step. Reading them from memory each time
+// costs more than everything else. If they stay on the chip, what remains is the exchange of the
+// values that a step passes on (Diamos et al., "Persistent RNNs", ICML 2016). Four placements:
 //
-//   streamed  every step reads them through the cache; blocks share each nest out anew, and wait
+//   streamed  every step reads them through the cache; blocks divide each nest anew and wait
 //             after it. For any loop of nests.
 //   grid      each block owns columns, of all rows or of a group of rows, and keeps the columns of
-//             the matrices that make them in shared memory; blocks wait where one reads what
+//             the matrices that compute them in shared memory; blocks wait where one reads what
 //             another has written (loop_barriers.h), those of a group of rows among themselves.
-//   cluster   the same, where the blocks of a group of rows are a cluster of the hardware, from
-//             sm_90 on, and hold all of the matrices: they use its barrier, hand each other
-//             left operands through their shared memory (loop_exchange.h), and groups of rows need
-//             not run at the same time.
+//   cluster   the same, where the blocks of a group of rows are a hardware cluster, from sm_90 on,
+//             and hold all of the matrices: they use its barrier, exchange left operands through
+//             their shared memory (loop_exchange.h), and groups of rows need not run at the same
+//             time.
 //   block     each block owns rows and keeps whole matrices; blocks never wait.
 #pragma once
 
@@ -30,24 +31,26 @@
 
 namespace graphc::core::cuda {
 
-/// What a kernel is told to be in its text, without numbers: texts for other extents are the same.
+/// The comment on the placement in a kernel's text. It has no numbers, so that texts for other
+/// extents are equal.
 std::string_view comment_of(Placement placement);
 
-/// A matrix that a block keeps in shared memory: of each of its tiles of columns [k][parts][width].
+/// A matrix that a block keeps in shared memory: for each of its tiles of columns
+/// [k][parts][width].
 struct HeldMatrix {
   size_t nest = 0, product = 0;
-  int64_t offset = 0;  ///< elements into the shared memory
+  int64_t offset = 0;  ///< elements from the start of the shared memory
   int64_t elements = 0;
 };
 
-/// A left operand that a block keeps in shared memory twice: as of this step, and as of the next.
+/// A left operand that a block keeps in shared memory twice: for this step and for the next one.
 struct ExchangedOperand {
   Exchange exchange;
-  int64_t offset = 0;    ///< elements into the shared memory
-  int64_t elements = 0;  ///< once
+  int64_t offset = 0;    ///< elements from the start of the shared memory
+  int64_t elements = 0;  ///< of one copy
 };
 
-/// How a nest stands in a placed loop.
+/// The share of a block in a nest of a placed loop.
 struct NestShare {
   NestForm form;
   Owner owner = Owner::element;
@@ -56,34 +59,34 @@ struct NestShare {
 
 struct LoopPlacement {
   Placement placement = Placement::streamed;
-  int64_t row_groups = 1;     ///< of blocks; each group shares out the columns of its rows
-  int64_t column_groups = 1;  ///< blocks of a group
+  int64_t row_groups = 1;     ///< groups of blocks; each divides the columns of its rows
+  int64_t column_groups = 1;  ///< blocks per group
   std::vector<NestShare> nests;
   std::vector<bool> barrier_after;  ///< by nest
   std::vector<HeldMatrix> held;
   std::vector<ExchangedOperand> exchanged;  ///< in clusters
-  int64_t staging = 0;       ///< elements into the shared memory, where the pieces of operands lie
-  int64_t shared_bytes = 0;  ///< of a block
-  DType dtype = DType::f32;  ///< of what lies in shared memory
-  double step_us = 0;        ///< of a step, as the model has it
+  int64_t staging = 0;       ///< offset, in elements, of the pieces of operands in shared memory
+  int64_t shared_bytes = 0;  ///< per block
+  DType dtype = DType::f32;  ///< of the data in shared memory
+  double step_us = 0;        ///< time of a step by the model
 
   int64_t blocks() const { return row_groups * column_groups; }
   int64_t rows_of_block(int64_t rows) const { return (rows + row_groups - 1) / row_groups; }
   bool meets() const;
-  /// Whether its barriers are words of memory, so that all blocks must run at a time.
+  /// Whether its barriers are words of memory, so that all blocks must run at the same time.
   bool has_memory_barrier() const { return meets() && placement != Placement::cluster; }
-  /// Blocks of a cluster of its launch.
+  /// Blocks per cluster of its launch.
   int64_t cluster() const { return placement == Placement::cluster ? column_groups : 1; }
   /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 barrier
   /// a step".
   std::string describe(const LoopNests& nests) const;
 };
 
-/// The placement with the least time for a step by a model of the GPU: products at the rate that
-/// operands come from shared memory, what is read from the cache, the latency of each piece, and
-/// barriers. `wanted` limits it to placements of that kind; where the loop can have none of those,
-/// it is streamed. Nothing: any. Throws ErrorKind::resource where clusters are wanted and the
-/// loop's matrices do not fit.
+/// The placement with the shortest step by a model of the GPU: products at the rate at which
+/// operands come from shared memory, reads from the cache, the latency of each piece, and barriers.
+/// `wanted` limits the choice to placements of that kind; a loop that cannot have one is streamed.
+/// Empty: any kind. Throws ErrorKind::resource if clusters are wanted and the loop's matrices do
+/// not fit.
 LoopPlacement place_loop(const LoopNests& nests, const Gpu& gpu, std::optional<Placement> wanted);
 
 }  // namespace graphc::core::cuda

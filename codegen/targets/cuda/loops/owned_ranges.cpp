@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostInRegisters = 4;
 
-/// The bounds of a range, in the order in which shared memory has them.
+/// The bounds of a range, in the order in which shared memory holds them.
 constexpr const char* kBounds[] = {"row_begin", "row_end", "column_begin", "column_end"};
 
 }  // namespace
@@ -68,7 +68,7 @@ void OwnedRanges::write(const NestCall& call, const NestShare& share, int range)
   before_.line("const long long column_begin_{0} = 0, column_end_{0} = columns_of_{0};", range);
 }
 
-/// const long long WHAT_begin_N = begin, WHAT_end_N = at most so many more.
+/// Writes: const long long WHAT_begin_N = begin, WHAT_end_N = min(WHAT_begin_N + count, limit).
 void OwnedRanges::write_bounds(std::string_view what, int range, const std::string& begin,
                                const std::string& count, const std::string& limit) {
   const std::string first = fmt::format("{}_begin_{}", what, range);

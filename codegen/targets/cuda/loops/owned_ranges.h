@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows and columns of each nest a block owns in the kernel of a placed loop, as text.
+// The rows and columns of each nest that a block owns in the kernel of a placed loop, as text.
 #pragma once
 
 #include <functional>
@@ -13,28 +13,28 @@
 
 namespace graphc::core::cuda {
 
-/// What of a nest a block does is known before the steps, and is the same for nests that are shared
-/// out alike. Each of these takes eight registers, so that more than a few lie in shared memory:
-/// nine, in registers, were 150 bytes of spills.
+/// A block's ranges of a nest are computed before the steps, once for all nests that are divided in
+/// the same way. Each set takes eight registers, so more than a few are kept in shared memory: nine
+/// sets in registers caused 150 bytes of spills.
 class OwnedRanges {
  public:
-  /// Gives the kernel a parameter of that name.
+  /// Adds a parameter with that name and value to the kernel.
   using AddNumber = std::function<void(const std::string& name, int64_t number)>;
 
-  /// Writes the ranges of all nests into `before`, which comes before the steps.
+  /// Writes the computation of all nests' ranges into `before`, which precedes the steps.
   OwnedRanges(const LoopNests& nests, const LoopPlacement& placement, AddNumber add_number,
               TextWriter& before);
 
-  /// Brings what of the nest the block does into scope.
+  /// Brings the block's ranges of the nest into scope.
   void bring(TextWriter& text, size_t nest) const;
-  /// The same, but for the rows.
+  /// The same without the rows.
   void bring_columns(TextWriter& text, size_t nest) const;
 
-  /// Static shared memory that these take.
+  /// Static shared memory that the ranges take.
   static int64_t shared_bytes(const LoopNests& nests, const LoopPlacement& placement);
 
  private:
-  /// What decides which rows and columns of a nest a block owns.
+  /// The values that determine a block's rows and columns of a nest.
   using Key = std::tuple<int64_t, int64_t, Owner, int64_t>;
 
   static Key key_of(const LoopNests& nests, const LoopPlacement& placement, size_t nest);
@@ -47,8 +47,8 @@ class OwnedRanges {
   const LoopPlacement& placement_;
   const AddNumber add_number_;
   TextWriter& before_;
-  std::map<Key, int> ranges_;  ///< which are shared out alike, by number
-  std::vector<int> range_of_;  ///< each nest
+  std::map<Key, int> ranges_;  ///< numbers of the distinct ranges
+  std::vector<int> range_of_;  ///< of each nest
 };
 
 }  // namespace graphc::core::cuda

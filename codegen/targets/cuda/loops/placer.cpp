@@ -14,12 +14,12 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Shared memory that is left to the compiler and to static arrays.
+/// Shared memory reserved for the compiler and for static arrays.
 constexpr int64_t kSharedKept = 1 << 10;
-/// What a thread executes to bring a number of an operand into shared memory, and what a
-/// multiprocessor executes in a cycle, for a number each.
+/// Instructions that a thread executes to copy a number of an operand into shared memory, and
+/// instructions that a multiprocessor executes per cycle, each for one number.
 constexpr double kInstructionsOfNumber = 6, kInstructionsPerClock = 128;
-/// Static arrays of nests without products.
+/// Maximum size of static arrays of nests without products.
 constexpr int64_t kMostStatic = 48 << 10;
 
 int ceiling_power(int64_t count, int most) {
@@ -126,7 +126,7 @@ void Placer::set_tile(const NestProgram& program, int64_t rows, NestShare& share
   while (form.tile_rows * form.tile_columns > ProductTile::kThreads &&
          !fits_registers(program, form))
     (form.tile_columns > form.tile_rows ? form.tile_columns : form.tile_rows) /= 2;
-  // Threads beyond the tile's rows or columns have nothing to do.
+  // Threads beyond the tile's rows or columns would be idle.
   while (form.tile_rows * form.tile_columns < ProductTile::kThreads)
     (form.tile_rows < 16 ? form.tile_rows : form.tile_columns) *= 2;
 }
@@ -250,7 +250,7 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
   const NestProduct& form = program.products[product];
   const auto text = product_text(program, tile);
   const double sums = double(text->rows()) * text->columns() * form.parts;
-  // Four warps multiply in a cycle, one reads.
+  // Four warps multiply per cycle; one reads.
   const double multiplying =
       std::max(sums * 32 / multiplied_per_clock(program, form), text->loads_of_term(int(product))) *
       text->warps();
@@ -261,7 +261,7 @@ double Placer::product_us(const NestProgram& program, size_t product, int64_t k,
   const double pieces = double(rounded_up(k, tile.terms) / tile.terms);
   const double cycles = multiplying + staging;
   if (held && exchanged) return multiplying * double(k) / gpu_.clock_per_us;
-  // The first piece is waited for; others too, unless they are read ahead.
+  // The first piece is waited for, and all others too unless they are read ahead.
   if (reads_ahead(program, shape))
     return std::max(cycles, ingest) * double(k) / gpu_.clock_per_us + gpu_.memory_latency_us;
   return (cycles + ingest) * double(k) / gpu_.clock_per_us + pieces * gpu_.memory_latency_us;
@@ -294,7 +294,7 @@ double Placer::step_us(const LoopPlacement& p) const {
                                !share.form.held[product].empty(),
                                !share.form.exchanged[product].empty());
   }
-  // Blocks beyond what the GPU holds wait for their turn.
+  // Blocks beyond what the GPU holds run in further rounds.
   const int64_t at_a_time = gpu_.multiprocessors / p.cluster() * p.cluster();
   return us * double(rounded_up(p.blocks(), at_a_time) / at_a_time);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One placement of a loop: who owns what, what of it fits the chip, and how long a step would take.
+// One placement of a loop: what each block owns, what fits on the chip, and how long a step takes.
 #pragma once
 
 #include <optional>
@@ -10,38 +10,39 @@
 
 namespace graphc::core::cuda {
 
-/// Places a loop on a GPU; both outlive it.
+/// Places a loop on a GPU; both must outlive it.
 class Placer {
  public:
   Placer(const LoopNests& nests, const Gpu& gpu);
 
-  /// Whether blocks can own anything of it.
+  /// Whether blocks can own parts of the loop.
   bool possible() const;
-  /// Whether groups of rows need nothing of each other.
+  /// Whether groups of rows are independent of each other.
   bool rows_are_private() const;
-  /// Nothing where it does not fit.
+  /// Returns nothing if the placement does not fit.
   std::optional<LoopPlacement> place(Placement kind, int64_t row_groups,
                                      int64_t column_groups) const;
-  /// What a step takes where every matrix is read anew, by the model of place_loop().
+  /// The time of a step in which every matrix is read anew, by the model of place_loop().
   double streamed_us() const;
 
  private:
   NestShare share_of(size_t i, const LoopPlacement& p) const;
-  /// The largest tile whose sums lie in registers, of about the block's rows and columns.
+  /// Sets the largest tile whose sums fit in registers, of about the block's rows and columns.
   static void set_tile(const NestProgram& program, int64_t rows, NestShare& share);
-  /// Which matrices stay, and how large pieces of operands can be beside them.
+  /// Chooses which matrices stay in shared memory, and the size of the operands' pieces next to
+  /// them.
   bool lay_out_shared(LoopPlacement& p) const;
-  /// The same in a cluster, which holds all matrices, and the left operands that fit beside them.
+  /// The same for a cluster, which holds all matrices, and the left operands that fit next to them.
   bool lay_out_cluster(LoopPlacement& p, const std::vector<Owner>& owners) const;
   void add_exchanges(LoopPlacement& p, const std::vector<Exchange>& exchanges) const;
   void grow_pieces(LoopPlacement& p, int64_t room) const;
-  /// Whether pieces of operands wait in registers while those before are multiplied.
+  /// Whether pieces of operands are loaded into registers while the previous ones are multiplied.
   static bool reads_ahead(const NestProgram& program, const NestForm& form);
   int64_t staging_bytes(const LoopPlacement& p) const;
   int64_t static_bytes(const LoopPlacement& p) const;
   DType dtype() const;
 
-  /// A tile's product over all of k.
+  /// The time of a tile's product over all of k.
   double product_us(const NestProgram& program, size_t product, int64_t k, const NestForm& form,
                     bool held, bool exchanged) const;
   double multiplied_per_clock(const NestProgram& program, const NestProduct& form) const;

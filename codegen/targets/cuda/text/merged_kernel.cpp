@@ -13,10 +13,10 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr unsigned kMergedThreads = 256;
-/// Numbers that a nest has beside its own parameters, at most.
+/// Maximum count of the further numbers that a nest takes besides its own parameters.
 constexpr size_t kNumbersOfNest = 5;
 
-/// One of them.
+/// One of these numbers.
 struct Number {
   enum class Kind : uint8_t { begin, threads, blocks };
   std::string_view name;
@@ -29,7 +29,7 @@ struct Number {
   }
 };
 
-/// Parameters that are called the same in every nest.
+/// Parameters that have the same name in every nest.
 bool has_common_name(ParameterKind kind) {
   return kind == ParameterKind::rows || kind == ParameterKind::columns ||
          kind == ParameterKind::extent;
@@ -71,7 +71,7 @@ class MergedText {
     return int64_t{grid.blocks[0]} * grid.blocks[1] * grid.blocks[2];
   }
 
-  /// Its share of `most` blocks, along the longest axis.
+  /// The grid reduced to its share of `most` blocks, along the longest axis.
   static Grid shrunk(Grid grid, int64_t all, int64_t most) {
     if (all <= most) return grid;
     unsigned& longest = *std::ranges::max_element(grid.blocks);
@@ -79,8 +79,8 @@ class MergedText {
     return grid;
   }
 
-  /// A value of the body that every nest of the family gives: what it is called, and for each nest
-  /// what the parameter is called that has it.
+  /// A value of the body that every nest of the family provides: its name, and for each nest the
+  /// name of the parameter that holds it.
   struct Given {
     std::string type, name;
     std::vector<std::string> from;
@@ -97,7 +97,7 @@ class MergedText {
     const std::vector<Number> numbers = numbers_of(body);
     for (const Number& number : numbers) all.push_back({"int", std::string(number.name), {}});
     for (const size_t i : family) add_nest(i, parameters, numbers, all);
-    // What is left is of the last one.
+    // The remaining blocks belong to the last family.
     const bool last = &family == &families_.back();
     if (last) text_.open_block();
     if (!last) text_.open("if (block < {})", end_of(family));
@@ -108,9 +108,9 @@ class MergedText {
     text_.close();
   }
 
-  /// What a nest has besides its own parameters: where its blocks begin, how many there are along
-  /// the axes that its text goes along, and threads along x unless all nests of the text have as
-  /// many.
+  /// The numbers of a nest besides its own parameters: its first block, its number of blocks along
+  /// the axes that the text iterates over, and its threads along x unless they are equal for all
+  /// nests of the text.
   static std::vector<Number> numbers_of(const std::string& body) {
     const auto uses = [&](std::string_view text) { return body.find(text) != std::string::npos; };
     std::vector<Number> numbers{{"block_begin", Number::Kind::begin, 0}};
@@ -121,7 +121,7 @@ class MergedText {
     return numbers;
   }
 
-  /// The grid of the nest in the place of the launch's.
+  /// Computes the grid of the nest, which replaces the launch's.
   void write_grid(const std::vector<Number>& numbers, unsigned threads_x) {
     constexpr std::string_view kBlock[] = {"block_x", "block_y", "block_z"};
     std::string rest = "inner";
@@ -140,7 +140,7 @@ class MergedText {
     text_.line("const int thread_x = threadIdx.x % threads_x, thread_y = threadIdx.x / threads_x;");
   }
 
-  /// The parameter that says behind which block those of the family end.
+  /// The parameter with the end of the family's blocks.
   std::string end_of(const std::vector<size_t>& family) {
     const std::string name = fmt::format("blocks_until_{}", family.back());
     add_number(name, first_block_);
@@ -153,7 +153,7 @@ class MergedText {
     const MergedNest& nest = nests_[i];
     GRAPHC_CHECK(nest.arguments.size() == parameters.size(), "%{}: {} arguments of {} parameters",
                  nest.call->name, nest.arguments.size(), parameters.size());
-    // Named as its own buffers are.
+    // Named after its own buffers.
     Names none;
     const std::vector<Parameter> own = parameters_of(plan_, *nest.call, none);
     for (size_t p = 0; p < parameters.size(); ++p) {
@@ -173,12 +173,12 @@ class MergedText {
     first_block_ += blocks_of(grid);
   }
 
-  /// Brings the values of the nest that the block is of into scope.
+  /// Brings the values of the nest that the block belongs to into scope.
   void bind(const std::vector<size_t>& family, const std::vector<Given>& all) {
     text_.line("// {}", in_comment(nests_[family[0]].call->name));
     for (const Given& given : all) text_.line("{} {} = {};", given.type, given.name, given.from[0]);
     for (size_t i = 1; i < family.size(); ++i) {
-      // Behind the last one come other bodies.
+      // After the last nest, other bodies follow.
       const std::string end =
           i + 1 < family.size() ? fmt::format(" && block < block_begin_of_{}", family[i + 1]) : "";
       text_.open("if (block >= block_begin_of_{}{})", family[i], end);
@@ -197,7 +197,7 @@ class MergedText {
   const std::span<const MergedNest> nests_;
   std::vector<Grid> grids_;
   std::map<std::string, size_t> family_of_;
-  std::vector<std::vector<size_t>> families_;  ///< nests with one body, by number
+  std::vector<std::vector<size_t>> families_;  ///< nests with one body, by index
   Names names_;
   TextWriter text_{1};
   std::vector<std::string> listed_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several nests without products as one kernel: each block does a part of one of them. On a GPU a
-// launch costs microseconds, more than most such nests take.
+// Several nests without products as one kernel: each block executes a part of one of them. A launch
+// on a GPU costs microseconds, more than most such nests take.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace graphc::core::cuda {
 
-/// A nest of such a kernel, as a launch of its own.
+/// A nest of such a kernel, with the grid and arguments of a separate launch.
 struct MergedNest {
   const NestCall* call = nullptr;
   Grid grid;
@@ -26,21 +26,21 @@ struct MergedKernel {
   std::vector<LaunchValue> arguments;
 };
 
-/// Whether a nest may be one of several in a launch: it has no products, and as many threads a
-/// block as all.
+/// Whether a nest can be merged with others: it has no products and the number of threads per block
+/// that all of them have.
 bool can_be_merged(const NestProgram& program, const Grid& grid);
 
-/// What decides the text of a nest in a merged kernel, but for its name: nests with equal keys
-/// share one body there.
+/// The properties that determine the text of a nest in a merged kernel, except for its name. Nests
+/// with equal keys share one body.
 std::string merging_key(const NestCall& call);
 
 /// Bytes of parameters and of static shared memory that a merged kernel takes for a nest; the
-/// latter once for nests of one key.
+/// latter count once for nests with the same key.
 size_t merged_parameter_bytes(size_t arguments);
 int64_t merged_shared_bytes(const NestProgram& program, const NestCall& call);
 
-/// The kernel. A launch of many blocks gets about `most_blocks`, which go on to further elements:
-/// what a block does before it begins should be little beside what it does.
+/// The merged kernel. A launch with many blocks is reduced to about `most_blocks`, which loop over
+/// further elements: a block's setup should be short compared with its work.
 MergedKernel merged_kernel(const Plan& plan, std::span<const MergedNest> nests,
                            std::string_view name, int64_t most_blocks);
 

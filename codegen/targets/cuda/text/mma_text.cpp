@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp multiplies 16 rows by 8 columns at a time. Its 32 lanes are eight groups of four: of both
-// operands a group has a row (or a column), a lane of it every fourth term; of the sums a lane has
-// two rows and two columns (PTX ISA, "Matrix Fragments for mma.m16n8k8" and "... m16n8k16").
+// A warp multiplies 16 rows by 8 columns at a time. Its 32 lanes form eight groups of four. Of each
+// operand a group has a row (or a column), and a lane has every fourth term of it; of the sums a
+// lane has two rows and two columns (PTX ISA, "Matrix Fragments for mma.m16n8k8" and "...
+// m16n8k16").
 //
-// An instruction takes eight terms of tf32, or sixteen of 16 bits, two in a register. Which terms
-// these are is free as long as both operands agree: here lane i of a group has terms i, i + 4, ....
-// Operands are rounded when they are put into shared memory, once for all that read them there, and
-// those of 16 bits lie in pairs, terms i and i + 4 of eight in one word: half the memory and half
-// the loads. Only what blocks of a cluster hand each other lies there as it is.
+// An instruction takes eight terms of tf32, or sixteen of 16 bits, two per register. Any assignment
+// of terms is valid as long as both operands agree: here lane i of a group has terms i, i + 4, ....
+// Operands are rounded when they are written to shared memory, once for all threads that read them,
+// and 16-bit terms are stored in pairs, terms i and i + 4 of eight in one word: half the memory and
+// half the loads. Only operands that blocks of a cluster exchange are stored unrounded.
 //
-// The left operand lies row by row, so that what threads read along a row of memory, they write
-// side by side.
+// The left operand is stored row by row, so that threads that read neighbours along a row of memory
+// write neighbours.
 #include "codegen/targets/cuda/text/mma_text.h"
 
 #include <algorithm>
@@ -22,22 +23,22 @@ namespace graphc::core::cuda {
 namespace {
 
 constexpr int kMmaWarps = 8;
-/// How far words of the right operand of `extent` elements lie apart: 8 banks, or 24. Then the 32
-/// lanes of a warp, which read eight neighbours of each of four words, meet in no bank. Extents are
-/// multiples of 8.
+/// The distance between words of the right operand of `extent` elements: 8 banks modulo 32, or 24.
+/// The 32 lanes of a warp read eight neighbours of each of four words; with these distances there
+/// are no bank conflicts. Extents are multiples of 8.
 int padded(int extent) { return extent % 16 == 0 ? extent + 8 : extent; }
-/// What a row of the left operand is longer than its words, of which there are a multiple of 8:
-/// then lanes that read four neighbours of each of eight rows meet in no bank.
+/// Padding of a row of the left operand, whose number of words is a multiple of 8: lanes that read
+/// four neighbours of each of eight rows then have no bank conflicts.
 constexpr int kRowPadding = 4;
-/// Sums of a thread when the tile is as small as it can be, four of each part: more than that spill
-/// where two blocks share a multiprocessor.
+/// Sums of a thread when the tile has its minimum size, four of each part: more would spill where
+/// two blocks share a multiprocessor.
 constexpr int kMostMmaSums = 64;
 
-/// How the factors of an instruction are made of f32.
+/// How the factors of an instruction are made from f32.
 struct MmaForm {
-  std::string_view name;     ///< of the instruction, what is special to it
-  int terms = 8;             ///< of one instruction
-  std::string_view rounded;  ///< the function that makes a register of them
+  std::string_view name;     ///< specific part of the instruction's name
+  int terms = 8;             ///< per instruction
+  std::string_view rounded;  ///< the function that rounds factors into a register
 };
 
 MmaForm mma_form(Factors factors) {
@@ -105,14 +106,14 @@ class MmaText : public ProductText {
                 std::string_view column_end) const override {
     const MmaForm form = form_of(pieces.product);
     const bool split = is_split(pieces.product);
-    // All lanes of a warp come, or none: its first row and column decide.
+    // All lanes of a warp enter, or none: the warp's first row and column decide.
     text.open("if ({}first_row + warp_row < {} && first_column + warp_column < {})",
               warps_ * pieces_at_a_time() == kMmaWarps
                   ? ""
                   : fmt::format("warp < {} && ", warps_ * pieces_at_a_time()),
               row_end, column_end);
-    // Several steps at a time, so that loads of the next ones go on beside products; fewer where
-    // much of a stage waits in registers.
+    // Unrolls several steps, so that loads of the next ones overlap products; fewer if much of a
+    // stage is kept in registers.
     if (tile_.terms > 4 * form.terms)
       text.line("#pragma unroll {}", pieces_at_a_time() > 2 ? 2 : 4);
     text.open("for (int at_term = 0; at_term < there; at_term += {})", form.terms);
@@ -127,7 +128,8 @@ class MmaText : public ProductText {
     write_right(text, pieces, form, split);
     text.line("#pragma unroll");
     text.open("for (int at_row = 0; at_row < {}; at_row += 2)", rows_);
-    // The small products first: they are not lost beside the large one of the same terms.
+    // The small products first, so that they are not lost next to the large product of the same
+    // terms.
     if (split) {
       write_instruction(text, form, "left_low", "right_fragment");
       write_instruction(text, form, "left_fragment", "right_low");
@@ -157,7 +159,7 @@ class MmaText : public ProductText {
   int warps() const override { return warps_; }
   double loads_of_term(int product) const override {
     const int parts = program_.products[size_t(product)].parts;
-    // For eight words, four registers of 16 rows, two of eight columns.
+    // For eight words: four registers of 16 rows, two of eight columns.
     return (2.0 * rows_ + double(parts) * columns_) / 8 / terms_of_word(product);
   }
 
@@ -173,15 +175,15 @@ class MmaText : public ProductText {
     return number == 0 ? std::string(name) : fmt::format("{} + {}", name, number);
   }
 
-  /// The numbers that go into the register of an instruction's first or second half, of an operand
-  /// that lies there as in memory: one of them, or two.
+  /// The numbers for the register of an instruction's first or second half, for an operand stored
+  /// as in memory: one of them, or two.
   template <typename Element>
   static std::string numbers(const MmaForm& form, int half, const Element& at) {
     const int first = half * form.terms / 2;
     if (form.terms == 8) return at(plus("lane_term", first));
     return at(plus("lane_term", first)) + ", " + at(plus("lane_term", first + kSecondTerm));
   }
-  /// Which word it is of an operand that is ready.
+  /// The index of the word, for an operand that is ready.
   static std::string word(const MmaForm& form, int half) {
     return plus(form.terms == 8 ? "lane_term" : "lane_word", 4 * half);
   }
@@ -258,7 +260,7 @@ class MmaText : public ProductText {
 std::unique_ptr<const ProductText> mma_text_of(const NestProgram& program, const ProductTile& tile,
                                                int rows, int columns, int turns) {
   const int warps = kMmaWarps / turns;
-  // Two rows of warps where there are, so that what a lane reads of either operand serves twice.
+  // Two rows of warps if possible, so that each load of a lane of either operand serves twice.
   const int warp_columns = std::min(columns, std::max(warps / std::min(rows, 2), 1));
   const int warp_rows = std::min(rows, warps / warp_columns);
   return std::make_unique<MmaText>(program, tile, warp_columns, warp_rows, turns);
@@ -276,8 +278,8 @@ bool on_tensor_cores(const NestProgram& program) {
 
 std::unique_ptr<const ProductText> mma_text(const NestProgram& program, const ProductTile& tile) {
   const int rows = tile.block_rows() / kMmaRows, columns = tile.block_columns() / kMmaColumns;
-  // As many pieces at a time as there are in shared memory: then what a lane reads of the left
-  // operand serves most columns.
+  // As many pieces at a time as are in shared memory: each load of a lane of the left operand then
+  // serves most columns.
   for (int turns = std::clamp(tile.terms / internal::kPiece, 1, kMmaWarps); turns > 1; turns /= 2) {
     auto text = mma_text_of(program, tile, rows, columns, turns);
     const int parts = parts_of(program);

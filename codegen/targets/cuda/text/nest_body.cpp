@@ -14,7 +14,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// The smallest number of an integer type.
+/// The smallest value of a type: of an integer type its minimum, of a floating one -infinity.
 double lowest(DType dtype) {
   if (dtype == DType::i32) return double(std::numeric_limits<int32_t>::min());
   if (dtype == DType::i64) return double(std::numeric_limits<int64_t>::min());
@@ -50,7 +50,7 @@ void NestBody::find_reductions() {
     if (known) continue;
     const NestOperand& operand = program_.operands[size_t(in.operand)];
     const std::string name = "all_" + name_of(ParameterKind::base, in.operand);
-    // Sums of many bf16 are formed in f32 and rounded once.
+    // Sums of bf16 are computed in f32 and rounded once.
     const DType dtype = operand.dtype == DType::bf16 ? DType::f32 : operand.dtype;
     reductions_.push_back(
         {in.operand, part, dtype, operand.kind == OperandKind::reduce_max, names_.make(name)});
@@ -112,7 +112,7 @@ void NestBody::define(TextWriter& text, size_t i, std::string_view name, const s
 
 void NestBody::write(TextWriter& text, Level level, const std::string& when) {
   when_ = when;
-  // All loads first: functions have branches, and no load is begun before a branch is taken.
+  // All loads first: functions have branches, and no load is moved before a branch.
   for (size_t i = 0; i < program_.body.size(); ++i) {
     if (levels_[i] == level && program_.body[i].kind == NestOp::load) write_load(text, i);
   }
@@ -194,8 +194,8 @@ void NestBody::write_store(TextWriter& text, const NestInstruction& in) const {
   const DType from = program_.body[size_t(in.a)].dtype;
   const std::string value =
       stored_text(form.dtype, converted(values_[size_t(in.a)], from, form.dtype));
-  // What is one for the whole row is stored for its first column, what is one for all rows for the
-  // first row.
+  // A value that is constant along the row is stored by the first column, and one that is the same
+  // for all rows by the first row.
   std::vector<std::string_view> once;
   if (form.column == ColumnStep::none) once.push_back("column == 0");
   if (!form.by_row) once.push_back("row == 0");

@@ -14,53 +14,53 @@
 
 namespace graphc::core::cuda {
 
-/// A sum or a maximum that a nest forms, and the variable it is formed in.
+/// A sum or a maximum that a nest computes, and the variable that accumulates it.
 struct Reduction {
   int operand = 0;
-  int part = 0;  ///< row by row all parts are one
+  int part = 0;  ///< along rows all parts are one
   DType dtype = DType::f32;
   bool maximum = false;
   std::string name;
 
-  /// What it is of nothing.
+  /// The value for no terms.
   std::string identity() const;
   std::string join(const std::string& x, const std::string& y) const;
 };
 
 /// Writes the instructions of a program. In scope are the parameters, `row` and `column`, and
-/// `outer_0`, ... for the axes around the rows.
+/// `outer_0`, ... for the outer axes.
 class NestBody {
  public:
-  /// The text of the sum that a product has for a part.
+  /// The text of a product's sum for a part.
   using SumText = std::function<std::string(int product, int part)>;
 
   NestBody(const NestProgram& program, const std::vector<Parameter>& parameters, SumText sum = {});
 
-  /// From now on these stores go into the shared memory of a cluster's blocks too.
+  /// From now on these stores also write to the shared memory of the cluster's blocks.
   void hand_on(std::vector<HandedOn> stores) { handed_on_ = std::move(stores); }
 
   const NestProgram& program() const { return program_; }
   const std::vector<Reduction>& reductions() const { return reductions_; }
-  /// A name that nothing else has.
+  /// A unique name.
   std::string make_name(std::string_view wanted) { return names_.make(wanted); }
-  /// What a parameter is called; empty if there is none.
+  /// The name of a parameter; empty if it does not exist.
   std::string name_of(ParameterKind kind, int index, int axis = 0) const;
 
-  /// The instructions of a level. What they load is loaded only where `when` holds: a thread that
-  /// has nothing to do must not read what another one writes in its place.
+  /// Writes the instructions of a level. Loads are executed only where `when` holds: a thread
+  /// without work must not read memory that another one writes.
   void write(TextWriter& text, Level level, const std::string& when = {});
-  /// How many loads each element has.
+  /// Number of loads per element.
   size_t element_loads() const { return loads_of_elements().size(); }
-  /// From now on what elements load is in registers, for so many rows and columns of a thread.
+  /// From now on the loads of elements are in registers, for `rows` and `columns` of a thread.
   void declare_ahead(TextWriter& text, int rows, int columns);
-  /// Loads it, of `at_row` and `at_column`.
+  /// Loads them, for `at_row` and `at_column`.
   void load_ahead(TextWriter& text) const;
-  /// Writes what a reduction came to.
+  /// Writes the result of a reduction.
   void write_result(TextWriter& text, const Reduction& reduction, const std::string& value) const;
 
-  /// The terms of an index, joined: "row * x_row + column"; "0" of none.
+  /// The sum of the terms of an index: "row * x_row + column"; "0" if there are none.
   static std::string sum_of(const std::vector<std::string>& terms);
-  /// What the axes around the rows add to the index of an operand or of a left operand.
+  /// The terms that the outer axes add to the index of an operand or of a left operand.
   std::vector<std::string> outer_terms(ParameterKind kind, int index) const;
 
  private:
@@ -83,8 +83,8 @@ class NestBody {
   Names names_;
   std::vector<Reduction> reductions_;
   std::vector<HandedOn> handed_on_;
-  std::vector<std::string> values_;      ///< of each instruction, the name
-  std::map<size_t, std::string> ahead_;  ///< of loads, the registers they are in before
+  std::vector<std::string> values_;      ///< names of the instructions' values
+  std::map<size_t, std::string> ahead_;  ///< by load: the registers that hold its value
   std::string when_;
 };
 

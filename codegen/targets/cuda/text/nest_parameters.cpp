@@ -11,7 +11,7 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Lists parameters; knows along what the program moves each operand.
+/// Lists parameters, according to the axes along which the program moves each operand.
 class Listing {
  public:
   Listing(const Plan& plan, const NestCall& call, Names& names)
@@ -33,7 +33,7 @@ class Listing {
     parameters_.push_back({kind, index, axis, std::move(type), std::move(name)});
   }
 
-  /// "const float*" of what is read, "float*" of what is written.
+  /// "const float*" for operands that are read, "float*" for those that are written.
   static std::string pointer_to(DType dtype, bool written) {
     return fmt::format("{}{}*", written ? "" : "const ", stored_type_text(dtype));
   }
@@ -101,7 +101,7 @@ class Listing {
   std::vector<Parameter> parameters_;
 };
 
-/// Bytes as elements.
+/// Converts bytes to elements.
 int64_t in_elements(int64_t bytes, DType dtype) {
   GRAPHC_CHECK(bytes % size_of(dtype) == 0, "a stride of {} bytes in elements of {}", bytes,
                name_of(dtype));

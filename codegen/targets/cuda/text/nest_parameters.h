@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a nest's kernel: which there are, what they are called, and what a call gives
-// for each.
+// The parameters of a nest's kernel: their kinds, their names, and the values that a call passes.
 #pragma once
 
 #include <string>
@@ -11,32 +10,32 @@
 
 namespace graphc::core::cuda {
 
-/// Where a store of a nest also goes: into the shared memory of every block of a cluster
-/// (loop_exchange.h), where a left operand lies in the tiles that a product reads.
+/// An additional destination of a store of a nest: the shared memory of every block of a cluster
+/// (loop_exchange.h), which holds a left operand in the tiles that a product reads.
 struct HandedOn {
-  int operand = 0;         ///< that is stored
-  std::string to;          ///< the variable that says where the left operand lies
-  int64_t first_term = 0;  ///< the first of its terms that are stored
-  int tile_rows = 0;       ///< of the product
-  /// Elements from one of them to the next.
+  int operand = 0;         ///< the stored operand
+  std::string to;          ///< the variable with the address of the left operand
+  int64_t first_term = 0;  ///< the first of the left operand's terms that are stored
+  int tile_rows = 0;       ///< rows of the product's tile
+  /// Elements from one tile, row or term to the next.
   std::string tile_stride, row_stride, term_stride;
-  int64_t blocks = 1;  ///< of the cluster
+  int64_t blocks = 1;  ///< blocks per cluster
   bool operator==(const HandedOn&) const = default;
 };
 
-/// What of a call, besides its program, decides the text of its kernel.
+/// The properties of a call, besides its program, that determine the text of its kernel.
 struct NestForm {
-  int outer = 0;                      ///< axes around the rows
-  std::vector<int64_t> panel_widths;  ///< of each product's right operand; 0: it lies as a matrix
-  /// Rows and columns as far as they decide how large a tile is: 16, 32 or 64.
+  int outer = 0;                      ///< number of outer axes
+  std::vector<int64_t> panel_widths;  ///< of each product's right operand; 0: it is not in panels
+  /// The numbers of rows and columns, only as far as they determine the tile size: 16, 32 or 64.
   int tile_rows = 64, tile_columns = 64;
-  /// In the kernel of a loop whose blocks own rows and columns (loop_placement.h).
+  /// Whether it is for the kernel of a loop whose blocks own rows and columns (loop_placement.h).
   bool owned = false;
-  int staged_terms = 0;  ///< of k that lie in shared memory at a time; 0: as many as are of use
-  /// For each product the variable that has the block's columns of its right operand during the
-  /// whole loop; empty: they are read in every step.
+  int staged_terms = 0;  ///< terms of k in shared memory at a time; 0: as many as are useful
+  /// For each product, the variable of the block's columns of its right operand, which stay in
+  /// shared memory during the whole loop; empty: they are read in every step.
   std::vector<std::string> held;
-  /// The same of its left operand in this step.
+  /// The same for its left operand in this step.
   std::vector<std::string> exchanged;
   std::vector<HandedOn> handed_on;
   bool operator==(const NestForm&) const = default;
@@ -44,54 +43,55 @@ struct NestForm {
   std::string key() const;
 };
 NestForm form_of(const NestCall& call);
-/// The same in the kernel of a loop whose blocks share out each nest anew: the pieces of all its
-/// nests lie in shared memory, so they are short.
+/// The same for the kernel of a loop whose blocks divide each nest anew. The pieces of all its
+/// nests are in shared memory, so they are short.
 NestForm streamed_form_of(const NestCall& call);
 
-/// What a parameter is. Strides are in elements of what they are a stride of, and a stride is only
-/// a parameter where the program moves along it.
+/// The kinds of parameters. Strides are in elements of the operand. A stride is a parameter only if
+/// the program moves along it.
 enum class ParameterKind : uint8_t {
-  base,     ///< where an operand begins; of an iota the index there
+  base,     ///< start of an operand; for an iota its first index
   literal,  ///< the number
   row,      ///< strides of an operand
   part,
   column,
-  outer,  ///< ... along an axis around the rows
-  left,   ///< where the left operand of a product begins
+  outer,  ///< ... along an outer axis
+  left,   ///< start of the left operand of a product
   left_row,
   left_k,
   left_outer,
-  right,    ///< where the right operand begins
-  right_k,  ///< strides of the right operand, unless it lies in panels
+  right,    ///< start of the right operand
+  right_k,  ///< strides of the right operand, unless it is in panels
   right_part,
   right_column,
   right_block,  ///< from one block of panels to the next
-  terms,        ///< how many a product has: k
+  terms,        ///< number of terms of a product: k
   rows,
   columns,
-  extent,  ///< of an axis around the rows
+  extent,  ///< of an outer axis
 };
 
 struct Parameter {
   ParameterKind kind = ParameterKind::base;
   int index = 0;     ///< of the operand or product
-  int axis = 0;      ///< around the rows
+  int axis = 0;      ///< outer axis
   std::string type;  ///< "const float*"
   std::string name;
 };
 
-/// The parameters of a program's kernel. Names are those of the buffers of `call`, one of the calls
-/// that the kernel is for.
+/// The parameters of a program's kernel. Their names are those of the buffers of `call`, one of the
+/// calls that use the kernel.
 std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call);
-/// The same where several nests stand in one kernel: names that `names` has not made yet. `rows`,
-/// `columns` and extents are called so in each.
+/// The same for several nests in one kernel: names are made unique by `names`. `rows`, `columns`
+/// and extents have the same names in each nest.
 std::vector<Parameter> parameters_of(const Plan& plan, const NestCall& call, Names& names);
 
-/// What a call gives for a parameter that is not an address: a number in its first bytes.
+/// The value that a call passes for a parameter that is not an address: a number in its first
+/// bytes.
 int64_t number_for(const Parameter& parameter, const Plan& plan, const NestCall& call);
-/// The type of what a parameter that is an address leads to.
+/// The element type that a parameter of address kind points to.
 DType dtype_of(const Parameter& parameter, const NestProgram& program);
-/// The address for one that is: of kind base (not of an iota), left or right.
+/// The address for a parameter of address kind: base (not of an iota), left or right.
 const Address* address_for(const Parameter& parameter, const Plan& plan, const NestCall& call);
 
 }  // namespace graphc::core::cuda

@@ -19,7 +19,7 @@ constexpr int kNestThreads = 256;
 constexpr int kWarp = 32;
 constexpr int64_t kMostBlocks = 2147483647;  ///< of a grid along x
 constexpr int64_t kMaxGrid = 65535;          ///< along y and z
-/// Shared memory that the sums over rows may take.
+/// Limit of shared memory for the sums over rows.
 constexpr int64_t kSharedOfColumns = 40 << 10;
 
 class NestText {
@@ -30,7 +30,7 @@ class NestText {
     body_.hand_on(form.handed_on);
   }
 
-  /// What stands between the braces of the function.
+  /// The body of the function, without the braces.
   const std::string& write() {
     internal::open_outer(text_, outer_);
     if (program_.kind == NestKind::column_wise) {
@@ -45,8 +45,8 @@ class NestText {
   }
 
  private:
-  /// The loop over a thread's rows. What its instructions do together, those threads do that have
-  /// one.
+  /// Opens the loop over a thread's rows. All threads reach the loop's joint operations; only those
+  /// that have a row run the rest.
   void each_row() {
     text_.open("{}", loops_.over_rows("first_row", "blockDim.y"));
     text_.line("const long long row = first_row + threadIdx.y;");
@@ -75,8 +75,8 @@ class NestText {
 
   // --- sums ---
 
-  /// for (index from begin to end by step) with the element's instructions, in pieces of pieces:
-  /// `depth` says how many levels of variables the sums go through.
+  /// Writes the loop of index from begin to end by step around the element's instructions, in
+  /// pieces of pieces: `depth` is the number of levels of variables that the sums pass through.
   void sum_in_pieces(const std::string& index, const std::string& begin, const std::string& end,
                      int step, int depth) {
     if (depth == 0) {
@@ -107,7 +107,7 @@ class NestText {
       text_.line("{} {} = {};", register_type_text(r.dtype), r.name, r.identity());
   }
 
-  /// A warp a row; the lanes' sums meet in a tree.
+  /// One warp per row; the lanes' sums are combined in a tree.
   void along_rows() {
     text_.line("// A warp a row.");
     each_row();
@@ -133,7 +133,8 @@ class NestText {
     end_rows();
   }
 
-  /// A column a lane; the warps of a block share its rows, and their sums meet in a tree.
+  /// One column per lane; the warps of a block share its rows, and their sums are combined in a
+  /// tree.
   void over_rows() {
     const int warps = internal::column_warps(program_);
     text_.line("// A column a lane; the warps of a block share its rows.");
@@ -227,7 +228,7 @@ Grid tile_grid(const NestProgram& program, const NestCall& call) {
   return grid;
 }
 
-/// Bytes that the sums over rows of one warp take.
+/// Bytes of one warp's sums over rows.
 int64_t shared_of_a_warp(const NestProgram& program) {
   int64_t bytes = 0;
   for (const NestInstruction& in : program.body) {
@@ -237,7 +238,7 @@ int64_t shared_of_a_warp(const NestProgram& program) {
   return bytes;
 }
 
-/// What a person is told of a kernel.
+/// The comment that describes a kernel.
 std::string comment_of(const NestProgram& program, const NestCall& call) {
   std::string how = "row by row";
   if (program.kind == NestKind::column_wise) how = "over the rows";
@@ -327,7 +328,7 @@ KernelText nest_kernel(const Plan& plan, const NestCall& call, std::string_view 
   const std::vector<Parameter> parameters = parameters_of(plan, call);
   const NestForm form = form_of(call);
   const std::string body = internal::nest_body_text(program, parameters, form);
-  // Fragments of tensor cores and many sums spill where two blocks share the registers.
+  // Fragments of tensor cores and many sums would spill if two blocks shared the registers.
   const bool fills_registers = program.kind == NestKind::tiles && on_tensor_cores(program) &&
                                sums_of_thread(program, form) > kSumsBesideOthers;
   KernelText kernel{std::string(name), {}};

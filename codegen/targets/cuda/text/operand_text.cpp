@@ -12,12 +12,12 @@ namespace {
 
 std::string_view type_of(DType dtype) { return register_type_text(dtype); }
 
-/// The text of so many more.
+/// The text of the sum of `text` and `more`.
 std::string with(int more, std::string_view text) {
   return more == 0 ? std::string(text) : fmt::format("({} + {})", text, more);
 }
 
-/// Words of a held matrix that a thread brings at a time.
+/// Words of a held matrix that a thread copies at a time.
 constexpr int kHeldAtOnce = 16;
 
 }  // namespace
@@ -38,7 +38,7 @@ std::string OperandText::left_words(int p) const {
   return is_exchanged(p) ? held_terms(p) : std::to_string(words_of_piece(p));
 }
 
-/// A loop's kernel has one stretch for the pieces of all its nests, which come one after another.
+/// The pieces of all nests of a loop's kernel use the same shared memory, one after another.
 void OperandText::declare_shared(TextWriter& text, int p) const {
   const NestProduct& product = form_of(p);
   const int64_t left = product_.left_elements(words_of_piece(p));
@@ -124,7 +124,7 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
   internal::StagedPiece piece{
       fmt::format("right_{}", p), type_of(product.sum), words, parts * width, numbers,
       ProductTile::kThreads};
-  // Terms between the words of a thread are as many in each of its turns where words come in fours.
+  // The terms between a thread's words are equally spaced in all turns where words come in fours.
   const bool walks = piece.has_columns() && (numbers == 1 || piece.line_step() % 4 == 0);
   internal::StagedTexts texts;
   texts.put = std::move(put);
@@ -149,7 +149,7 @@ internal::StagingText OperandText::right(int p, int part, int parts, int words,
                          terms(p), loaded_text(product.right, fmt::format("from[{}]", at)),
                          literal_text(product.sum, 0));
     }
-    // The term of the word of this turn.
+    // The term of the word in this turn.
     const std::string term =
         piece.has_columns()
             ? fmt::format("(loaded_term + {})",
@@ -222,7 +222,7 @@ void OperandText::write_exchange(TextWriter& text, int p, bool given) const {
             ProductTile::kThreads);
   std::string first = literal_text(product.sum, 0);
   if (given) {
-    // Term by term, or row by row.
+    // In term order, or in row order.
     const bool by_term = layout.row == "1";
     const std::string& outer = by_term ? layout.word : layout.row;
     text.line("const long long in_tile = slot % {};", layout.tile);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operands of a nest's products: where they lie in shared memory, and how they come there.
+// The operands of a nest's products: their layout in shared memory, and how they are copied there.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace graphc::core::cuda {
 
-/// What it is made of outlives it. Products are known by their number.
+/// The constructor's arguments must outlive it. Products are identified by their index.
 class OperandText {
  public:
   OperandText(const NestProgram& program, const NestForm& form, const ProductTile& tile,
@@ -24,19 +24,19 @@ class OperandText {
         body_(body),
         loops_(form.owned) {}
 
-  /// Whether the block has the left, the right operand in shared memory during all steps.
+  /// Whether the block keeps the left, or right, operand in shared memory during all steps.
   bool is_exchanged(int p) const { return form_.owned && !form_.exchanged[size_t(p)].empty(); }
   bool is_held(int p) const { return form_.owned && !form_.held[size_t(p)].empty(); }
 
-  /// The shared memory of both operands' pieces, and of the sums that warps hand over.
+  /// Declares the shared memory of both operands' pieces, and of the sums that warps hand over.
   void declare_shared(TextWriter& text, int p) const;
-  /// How pieces come there, from the term `loaded_term` on.
+  /// How pieces are copied there, from the term `loaded_term` on.
   internal::StagingText left(int p) const;
   internal::StagingText right(int p, int part, int parts) const;
 
-  /// Words of a row of the left operand where it lies, as text.
+  /// Words of a row of the left operand in shared memory, as text.
   std::string left_words(int p) const;
-  /// How many words of the right operand the block has during all steps.
+  /// The number of words of the right operand that the block keeps during all steps.
   std::string held_words(int p) const;
 
   /// hold_text() and exchange_text().
@@ -48,12 +48,12 @@ class OperandText {
   std::string terms(int p) const { return body_.name_of(ParameterKind::terms, p); }
   std::string held_terms(int p) const;
   int words_of_piece(int p) const { return product_.words(p, tile_.terms); }
-  /// How a piece of `words` of the right operand comes to what `put` says.
+  /// How a piece of `words` of the right operand is copied to the destination that `put` writes.
   internal::StagingText right(int p, int part, int parts, int words, std::string_view column_end,
                               decltype(internal::StagedTexts::put) put) const;
-  /// The place of an element for the text of its part and term.
+  /// The index of an element, given the texts of its part and term.
   std::string right_index(int p, const std::string& part, const std::string& term) const;
-  /// From a term to the next.
+  /// The stride from one term to the next.
   std::string right_term_stride(int p) const;
 
   const NestProgram& program_;
@@ -64,7 +64,7 @@ class OperandText {
   const internal::BlockLoops loops_;
 };
 
-/// What a number of terms takes where an operand lies in shared memory as a whole.
+/// A number of terms, rounded up as required where a whole operand is kept in shared memory.
 std::string rounded_terms(const std::string& terms, const ProductText& text);
 
 }  // namespace graphc::core::cuda

@@ -8,8 +8,8 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// One multiplication and addition after another, with one rounding for each. The sums of a thread
-/// are so far apart that neighbours in the block are neighbours in memory.
+/// Fused multiply-adds one after another, each with one rounding. The sums of a thread are spaced
+/// so that neighbouring threads of the block access neighbours in memory.
 class FmaText : public ProductText {
  public:
   FmaText(const NestProgram& program, const ProductTile& tile)
@@ -23,8 +23,8 @@ class FmaText : public ProductText {
   std::string first_column() const override { return "threadIdx.x"; }
   std::string has_sums() const override { return {}; }
 
-  /// Term by term, a row more than the tile has, so that the threads that write neighbouring terms
-  /// of k meet in no bank.
+  /// Stored term by term, padded by one row, so that threads that write neighbouring terms of k
+  /// have no bank conflicts.
   LeftLayout left_layout(std::string_view words) const override {
     return {"1", std::to_string(stride()), fmt::format("({} * {})", words, stride())};
   }
@@ -34,7 +34,7 @@ class FmaText : public ProductText {
   void multiply(TextWriter& text, const ProductPieces& pieces, std::string_view row_end,
                 std::string_view column_end) const override {
     const NestProduct& product = program_.products[size_t(pieces.product)];
-    // A thread that has no element of the tile does nothing for none.
+    // Skips threads that have no element of the tile.
     text.open("if (first_row + threadIdx.y < {} && first_column + threadIdx.x < {})", row_end,
               column_end);
     text.open("for (int at_term = 0; at_term < there; ++at_term)");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block do with two pieces of a product that lie in shared memory: who has
-// which sums, and how they are multiplied. One way for each unit of a GPU that multiplies.
+// How the threads of a block multiply two pieces of a product in shared memory: which thread has
+// which sums, and how they are computed. There is one implementation for each kind of arithmetic
+// unit of a GPU.
 #pragma once
 
 #include <memory>
@@ -13,13 +14,13 @@
 
 namespace graphc::core::cuda {
 
-/// How the tiles of a nest with products lie on a block of threads, `down` x `across` of them.
+/// How the tiles of a nest with products map to a block of threads, `down` x `across` of them.
 /// Small products have small tiles.
 struct ProductTile {
   static constexpr int kThreads = 256;
   int down = 16, across = 16;
-  int rows = 4, columns = 4;  ///< of a thread, if each has as many elements
-  int terms = 16;             ///< of k that lie in shared memory at a time
+  int rows = 4, columns = 4;  ///< per thread, if each has the same number of elements
+  int terms = 16;             ///< terms of k in shared memory at a time
 
   int block_rows() const { return down * rows; }
   int block_columns() const { return across * columns; }
@@ -27,28 +28,28 @@ struct ProductTile {
 
 /// Parts of a product that are summed at a time.
 inline constexpr int kPartsAtOnce = 8;
-/// Parts of all products of a nest.
+/// The number of parts of all products of a nest.
 int parts_of(const NestProgram& program);
 
-/// Pieces of a product's operands in shared memory. The left one lies there as left_layout() says;
-/// words of the right one are right_stride(parts) elements apart, with its parts side by side.
+/// Pieces of a product's operands in shared memory. The left one has the layout of left_layout();
+/// words of the right one are right_stride(parts) elements apart, with its parts adjacent.
 struct ProductPieces {
   int product = 0;
   std::string left;               ///< the variable of the left piece
-  std::string left_words;         ///< of a row of it
-  bool left_is_ready = true;      ///< or as it is in memory
+  std::string left_words;         ///< words of a row of it
+  bool left_is_ready = true;      ///< whether it is ready to be multiplied; else as in memory
   std::string right;              ///< the variable of the right piece
-  int right_parts = 1;            ///< that lie there
-  int first_part = 0, parts = 1;  ///< that are summed now
+  int right_parts = 1;            ///< parts in it
+  int first_part = 0, parts = 1;  ///< parts summed now
 };
 
-/// How far apart elements of a tile's rows of a left operand lie in shared memory, as texts.
+/// Strides, as text, of the elements of a tile's rows of a left operand in shared memory.
 struct LeftLayout {
   std::string row, word;
   std::string tile;  ///< from one tile of rows to the next
 };
 
-/// Writes the text of a way to multiply. A thread has `rows` x `columns` sums of every part, in
+/// Writes the text of one way to multiply. A thread has `rows` x `columns` sums of every part, in
 /// registers: `sums[at_part][at_row][at_column]`.
 class ProductText {
  public:
@@ -57,67 +58,68 @@ class ProductText {
   int rows() const { return rows_; }
   int columns() const { return columns_; }
 
-  /// What the other texts here refer to, declared once for the kernel.
+  /// Declares the variables that the other texts use, once for the kernel.
   virtual void declare(TextWriter& text) const = 0;
-  /// Which row and column of the tile `at_row` and `at_column` are, and the thread's first column.
+  /// The row and column of the tile that `at_row` and `at_column` denote, and the thread's first
+  /// column.
   virtual std::string row() const = 0;
   virtual std::string column() const = 0;
   virtual std::string first_column() const = 0;
-  /// What is true of threads that have sums; empty: all have.
+  /// The condition under which a thread has sums; empty: all have.
   virtual std::string has_sums() const = 0;
 
-  /// The part that `at_part` is where the first of those at hand is `part`.
+  /// The index of the part `at_part`, if the first of the current ones is `part`.
   static std::string part_text(int part) {
     return part == 0 ? "at_part" : fmt::format("(at_part + {})", part);
   }
 
-  /// Terms that an element of shared memory has where an operand lies there ready to be multiplied:
-  /// two of 16 bits are a word, of which a float has the bits.
+  /// Terms per element of shared memory where an operand is ready to be multiplied: two terms of 16
+  /// bits form a word, stored with the bits of a float.
   virtual int terms_of_word(int product) const {
     (void)product;
     return 1;
   }
   int words(int product, int terms) const { return terms / terms_of_word(product); }
-  /// The term that a word, or its first half, is; the second half is four terms further. Words
-  /// count from a multiple of four.
+  /// The term of a word, or of its first half; the second half is four terms further. Words count
+  /// from a multiple of four.
   std::string term_of(int product, std::string_view word) const {
     return terms_of_word(product) == 1 ? std::string(word)
                                        : fmt::format("{0} / 4 * 8 + {0} % 4", word);
   }
   static constexpr int kSecondTerm = 4;
-  /// What lies there of one number, or of two.
+  /// The value stored there for one number, or for two.
   virtual std::string ready(int product, const std::string& first,
                             const std::string& second) const {
     (void)product, (void)second;
     return first;
   }
 
-  /// How a tile's rows of a left operand lie, `words` to a row.
+  /// The layout of a tile's rows of a left operand, with `words` words per row.
   virtual LeftLayout left_layout(std::string_view words) const = 0;
   /// Elements that they take.
   virtual int64_t left_elements(int64_t words) const = 0;
   virtual int right_stride(int parts) const = 0;
-  /// What a number of terms is rounded up to where an operand lies in shared memory as a whole,
-  /// with zeros.
+  /// The multiple to which the number of terms is padded with zeros where a whole operand is kept
+  /// in shared memory.
   virtual int term_group() const { return 1; }
-  /// Terms of which there are never fewer in a piece.
+  /// Minimum number of terms of a piece.
   virtual int least_terms() const { return 1; }
 
   /// Adds the product of the first `there` terms of two pieces to the sums. Rows and columns of the
-  /// tile that lie beyond these ends are not needed.
+  /// tile beyond these ends are not needed.
   virtual void multiply(TextWriter& text, const ProductPieces& pieces, std::string_view row_end,
                         std::string_view column_end) const = 0;
 
-  /// Pieces of a product that are multiplied at a time, each by warps of its own, whose sums then
-  /// become one in the order of the pieces.
+  /// Pieces of a product that are multiplied at a time, each by its own warps, whose sums are then
+  /// added in the order of the pieces.
   int pieces_at_a_time() const { return pieces_at_a_time_; }
-  /// What is added to the first term of a turn for the thread's piece.
+  /// The offset of the thread's piece from the first term of a turn.
   virtual std::string piece_of_turn(int terms) const {
     (void)terms;
     return {};
   }
-  /// What is true of threads that hand their sums over, and where each of the sums goes: those of
-  /// this thread, and those that it gets from the warps of the piece `from`.
+  /// The condition under which a thread hands its sums over, and the destination of each sum: of
+  /// this thread's sums, and of those that it receives from the warps of the piece `from`.
   virtual std::string hands_over() const { return {}; }
   virtual std::string handed_slot(int parts) const {
     (void)parts;
@@ -138,7 +140,7 @@ class ProductText {
   /// How often each of them loads from shared memory for a term of a product.
   virtual double loads_of_term(int product) const = 0;
 
-  /// Writes `write` for each of a thread's sums, unrolled so that they lie in registers.
+  /// Writes `write` for each of a thread's sums, unrolled so that the sums are kept in registers.
   template <typename Write>
   void each_sum(TextWriter& text, int parts, const Write& write) const {
     const std::pair<const char*, int> axes[] = {
@@ -165,15 +167,15 @@ class ProductText {
   const int rows_, columns_, pieces_at_a_time_;
 };
 
-/// Whether tensor cores multiply. Otherwise fused multiplications and additions do, which round no
-/// factor: where a product of the nest has its factors as they are stored, or the nest has more
-/// than eight parts, whose sums would not fit registers.
+/// Whether the products use tensor cores. Otherwise they use fused multiply-adds, which round no
+/// factor: where a product of the nest has its factors as stored, or the nest has more than eight
+/// parts, whose sums would not fit in registers.
 bool on_tensor_cores(const NestProgram& program);
 
 /// The smallest tile that tensor cores multiply.
 inline constexpr int kMmaRows = 16, kMmaColumns = 8;
 
-/// For the nests of a program with this tile.
+/// The implementation for the nests of a program with this tile.
 std::unique_ptr<const ProductText> product_text(const NestProgram& program,
                                                 const ProductTile& tile);
 

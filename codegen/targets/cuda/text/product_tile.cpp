@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the tiles of products are, and what shared memory they take.
+// The sizes of the tiles of products, and the shared memory that they take.
 #include <algorithm>
 
 #include "codegen/targets/cuda/text/kernel_text.h"
@@ -8,13 +8,13 @@
 namespace graphc::core::cuda {
 namespace {
 
-/// Sums that a thread keeps in registers.
+/// Maximum sums of a thread in registers.
 constexpr int kSums = 64;
-/// Shared memory for the two operands' pieces.
+/// Limit of shared memory for the two operands' pieces.
 constexpr int64_t kSharedOfTiles = 40 << 10;
 
-/// Terms of a piece where there is room for them, and where there is not. What a thread reads ahead
-/// of them, and its sums, have so many registers where two blocks share a multiprocessor.
+/// Terms of a piece where there is room for many, and where there is not. The values that a thread
+/// reads ahead and its sums have this many registers where two blocks share a multiprocessor.
 constexpr int kMostTerms = 64, kFewTerms = 16;
 constexpr int kMostRegisters = 64;
 
@@ -30,7 +30,7 @@ int64_t bytes_of_piece(const NestProgram& program, const ProductTile& tile, cons
          size_of(product.sum);
 }
 
-/// The same of every product.
+/// The same for all products.
 int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
   const auto text = product_text(program, tile);
   int64_t bytes = 0;
@@ -39,20 +39,20 @@ int64_t bytes_of_pieces(const NestProgram& program, const ProductTile& tile) {
   return bytes;
 }
 
-/// Sums of a thread of `tile`, those of a piece and those of all pieces.
+/// Sums of a thread of `tile`: those of a piece and those of all pieces.
 int sums_of(const NestProgram& program, const ProductTile& tile) {
   const int parts = parts_of(program);
   const auto text = product_text(program, tile);
   return (parts + std::min(parts, kPartsAtOnce)) * text->rows() * text->columns();
 }
 
-/// Whether they lie in registers.
+/// Whether they fit in registers.
 bool fits(const NestProgram& program, const ProductTile& tile) {
   return sums_of(program, tile) <= kSums;
 }
 
-/// Registers of a thread for the numbers that it brings for a piece: of the product that takes
-/// most. Where it has another column in each of its turns, there are addresses, too.
+/// Registers of a thread for the numbers that it loads for a piece, of the product that takes most.
+/// If its column changes with each turn, addresses are included.
 int registers_ahead(const NestProgram& program, const ProductTile& tile) {
   int most = 0;
   for (const NestProduct& product : program.products) {
@@ -63,13 +63,13 @@ int registers_ahead(const NestProgram& program, const ProductTile& tile) {
   return most / ProductTile::kThreads;
 }
 
-/// A tile of 16 x 16 threads for a nest that any blocks do. Of many terms threads wait for each
-/// other less often.
+/// A tile of 16 x 16 threads for a nest whose tiles any block may compute. With many terms the
+/// threads synchronise less often.
 ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
   ProductTile tile;
   tile.rows = form.tile_rows / tile.down;
   tile.columns = form.tile_columns / tile.across;
-  // Of less than 32 x 32 elements, tensor cores leave some warps without sums.
+  // With fewer than 32 x 32 elements, tensor cores leave some warps without sums.
   const int least = on_tensor_cores(program) ? 4 : 1;
   while (!fits(program, tile) && tile.columns * tile.rows > least) {
     (tile.columns >= tile.rows ? tile.columns : tile.rows) /= 2;
@@ -90,8 +90,8 @@ ProductTile shared_out_tile(const NestProgram& program, const NestForm& form) {
   return tile;
 }
 
-/// A tile of so many rows and columns: each thread has about as many left operands to read as
-/// right ones.
+/// A tile of the given rows and columns, in which each thread reads about as many left as right
+/// operands.
 ProductTile owned_tile(const NestProgram& program, const NestForm& form) {
   ProductTile tile;
   const int of_a_thread = std::max(form.tile_rows * form.tile_columns / ProductTile::kThreads, 1);
@@ -125,7 +125,7 @@ int64_t internal::tile_shared_bytes(const NestProgram& program, const NestForm& 
   const ProductTile tile = product_tile(program, form);
   if (!form.owned) return bytes_of_pieces(program, tile);
   const auto text = product_text(program, tile);
-  // One product after another in one stretch.
+  // The products use the same shared memory, one after another.
   int64_t most = 0;
   for (size_t p = 0; p < program.products.size(); ++p)
     most = std::max(most, bytes_of_piece(program, tile, *text, p, form.exchanged[p].empty(),

@@ -21,7 +21,7 @@ Grid blocks_of(int64_t count) {
 }
 Grid threads_of(int64_t count) { return blocks_of((count + kRowThreads - 1) / kRowThreads); }
 
-/// What has the size of an element, to copy it.
+/// A type with the size of an element, for copying it.
 std::string_view copied_type(DType dtype) {
   switch (size_of(dtype)) {
     case 1:
@@ -35,8 +35,8 @@ std::string_view copied_type(DType dtype) {
   }
 }
 
-/// A kernel whose text is written with {T} for the type of rows, {I} for that of indices and {D}
-/// for that of distinct indices.
+/// A kernel whose text has {T} for the type of rows, {I} for that of indices and {D} for that of
+/// distinct indices.
 KernelText kernel_from(std::string_view name, std::string text, const TableCall& call,
                        std::string_view row_type) {
   const auto replace = [&](std::string_view from, std::string_view to) {
@@ -127,7 +127,8 @@ extern "C" __global__ void __launch_bounds__(256) scatter_rows(
 }
 )";
 
-// Two blocks of a multiprocessor: without that the compiler spills registers, to have more.
+// Two blocks per multiprocessor: without that limit the compiler spills registers to fit more
+// blocks.
 constexpr std::string_view kScatterAdd =
     R"(// The block of the first of equal indices adds them all,
 // in their order.
@@ -179,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(256) mark_first_indices(
 }
 )";
 
-// Two blocks of a multiprocessor, as above.
+// Two blocks per multiprocessor, as above.
 constexpr std::string_view kMerge =
     R"(// A row for each distinct index, ascending: the sum of the rows
 // that have it. Behind them zeros, and index -1.
@@ -267,7 +268,7 @@ KernelUse check_kernel(const TableCall& call, int64_t record) {
        KernelArgument::of(rows), KernelArgument::of(record), fault()}};
 }
 
-/// Elements of a row.
+/// Elements per row.
 int64_t width_of(const TableCall& call) { return call.row_bytes / size_of(call.dtype); }
 
 KernelUse moving_kernel(std::string_view name, std::string_view text, const TableCall& call,

@@ -14,11 +14,11 @@ namespace graphc::core::cuda {
 namespace {
 
 struct Helper {
-  std::string_view name;  ///< as it is called, with its parenthesis
+  std::string_view name;  ///< as in a call, with its parenthesis
   std::string_view text;
 };
 
-// Those that others call stand behind them: text is put together from the last to the first.
+// Helpers that others call come after them: the text is assembled from the last to the first.
 constexpr Helper kHelpers[] = {
     {"bf16_bits(",
      R"(// The nearest bf16, ties to even; NaN stays NaN.
@@ -105,7 +105,7 @@ __device__ __forceinline__ long long whole(double x) {
 )"},
 };
 
-/// The type in which integers of a width wrap.
+/// The type in which integers of a width wrap around.
 std::string_view wrapping_type(DType dtype) {
   return dtype == DType::i64 ? "unsigned long long" : "unsigned";
 }
@@ -114,11 +114,11 @@ int bits_of(DType dtype) { return int(size_of(dtype)) * 8; }
 
 bool is_whole(DType dtype) { return !is_floating(dtype) && dtype != DType::boolean; }
 
-/// A function of CUDA by its name for double and the letter that its name for float ends in.
+/// A CUDA function, given its name for double; the name for float has a suffix.
 std::string function(std::string_view name, DType dtype, std::string_view arguments) {
   return fmt::format("{}{}({})", name, dtype == DType::f64 ? "" : "f", arguments);
 }
-/// A helper by its name for float; for double there is another.
+/// A helper, given its name for float; the one for double has a suffix.
 std::string helper(std::string_view name, DType dtype, std::string_view arguments) {
   return fmt::format("{}{}({})", name, dtype == DType::f64 ? "_double" : "", arguments);
 }
@@ -162,7 +162,7 @@ std::string unary_text(ScalarOp op, DType dtype, const std::string& x) {
   }
 }
 
-/// Of two integers, which wrap.
+/// For two integers, which wrap around.
 std::string whole_text(ScalarOp op, DType dtype, const std::string& x, const std::string& y) {
   const std::string_view type = register_type_text(dtype), wide = wrapping_type(dtype);
   const auto wrapped = [&](std::string_view sign) {
@@ -185,7 +185,7 @@ std::string whole_text(ScalarOp op, DType dtype, const std::string& x, const std
       return wrapped("^");
     case ScalarOp::shift_left:
     case ScalarOp::shift_right:
-      // No sign comes in from the left, and what is shifted by more than the width is gone.
+      // Shifts right insert zeros, not the sign, and a shift by the width or more gives zero.
       return fmt::format("(({}){} < {} ? ({})(({}){} {} ({}){}) : ({})0)", wide, y, bits_of(dtype),
                          type, wide, x, op == ScalarOp::shift_left ? "<<" : ">>", wide, y, type);
     case ScalarOp::multiply_wide:
@@ -314,7 +314,7 @@ std::string stored_text(DType dtype, const std::string& value) {
 std::string helpers_of(std::string_view text) {
   std::string helpers;
   for (const Helper& helper : kHelpers) {
-    // A name that ends another's is that one's: "larger(" is in no "xlarger(".
+    // Skips occurrences at the end of a longer name: "xlarger(" does not call "larger(".
     size_t at = text.find(helper.name);
     while (at != std::string_view::npos && at > 0 &&
            (std::isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '_')) {

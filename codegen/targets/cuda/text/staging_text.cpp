@@ -7,12 +7,12 @@
 namespace graphc::core::cuda::internal {
 namespace {
 
-/// So many times as much.
+/// The text of `x` times `factor`.
 std::string product(const std::string& x, int factor) {
   return factor == 1 ? x : fmt::format("{} * {}", x, factor);
 }
 
-/// The thread's word `at`, behind the first ones.
+/// The thread's word `at` after the first ones.
 std::string nth(const std::string& first, std::string_view at) {
   if (first.empty()) return std::string(at);
   return at == "0" ? first : fmt::format("({} + {})", first, at);

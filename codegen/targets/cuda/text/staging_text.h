@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a block bring a piece of a product's operand from memory into shared memory.
+// How the threads of a block copy a piece of a product's operand from memory into shared memory.
 //
-// A load from memory takes longer than a block multiplies a piece. So all loads of a thread are on
-// their way before the first is waited for, and where registers have room for them, they are begun
-// before the piece before is multiplied.
+// A load from memory takes longer than the multiplication of a piece. So a thread issues all of its
+// loads before it waits for the first one. Where registers suffice, the loads are issued before the
+// previous piece is multiplied.
 #pragma once
 
 #include <functional>
@@ -14,36 +14,36 @@
 
 namespace graphc::core::cuda::internal {
 
-/// Registers of a thread that numbers of an operand may wait in.
+/// Registers of a thread for the loaded numbers of an operand.
 inline constexpr int kMostAhead = 64;
 
-/// An operand's piece as `lines` of `width` words of shared memory each, whose neighbours are read
-/// and written by neighbours among the threads.
+/// An operand's piece as `lines` of `width` words of shared memory each. Neighbouring threads read
+/// and write neighbouring words.
 struct StagedPiece {
   std::string name;          ///< of the operand: left_0
   std::string_view type;     ///< of a number
   int lines = 1, width = 1;  ///< words
-  int numbers = 1;           ///< in a word
-  int threads = 1;           ///< of the block; `thread` is which one it is
+  int numbers = 1;           ///< per word
+  int threads = 1;           ///< of the block; `thread` is the index of one
 
-  /// Words of a thread.
+  /// Words per thread.
   int words() const { return (lines * width + threads - 1) / threads; }
   bool reads_ahead() const { return words() * numbers <= kMostAhead; }
-  /// Whether a thread has the same place in each of its lines, which are line_step() apart.
+  /// Whether a thread has the same position in each of its lines, which are line_step() apart.
   bool has_columns() const { return threads % width == 0; }
   int line_step() const { return threads / width; }
 };
 
-/// What is said of a piece by whom it belongs to, as text.
+/// Texts that the owner of a piece provides.
 struct StagedTexts {
-  /// Declares what the others refer to, from the texts of the line and of the place in it; those of
-  /// a thread's first word if the piece has columns.
+  /// Declares the variables that the other texts use, given the texts of the line and of the
+  /// position in it; those of a thread's first word if the piece has columns.
   using Place = std::function<void(TextWriter&, const std::string& line, const std::string& at)>;
   Place place;
-  /// The expression for a number of the word, 0 or 1: of the word at `place`, or of the one that is
-  /// `at` turns behind it.
+  /// The expression for a number of the word, 0 or 1: of the word at `place`, or of the one `at`
+  /// turns after it.
   std::function<std::string(int number)> number;
-  /// A statement for the end of each turn, where the piece has columns; or none.
+  /// A statement for the end of each turn, where the piece has columns; may be empty.
   std::string advance;
   /// Stores a word that consists of these numbers.
   std::function<std::string(const std::string& line, const std::string& at,
@@ -51,39 +51,39 @@ struct StagedTexts {
       put;
 };
 
-/// Writes the text that brings a piece.
+/// Writes the text that copies a piece.
 class StagingText {
  public:
   StagingText(StagedPiece piece, StagedTexts texts);
 
-  /// Whether a piece waits in registers while the one before is multiplied.
+  /// Whether a piece is kept in registers while the previous one is multiplied.
   bool reads_ahead() const { return piece_.reads_ahead(); }
 
-  /// The registers. Once, before the loop over pieces.
+  /// Declares the registers. Once, before the loop over pieces.
   void declare(TextWriter& text) const;
-  /// Reads into the registers.
+  /// Loads into the registers.
   void load(TextWriter& text) const { load(text, words_, ""); }
-  /// Writes what was read into shared memory.
+  /// Writes the loaded values to shared memory.
   void put(TextWriter& text) const { put(text, words_, ""); }
-  /// Both at once, in several turns where registers have no room for all.
+  /// Both, in several turns if the registers do not suffice for all words.
   void bring(TextWriter& text) const;
 
  private:
   void load(TextWriter& text, int words, const std::string& first) const;
   void put(TextWriter& text, int words, const std::string& first) const;
-  /// A loop of each thread over its words, of which `first` come before.
+  /// Opens a loop of each thread over `words` of its words, after the `first` ones.
   void open_words(TextWriter& text, int words, const std::string& first) const;
   void close_words(TextWriter& text, int words) const;
-  /// The line, and the place in it, of the thread's word `at` behind those.
+  /// The line, and the position in it, of the thread's word `at` after the first ones.
   std::string line(const std::string& first, std::string_view at) const;
   std::string place_in_line(const std::string& first, std::string_view at) const;
-  /// Whether a turn of so many words of each thread may have some beyond the end.
+  /// Whether a turn of `words` words of each thread may pass the end.
   bool is_beyond(int words) const;
   std::string waiting(int number) const;
 
   const StagedPiece piece_;
   const StagedTexts texts_;
-  const int words_;  ///< of a thread
+  const int words_;  ///< per thread
 };
 
 }  // namespace graphc::core::cuda::internal

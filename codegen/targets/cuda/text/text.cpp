@@ -19,7 +19,7 @@ constexpr std::string_view kWords =
     "static_cast struct switch template this thread_local throw true try typedef typeid "
     "typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
-/// What the text calls, and its own variables.
+/// Functions that the text calls, and its own variables.
 constexpr std::string_view kOwn =
     "abs absf acos acosf around arrived asin asinf at_column at_part at_row at_term atan atanf "
     "bf16_bits bf16_pair bf16_value block block_begin block_x block_y block_z blockDim blockIdx "
@@ -38,14 +38,14 @@ constexpr std::string_view kOwn =
     "tf32_value there thread_x thread_y threadIdx threads_x threads_y trunc truncf wanted warp "
     "warp_column warp_row warps whole";
 
-/// Its own variables that end in a number or another name, after an underscore.
+/// Prefixes of its own variables whose names end in a number or another name.
 constexpr std::string_view kOwnBeginnings[] = {
     "before_", "block_begin_",  "blocks_",    "columns_of_", "columns_owned_", "exchanged_",
     "handed_", "store_to_all_", "rows_each_", "rows_of_",    "rows_owned_",    "extent_",
     "first_",  "held_",         "left_",      "limit_",      "other_",         "of_warps_",
     "outer_",  "right_",        "sums_",      "threads_x_"};
 
-/// Every kernel asks for a few hundred names: a search of the texts took a tenth of compilation.
+/// Every kernel looks up a few hundred names: searching the texts took a tenth of compilation.
 const std::unordered_set<std::string_view>& taken_words() {
   static const std::unordered_set<std::string_view> words = [] {
     std::unordered_set<std::string_view> all;
@@ -62,7 +62,7 @@ const std::unordered_set<std::string_view>& taken_words() {
 }
 
 bool is_taken(std::string_view name) {
-  // Macros of the compiler's own headers are of capitals, or begin so.
+  // Macros of the compiler's headers consist of capitals or begin with these prefixes.
   const bool capitals = name.size() > 1 && std::ranges::none_of(name, [](char c) {
                           return std::islower(static_cast<unsigned char>(c)) != 0;
                         });
@@ -122,7 +122,7 @@ std::string Names::make(std::string_view wanted) {
   std::string name;
   for (const char c : wanted) {
     const bool fits = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    // Two underscores in a row are the compiler's.
+    // Two underscores in a row are reserved for the compiler.
     if (fits && (c != '_' || name.empty() || name.back() != '_')) name += c;
     if (!fits && !name.empty() && name.back() != '_') name += '_';
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing CUDA text: lines with indentation, names and types as CUDA has them.
+// Writing CUDA text: indented lines, and names and types in CUDA's spelling.
 //
-// The text includes no header, which would cost NVRTC half a second, and keeps to a small part of
-// the language: functions, scalars, pointers, arrays and loops. tests/cuda/emulator/README.md says
-// which; what is not of it is refused there before any GPU sees it.
+// The text includes no header, which would cost NVRTC half a second, and uses a small subset of the
+// language: functions, scalars, pointers, arrays and loops. tests/cuda/emulator/README.md defines
+// it; the emulator rejects anything else before a GPU sees it.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,13 +17,14 @@
 
 namespace graphc::core::cuda {
 
-/// The type an element has in memory: "float", "unsigned char" for bool, "unsigned short" for bf16.
+/// The type of an element in memory: "float", "unsigned char" for bool, "unsigned short" for bf16.
 std::string_view stored_type_text(DType dtype);
-/// The type it is computed with: bool is bool, bf16 a float that is rounded after each operation.
+/// The type used in computation: bool for bool; for bf16 a float that is rounded after each
+/// operation.
 std::string_view register_type_text(DType dtype);
 
-/// A name as a comment may hold it: what would end the comment, or join the next line to it, is
-/// another character.
+/// A name that is safe in a comment: characters that would end the comment, or join the next line
+/// to it, are replaced.
 std::string in_comment(std::string_view name);
 
 /// Lines of text, indented by the scopes around them.
@@ -39,7 +40,7 @@ class TextWriter {
   }
   void blank() { text_ += '\n'; }
 
-  /// A line that ends in `{`, and what follows one step further in.
+  /// A line that ends in `{`; the following lines are indented by one more level.
   template <typename... Arguments>
   void open(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     line("{} {{", fmt::format(format, std::forward<Arguments>(arguments)...));
@@ -50,7 +51,7 @@ class TextWriter {
     line("{{");
     ++indent_;
   }
-  /// Lines that are one step in already.
+  /// Lines that are already indented by one level.
   void lines(std::string_view text);
   void close() {
     --indent_;
@@ -64,10 +65,11 @@ class TextWriter {
   int indent_;
 };
 
-/// Names in one function: what a value is called, as an identifier that nothing else has.
+/// Names in one function: maps a value's name to a unique identifier.
 class Names {
  public:
-  /// `wanted` with what no identifier may have replaced, and a number behind it when it is taken.
+  /// `wanted` with characters that are invalid in identifiers replaced, and a number appended if it
+  /// is taken.
   std::string make(std::string_view wanted);
 
  private:

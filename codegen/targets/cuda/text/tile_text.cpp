@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nests with products: a block of threads sums a tile of rows x columns, k in pieces that lie in
-// shared memory, then each thread does the body for its elements.
+// Nests with products: a block of threads sums a tile of rows x columns, with k in pieces in shared
+// memory; then each thread runs the body for its elements.
 #include <algorithm>
 
 #include "codegen/targets/cuda/text/kernel_text.h"
@@ -58,7 +58,7 @@ class TileText {
   static std::string_view type_of(DType dtype) { return register_type_text(dtype); }
   bool is_exchanged(int p) const { return operands_.is_exchanged(p); }
   bool is_held(int p) const { return operands_.is_held(p); }
-  /// Whether anything asks which thread of the block it is.
+  /// Whether the code needs the index of the thread in the block.
   bool counts_threads() const {
     bool counts = on_tensor_cores(program_);
     for (size_t p = 0; p < program_.products.size(); ++p)
@@ -66,7 +66,7 @@ class TileText {
     return counts;
   }
 
-  /// The block's tiles.
+  /// Opens the loops over the block's tiles.
   void open_blocks() {
     text_.open("{}", loops_.over_rows("first_row", std::to_string(tile_.block_rows())));
     text_.open("{}", loops_.over_columns("first_column", std::to_string(tile_.block_columns())));
@@ -82,8 +82,9 @@ class TileText {
       sum_parts(p, part, std::min(kPartsAtOnce, product.parts - part));
   }
 
-  /// The sums of a few parts over all terms: stages of terms that lie in shared memory at a time,
-  /// of pieces that are summed by themselves; or the other way round where a piece is longer.
+  /// The sums of a few parts over all terms. A stage, the terms in shared memory at a time,
+  /// contains pieces that are summed separately; or a piece contains several stages if it is
+  /// longer.
   void sum_parts(int p, int part, int parts) {
     const std::string terms = body_.name_of(ParameterKind::terms, p);
     text_.open_block();
@@ -141,7 +142,7 @@ class TileText {
     if (product_->pieces_at_a_time() == 1) {
       product_->each_sum(text_, parts, [&] { add(own); });
     } else {
-      // Of the pieces of a turn, in their order.
+      // The sums of the pieces of a turn, in order.
       const std::string slot = product_->handed_slot(parts);
       text_.open("if ({})", product_->hands_over());
       product_->each_sum(text_, parts, [&] { text_.line("handed_{}[{}] = {};", p, slot, own); });
@@ -154,15 +155,16 @@ class TileText {
       product_->each_sum(text_, parts, [&] { add(fmt::format("handed_{}[{}]", p, other)); });
       text_.close();
       text_.close();
-      // What is handed over next waits until this is read; the end of a stage does, too.
+      // The next sums must not be handed over before these are read; the end of a stage ensures
+      // that too.
       if (tile_.terms / internal::kPiece > product_->pieces_at_a_time())
         text_.line("__syncthreads();");
     }
     text_.close();
   }
 
-  /// Puts the operands' terms from `first_term` on into shared memory, and begins to read those of
-  /// the next stage.
+  /// Copies the operands' terms from `first_term` on into shared memory, and starts to read those
+  /// of the next stage.
   void begin_stage(const std::vector<StagingText>& staged, std::string_view terms) {
     bool reads_ahead = false;
     for (const StagingText& operand : staged) {
@@ -186,7 +188,7 @@ class TileText {
     if (!staged.empty()) text_.line("__syncthreads();");
   }
 
-  /// The terms from `first_term` on, or those of `piece` in a stage that has several.
+  /// Multiplies the terms from `first_term` on, or those of `piece` in a stage of several pieces.
   void multiply(int p, int part, int parts) {
     const NestProduct& product = program_.products[size_t(p)];
     const bool in_stage = tile_.terms > internal::kPiece;
@@ -236,11 +238,12 @@ class TileText {
     }
   }
 
-  /// Registers of a thread for what its elements' bodies read; fewer where other blocks multiply
-  /// meanwhile.
+  /// Registers of a thread for the operands of its elements' bodies; fewer where other blocks
+  /// multiply meanwhile.
   int most_ahead_of_body() const { return form_.owned ? 32 : 8; }
 
-  /// Begins to read what the body of the block's elements needs, to be there when the sums are.
+  /// Starts to read the operands of the body of the block's elements, so that they arrive with the
+  /// sums.
   void read_ahead() {
     const size_t of_element = body_.element_loads();
     if (of_element == 0 ||
