@@ -10,6 +10,7 @@
 #include "passes/batch.h"
 #include "passes/cut.h"
 #include "passes/hoist.h"
+#include "passes/kernels/matrix_rows.h"
 #include "passes/region.h"
 #include "passes/sum_over_steps.h"
 #include "passes/variation.h"
@@ -41,7 +42,9 @@ class HoistAfter {
     const bool any_reduction = std::ranges::any_of(body_.nodes(), [&](const Node& node) {
       return heavy_[size_t(node.id)] && reduces_what_is_made_here(node);
     });
-    if (any_reduction && choose(true) >= with_reductions) choose(false);
+    // To read a matrix in every row again takes longer than to reduce it while it is in the cache.
+    const bool has_matrices = matrix_row_axes(scan_) > 0;
+    if (any_reduction && choose(true) >= with_reductions && !has_matrices) choose(false);
     const bool any_sum = std::any_of(sums_.begin(), sums_.end(),
                                      [](const std::optional<Values>& sum) { return bool(sum); });
     const bool any_late = std::any_of(scan_.emits().begin(), scan_.emits().end(),

@@ -95,7 +95,7 @@ NestCall LowerContext::call_of(Nest nest) {
 
 void LowerContext::copy(const View& from, const View& to, const std::string& name) {
   if (from.shape.elements() == 0) return;
-  add(Family::map, copy_nest(from, to, name));
+  add(Family::map, copy_nest(from, to, name, row_axes));
 }
 
 void LowerContext::copy_unless_there(const View& from, const View& to, const std::string& name) {

@@ -116,6 +116,9 @@ class LowerContext {
   std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots;
   /// The derived forms that the plan has so far.
   MadePanels forms;
+  /// Of the loop that is being lowered, if it has a matrix in every row (passes/kernels/
+  /// matrix_rows.h): how many leading axes of its values are rows. Nests keep these apart.
+  int row_axes = 0;
   /// The graph, or the body, whose nodes are being lowered.
   const Graph* lowered = nullptr;
   /// Of Machine::lower_external: external calls that leave something for another one, by number,

@@ -10,6 +10,7 @@
 #include "codegen/step/view.h"
 #include "ir/mutant.h"
 #include "ir/op.h"
+#include "passes/kernels/matrix_rows.h"
 
 namespace graphc::core {
 namespace {
@@ -112,6 +113,8 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   loop.call.steps = scan.steps();
   loop.call.reverse = scan.reverse();
   loop.call.where = node.where;
+  const int row_axes = std::exchange(context.row_axes, matrix_row_axes(scan));
+  loop.call.matrices = context.row_axes > 0;
   context.open(loop);
   const int first_buffer = int(context.plan().buffers.size());
   ViewMap inner, inner_wanted;
@@ -128,6 +131,7 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   }
   mark_idle_at_last(context, scan, node, bound, first_buffer, loop.call.body);
   context.close(loop, std::nullopt);
+  context.row_axes = row_axes;
 }
 
 }  // namespace graphc::core

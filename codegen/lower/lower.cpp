@@ -268,7 +268,7 @@ void lower_body(LowerContext& context, const Graph& body, std::vector<View> inpu
   std::vector<NestCall> calls =
       lower_rows(context, body, *rows, {std::move(inputs), std::move(results), name, true});
   read_forms(context, calls);
-  if (calls.size() > 1 && in_blocks(calls)) {
+  if (calls.size() > 1 && context.row_axes == 0 && in_blocks(calls)) {
     context.add(family, as_block(std::move(calls), name, context.machine()));
   } else {
     for (NestCall& call : calls) context.add(family, std::move(call));

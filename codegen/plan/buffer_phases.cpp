@@ -16,14 +16,21 @@ void BufferPhases::visit(const Plan& plan, const Record& record) {
     visit_addresses(record, [&](const Address& address) {
       in_phase(address.buffer, phase_);
       note(address.buffer, plan.buffers[size_t(address.buffer)].scope);
+      if (!around_.empty()) around_.back().seen.insert(address.buffer);
     });
     ++phase_;
     return;
   }
   const int first = phase_;
-  around_.push_back({loop->id, {}});
+  around_.push_back({.id = loop->id, .seen = {}, .buffers = {}});
   for (const Record& inner : loop->body) visit(plan, inner);
   for (int buffer : around_.back().buffers) in_loop(buffer, *loop, first, phase_ - 1);
+  if (loop->matrices) {
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      if (plan.buffers[i].scope == loop->id && around_.back().seen.contains(int(i)))
+        in_loop(int(i), *loop, first, phase_ - 1);
+    }
+  }
   around_.pop_back();
 }
 

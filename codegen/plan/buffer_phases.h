@@ -25,6 +25,7 @@ class BufferPhases {
  private:
   struct Around {
     int id;
+    std::set<int> seen;     ///< that its own phases use
     std::set<int> buffers;  ///< live for the whole loop, but not for all of one around it
   };
 

@@ -4,7 +4,7 @@
 
 namespace graphc::core {
 
-Nest copy_nest(const View& from, const View& to, const std::string& name) {
+Nest copy_nest(const View& from, const View& to, const std::string& name, int row_axes) {
   const Shape lead = from.shape.rank() == 0 ? Shape{} : from.shape.without(from.shape.rank() - 1);
   NestBuilder builder(lead);
   const RowKind kind = from.shape.rank() == 0 ? RowKind::scalar : RowKind::full;
@@ -16,7 +16,7 @@ Nest copy_nest(const View& from, const View& to, const std::string& name) {
   builder.add({NestOp::store, ScalarOp::argument, from.dtype, value, -1, -1, target, 0});
   builder.call.unit = unit;
   builder.call.name = name;
-  join_axes(builder.call, builder.program, lead, true);
+  join_axes(builder.call, builder.program, lead, row_axes == 0, row_axes);
   return builder.take();
 }
 

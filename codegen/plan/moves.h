@@ -9,7 +9,8 @@
 namespace graphc::core {
 
 /// A nest that copies one view to another of equal shape and dtype.
-Nest copy_nest(const View& from, const View& to, const std::string& name);
+/// `row_axes` as join_axes() has it: rows of a loop are not flattened either.
+Nest copy_nest(const View& from, const View& to, const std::string& name, int row_axes = 0);
 
 /// A nest that sums a matrix over its leading axis, or takes the maximum: [rows, columns] to
 /// [columns].

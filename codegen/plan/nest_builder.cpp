@@ -146,13 +146,15 @@ int NestBuilder::append(NestOperand spec, CallOperand argument, OperandKind kind
   return index;
 }
 
-void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten) {
+void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten,
+               int row_axes) {
   Ints extents(lead.begin(), lead.end());
   std::vector<Ints*> strides;
   for (CallOperand& operand : call.operands) strides.push_back(&operand.outer);
   for (CallProduct& product : call.products) strides.push_back(&product.outer);
   for (int axis = int(extents.size()) - 2; axis >= 0; --axis) {
     const size_t i = size_t(axis);
+    if (axis + 1 == row_axes) continue;
     const bool joined = extents[i] == 1 || extents[i + 1] == 1 ||
                         std::all_of(strides.begin(), strides.end(), [&](const Ints* s) {
                           return (*s)[i] == (*s)[i + 1] * extents[i + 1];

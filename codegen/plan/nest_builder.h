@@ -65,7 +65,8 @@ class NestBuilder {
 
 /// Sets the extents and strides of a call, with neighbouring axes joined where every operand is
 /// contiguous across them. With `flatten`, elementwise rows that are contiguous become one long
-/// row.
-void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten);
+/// row. The first `row_axes` axes are not joined with those after them.
+void join_axes(NestCall& call, const NestProgram& program, const Shape& lead, bool flatten,
+               int row_axes = 0);
 
 }  // namespace graphc::core

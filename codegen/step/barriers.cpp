@@ -177,19 +177,34 @@ class Barriers {
 
   void phase(Record& record) {
     SharedAccesses now = shared_accesses(record);
-    const bool conflict = std::ranges::any_of(
+    const auto conflict = std::ranges::find_if(
         since_, [&](const SharedAccesses& before) { return cross(before, now); });
-    if (conflict) {
-      last_->barrier = found_ = true;
-      since_.clear();
+    if (conflict != since_.end()) {
+      before_conflict(size_t(conflict - since_.begin())).barrier = found_ = true;
+      forget();
     }
     since_.push_back(std::move(now));
     end(record);
     // A wrong index ends the call in one worker: no other one may write a state by then.
     if (std::holds_alternative<TableCall>(record.call) && !record.barrier) {
       record.barrier = found_ = true;
-      since_.clear();
+      forget();
     }
+  }
+
+  /// The record that a barrier follows, so that it lies between the entry of `since_` and now: the
+  /// last one, or the one before a loop, where it is executed once.
+  Record& before_conflict(size_t entry) {
+    for (const Entered& loop : loops_) {
+      if (entry < loop.since && loop.before != nullptr) return *loop.before;
+    }
+    return *last_;
+  }
+
+  /// There is a barrier: nothing before it matters.
+  void forget() {
+    since_.clear();
+    for (Entered& loop : loops_) loop.since = 0;
   }
 
   SharedAccesses shared_accesses(const Record& record) const {
@@ -202,12 +217,13 @@ class Barriers {
   /// The record, or the loop, ends here: a barrier before what comes next is its.
   void end(Record& record) {
     last_ = &record;
-    if (record.barrier) since_.clear();
+    if (record.barrier) forget();
   }
 
   void steps(Record& record) {
     auto& loop = std::get<LoopCall>(record.call);
     const size_t depth = size_t(depth_++);
+    loops_.push_back({last_, since_.size()});
     constexpr int64_t kFirst = 4, kLast = 2;
     for (int64_t i = 0; i < loop.steps; ++i) {
       if (i == kFirst && loop.steps > kFirst + kLast) {
@@ -221,6 +237,7 @@ class Barriers {
       }
     }
     --depth_;
+    loops_.pop_back();
     if (loop.steps > 0) wait_once(record);
     end(record);
   }
@@ -229,7 +246,7 @@ class Barriers {
   /// one matters; without any, all that they have accessed does.
   void skip(const Record& record) {
     if (has_barrier(std::get<LoopCall>(record.call).body)) {
-      since_.clear();
+      forget();
     } else {
       --depth_;
       since_.push_back(shared_accesses(record));
@@ -261,8 +278,14 @@ class Barriers {
   const Ownership ownership_ = Ownership::ranges;
   const FootprintOf footprint_;
   std::vector<SharedAccesses> since_;  ///< of what has run since the last barrier
-  Record* last_ = nullptr;             ///< what ended last
-  bool found_ = false;                 ///< another barrier, in this round
+  /// A loop that the search is in: what ended before it, and how much of `since_` is from before.
+  struct Entered {
+    Record* before = nullptr;
+    size_t since = 0;
+  };
+  std::vector<Entered> loops_;
+  Record* last_ = nullptr;  ///< what ended last
+  bool found_ = false;      ///< another barrier, in this round
 };
 
 }  // namespace
@@ -288,6 +311,7 @@ int64_t shared_rows(const LoopCall& loop) {
   bool matrices = false;
   for (const Record& record : loop.body) {
     const Share& share = record.share;
+    if (record.barrier) return 0;
     const bool nest = std::holds_alternative<NestCall>(record.call);
     if (!nest || (share.along != Along::rows && share.along != Along::outer) || share.grain != 1)
       return 0;

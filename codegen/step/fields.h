@@ -164,7 +164,7 @@ template <typename F>
 void fields(F& f, LoopCall& x) {
   f("name", x.name), f("id", x.id), f("steps", x.steps), f("reverse", x.reverse);
   f("private_rows", x.private_rows), f("rows", x.rows);
-  f("rows_apart", x.rows_apart), f("carries", x.carries);
+  f("matrices", x.matrices), f("rows_apart", x.rows_apart), f("carries", x.carries);
   f("body", x.body), f("where", x.where);
 }
 template <typename F>

@@ -184,6 +184,9 @@ struct LoopCall {
   bool reverse = false;
   bool private_rows = false;
   int64_t rows = 0;  ///< shared out if private_rows
+  /// A carry has a matrix in every row. Values that live in a step share no memory with each other
+  /// then, so that rows stay apart.
+  bool matrices = false;
   /// Rows that no access of the loop joins: a worker takes one of its own after another through all
   /// steps, and what a row reads and writes stays in its caches. 0: not so. Records share out as
   /// many rows, or indices of an outermost axis. Set by keep_rows_apart().

@@ -19,6 +19,7 @@ namespace graphc::core {
 ///     void panels(const PanelCall&, Range blocks);
 ///     void table(const TableCall&, Range indices_or_rows);
 ///     void barrier();  // a barrier of the workers who walk elsewhere
+///     bool rows_apart(const LoopCall&, Range rows);  // all steps of rows; need not be there
 ///     void begin(const Record&);  // a phase that is no loop of phases; need not be there
 ///
 /// It has no external calls: no machine that walks plans has them (Machine::lower_external).
@@ -88,6 +89,9 @@ class PlanWalk {
     for (const int worker : workers_) {
       worker_ = worker;
       const Range all = share_of({Along::rows, loop.rows_apart, 1}, worker, plan_.workers);
+      if constexpr (requires { work_.rows_apart(loop, all); }) {
+        if (work_.rows_apart(loop, all)) continue;
+      }
       for (int64_t row = all.begin; row < all.end; ++row) {
         each_step(loop, [&](const Record& inner) {
           if constexpr (requires { work_.begin(inner); }) work_.begin(inner);

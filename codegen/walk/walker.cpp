@@ -18,7 +18,10 @@ namespace graphc::core::cpu {
 class Walker::Thread {
  public:
   Thread(Walker& walker, int index)
-      : walker_(walker), index_(index), walk_(walker.plan_, index, *this) {}
+      : walker_(walker),
+        index_(index),
+        walk_(walker.plan_, index, *this),
+        row_steps_(walker.plan_, walker.nests_) {}
 
   void run(const std::vector<char*>& bases) {
     const auto flushed = flushing();
@@ -49,6 +52,12 @@ class Walker::Thread {
     const int depth = walk_.depth();
     const int64_t step = depth > 0 ? walk_.position()[size_t(depth - 1)].step : -1;
     walker_.profile_->begin(index_, record, step);
+  }
+
+  /// False while the nests are measured: then the walk calls them one by one.
+  bool rows_apart(const LoopCall& loop, const Range& rows) {
+    return walker_.profile_ == nullptr &&
+           row_steps_.run(loop, rows, walk_.position(), walk_.depth(), bases_);
   }
 
   void nest(const NestCall& call, const NestPart& part) {
@@ -257,6 +266,7 @@ class Walker::Thread {
   Walker& walker_;
   const int index_;
   PlanWalk<Thread> walk_;
+  RowSteps row_steps_;
   char* const* bases_ = nullptr;
   std::vector<NestOperandArguments> operands_;
   std::vector<NestProductArguments> products_;

@@ -7,16 +7,11 @@
 #include "codegen/step/plan.h"
 #include "codegen/walk/nest_abi.h"
 #include "codegen/walk/profile.h"
+#include "codegen/walk/row_steps.h"
 #include "runtime/matrix_tiles.h"
 #include "runtime/thread_team.h"
 
 namespace graphc::core::cpu {
-
-/// A nest of the plan as machine code.
-struct CompiledNest {
-  NestFunction function = nullptr;
-  bool by_matrix_tiles = false;
-};
 
 class Walker {
  public:

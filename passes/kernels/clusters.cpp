@@ -96,6 +96,7 @@ class Clustering {
       // A value that is only summed belongs in the sum's kernel: after a product it would be
       // stored.
       if (summed && cluster >= 0 && result_.list[size_t(cluster)].product) continue;
+      if (cluster >= 0 && belongs_to_another_sweep(node, cluster)) continue;
       if (cluster >= 0) candidates.push_back(cluster);
     }
     // Latest producer first: most operands are computed just before the node.
@@ -114,6 +115,25 @@ class Clustering {
     const auto& users = users_[size_t(node.id)];
     return !users.empty() && std::ranges::all_of(users, [](const Node* user) {
       return user->is(ops::matmul) || (user->is(ops::sum) && !is_row_reduction(*user));
+    });
+  }
+
+  /// Whether the node is read by sums over the rows of matrices alone, and the cluster's values by
+  /// sums along rows: those are different nests, and the second one had better compute it.
+  bool belongs_to_another_sweep(const Node& node, int index) {
+    const auto& users = users_[size_t(node.id)];
+    if (users.empty() ||
+        !std::ranges::all_of(users, [](const Node* user) { return is_inner_reduction(*user); }))
+      return false;
+    const Cluster& cluster = result_.list[size_t(index)];
+    if (cluster.reduces == Reduces::along_rows) return true;
+    const auto sums_rows = [](const Node* user) { return is_row_reduction(*user); };
+    return std::ranges::any_of(cluster.members, [&](const Node* member) {
+      return std::ranges::any_of(users_[size_t(member->id)], [&](const Node* user) {
+        const auto& further = users_[size_t(user->id)];
+        return sums_rows(user) || (is_elementwise(user->op) && !further.empty() &&
+                                   std::ranges::all_of(further, sums_rows));
+      });
     });
   }
 

@@ -11,7 +11,7 @@
 #include "passes/kernels/clusters.h"
 #include "passes/kernels/column_sums.h"
 #include "passes/kernels/kernel.h"
-#include "passes/kernels/repeated_work.h"
+#include "passes/kernels/matrix_rows.h"
 #include "passes/kernels/row_model.h"
 #include "passes/passes.h"
 #include "passes/region.h"
@@ -236,8 +236,9 @@ class KernelWriter {
     if (!why_not.empty()) {
       if (options_.remark && options_.fuse && carries_numbers(Scan(node)))
         options_.remark(node, "a loop, not one recurrent kernel: " + why_not);
-      const GraphPtr& step = node.regions[0];
-      GraphPtr body = form_kernels(options_.fuse ? with_repeated_work(step) : step, options_);
+      const int axes = options_.fuse ? matrix_row_axes(Scan(node)) : 0;
+      GraphPtr body =
+          form_kernels(axes > 0 ? with_matrix_rows(Scan(node), axes) : node.regions[0], options_);
       write_results(node, copy_node(node, operands_of(node), *to_, {std::move(body)}));
       return;
     }

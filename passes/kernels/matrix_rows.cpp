@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/kernels/matrix_rows.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/build.h"
+#include "ir/op.h"
+#include "ir/rewrite.h"
+#include "ir/scalar.h"
+#include "passes/kernels/clusters.h"
+#include "passes/region.h"
+
+namespace graphc::core {
+namespace {
+
+/// The most operations, in additions, and the most readers of a repeated node.
+constexpr int64_t kMostOperations = 4;
+constexpr size_t kMostReaders = 4;
+
+bool is_matrix(const Shape& shape) { return shape.rank() > 2 && shape[-1] > 1 && shape[-2] > 1; }
+
+bool is_cheap(const Node& node) {
+  const Shape& shape = node.types[0].shape;
+  if (!is_elementwise(node.op) || node.results() != 1 || !is_matrix(shape)) return false;
+  const auto whole =
+      std::ranges::count_if(node.operands, [&](Value operand) { return operand.shape() == shape; });
+  return whole == 1 && emitted_instructions(node) <= kMostOperations;
+}
+
+/// Whether every operand has the shape, or is a scalar.
+bool reads_alike(const Node& node, const Shape& shape) {
+  return std::ranges::all_of(node.operands, [&](Value operand) {
+    return operand.shape() == shape || operand.shape().rank() == 0;
+  });
+}
+
+class MatrixRows {
+ public:
+  MatrixRows(const Scan& scan, int row_axes)
+      : body_(scan.body()),
+        known_(body_),
+        live_(live_nodes(body_)),
+        readers_(body_.nodes().size()) {
+    const Shape& carry = largest(scan).shape();
+    rows_ = Shape(std::vector<int64_t>(carry.begin(), carry.begin() + row_axes));
+    for (const Node& node : body_.nodes()) {
+      if (!live_[size_t(node.id)]) continue;
+      for (Value operand : node.operands) ++readers_[size_t(operand.node->id)];
+    }
+    // What is a result is stored anyhow.
+    for (Value result : body_.results()) readers_[size_t(result.node->id)] = 0;
+  }
+
+  static Value largest(const Scan& scan) {
+    return *std::ranges::max_element(scan.body_carries(), {},
+                                     [](Value carry) { return carry.shape().rank(); });
+  }
+
+  GraphPtr run() {
+    for (Value input : body_.inputs())
+      known_.set(input, to_->input(input.type(), input.name(), input.node->where));
+    for (const Node& node : body_.nodes()) {
+      if (live_[size_t(node.id)] && !node.is(ops::input)) make(node);
+    }
+    Values results;
+    for (Value result : body_.results()) results.push_back(known_.find(result));
+    to_->set_results(std::move(results));
+    return freeze(std::move(to_));
+  }
+
+ private:
+  void make(const Node& node) {
+    const WhereScope scope(node.where);
+    Values operands;
+    for (Value operand : node.operands) operands.push_back(value_of(operand));
+    const Shape& shape = node.types[0].shape;
+    if (const std::optional<Shape> other = other_shape(node)) {
+      for (Value& operand : operands) {
+        if (operand.shape().rank() > 0) operand = reshape(operand, *other);
+      }
+      const Value made = copy_node(node, std::move(operands), *to_).result();
+      return known_.set(node.result(), reshape(made, shape));
+    }
+    const Node& made = copy_node(node, std::move(operands), *to_);
+    for (int i = 0; i < node.results(); ++i) known_.set(node.result(i), made.result(i));
+  }
+
+  /// The shape that an elementwise node is computed in, if that is not its own.
+  std::optional<Shape> other_shape(const Node& node) const {
+    const Shape& shape = node.types[0].shape;
+    if (!is_elementwise(node.op) || node.results() != 1 || !reads_alike(node, shape))
+      return std::nullopt;
+    if (shape == rows_) return shape.insert(shape.rank(), 1);
+    const bool of_matrix = shape.rank() == rows_.rank() + 2 && shape[-1] == 1 && shape[-2] > 1;
+    if (of_matrix) return shape.without(shape.rank() - 1);
+    return std::nullopt;
+  }
+
+  bool is_repeated(const Node& node) const {
+    const size_t count = readers_[size_t(node.id)];
+    return count > 1 && count <= kMostReaders && is_cheap(node);
+  }
+
+  Value value_of(Value old) {
+    if (!is_repeated(*old.node)) return known_.find(old);
+    Values operands;
+    for (Value operand : old.node->operands) operands.push_back(known_.find(operand));
+    return copy_node(*old.node, std::move(operands), *to_).result();
+  }
+
+  const Graph& body_;
+  ValueMap known_;
+  std::vector<bool> live_;
+  std::vector<size_t> readers_;
+  Shape rows_;
+  std::unique_ptr<Graph> to_ = std::make_unique<Graph>(body_.name());
+};
+
+}  // namespace
+
+int matrix_row_axes(const Scan& scan) {
+  int axes = 0;
+  Shape rows;
+  for (const Value carry : scan.body_carries()) {
+    if (!is_matrix(carry.shape())) continue;
+    const int of_carry = carry.shape().rank() - 2;
+    const Shape lead(std::vector<int64_t>(carry.shape().begin(), carry.shape().begin() + of_carry));
+    if (axes != 0 && lead != rows) return 0;
+    axes = of_carry;
+    rows = lead;
+  }
+  return axes > 0 && rows.elements() > 0 ? axes : 0;
+}
+
+GraphPtr with_matrix_rows(const Scan& scan, int row_axes) {
+  return MatrixRows(scan, row_axes).run();
+}
+
+}  // namespace graphc::core

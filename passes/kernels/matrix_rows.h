@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose rows carry a matrix: a cell with the state [rows, K, V].
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/scan.h"
+
+namespace graphc::core {
+
+/// How many leading axes of the scan's carries are rows, if one of them is a matrix in every row: 2
+/// for a carry [batch, heads, K, V]. 0 if none is, or if they differ in their rows.
+int matrix_row_axes(const Scan& scan);
+
+/// The step of such a scan in a form that makes few kernels over the same rows:
+///
+/// - An elementwise value of one number per row gets a last axis of extent 1; one of a number per
+///   row of a matrix, [..., K, 1], loses it. Then K is its columns.
+/// - Every reader of a cheap elementwise matrix has a copy of the node, if it computes the matrix
+///   from one other matrix and from values that are the same along its rows or columns. To read
+///   that matrix takes no longer than to read the result, which then need not be stored: S * decay.
+GraphPtr with_matrix_rows(const Scan& scan, int row_axes);
+
+}  // namespace graphc::core
