@@ -21,16 +21,16 @@ namespace graphc::core {
 namespace {
 
 /// For a result of a body: whether it is bf16, and the codes of its gates, if any.
-struct Stored {
+struct StoredResult {
   bool bf16 = false;
   std::vector<GateCode> codes;
 };
-using Results = std::vector<Stored>;
+using Results = std::vector<StoredResult>;
 
 /// The results that are bf16 without codes.
 std::vector<bool> plainly_bf16(const Results& results) {
   std::vector<bool> flags;
-  for (const Stored& result : results) flags.push_back(result.bf16 && result.codes.empty());
+  for (const StoredResult& result : results) flags.push_back(result.bf16 && result.codes.empty());
   return flags;
 }
 
@@ -76,7 +76,7 @@ class Writer {
     Values results;
     for (size_t i = 0; i < from_.results().size(); ++i) {
       const Value result = from_.results()[i];
-      const Stored stored = i < results_.size() ? results_[i] : Stored{};
+      const StoredResult stored = i < results_.size() ? results_[i] : StoredResult{};
       results.push_back(!stored.bf16           ? f32(result)
                         : stored.codes.empty() ? bf16(result)
                                                : in_codes(result, stored.codes));

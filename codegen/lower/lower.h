@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels to plans.
+// Lowers kernels to plans.
 #pragma once
 
 #include "codegen/machine.h"
@@ -9,12 +9,13 @@
 namespace graphc::core {
 
 /// Lowers a graph of kernels (passes/kernels/fuse.h) to a plan without offsets, in which every
-/// value has a place of its own: a state gets its next value by a copy at the end, a scatter works
-/// on a copy of its table. Throws ErrorKind::input, naming the node, for what no family takes.
+/// value has a place of its own: a copy at the end of the plan updates each state, a scatter works
+/// on a copy of its table. Throws ErrorKind::input, naming the node, for a node that
+/// neither a kernel family nor Machine::lower_external supports.
 Plan lower(const Graph& kernels, const Machine& machine);
 
-/// The plan that a target walks: lowered, its memory planned, records shared out (plan/schedule.h),
-/// barriers placed (step/barriers.h), verified.
+/// The plan that a target walks: lowers, plans memory (plan/memory.h), shares out records
+/// (plan/schedule.h), places barriers (step/barriers.h), and verifies.
 Plan make_plan(const Graph& kernels, const Machine& machine);
 
 }  // namespace graphc::core

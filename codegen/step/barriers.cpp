@@ -312,9 +312,11 @@ int64_t shared_rows(const LoopCall& loop) {
   for (const Record& record : loop.body) {
     const Share& share = record.share;
     if (record.barrier) return 0;
-    const bool nest = std::holds_alternative<NestCall>(record.call);
-    if (!nest || (share.along != Along::rows && share.along != Along::outer) || share.grain != 1)
-      return 0;
+    const auto* call = std::get_if<NestCall>(&record.call);
+    // A product of one row at a time reads its matrix for each of them.
+    if (call == nullptr || share.grain != 1 || !call->products.empty()) return 0;
+    const bool by_rows = share.along == Along::rows && call->outer.empty();
+    if (!by_rows && share.along != Along::outer) return 0;
     if (rows != 0 && rows != share.extent) return 0;
     rows = share.extent;
     matrices |= share.along == Along::outer;

@@ -220,10 +220,26 @@ class Check {
       at("carry", carry.next, 0, int64_t(plan_.buffers.size()) - 1);
     }
     const std::string name = name_;
+    if (loop.rows_apart != 0) rows_apart(loop);
     steps_.push_back(loop.steps);
     for (const Record& inner : loop.body) check(inner);
     steps_.pop_back();
     name_ = name;
+  }
+
+  /// Every record is a nest that shares out these rows.
+  void rows_apart(const LoopCall& loop) {
+    extent("rows apart", loop.rows_apart);
+    for (const Record& record : loop.body) {
+      const auto* call = std::get_if<NestCall>(&record.call);
+      const Share& share = record.share;
+      const bool rows = call != nullptr && share.along == Along::rows && call->outer.empty();
+      const bool outer = call != nullptr && share.along == Along::outer && !call->outer.empty();
+      const int64_t found = rows ? call->rows : outer ? call->outer[0] : -1;
+      if (found != loop.rows_apart || share.extent != found || share.grain != 1)
+        fail("rows apart: expected nests that share out {} rows: found another record",
+             loop.rows_apart);
+    }
   }
 
   /// All accesses in all steps of the loops inside.

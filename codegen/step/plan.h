@@ -7,14 +7,16 @@
 //     schedule                every record gets each worker's share (plan/schedule.h)
 //     verify_plan             replays which value lies where
 //
-// All four ask a Machine (codegen/machine.h) and know none. A target walks the plan with
-// step/plan_walk.h, or turns it into something that does.
+//     place_barriers   barriers between workers (step/barriers.h)
 //
-// Only nests are machine code. A plan belongs to one graph at one set of shapes; the nests it calls
-// do not. A record is a phase: values live for whole phases, and a barrier follows a phase where
-// a worker needs what another one has done (step/barriers.h). The records of a loop are phases of
-// their own, unless the loop is `private_rows`: then each thread runs all steps for its own rows
-// without barriers. Phases are numbered in the order of the text.
+// All of them query a Machine (codegen/machine.h); none depends on a particular one. A target
+// executes the plan with step/plan_walk.h, or compiles it to its own form.
+//
+// Only nests are machine code. A plan belongs to one graph at one set of shapes; plans
+// can share nests. A record is a phase: values live for whole phases, and a barrier follows a phase
+// where a worker needs what another one has done (step/barriers.h). The records of a loop are
+// phases of their own, unless the loop is `private_rows`: then each thread runs all steps for its
+// own rows without barriers. Phases are numbered in the order of the text.
 #pragma once
 
 #include <memory>
@@ -37,8 +39,9 @@ namespace graphc::core {
 /// the call.
 enum class Place : uint8_t { arena, input, state, output, constant, form };
 
-/// A stretch of memory that lives for whole phases. What is made and used within one step of a loop
-/// lives for phases of that loop; everything else that a loop touches lives for all of them.
+/// A stretch of memory that lives for whole phases. A value computed and used within one
+/// step of a loop lives for some phases of the loop. Any other value that the loop accesses lives
+/// for all its phases.
 struct Buffer {
   std::string name;
   Place place = Place::arena;
@@ -51,17 +54,17 @@ struct Buffer {
 };
 
 /// Where something begins, possibly depending on the loops around it. `terms` add to the offset;
-/// before the first iteration of loop `first_loop` has passed, the place is `at_first` instead (a
-/// carry's initial value).
+/// during the first iteration of loop `first_loop`, the address is `at_first` (a carry's initial
+/// value).
 struct Address {
   struct Term {
     int loop = 0;        ///< depth of the loop, outermost 0
     int64_t step = 0;    ///< bytes per step index
-    int64_t parity = 0;  ///< bytes in odd iterations: one of two slots
+    int64_t parity = 0;  ///< bytes added in odd iterations: one of two slots
     bool operator==(const Term&) const = default;
   };
   int buffer = -1;
-  int value = -1;      ///< the buffer as lowered, whose place `buffer` now is; set by plan_memory
+  int value = -1;      ///< the original buffer, which `buffer` now stores; set by plan_memory
   int64_t offset = 0;  ///< bytes
   std::vector<Term> terms;
   int first_loop = -1;
@@ -90,15 +93,14 @@ struct CallOperand {
   std::vector<int64_t> outer;
 };
 
-/// Strides in bytes of a matrix [k, parts * unit] as it lies.
+/// Strides in bytes of a stored matrix [k, parts * unit].
 struct MatrixStrides {
   int64_t k = 0, column = 0, part = 0;
   bool operator==(const MatrixStrides&) const = default;
 };
 
 /// A product of a nest call. The nest reads its right operand, a matrix [k, parts * unit], in
-/// panels: it lies so already (`in_panels`), or is put into panels block by block while the call
-/// runs.
+/// panels: it is packed already (`in_panels`), or the call packs it block by block.
 struct CallProduct {
   Address a;
   int64_t a_row = 0, a_k = 0;  ///< bytes
@@ -107,15 +109,15 @@ struct CallProduct {
   MatrixStrides b_strides;  ///< unused when in panels
   PanelForm panels;
   std::vector<int64_t> outer;  ///< bytes, of the left operand
-  /// In the first iteration of the loop around, the left operand is all zeros, so that the product
-  /// has no terms: its k is 0 there.
+  /// In the first iteration of the enclosing loop the left operand is zero: the product runs with
+  /// k = 0.
   bool zeros_at_first = false;
 };
 
-/// Along what a call may be shared out to workers; schedule() chooses by their number.
+/// The axes that a call may be shared out along; schedule() chooses one from the number of workers.
 enum class Split : uint8_t { rows, columns, any };
 
-/// One nest over an extent.
+/// One call of a nest, over rows x parts x unit columns.
 struct NestCall {
   std::string name;
   int program = 0;  ///< index into Plan::programs
@@ -150,8 +152,8 @@ std::string_view name_of(TableOp op);
 
 /// Rows of a table by index, each `row_bytes` contiguous bytes: gather copies them out, scatter
 /// writes and scatter_add adds rows to them. merge_rows makes a table of the sums of rows with
-/// equal indices, and the distinct indices. check_labels has no table, only its number of rows: it
-/// copies the indices to `rows`.
+/// equal indices, and the distinct indices. check_labels checks the indices against `table_rows`,
+/// reads no table, and copies the indices to `rows`.
 struct TableCall {
   std::string name;
   TableOp op = TableOp::gather;
@@ -167,8 +169,8 @@ struct TableCall {
 struct Record;
 
 /// A value that goes from step to step: `now` is what a step finds, `next` what it leaves. As
-/// lowered these are two buffers, and every step begins with `now` as the step before left `next`,
-/// the first with `initial`; plan_memory() gives them one place, or two that change roles.
+/// lowered these are two buffers. Each step reads the previous step's `next` as `now`; the first
+/// reads `initial`. plan_memory() gives them one place, or two that change roles.
 struct Carry {
   int now = -1, next = -1;  ///< buffers as lowered, alike and contiguous
   Address initial;
@@ -205,7 +207,7 @@ struct BlockCall {
   std::vector<Record> body;  ///< nest calls over `rows` rows
 };
 
-/// An operand of an external call: contiguous bytes that it reads, or that it writes.
+/// An operand of an external call: a contiguous range of bytes, read or written.
 struct ExternOperand {
   std::string name;  ///< as the function calls it
   Address address;
@@ -213,9 +215,9 @@ struct ExternOperand {
   bool written = false;
 };
 
-/// What a target does by other means than nests: a function of a library, a collective. A step
-/// knows what it accesses. What it computes knows the target that lowered it
-/// (Machine::lower_external), from the name of the function and its parameters.
+/// Work that a target does without a nest: a library function or a collective. The plan knows only
+/// what the call accesses. The target that lowered it (Machine::lower_external) knows what it
+/// computes, from the name of the function and its parameters.
 struct ExternCall {
   std::string name;
   std::string function;                                     ///< "lstm"
@@ -237,8 +239,7 @@ struct Record {
   /// Whether a barrier of all workers follows it, or the last step of a loop; set by
   /// place_barriers().
   bool barrier = false;
-  /// Nobody needs what it writes in the last iteration of the loop around, where walks leave it
-  /// out.
+  /// Its result is unused in the last iteration of the enclosing loop: walks skip it there.
   bool idle_at_last = false;
 };
 
@@ -258,7 +259,7 @@ struct PlanForm {
   std::vector<int64_t> key() const;
 };
 
-/// A copy that planning took out, because both values have one place from there on.
+/// A copy that planning removed, because source and destination share a place.
 struct RemovedCopy {
   int from = -1, to = -1;  ///< values
   int id = -1;             ///< of the record
@@ -267,7 +268,7 @@ struct RemovedCopy {
 
 struct Plan {
   std::string name;
-  std::vector<NestProgram> programs;  ///< distinct: what there is machine code for
+  std::vector<NestProgram> programs;  ///< distinct; each is compiled once
   std::vector<Buffer> buffers;
   std::vector<PlanForm> forms;  ///< made before the records, each if it is stale
   std::vector<Record> records;
@@ -279,7 +280,7 @@ struct Plan {
   int workers = 1;     ///< among whom the records are shared out
 };
 
-/// The plan as a person reads it: buffers with offset, lifetime and phase, records with what they
+/// The plan as readable text: buffers with offset, lifetime and phase, records with what they
 /// read and write.
 std::string print(const Plan& plan);
 

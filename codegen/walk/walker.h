@@ -16,7 +16,8 @@ namespace graphc::core::cpu {
 class Walker {
  public:
   /// `plan` and `team` must outlive the walker. `nests` are those of the plan's programs, in order.
-  /// `tiles` and `panel_group` (NestArguments) depend on the processor.
+  /// `tiles` and `panel_group` (NestArguments) depend on the processor. The team has as many
+  /// threads as the plan has workers.
   Walker(const Plan& plan, std::vector<CompiledNest> nests, ThreadTeam& team,
          MatrixTiles tiles = MatrixTiles::none, int64_t panel_group = NestArguments{}.panel_group);
   ~Walker();

@@ -2,6 +2,7 @@
 #include "tests/codegen/replay_plan.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "codegen/machine.h"
 #include "codegen/plan/memory.h"
@@ -67,12 +68,11 @@ class Replay {
     const auto* loop = b == nullptr ? nullptr : std::get_if<LoopCall>(&b->call);
     if (loop != nullptr && !loop->private_rows) {
       const auto& before = std::get<LoopCall>(a->call);
-      each_step(before, [&] {
-        const bool last = position_[size_t(depth_ - 1)].iteration + 1 == loop->steps;
-        each_pair(before.body, loop->body, [&](const Record* x, const Record* y) {
-          if (!(last && y != nullptr && y->idle_at_last)) phase(x, y);
-        });
-      });
+      if (loop->rows_apart > 0) {
+        rows_apart(before, *loop);
+      } else {
+        all_steps(before, *loop, [&](const Record* x, const Record* y) { phase(x, y); });
+      }
       if (b->barrier) memory_.next_phase();
       return;
     }
@@ -82,6 +82,29 @@ class Replay {
       call(a, b);
     }
     if (b != nullptr && b->barrier) memory_.next_phase();
+  }
+
+  template <typename Body>
+  void all_steps(const LoopCall& before, const LoopCall& loop, const Body& body) {
+    each_step(before, [&] {
+      const bool last = position_[size_t(depth_ - 1)].iteration + 1 == loop.steps;
+      each_pair(before.body, loop.body, [&](const Record* x, const Record* y) {
+        if (!(last && y != nullptr && y->idle_at_last)) body(x, y);
+      });
+    });
+  }
+
+  /// Each worker its rows, one through all steps after another.
+  void rows_apart(const LoopCall& before, const LoopCall& loop) {
+    for (worker_ = 0; worker_ < planned_.workers; ++worker_) {
+      memory_.set_thread(worker_);
+      const Range own = share_of({Along::rows, loop.rows_apart, 1}, worker_, planned_.workers);
+      for (int64_t row = own.begin; row < own.end; ++row) {
+        row_ = Range{row, row + 1};
+        all_steps(before, loop, [&](const Record* x, const Record* y) { call(x, y); });
+      }
+    }
+    row_.reset();
   }
 
   /// `loop` is as lowered: it says how `now` follows `next`.
@@ -193,12 +216,14 @@ class Replay {
   void nest_call(const NestCall* a, const NestCall* b, const Share& share) {
     const NestCall& call = b == nullptr ? *a : *b;
     const NestProgram& program = program_of(call, b == nullptr);
-    if (b == nullptr && worker_ > 0) return;
+    if (b == nullptr && worker_ > 0 && !row_) return;
     NestPart part = part_of(call, Along::inside, {});
     if (b != nullptr) {
       const bool around = share.along == Along::around;
       part = part_of(call, share.along,
-                     around ? own_rows_ : share_of(share, worker_, planned_.workers));
+                     row_     ? *row_
+                     : around ? own_rows_
+                              : share_of(share, worker_, planned_.workers));
     }
     if (part.is_empty(call) || std::ranges::count(call.outer, 0) > 0) return;
     const auto& [outer, rows, columns] = part;
@@ -376,6 +401,7 @@ class Replay {
   ReplayMemory memory_;
   int depth_ = 0, worker_ = 0;
   Position position_;
+  std::optional<Range> row_;  ///< of a loop whose rows are apart
   Range own_rows_;
 };
 
@@ -391,6 +417,7 @@ std::string replay(const Graph& kernels, const Machine& machine) {
   plan_memory(planned);
   schedule(planned, machine);
   place_barriers(planned);
+  keep_rows_apart(planned);
   return replay(lowered, planned, machine);
 }
 

@@ -69,7 +69,9 @@ TEST_F(FirstProgramCpu, StoppedAndResumedAtEveryEpochPrintsTheDigitsOfTheWholeRu
   for (const std::string& line : found)
     EXPECT_NE(std::ranges::find(whole, line), whole.end()) << line;
   // Nothing is left to do where a killed run had come to its end.
-  if (!found.empty()) EXPECT_EQ(found.back(), whole.back());
+  if (!found.empty()) {
+    EXPECT_EQ(found.back(), whole.back());
+  }
 }
 
 /// The text without spaces at the beginnings of its lines.

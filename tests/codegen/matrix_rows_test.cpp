@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops whose rows carry a matrix: no barrier in a step, rows one after another, nothing stored that
+// only sums read. That they compute the right numbers, tests/regressions/matrix_rows.graph and random
+// cells show.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/compile.h"
+#include "codegen/lower/lower.h"
+#include "codegen/step/barriers.h"
+#include "ir/text.h"
+#include "tests/codegen/replay_plan.h"
+
+namespace graphc::core {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The gated delta rule over `rows` rows, with `in_step` before the next state.
+std::string delta_rule(int64_t rows, const std::string& in_step = "") {
+  return fmt::format(
+      "graph @delta(%q: f32[9,{0},5], %k: f32[9,{0},5], %v: f32[9,{0},19], %g: f32[9,{0},1], "
+      "%s0: f32[{0},5,19]) {{ %o, %s.end = scan %q.t in %q, %k.t in %k, %v.t in %v, %g.t in %g "
+      "carry %s = %s0 {{ %kc = reshape(%k.t) {{shape = [{0},5,1]}} "
+      "%s1 = mul(reshape(exp(%g.t)) {{shape = [{0},1,1]}}, %s) "
+      "%u = sub(%v.t, sum(mul(%s1, %kc)) {{axes = [1]}}) "
+      "%s2 = add(%s1, mul(%kc, reshape(%u) {{shape = [{0},1,19]}})) {1} "
+      "next %s = %s2 emit sum(mul(%s2, reshape(%q.t) {{shape = [{0},5,1]}})) {{axes = [1]}} }} "
+      "return %o, %s.end }}",
+      rows, in_step);
+}
+
+const std::string kGradients =
+    "%loss = mean(square(%o)) {axes = [0,1,2]} %dq, %dk, %dv, %dg, %ds = grad(%loss, %q, %k, %v, "
+    "%g, %s0) return %dq, %dk, %dv, %dg, %ds }";
+
+std::string with_delta_gradients(std::string text) {
+  return text.substr(0, text.find("return ")) + kGradients;
+}
+
+Plan matrix_plan(const std::string& text, int workers) {
+  CompileReport report;
+  return make_plan(*form_kernels_for(parse_graph(text), {}, report),
+                   testing::machine_like(0, workers));
+}
+
+std::vector<const LoopCall*> matrix_loops(const Plan& plan) {
+  std::vector<const LoopCall*> loops;
+  for (const Record& record : plan.records) {
+    if (const auto* loop = std::get_if<LoopCall>(&record.call)) loops.push_back(loop);
+  }
+  return loops;
+}
+
+void expect_rows_apart(const Plan& plan, size_t loops, int64_t rows) {
+  ASSERT_EQ(matrix_loops(plan).size(), loops) << print(plan);
+  for (const LoopCall* loop : matrix_loops(plan)) {
+    EXPECT_EQ(loop->rows_apart, rows) << print(plan);
+    for (const Record& record : loop->body) EXPECT_FALSE(record.barrier) << print(plan);
+  }
+}
+
+TEST(MatrixRows, AreGoneThroughOneAfterAnother) {
+  for (const int workers : {1, 2, 3, 4}) {
+    const int64_t rows = 12;
+    expect_rows_apart(matrix_plan(delta_rule(rows), workers), 1, rows);
+    expect_rows_apart(matrix_plan(with_delta_gradients(delta_rule(rows)), workers), 2, rows);
+  }
+}
+
+TEST(MatrixRows, ThatReadEachOtherAreNotApart) {
+  // The second row reads what the first one carries.
+  const std::string mixed =
+      "%all = sum(%u) {axes = [0], keep = true} %s3 = add(%s2, reshape(%all) {shape = [1,1,19]})";
+  std::string text = delta_rule(12, mixed);
+  text.replace(text.find("next %s = %s2"), 13, "next %s = %s3");
+  const Plan plan = matrix_plan(text, 3);
+  ASSERT_EQ(matrix_loops(plan).size(), 1u);
+  EXPECT_EQ(matrix_loops(plan)[0]->rows_apart, 0) << print(plan);
+  EXPECT_THAT(print(plan), HasSubstr("then a barrier"));
+}
+
+TEST(MatrixRows, StoreNothingThatOnlySumsRead) {
+  // The decayed state and its products are in no buffer: the state, and one number a column.
+  const std::string text = print(matrix_plan(delta_rule(12), 2));
+  for (const char* name : {"%s1:", "%mul:", "%mul.1:", "%mul.2:"})
+    EXPECT_THAT(text, Not(HasSubstr(name)));
+}
+
+TEST(MatrixRows, LeaveTheLoopAsTheirSums) {
+  // A sum of a larger value of the step stays in the loop, which emits the sum.
+  CompileReport report;
+  const GraphPtr kernels = form_kernels_for(parse_graph(delta_rule(12)), {}, report);
+  for (const Node& node : kernels->nodes()) {
+    if (!node.is(ops::scan)) continue;
+    EXPECT_EQ(node.types[0].shape, (Shape{9, 12, 19}));
+  }
+}
+
+TEST(MatrixRows, ReplaysHaveNoFault) {
+  for (const int workers : {1, 2, 3, 5}) {
+    for (const std::string& text :
+         {delta_rule(7), with_delta_gradients(delta_rule(7)), delta_rule(12), delta_rule(1)}) {
+      CompileReport report;
+      const GraphPtr kernels = form_kernels_for(parse_graph(text), {}, report);
+      EXPECT_EQ(testing::replay(*kernels, testing::machine_like(0, workers)), "");
+    }
+  }
+}
+
+/// A barrier that stands between what is before a loop and its steps is executed once.
+TEST(MatrixRows, WaitBeforeTheLoop) {
+  const std::string text =
+      "graph @f(%x: f32[9,12,4], %a: f32[12,4]) { %t = transpose(exp(%a)) {permutation = [1,0]} "
+      "%b = reshape(transpose(tanh(%t)) {permutation = [1,0]}) {shape = [12,4]} "
+      "%y, %h.end = scan %x.t in %x carry %h = %b { %n = tanh(add(%h, %x.t)) next %h = %n "
+      "emit %n } return %y }";
+  const Plan plan = matrix_plan(text, 3);
+  for (const LoopCall* loop : matrix_loops(plan)) {
+    for (const Record& record : loop->body) EXPECT_FALSE(record.barrier) << print(plan);
+  }
+}
+
+}  // namespace
+}  // namespace graphc::core
