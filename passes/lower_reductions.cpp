@@ -135,7 +135,7 @@ std::optional<Values> lower_as_it_is(const Node& node, const Values& operands, G
     return Values{reshape(apply1(node.op, {matrix}, {{"axes", Ints{0}}}), node.types[0].shape)};
   }
   if (axes.front() == rank - 1 - count && axes.back() == rank - 2 && x.shape()[-1] > 1)
-    return Values{reduce_rows_of_matrices(node.op, x, count)};
+    return Values{reshape(reduce_rows_of_matrices(node.op, x, count), node.types[0].shape)};
   Ints order;
   for (int64_t axis = 0; axis < rank; ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) order.push_back(axis);

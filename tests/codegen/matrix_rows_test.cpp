@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops whose rows carry a matrix: no barrier in a step, rows one after another, nothing stored that
-// only sums read. That they compute the right numbers, tests/regressions/matrix_rows.graph and random
-// cells show.
+// Loops whose rows carry a matrix: no barrier in a step, rows one after another, no buffer for what
+// only sums read. tests/regressions/matrix_rows.graph and random cells show that the numbers are
+// right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

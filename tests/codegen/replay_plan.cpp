@@ -10,6 +10,7 @@
 #include "codegen/step/barriers.h"
 #include "codegen/step/position.h"
 #include "ir/cases.h"
+#include "tests/codegen/replay_calls.h"
 #include "tests/codegen/replay_memory.h"
 
 namespace graphc::core::testing {
@@ -41,7 +42,7 @@ class Replay {
       for (size_t i = 0; i < planned_.forms.size(); ++i) {
         const PlanForm &a = lowered_.forms[i], &b = planned_.forms[i];
         memory_.set_call(b.panels()->name);
-        panel_call(*a.panels(), *b.panels(), share_of(b.make[0].share, worker_, planned_.workers));
+        panels(*a.panels(), *b.panels(), share_of(b.make[0].share, worker_, planned_.workers));
       }
     }
     memory_.next_phase();
@@ -143,13 +144,14 @@ class Replay {
                        memory_.set_call(nest.name);
                        nest_call(&std::get<NestCall>(a->call), &nest, b->share);
                      },
-                     [&](const PanelCall& panels) {
-                       memory_.set_call(panels.name);
-                       panel_call(std::get<PanelCall>(a->call), panels, own);
+                     [&](const PanelCall& call) {
+                       memory_.set_call(call.name);
+                       panels(std::get<PanelCall>(a->call), call, own);
                      },
                      [&](const TableCall& table) {
                        memory_.set_call(table.name);
-                       table_call(std::get<TableCall>(a->call), table, own);
+                       replay_table(memory_, table, places_of(std::get<TableCall>(a->call), table),
+                                    own);
                      },
                      [&](const ExternCall& call) {
                        memory_.set_call(call.name);
@@ -353,46 +355,15 @@ class Replay {
 
   // --- the rest ---
 
-  void panel_call(const PanelCall& a, const PanelCall& b, const Range& own) {
-    const PanelForm& form = b.panels;
-    const MatrixStrides& lies = b.from_strides;
-    const ReplayPlace from = place(a.from, b.from), to = place(a.to, b.to);
-    for (int64_t c = own.begin * form.width; c < std::min(own.end * form.width, form.unit); ++c) {
-      for (int64_t k = 0; k < form.k; ++k) {
-        for (int64_t part = 0; part < form.parts; ++part)
-          memory_.read(from.moved(k * lies.k + c * lies.column + part * lies.part), 4);
-      }
-    }
-    for (int64_t i = own.begin; i < own.end; ++i)
-      memory_.write(to.moved(i * form.block_bytes()), form.block_bytes());
+  void panels(const PanelCall& a, const PanelCall& b, const Range& own) {
+    replay_panels(memory_, b, place(a.from, b.from), place(a.to, b.to), own);
   }
 
-  void table_call(const TableCall& a, const TableCall& b, const Range& own) {
-    const ReplayPlace rows = place(a.rows, b.rows);
-    memory_.read(place(a.indices, b.indices), b.count * size_of(b.index_dtype));
-    const auto each_own = [&](const auto& visit) {
-      for (int64_t i = own.begin; i < own.end; ++i) visit(i * b.row_bytes);
-    };
-    if (!b.has_table())
-      return each_own([&](int64_t at) { memory_.write(rows.moved(at), b.row_bytes); });
-    const ReplayPlace table = place(a.table, b.table);
-    if (b.op == TableOp::gather) {
-      if (!own.empty()) memory_.read(table, b.table_rows * b.row_bytes);
-      each_own([&](int64_t at) { memory_.write(rows.moved(at), b.row_bytes); });
-      return;
-    }
-    memory_.read(rows, b.count * b.row_bytes);
-    if (b.op == TableOp::merge_rows) {
-      const int64_t size = size_of(b.distinct_dtype);
-      each_own([&](int64_t at) { memory_.write(table.moved(at), b.row_bytes); });
-      memory_.write(place(a.distinct, b.distinct).moved(own.begin * size),
-                    (own.end - own.begin) * size);
-      return;
-    }
-    each_own([&](int64_t at) {
-      memory_.read(table.moved(at), b.row_bytes);
-      memory_.write(table.moved(at), b.row_bytes);
-    });
+  ReplayedTable places_of(const TableCall& a, const TableCall& b) const {
+    ReplayedTable places{place(a.indices, b.indices), place(a.rows, b.rows), {}, {}};
+    if (b.has_table()) places.table = place(a.table, b.table);
+    if (b.op == TableOp::merge_rows) places.distinct = place(a.distinct, b.distinct);
+    return places;
   }
 
   const Plan& lowered_;

@@ -82,7 +82,7 @@ class LoopText {
     if (!placement_.exchanged.empty()) {
       before_.line("cluster_barrier();");
       // A block must not exit while others still write into its shared memory.
-      if (!placement_.barrier_after.back()) steps.line("cluster_barrier();");
+      if (placement_.stores_after_barriers()) steps.line("cluster_barrier();");
     } else if (!placement_.held.empty()) {
       before_.line("__syncthreads();");
     }

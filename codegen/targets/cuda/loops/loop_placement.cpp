@@ -112,6 +112,15 @@ std::string_view comment_of(Placement placement) {
   return "";
 }
 
+bool LoopPlacement::stores_after_barriers() const {
+  const auto last = std::find(barrier_after.rbegin(), barrier_after.rend(), true);
+  const auto after = size_t(barrier_after.rend() - last);  // the first nest after the last barrier
+  return std::ranges::any_of(exchanged, [&](const ExchangedOperand& operand) {
+    return std::ranges::any_of(operand.exchange.stores,
+                               [&](const HandedStore& store) { return store.nest >= after; });
+  });
+}
+
 bool LoopPlacement::meets() const {
   return std::ranges::find(barrier_after, true) != barrier_after.end();
 }

@@ -75,6 +75,8 @@ struct LoopPlacement {
   bool meets() const;
   /// Whether its barriers are words of memory, so that all blocks must run at the same time.
   bool has_memory_barrier() const { return meets() && placement != Placement::cluster; }
+  /// Whether blocks write into each other's shared memory after the last barrier of a step.
+  bool stores_after_barriers() const;
   /// Blocks per cluster of its launch.
   int64_t cluster() const { return placement == Placement::cluster ? column_groups : 1; }
   /// "4 x 32 blocks own rows x columns; u.panels in shared memory (164864 bytes a block); 1 barrier

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reductions of a body: accumulators, and how their lanes and pieces are combined.
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/targets/cpu/emit/emit_body.h"
+#include "codegen/targets/cpu/math/emit_scalar.h"
+#include "ir/mutant.h"
+
+namespace graphc::core::cpu {
+
+using llvm::Value;
+
+std::vector<BodyEmitter::Reduction> BodyEmitter::reductions() const {
+  std::vector<Reduction> found;
+  for (const NestInstruction& in : program_.body) {
+    if (in.kind != NestOp::reduce) continue;
+    const NestOperand& operand = program_.operands[size_t(in.operand)];
+    const Reduction wanted{in.operand, program_.kind == NestKind::row_wise ? 0 : in.part,
+                           operand.dtype, operand.kind == OperandKind::reduce_max};
+    bool known = false;
+    for (const Reduction& r : found) known |= r.operand == wanted.operand && r.part == wanted.part;
+    if (!known) found.push_back(wanted);
+  }
+  return found;
+}
+
+Value* BodyEmitter::identity(const Reduction& r) {
+  llvm::Type* type = vector_type(b_, r.dtype, shape_.lanes);
+  if (!r.maximum) return llvm::Constant::getNullValue(type);
+  if (is_floating(r.dtype)) return llvm::ConstantFP::getInfinity(type, true);
+  const unsigned bits = type->getScalarSizeInBits();
+  const bool is_signed = r.dtype == DType::i32 || r.dtype == DType::i64;
+  return llvm::ConstantInt::get(
+      type, is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0));
+}
+
+void BodyEmitter::set_accumulators(const std::vector<Reduction>& all, const Values& values,
+                                   size_t offset, size_t place) {
+  for (size_t i = 0; i < all.size(); ++i)
+    accumulators_[{all[i].operand, all[i].part, place}] = values[offset + i];
+}
+
+void BodyEmitter::append_accumulators(const std::vector<Reduction>& all, Values& values,
+                                      size_t place) {
+  for (const Reduction& r : all) values.push_back(accumulators_[{r.operand, r.part, place}]);
+}
+
+void BodyEmitter::store_row(const Reduction& r, Value* row, Value* lanes) {
+  const OperandValues& argument = operands_[size_t(r.operand)];
+  b_.CreateAlignedStore(finished(r, across_lanes(r, lanes)),
+                        at(argument.base, b_.CreateMul(row, argument.row)),
+                        llvm::Align(uint64_t(size_of(r.dtype))));
+}
+
+void BodyEmitter::store_columns(const Reduction& r, Value* column, Value* mask, Value* values) {
+  const llvm::Align align{uint64_t(size_of(r.dtype))};
+  Value* pointer = address(r.operand, r.part, nullptr, column);
+  const bool side_by_side = program_.operands[size_t(r.operand)].column == ColumnStep::contiguous;
+  if (mask == nullptr && side_by_side) {
+    b_.CreateAlignedStore(finished(r, values), pointer, align);
+  } else {
+    b_.CreateMaskedStore(finished(r, values), pointer, align, mask == nullptr ? all_lanes() : mask);
+  }
+}
+
+/// Sums of bf16 are kept as f32 until they are stored.
+Value* BodyEmitter::finished(const Reduction& r, Value* value) {
+  return as_stored(r.dtype, r.dtype == DType::bf16 ? rounded_to_bf16(b_, cpu_, value) : value);
+}
+
+Value* BodyEmitter::join(const Reduction& r, Value* x, Value* y) {
+  const DType dtype = r.dtype == DType::bf16 ? DType::f32 : r.dtype;
+  Value* const operands[] = {x, y};
+  const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+  allow_fused(r.maximum ? ScalarOp::maximum : ScalarOp::add);
+  return emit_scalar(b_, cpu_, r.maximum ? ScalarOp::maximum : ScalarOp::add, dtype, dtype,
+                     operands);
+}
+
+void BodyEmitter::reduce(const NestInstruction& in, Value* mask) {
+  const bool along_row = program_.kind == NestKind::row_wise;
+  const int part = along_row ? 0 : in.part;
+  for (const Reduction& r : reductions()) {
+    if (r.operand != in.operand || r.part != part) continue;
+    Value* value = values_[place_][size_t(in.a)];
+    if (mask != nullptr && !mutated(Mutant::padding_lanes_counted))
+      value = b_.CreateSelect(mask, value, identity(r));
+    Value*& sum = accumulators_[{r.operand, r.part, along_row ? 0 : place_}];
+    sum = join(r, sum, value);
+  }
+}
+
+/// Combines all lanes into one value by halving the vector: a fixed tree.
+Value* BodyEmitter::across_lanes(const Reduction& r, Value* value) {
+  const int half = mutated(Mutant::half_the_lanes_lost) ? shape_.lanes / 4 : shape_.lanes / 2;
+  for (int width = half; width >= 1; width /= 2) {
+    std::vector<int> low, high;
+    for (int i = 0; i < width; ++i) {
+      low.push_back(i);
+      high.push_back(i + width);
+    }
+    value = join(r, b_.CreateShuffleVector(value, low), b_.CreateShuffleVector(value, high));
+  }
+  return b_.CreateExtractElement(value, uint64_t(0));
+}
+
+}  // namespace graphc::core::cpu
