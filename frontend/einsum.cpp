@@ -158,9 +158,16 @@ Value sum_others(Value x, std::string& axes, const std::string& kept) {
 }
 
 Value in_order(Value x, const std::string& axes, const std::string& order) {
-  Ints permutation;
-  for (char c : order) permutation.push_back(int64_t(axes.find(c)));
-  return axes == order ? x : transpose(x, permutation);
+  if (axes == order) return x;
+  Ints permutation, extents;
+  for (char c : order) {
+    permutation.push_back(int64_t(axes.find(c)));
+    extents.push_back(x.shape()[int(permutation.back())]);
+  }
+  // Axes of one element have no order.
+  const auto is_long = [&](char c) { return x.shape()[int(axes.find(c))] != 1; };
+  if (chosen(axes, is_long) == chosen(order, is_long)) return reshape(x, extents);
+  return transpose(x, permutation);
 }
 
 }  // namespace
@@ -187,7 +194,7 @@ Value einsum(const std::string& text, const Values& operands, Where where) {
     return product;
   };
   Ints left, right;
-  if (!batch.empty()) left = right = {extent(batch)};
+  if (extent(batch) != 1) left = right = {extent(batch)};
   for (int64_t n : {extent(rows), extent(inner)}) left.push_back(n);
   for (int64_t n : {extent(inner), extent(columns)}) right.push_back(n);
   const Value product = matmul(reshape(in_order(x, a, batch + rows + inner), Shape(left)),

@@ -5,7 +5,9 @@
 #pragma once
 
 #include "codegen/target.h"
+#include "frontend/blocks.h"
 #include "frontend/buckets.h"
+#include "frontend/cell_steps.h"
 #include "frontend/checkpoints.h"
 #include "frontend/curve.h"
 #include "frontend/data.h"
@@ -112,16 +114,37 @@ using core::valid_steps;
 // --- layers ---
 
 using core::Bidirectional;
+using core::BlockState;
 using core::Dropout;
 using core::DropoutShare;
 using core::Embedding;
+using core::GatedDelta;
 using core::Gru;
+using core::HeadOptions;
 using core::LayerNorm;
 using core::LayerOptions;
 using core::Linear;
 using core::Lstm;
+using core::MinGru;
+using core::Mlstm;
+using core::RecurrentBlock;
+using core::RgLru;
 using core::Rnn;
+using core::Rwkv7;
+using core::SelectiveScan;
+using core::SelectiveScanOptions;
+using core::Slstm;
 using core::Stacked;
+
+// --- steps of cells ---
+
+using core::gated_delta;
+using core::min_gru;
+using core::mlstm;
+using core::rg_lru;
+using core::rwkv7;
+using core::selective_scan;
+using core::slstm;
 
 // --- training ---
 

@@ -12,9 +12,12 @@
 namespace graphc::core {
 namespace {
 
-constexpr std::array<ParameterRecord, 9> kCharLmParameters{{
+constexpr std::array<ParameterRecord, 11> kCharLmParameters{{
     {"hidden", "256", "units of a layer, and width of the embedding"},
-    {"layers", "1", "LSTM layers, at most 1000"},
+    {"cell", "lstm",
+     "of the layers: lstm, gated-delta, mlstm, slstm, selective-scan, rwkv7, rg-lru or min-gru"},
+    {"heads", "", "of gated-delta, mlstm, slstm and rwkv7, 4 if not given; 1 of the others"},
+    {"layers", "1", "recurrent layers, at most 1000"},
     {"steps", "64", "characters of a window"},
     {"batch", "32", "windows side by side"},
     {"vocabulary", "128", "the most frequent characters, and one that stands for all others"},
@@ -24,9 +27,21 @@ constexpr std::array<ParameterRecord, 9> kCharLmParameters{{
     {"validation", "0.05", "share of the text, at its end, that is not trained on"},
 }};
 
+LanguageCell cell_of(Parameters& parameters) {
+  const std::vector<std::string_view> cells = language_cells();
+  const std::string_view name = cells[parameters.choice("cell", cells)];
+  parameters.set_default("heads", has_heads(name) ? "4" : "1");
+  const int64_t heads = parameters.integer("heads");
+  if (heads != 1 && !has_heads(name)) {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("char-lm cell={}: it has no heads: found heads={}", name, heads));
+  }
+  return {name, heads};
+}
+
 class CharLm : public LanguageProgram {
  public:
-  explicit CharLm(const Parameters& parameters)
+  explicit CharLm(Parameters& parameters)
       : LanguageProgram({.name = "char-lm",
                          .sizes = LanguageSizes(parameters, 2),
                          .initializers = {.embedding = normal(0.1),
@@ -35,7 +50,8 @@ class CharLm : public LanguageProgram {
                                           .softmax_bias = zeros(),
                                           .forget_bias = 1},
                          .epochs = 4,
-                         .unit = "characters"}),
+                         .unit = "characters",
+                         .cell = cell_of(parameters)}),
         clip_(parameters.positive("clip")),
         learning_rate_(parameters.positive("learning-rate")),
         validation_(parameters.positive("validation", 1)) {}
@@ -94,7 +110,7 @@ class CharLm : public LanguageProgram {
 
 constinit const ModelRecord char_lm_model{
     .name = "char-lm",
-    .summary = "a language model of the characters of any text: embedding, LSTM layers, softmax",
+    .summary = "a language model of the characters of any text: embedding, layers, softmax",
     .parameters = kCharLmParameters,
     .make = [](Parameters& parameters) -> std::unique_ptr<Program> {
       return std::make_unique<CharLm>(parameters);

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kTokensPerCall = 32;
 const std::string kGenerate = "generate.";
 
-std::string state_name(const std::string& prefix, const char* state, size_t layer) {
+std::string state_name(const std::string& prefix, const std::string& state, size_t layer) {
   return fmt::format("{}{}.{}", prefix, state, layer);
 }
 
@@ -30,12 +30,19 @@ Lstm lstm_of(Model& model, const std::string& name, int64_t hidden,
 }  // namespace
 
 LanguageNetwork::LanguageNetwork(Model& model, int64_t vocabulary, int64_t hidden, int64_t layers,
-                                 const NetworkInitializers& initializers, SoftmaxWeights weights)
+                                 const NetworkInitializers& initializers, SoftmaxWeights weights,
+                                 const LanguageCell& cell)
     : vocabulary_(vocabulary),
       hidden_(hidden),
       embedding_(model, "embedding", vocabulary, hidden, initializers.embedding) {
-  for (int64_t l = 0; l < layers; ++l)
-    lstm_.push_back(lstm_of(model, fmt::format("lstm.{}", l), hidden, initializers));
+  for (int64_t l = 0; l < layers; ++l) {
+    const std::string name = fmt::format("{}.{}", cell.name, l);
+    if (cell.name == "lstm") {
+      layers_.emplace_back(lstm_of(model, name, hidden, initializers));
+    } else {
+      layers_.emplace_back(model, name, hidden, cell);
+    }
+  }
   if (weights == SoftmaxWeights::tied) {
     softmax_bias_.emplace(model.param("softmax.b", {vocabulary}, initializers.softmax_bias));
   } else {
@@ -47,28 +54,26 @@ LanguageNetwork::LanguageNetwork(Model& model, int64_t vocabulary, int64_t hidde
 LanguageNetwork::Carried LanguageNetwork::carried(Inputs& in, const std::string& prefix,
                                                   int64_t batch) const {
   Carried states;
-  for (size_t l = 0; l < lstm_.size(); ++l) {
-    const auto carry = [&](const char* name) {
-      return in.state(state_name(prefix, name, l), Shape{batch, hidden_}, zeros(),
-                      {.transient = true});
-    };
-    states.h.push_back(carry("h"));
-    states.c.push_back(carry("c"));
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    std::vector<State>& own = states.emplace_back();
+    for (const BlockState& state : layers_[l].states(batch)) {
+      own.push_back(in.state(state_name(prefix, state.name, l), state.shape, constant(state.start),
+                             {.transient = true}));
+    }
   }
   return states;
 }
 
 void LanguageNetwork::reset(Session& session, const std::string& prefix) const {
-  for (size_t l = 0; l < lstm_.size(); ++l) {
-    session.reset(state_name(prefix, "h", l));
-    session.reset(state_name(prefix, "c", l));
+  for (size_t l = 0; l < layers_.size(); ++l) {
+    for (const BlockState& state : layers_[l].states(1))
+      session.reset(state_name(prefix, state.name, l));
   }
 }
 
 Value LanguageNetwork::logits(Value x, Carried& carried, double keep) const {
   x = dropout(x, {.keep = keep});
-  for (size_t l = 0; l < lstm_.size(); ++l)
-    x = dropout(lstm_[l].run(x, carried.h[l], carried.c[l]), {.keep = keep});
+  for (size_t l = 0; l < layers_.size(); ++l) x = layers_[l].run(x, carried[l], keep);
   return softmax(x);
 }
 
@@ -91,16 +96,19 @@ Value LanguageNetwork::generate(Inputs& in) const {
   Value allowed = less(iota(*given.node->graph, {1, vocabulary_}, 1), limit);
   return scan(given, [&](Value known) {
     Value x = embedded(token);
-    for (size_t l = 0; l < lstm_.size(); ++l) {
-      lstm_[l].step(x, states.h[l], states.c[l]);
-      x = states.h[l];
-    }
+    for (size_t l = 0; l < layers_.size(); ++l) x = layers_[l].step(x, states[l]);
     Value logits = select(allowed, softmax(x) / divisor, -HUGE_VAL);
     Value drawn =
         categorical(fold_in(key, cast(step_index(), DType::i64)), keep_likeliest(logits, ranks));
     token = select(greater_equal(known, 0), reshape(known, {1}), drawn);
     return at(token, 0);
   });
+}
+
+double LanguageNetwork::layer_flop() const {
+  double flop = 0;
+  for (const LanguageLayer& layer : layers_) flop += layer.flop();
+  return flop;
 }
 
 std::vector<Tensor> LanguageNetwork::random_generate_inputs(int64_t steps, uint64_t seed) const {

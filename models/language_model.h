@@ -9,6 +9,7 @@
 
 #include "frontend/graphc.h"
 #include "models/data/unknown.h"
+#include "models/language_layer.h"
 #include "models/program.h"
 
 namespace graphc::core {
@@ -24,19 +25,17 @@ struct NetworkInitializers {
 /// then one parameter, whose gradient sums both uses.
 enum class SoftmaxWeights { own, tied };
 
-/// Tokens to logits: an embedding, stacked LSTM layers, a linear layer; with dropout between layers
-/// but not between steps (Zaremba et al. 2014).
+/// Tokens to logits: an embedding, stacked recurrent layers, a linear layer; with dropout between
+/// layers but not between steps (Zaremba et al. 2014).
 class LanguageNetwork {
  public:
   LanguageNetwork(Model& model, int64_t vocabulary, int64_t hidden, int64_t layers,
                   const NetworkInitializers& initializers,
-                  SoftmaxWeights weights = SoftmaxWeights::own);
+                  SoftmaxWeights weights = SoftmaxWeights::own, const LanguageCell& cell = {});
 
-  /// The states of every layer between the windows of one graph, [batch, hidden]. Each graph has
-  /// its own: their names begin with `prefix`.
-  struct Carried {
-    std::vector<State> h, c;
-  };
+  /// The states of every layer between the windows of one graph. Each graph has its own: their
+  /// names begin with `prefix`.
+  using Carried = std::vector<std::vector<State>>;
   Carried carried(Inputs& in, const std::string& prefix, int64_t batch) const;
   /// Resets the carried states of a graph to zero.
   void reset(Session& session, const std::string& prefix) const;
@@ -58,11 +57,13 @@ class LanguageNetwork {
   Value generate(Inputs& in) const;
   /// Inputs of that graph.
   std::vector<Tensor> random_generate_inputs(int64_t steps, uint64_t seed) const;
+  /// Nominal FLOP of the layers in one step of one row.
+  double layer_flop() const;
 
  private:
   int64_t vocabulary_, hidden_;
   Embedding embedding_;
-  std::vector<Lstm> lstm_;
+  std::vector<LanguageLayer> layers_;
   std::optional<Linear> softmax_;      ///< empty if its weights are the table
   std::optional<Param> softmax_bias_;  ///< then only the bias
 };

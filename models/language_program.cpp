@@ -40,7 +40,7 @@ LanguageProgram::LanguageProgram(Setup setup)
     : setup_(std::move(setup)),
       model_(identifier(setup_.name)),
       network_(model_, sizes().vocabulary, sizes().hidden, sizes().layers, setup_.initializers,
-               setup_.weights) {
+               setup_.weights, setup_.cell) {
   model_.graph("train", Mode::training, [this](Inputs& in) { return train_graph(in); });
   model_.graph("forward", [this](Inputs& in) { return loss(in, "forward.", 1); });
   if (setup_.tests_by_word)
@@ -74,8 +74,7 @@ std::vector<Tensor> LanguageProgram::random_inputs(std::string_view graph, uint6
 
 Work LanguageProgram::work() const {
   const double h = double(sizes().hidden), words = double(sizes().steps * sizes().batch);
-  const double forward =
-      words * (double(sizes().layers) * 2 * 2 * h * 4 * h + 2 * h * double(sizes().vocabulary));
+  const double forward = words * (network_.layer_flop() + 2 * h * double(sizes().vocabulary));
   return {.examples = sizes().batch,
           .words = sizes().steps * sizes().batch,
           .unit = setup_.unit,

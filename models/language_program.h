@@ -75,6 +75,7 @@ class LanguageProgram : public Program {
     int64_t epochs = 1;
     bool tests_by_word = false;  ///< whether the test reads one word at a time, with graph `test`
     std::string_view unit = "words";  ///< the name of the elements
+    LanguageCell cell = {};           ///< of the layers
   };
   explicit LanguageProgram(Setup setup);
 

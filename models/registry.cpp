@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ir/spelling.h"
+#include "models/cell_layer.h"
 #include "models/char_lm.h"
 #include "models/char_lstm.h"
 #include "models/forecast.h"
@@ -17,8 +18,8 @@ namespace graphc::core {
 namespace {
 
 constexpr std::array kModels{
-    &lstm_layer_model, &ptb_lm_model,    &wikitext2_lm_model, &char_lm_model,
-    &word_lm_model,    &char_lstm_model, &rnn_variants_model, &forecast_model,
+    &lstm_layer_model, &cell_layer_model, &ptb_lm_model,       &wikitext2_lm_model, &char_lm_model,
+    &word_lm_model,    &char_lstm_model,  &rnn_variants_model, &forecast_model,
 };
 
 }  // namespace

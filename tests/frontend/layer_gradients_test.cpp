@@ -19,7 +19,7 @@
 namespace graphc::core {
 namespace {
 
-constexpr int64_t kSteps = 4, kSequences = 3, kFeatures = 4, kUnits = 5;
+constexpr int64_t kSteps = 4, kSequences = 3, kFeatures = 4, kUnits = 5, kHeadUnits = 6;
 
 /// A model with one graph, `f`: a layer on x [steps, batch, input], or on integers `words`.
 struct LayerCase {
@@ -44,6 +44,15 @@ std::vector<LayerCase> layer_cases() {
       on_sequences<Lstm>("lstm", kFeatures, kUnits),
       on_sequences<Gru>("gru", kFeatures, kUnits),
       on_sequences<Rnn>("rnn", kFeatures, kUnits),
+      on_sequences<GatedDelta>("gated_delta", kFeatures, kHeadUnits, HeadOptions{.heads = 2}),
+      on_sequences<Mlstm>("mlstm", kFeatures, kHeadUnits, HeadOptions{.heads = 2}),
+      on_sequences<Slstm>("slstm", kFeatures, kHeadUnits, HeadOptions{.heads = 2}),
+      on_sequences<SelectiveScan>("selective_scan", kFeatures, kUnits,
+                                  SelectiveScanOptions{.state = 3}),
+      on_sequences<Rwkv7>("rwkv7", kFeatures, 8, HeadOptions{.heads = 2}),
+      on_sequences<RgLru>("rg_lru", kFeatures, kUnits),
+      on_sequences<MinGru>("min_gru", kFeatures, kUnits),
+      on_sequences<Bidirectional<GatedDelta>>("bidirectional_gated_delta", kFeatures, 3),
       on_sequences<Bidirectional<Lstm>>("bidirectional_lstm", kFeatures, kUnits),
       on_sequences<Bidirectional<Gru>>("bidirectional_gru", kFeatures, kUnits),
       on_sequences<Bidirectional<Rnn>>("bidirectional_rnn", kFeatures, kUnits),

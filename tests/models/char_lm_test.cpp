@@ -7,6 +7,7 @@
 #include "frontend/graphc.h"
 #include "models/language_model.h"
 #include "tests/testing/expect_error.h"
+#include "tests/testing/samples.h"
 #include "tests/testing/temporary_folder.h"
 
 namespace graphc::core {
@@ -70,6 +71,47 @@ TEST(CharLmCpu, LearnsARhymeAndSaysIt) {
   const std::string prompt = rhyme(3) + "the c";
   EXPECT_EQ(trained.draw(prompt, 60, 0), rhyme(4).substr(5, 60).substr(0, 60));
   EXPECT_EQ(trained.draw("the ", 17, 0), "cat sat on a mat\n");
+}
+
+/// Blocks learn too, and drawing goes on from their states: a text drawn in one step after another
+/// is that of the rhyme, which needs more than the character before.
+TEST(CharLmCpu, LearnsARhymeWithEveryCell) {
+  for (const std::string_view cell : language_cells()) {
+    if (cell == "lstm") continue;
+    SCOPED_TRACE(cell);
+    TemporaryFolder folder;
+    const auto program = make_program(
+        "char-lm",
+        {"hidden=16", "steps=21", "batch=4", "vocabulary=20", "learning-rate=0.03",
+         "validation=0.2", fmt::format("cell={}", cell), has_heads(cell) ? "heads=2" : "heads=1"});
+    Session session(program->model(), on("cpu"));
+    TrainOptions options{.data = folder.add("text", rhyme(40)), .epochs = 8};
+    Notes notes;
+    double last = 100;
+    options.report = [&](const TrainEvent& event) {
+      last = event.metric("valid_perplexity").value_or(last);
+    };
+    options.save = [&](const TrainPosition&, const Notes& saved) { notes = saved; };
+    program->train(session, options);
+    EXPECT_LT(last, 2);
+    std::string text;
+    program->generate(session,
+                      {.prompt = "the ",
+                       .length = 17,
+                       .temperature = 0,
+                       .notes = notes,
+                       .write = [&](std::string_view more) { return text += more, true; }});
+    EXPECT_EQ(text.size(), 17u);
+    EXPECT_EQ(text.find_first_not_of("the cats on m\n"), std::string::npos) << text;
+  }
+  const std::vector<std::string> small{"hidden=6", "vocabulary=20"};
+  const auto message = [&](const std::string& cell, const std::string& heads) {
+    return error_of(ErrorKind::usage, [&] {
+      make_program("char-lm", {small[0], small[1], "cell=" + cell, "heads=" + heads});
+    });
+  };
+  EXPECT_EQ(message("mlstm", "4"), "cell=mlstm: wanted heads that divide the 6 units: found 4");
+  EXPECT_EQ(message("min-gru", "2"), "char-lm cell=min-gru: it has no heads: found heads=2");
 }
 
 TEST(CharLmCpu, DrawsTheSameForASeedAndMoreBoldlyWhenHot) {

@@ -10,6 +10,7 @@
 #include "frontend/graphc.h"
 #include "models/cells.h"
 #include "models/registry.h"
+#include "models/stream_cells.h"
 #include "tests/codegen/variants.h"
 #include "tests/runtime/cuda/mock_driver.h"
 #include "tests/testing/counts.h"
@@ -93,12 +94,16 @@ std::vector<Small> small_models() {
        {"hidden=5", "steps=3", "batch=4", "vocabulary=19", "tied=true", "clip=0.25"}},
       {"word-lm", {"hidden=4", "steps=3", "batch=2", "vocabulary=11"}},
       {"char-lm", {"hidden=6", "layers=2", "steps=4", "batch=3", "vocabulary=17", "keep=0.5"}},
+      {"char-lm",
+       {"hidden=6", "layers=2", "steps=4", "batch=3", "vocabulary=17", "cell=mlstm", "heads=2"}},
       {"char-lstm",
        {"corpus=nietzsche", "hidden=4", "steps=2", "batch=3", "vocabulary=7", "unroll=true"}},
       {"rnn-variants", {"task=returnn", "hidden=3", "layers=1", "steps=3", "batch=2"}},
       {"rnn-variants", {"task=classification", "hidden=3", "layers=1", "steps=3", "batch=2"}},
       {"forecast", {"columns=a,b", "hidden=3", "steps=3", "batch=2"}},
   };
+  for (const StreamCellRecord& cell : all_stream_cells())
+    all.push_back({"cell-layer", {"size=test", fmt::format("cell={}", cell.name)}});
   size_t number = 0;  // of a cell: all are tried below as layers
   for (const CellRecord& cell : all_cells())
     if (is_sampled(number++, 3))

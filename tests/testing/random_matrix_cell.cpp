@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/random_matrix_cell.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "ir/build.h"
+#include "ir/scan.h"
+
+namespace graphc::core::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+/// How a mask of the rows is given.
+enum class RowMask { none, boolean, column, number, lengths, capture, count };
+
+Value matrix_column(Value x) { return reshape(x, x.shape().insert(x.shape().rank(), 1)); }
+Value matrix_row(Value x) { return reshape(x, x.shape().insert(x.shape().rank() - 1, 1)); }
+
+class RandomMatrixCell {
+ public:
+  explicit RandomMatrixCell(unsigned seed) : random_(seed) {
+    steps_ = draw(1, 5);
+    batch_ = draw(1, 4);
+    rows_ = {batch_};
+    if (draw(0, 1) == 1) rows_.push_back(draw(1, 3));
+    keys_ = draw(1, 7);
+    values_ = draw(1, 6);
+    reverse_ = draw(0, 3) == 0;
+    // Every way occurs among consecutive seeds.
+    mask_ = RowMask(seed % unsigned(RowMask::count));
+  }
+
+  GraphPtr training_graph() {
+    GraphPtr body = make_body();
+    auto graph = std::make_unique<Graph>("train");
+    Values streams, initial, captures, leaves;
+    for (size_t i = 0; i < body->inputs().size(); ++i) {
+      const Value inner = body->inputs()[i];
+      const bool stream = i < streams_;
+      Type type = inner.type();
+      if (stream) type.shape = type.shape.insert(0, steps_);
+      // The index is counted, not given.
+      if (inner.name() == "t") {
+        streams.push_back(iota(*graph, {steps_}, 0, DType::i32));
+        continue;
+      }
+      const Value outer = graph->input(type, inner.name());
+      (stream ? streams : i < streams_ + carries_ ? initial : captures).push_back(outer);
+      if (type.dtype == DType::f32 && inner.name() != "mask") leaves.push_back(outer);
+    }
+    const Node& scan = add_scan(*graph, {streams, initial, captures, body, steps_, reverse_});
+    Value loss = sum(square(scan.result(0)));
+    for (int i = 1; i < scan.results(); ++i) loss = loss + sum(scan.result(i));
+    Values operands{loss};
+    operands.insert(operands.end(), leaves.begin(), leaves.end());
+    const Node& gradients = graph->add(ops::grad, operands);
+    Values results{loss};
+    for (int i = 0; i < gradients.results(); ++i) results.push_back(gradients.result(i));
+    graph->set_results(results);
+    return freeze(std::move(graph));
+  }
+
+ private:
+  int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool chance(int of) { return draw(0, of - 1) == 0; }
+
+  Shape shape(Ints more = {}) const {
+    Ints all = rows_;
+    all.insert(all.end(), more.begin(), more.end());
+    return Shape(all);
+  }
+
+  Value bounded(Value x) { return chance(2) ? tanh(x) : x * 0.5; }
+
+  /// What the matrix is multiplied by in a step: a number, along an axis, or each element.
+  Value decay(Value s, Value k, Value v, Value g) {
+    switch (draw(0, 4)) {
+      case 0:
+        return matrix_column(matrix_column(exp(neg(softplus(g)))));
+      case 1:
+        return matrix_column(sigmoid(k));
+      case 2:
+        return matrix_row(exp(neg(square(v))));
+      case 3:
+        return exp(neg(matrix_column(matrix_column(softplus(g))) * square(matrix_column(k))));
+      default:
+        return sigmoid(s * 0.3);
+    }
+  }
+
+  /// The mask of a state of this rank, and whether it is a boolean.
+  Value mask_for(Value s) {
+    Value mask = given_;
+    if (mask_ == RowMask::lengths) mask = less(index_, given_);
+    Ints extents(size_t(s.shape().rank()), 1);
+    extents[0] = batch_;
+    return reshape(mask, Shape(extents));
+  }
+
+  Value held(Value next, Value s) {
+    if (mask_ == RowMask::none) return next;
+    const Value mask = mask_for(s);
+    if (mask_ == RowMask::number) return mask * next + (1.0 - mask) * s;
+    return select(mask, next, s);
+  }
+
+  GraphPtr make_body() {
+    auto body = std::make_unique<Graph>("cell");
+    const auto input = [&](const Shape& shape, const char* name, DType dtype = DType::f32) {
+      return body->input({dtype, shape}, name);
+    };
+    const Value k = input(shape({keys_}), "k"), q = input(shape({keys_}), "q");
+    const Value v = input(shape({values_}), "v"), g = input(shape(), "g");
+    streams_ = 4;
+    if (mask_ == RowMask::boolean) given_ = input({batch_}, "mask", DType::boolean);
+    if (mask_ == RowMask::column) given_ = input({batch_, 1}, "mask", DType::boolean);
+    if (mask_ == RowMask::number) given_ = input({batch_}, "mask");
+    if (mask_ == RowMask::lengths) index_ = input({}, "t", DType::i32);
+    streams_ = body->inputs().size();
+    Values states{input(shape({keys_, values_}), "s")};
+    const bool has_vector = chance(2), has_number = chance(3);
+    if (has_vector) states.push_back(input(shape({values_}), "h"));
+    if (has_number) states.push_back(input(shape(), "m"));
+    carries_ = states.size();
+    if (mask_ == RowMask::lengths) given_ = input({batch_}, "lengths", DType::i32);
+    if (mask_ == RowMask::capture) given_ = input({batch_}, "mask", DType::boolean);
+
+    const Value s = states[0];
+    Value read = sum(s * matrix_column(k), Ints{-2 + s.shape().rank()});
+    if (has_vector) read = read + product(*body, states[1]);
+    const Value u = bounded(v - read);
+    Value gate = g;
+    if (has_number) gate = maximum(g, states.back() * 0.5);
+    Value next =
+        decay(s, k, v, gate) * s + matrix_column(k * matrix_column(sigmoid(gate))) * matrix_row(u);
+    if (chance(3)) {
+      const Value along = sum(s * matrix_row(v), Ints{s.shape().rank() - 1});
+      next = next - matrix_column(along * 0.1) * matrix_row(bounded(v));
+    }
+    const Value out = sum(next * matrix_column(q), Ints{s.shape().rank() - 2});
+    Values results{held(next, s)};
+    if (has_vector) results.push_back(held(tanh(out + states[1] * 0.2), states[1]));
+    if (has_number) results.push_back(held(gate, states.back()));
+    results.push_back(chance(3) ? bounded(out) * row_number(gate) : out);
+    body->set_results(results);
+    return freeze(std::move(body));
+  }
+
+  /// A number a row, for its vectors.
+  static Value row_number(Value x) { return matrix_column(sigmoid(x)); }
+
+  /// h times a matrix: one for all rows, or one a head.
+  Value product(Graph& body, Value h) {
+    if (rows_.size() == 1) return matmul(h, body.input({DType::f32, {values_, values_}}, "u"));
+    const Value u = body.input({DType::f32, {rows_[1], values_, values_}}, "u");
+    return transpose(matmul(transpose(h, {1, 0, 2}), u), {1, 0, 2});
+  }
+
+  std::mt19937 random_;
+  int64_t steps_ = 0, batch_ = 0, keys_ = 0, values_ = 0;
+  Ints rows_;
+  size_t streams_ = 0, carries_ = 0;
+  bool reverse_ = false;
+  RowMask mask_ = RowMask::none;
+  Value given_, index_;
+};
+
+}  // namespace
+
+GraphPtr random_matrix_cell(unsigned seed) { return RandomMatrixCell(seed).training_graph(); }
+
+std::vector<Literal> random_matrix_cell_inputs(const Graph& graph, unsigned seed) {
+  std::mt19937 random(seed);
+  int64_t steps = 0;
+  for (Value input : graph.inputs()) {
+    if (input.name() == "k") steps = input.shape()[0];
+  }
+  std::vector<Literal> inputs;
+  for (Value input : graph.inputs()) {
+    Literal wide(Type{DType::f64, input.shape()});
+    for (double& x : wide.mutable_data<double>()) {
+      if (input.name() == "mask") {
+        x = double(random() % 2);
+      } else if (input.name() == "lengths") {
+        x = double(random() % unsigned(steps + 2));
+      } else {
+        x = double(float(std::uniform_real_distribution<double>(-0.8, 0.8)(random)));
+      }
+    }
+    inputs.push_back(input.dtype() == DType::f32 ? wide : wide.converted(input.dtype()));
+  }
+  return inputs;
+}
+
+}  // namespace graphc::core::testing
