@@ -118,14 +118,14 @@ TEST(Refusals, WordsThatAreNeitherAModelNorAFile) {
     EXPECT_THAT(
         refusal(fmt::format("{} ./x", verb)),
         AllOf(::testing::StartsWith("error: './x' is neither a model nor a file: the models are "
-                                    "lstm-layer, ptb-lm, "),
+                                    "lstm-layer, cell-layer, ptb-lm, "),
               HasSubstr(", char-lm")));
   }
   const graphc::core::testing::TemporaryFolder folder;
   const std::string file = folder.add("f.graph", "graph @f(%x: f32[2]) { return %x }").string();
   EXPECT_THAT(refusal("train " + file),
               AllOf(::testing::StartsWith(fmt::format(
-                        "error: '{}' is a file: wanted a model: lstm-layer, ptb-lm, ", file)),
+                        "error: '{}' is a file: wanted a model: lstm-layer, cell-layer, ", file)),
                     HasSubstr(", char-lm")));
   const Ran ran = graphc::core::testing::run_tool(GRAPHC_BENCH, "cell.grph");
   EXPECT_EQ(ran.code, 2);

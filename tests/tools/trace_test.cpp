@@ -138,7 +138,7 @@ void expect_workers(Tracks& spans, int64_t runs) {
     for (const Span& span : spans[fmt::format("worker {}", worker)]) {
       phases[worker].push_back(span.name);
       if (span.name.starts_with("recurrent")) {
-        EXPECT_THAT(std::string(span.facts["line"]), HasSubstr("language_model.cpp:"));
+        EXPECT_THAT(std::string(span.facts["line"]), HasSubstr("language_layer.cpp:"));
         EXPECT_GT(span.facts["flop of all workers"], 0.0);
       }
     }

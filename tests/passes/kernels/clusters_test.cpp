@@ -136,6 +136,19 @@ const Decision kDecisions[] = {
      "(%x: f32[3,4], %u: f32[4,5]) { %y = matmul(%x, %u) "
      "return max(sin(%x)) {axes = [0]}, sum(sin(%y)) {axes = [0]}, %y }",
      "map: sin; map: max; gemm: matmul; map: sin sum"},
+    // --- sums over the rows of matrices
+    {"what a sum over the rows of matrices reads",
+     "(%a: f32[2,3,4], %k: f32[2,3,1]) { return sum(mul(%a, %k)) {axes = [1]} }", "map: mul sum"},
+    {"also what is a result",
+     "(%a: f32[2,3,4], %k: f32[2,3,1]) { %s = mul(%a, %k) return %s, sum(%s) {axes = [1]} }",
+     "map: mul sum"},
+    {"not a sum along the rows",
+     "(%a: f32[2,3,4], %x: f32[2,3,4]) { return sum(mul(%a, %x)) {axes = [2], keep = true}, "
+     "sum(sin(%a)) {axes = [1]} }",
+     "map: mul sum; map: sin sum"},
+    {"not what reads the sum",
+     "(%a: f32[4,3,4], %k: f32[3,4]) { %s = sum(%a) {axes = [1]} return mul(%s, 2.) }",
+     "map: sum; map: constant mul"},
     // --- what does not
     {"rows that differ", "(%x: f32[3,4], %y: f32[5,4]) { return sin(%x), sin(%y) }",
      "map: sin; map: sin"},
@@ -159,7 +172,7 @@ const Decision kDecisions[] = {
     {"a batched product", "(%x: f32[2,3,4], %u: f32[2,4,5]) { return tanh(matmul(%x, %u)) }",
      "gemm: matmul; map: tanh"},
     {"rows of a table", "(%x: f32[3,4], %i: i32[2]) { return tanh(gather(%x, %i)) }",
-     "rows: gather; map: tanh"},
+     "table: gather; map: tanh"},
     {"a concatenation of parts that are no multiples of the narrowest",
      "(%x: f32[3,4], %y: f32[3,6]) { return concat(sin(%x), %y) {axis = 1} }",
      "map: sin; map: concat"},
