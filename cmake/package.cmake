@@ -68,7 +68,7 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/_graphc
 # Documents lie as they do in the source tree, so that their links lead somewhere.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY models/tour models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/models
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp")
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp" PATTERN "*.py")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES frontend/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/frontend)
 install(FILES cmake/dependencies.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/cmake)
