@@ -73,6 +73,12 @@ if(NOT GRAPHC_SANITIZE AND NOT CMAKE_CXX_FLAGS MATCHES "_FORTIFY_SOURCE")
 endif()
 
 graphc_find_package(fmt)
+# The Python package is one shared object that stands alone in a process with many others.
+option(GRAPHC_STANDALONE "Use fmt without its library, for objects that others load" OFF)
+set(graphc_fmt fmt::fmt)
+if(GRAPHC_STANDALONE)
+  set(graphc_fmt fmt::fmt-header-only)
+endif()
 
 # Headers of others that most sources include, precompiled for the libraries, the tests and the
 # tools each: their flags differ. None of ours, so that they never change. With the presets `fuzz`
@@ -144,7 +150,7 @@ function(graphc_library folder)
   add_library(graphc_${folder} STATIC ${ARG_SOURCES})
   add_library(graphc::${folder} ALIAS graphc_${folder})
   # Our warnings are not those of a project that uses graphc: it gets the include folder alone.
-  target_link_libraries(graphc_${folder} PUBLIC fmt::fmt PRIVATE graphc_settings)
+  target_link_libraries(graphc_${folder} PUBLIC ${graphc_fmt} PRIVATE graphc_settings)
   target_include_directories(graphc_${folder} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
   graphc_precompile(libraries graphc_${folder})
   graphc_compile_together(graphc_${folder})

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The package: find_package(graphc) gives the target graphc::graphc, the header <graphc/graphc.h>
-# and graphc_EXECUTABLE, from an installed prefix (`cmake --install build/release --prefix DIR`) or
-# from the build tree with graphc_DIR set to the build folder.
+# The package: find_package(graphc) gives the target graphc::graphc with the header
+# <graphc/graphc.h>, the target graphc::c with <graphc/c.h>, and graphc_EXECUTABLE, from an
+# installed prefix (`cmake --install build/release --prefix DIR`) or from the build tree with
+# graphc_DIR set to the build folder.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -18,8 +19,8 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/graphc-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 configure_file(cmake/graphc-config.cmake ${CMAKE_BINARY_DIR}/graphc-config.cmake COPYONLY)
 
-set(package_targets graphc graphc_codegen graphc_event_proto graphc_frontend graphc_ir graphc_passes
-  graphc_proto graphc_runtime graphc_settings graphc_step)
+set(package_targets graphc graphc_c graphc_codegen graphc_event_proto graphc_frontend graphc_ir
+  graphc_passes graphc_proto graphc_runtime graphc_settings graphc_step)
 export(TARGETS ${package_targets} NAMESPACE graphc:: FILE ${CMAKE_BINARY_DIR}/graphc-targets.cmake)
 
 # Installed, the folders of headers lie in include/graphc, and include paths begin there as they do
@@ -27,6 +28,7 @@ export(TARGETS ${package_targets} NAMESPACE graphc:: FILE ${CMAKE_BINARY_DIR}/gr
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/graphc)
 install(TARGETS ${package_targets} EXPORT graphc-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc)
 install(EXPORT graphc-targets NAMESPACE graphc:: DESTINATION ${package_folder})
 install(FILES ${CMAKE_BINARY_DIR}/graphc-config.cmake
@@ -34,9 +36,12 @@ install(FILES ${CMAKE_BINARY_DIR}/graphc-config.cmake
   DESTINATION ${package_folder})
 install(FILES ${CMAKE_BINARY_DIR}/include/graphc/graphc.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc)
+# The C interface: one header, one shared library.
+install(FILES frontend/c/c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc)
 install(DIRECTORY ir passes runtime codegen frontend
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "targets" EXCLUDE PATTERN "cuda" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "targets" EXCLUDE PATTERN "cuda" EXCLUDE
+  PATTERN "c" EXCLUDE PATTERN "python" EXCLUDE)
 foreach(target cpu cuda)
   install(FILES codegen/targets/${target}/options.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/graphc/codegen/targets/${target})
@@ -63,7 +68,7 @@ install(FILES ${CMAKE_BINARY_DIR}/completion/_graphc
 # Documents lie as they do in the source tree, so that their links lead somewhere.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY models/tour models/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}/models
-  FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp")
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.h" PATTERN "*.cpp" PATTERN "*.py")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES frontend/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/frontend)
 install(FILES cmake/dependencies.txt DESTINATION ${CMAKE_INSTALL_DOCDIR}/cmake)

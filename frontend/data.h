@@ -57,6 +57,14 @@ class Data {
     requires std::convertible_to<const T&, Tensor> && (!std::convertible_to<const T&, Literal>)
   Data(const T& result) : tensor_(static_cast<Tensor>(result)) {}
 
+  /// A tensor that is converted to the declared type, as numbers are: for elements whose type the
+  /// caller did not choose, such as those of an array of another language.
+  static Data converting(const Tensor& tensor) {
+    Data data(tensor);
+    data.converts_ = true;
+    return data;
+  }
+
   const Tensor& tensor() const { return tensor_; }
   const Type& type() const { return tensor_.type(); }
   /// Whether it is converted to the declared type.

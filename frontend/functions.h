@@ -132,6 +132,7 @@ class Leaves {
   };
 
   Leaves(std::initializer_list<Leaf> leaves) : leaves_(leaves) {}
+  Leaves(std::vector<Leaf> leaves) : leaves_(std::move(leaves)) {}
   Leaves(const Values& leaves) : leaves_(leaves.begin(), leaves.end()) {}
   Leaves(const Params& leaves) : leaves_(leaves.begin(), leaves.end()) {}
 

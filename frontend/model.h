@@ -111,6 +111,11 @@ class Inputs {
   /// dtype, rank or extent, and if the name is empty or already used.
   Value operator()(const std::string& name, DType dtype, const std::vector<Dim>& dims,
                    Where where = Where::here(), const DeclaredIn& expression = DeclaredIn());
+  /// Throws what is wrong with the inputs so far, which is otherwise put off to the end of the C++
+  /// expression that declares them: for languages that say which of its calls comes first.
+  void expect_matching() const {
+    if (pending_) throw *pending_;
+  }
   /// The extent of a dim named so far.
   int64_t extent(std::string_view dim, Where where = Where::here()) const;
   /// The extent of a dim as the caller passes it (i32[]), for ScanOptions::lengths: smaller than

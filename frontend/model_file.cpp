@@ -189,11 +189,39 @@ GraphFunction function_of(const GraphPtr& graph, const ModelFile& file, const Mo
 
 }  // namespace
 
+void write_model_file(const ModelFile& model, const std::string& path) {
+  const auto lines = [](const std::vector<std::string>& names) {
+    return names.empty() ? "" : fmt::format("{}\n", fmt::join(names, "\n"));
+  };
+  std::string results, bounds;
+  for (const auto& [graph, names] : model.results) results += with_results(graph, names);
+  for (const auto& [graph, of_graph] : model.bounds) {
+    for (const InputBound& bound : of_graph)
+      bounds += fmt::format("{}: {} {}\n", graph, bound.input, bound.most);
+  }
+  Safetensors content;
+  content.arrays.insert(model.states.begin(), model.states.end());
+  content.metadata = {{"format", kForm},
+                      {"graphs", print(model.module)},
+                      {"parameters", lines(model.parameters)},
+                      {"results", results},
+                      {"bounds", bounds}};
+  if (!model.transient.empty()) content.metadata.emplace("transient", lines(model.transient));
+  for (const auto& [name, text] : model.notes) content.metadata.emplace(kNoteBegins + name, text);
+  content.metadata.emplace(kChecksum, checksum(content));
+  write_safetensors(path, content);
+}
+
 void save(Session& session, const std::vector<std::string>& graphs, const Extents& extents,
           const std::string& path, const std::map<std::string, std::string>& notes) {
-  Safetensors content;
-  Module module{.name = session.model().name()};
-  std::string results, bounds;
+  ModelFile file{.module = {.name = session.model().name(), .states = {}, .graphs = {}},
+                 .states = {},
+                 .parameters = {},
+                 .transient = {},
+                 .results = {},
+                 .bounds = {},
+                 .notes = notes};
+  Module& module = file.module;
   if (graphs.empty()) throw input_error({}, "save: no graphs are given: a file has at least one");
   std::set<std::string> saved, dims;
   for (const std::string& name : graphs) {
@@ -201,9 +229,8 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
     const TracedGraph traced = session.model().trace(name, extents);
     for (const auto& [dim, extent] : traced.extents) dims.insert(dim);
     for (Value state : traced.graph->states()) module.declare(state.name(), state.type());
-    if (!traced.result_names.empty()) results += with_results(name, traced.result_names);
-    for (const InputBound& bound : traced.bounds)
-      bounds += fmt::format("{}: {} {}\n", name, bound.input, bound.most);
+    if (!traced.result_names.empty()) file.results.emplace(name, traced.result_names);
+    if (!traced.bounds.empty()) file.bounds.emplace(name, traced.bounds);
     module.graphs.push_back(with_extents(traced));
   }
   for (const auto& [dim, extent] : extents) {
@@ -211,22 +238,13 @@ void save(Session& session, const std::vector<std::string>& graphs, const Extent
     throw input_error({}, "save: no graph that is saved has a dim '{}'{}", dim,
                       did_you_mean(dim, std::vector<std::string>(dims.begin(), dims.end())));
   }
-  std::string parameters, transient;
   for (const auto& [name, type] : module.states) {
-    content.arrays.emplace(name, session.state(name).converted(type.dtype));
+    file.states.emplace(name, session.state(name).converted(type.dtype));
     const StateCell& cell = *session.model().state_cell(name);
-    if (cell.parameter) parameters += name + "\n";
-    if (cell.transient) transient += name + "\n";
+    if (cell.parameter) file.parameters.push_back(name);
+    if (cell.transient) file.transient.push_back(name);
   }
-  content.metadata = {{"format", kForm},
-                      {"graphs", print(module)},
-                      {"parameters", parameters},
-                      {"results", results},
-                      {"bounds", bounds}};
-  if (!transient.empty()) content.metadata.emplace("transient", transient);
-  for (const auto& [name, text] : notes) content.metadata.emplace(kNoteBegins + name, text);
-  content.metadata.emplace(kChecksum, checksum(content));
-  write_safetensors(path, content);
+  write_model_file(file, path);
 }
 
 ModelFile parse_model_file(std::string_view bytes, const std::string& file) {

@@ -51,6 +51,10 @@ ModelFile read_model_file(const std::string& path);
 /// The same from the bytes of a file; `file` is its name for errors.
 ModelFile parse_model_file(std::string_view bytes, const std::string& file);
 
+/// Writes a model file, atomically. Throws ErrorKind::input for a name of a result with a comma or
+/// a newline, ErrorKind::resource if the file cannot be written.
+void write_model_file(const ModelFile& model, const std::string& path);
+
 /// A model from a file, ready to run.
 class LoadedModel {
  public:

@@ -81,6 +81,8 @@ class Outputs {
   const Tensor& operator[](ResultKey key) const&;
   Tensor operator[](ResultKey key) && { return std::as_const(*this)[std::move(key)]; }
   size_t size() const { return tensors_.size(); }
+  /// One for each result, or none if the graph names none.
+  const std::vector<std::string>& names() const { return *names_; }
   auto begin() const { return tensors_.begin(); }
   auto end() const { return tensors_.end(); }
   /// The only result.

@@ -94,6 +94,8 @@ const std::vector<Confined> confined = {
     // Builds with mutants give the definition to sources alone (cmake/graphc.cmake).
     {"mutants", std::regex(R"(ir/mutant\.h)"),
      [](const std::string& path) { return path.ends_with(".cpp"); }},
+    {"nanobind", std::regex(R"(nanobind/.*|Python\.h)"),
+     [](const std::string& path) { return path.starts_with("frontend/python/src/"); }},
     {"protobuf", std::regex(R"(google/protobuf/.*|.*\.pb\.h)"),
      [](const std::string& path) {
        return path == "ir/serialize.cpp" || path.find("tools/tensorboard_test.cpp") != path.npos ||
@@ -270,6 +272,8 @@ TEST(Layering, FaultsAreFound) {
       {"tests/cuda/mock/device.cpp", "#include \"runtime/cuda/driver_types.h\"\n", 0},
       {"ir/serialize.cpp", "#include \"ir/graph.pb.h\"\n", 0},
       {"ir/print.cpp", "#include \"ir/graph.pb.h\"\n#include <google/protobuf/arena.h>\n", 2},
+      {"frontend/python/src/a.h", "#include <nanobind/nanobind.h>\n", 0},
+      {"frontend/session.h", "#include <nanobind/nanobind.h>\n#include <Python.h>\n", 2},
       {"models/a.cpp", "#include <graphc/graphc.h>\n", 0},
       {"codegen/a.cpp", "#include <graphc/graphc.h>\n", 1},
       {"tools/a.cpp", "  #  include \"tests/testing/source_tree.h\"\n", 1},

@@ -17,7 +17,7 @@ namespace filesystem = std::filesystem;
 
 constexpr std::array folders = {".ci",     "cmake",  "codegen", "docs",    "frontend", "ir",
                                 "include", "models", "passes",  "runtime", "tests",    "tools"};
-constexpr std::array suffixes = {".h", ".cpp", ".def", ".proto", ".cmake", ".py", ".sh"};
+constexpr std::array suffixes = {".h", ".c", ".cpp", ".def", ".proto", ".cmake", ".py", ".sh"};
 
 bool is_source(const SourceFile& file) {
   return file.is_script() || file.path.ends_with("CMakeLists.txt") ||

@@ -18,7 +18,7 @@ struct SourceFile {
 
   bool has_suffix(std::string_view suffix) const { return path.ends_with(suffix); }
   bool is_header() const { return has_suffix(".h"); }
-  bool is_cpp() const { return has_suffix(".cpp") || has_suffix(".h"); }
+  bool is_cpp() const { return has_suffix(".cpp") || has_suffix(".c") || is_header(); }
   bool is_script() const { return !lines.empty() && lines[0].starts_with("#!"); }
 };
 
@@ -28,7 +28,7 @@ SourceFile source_file(std::string path, std::string_view text);
 /// The file at `path`, from the repository root. Throws ErrorKind::input if it cannot be read.
 SourceFile read_source_file(std::string path);
 
-/// Every C++ source, CMake file, .proto, .def and script of the project, sorted by path.
+/// Every C and C++ source, CMake file, .proto, .def and script of the project, sorted by path.
 std::vector<SourceFile> source_files();
 
 }  // namespace graphc::core::testing

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions: models that run. The interpreter's lock is released while they compile and run.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "frontend/python/src/arrays.h"
+#include "frontend/python/src/bindings.h"
+#include "frontend/python/src/runs.h"
+
+namespace graphc::core::python {
+namespace {
+
+/// A function that takes the lock to call Python's.
+std::function<void(const std::string&)> announcer(nb::handle announce) {
+  if (announce.is_none()) {
+    return [](const std::string& line) {
+      const nb::gil_scoped_acquire lock;
+      nb::module_::import_("graphc.errors").attr("announce")(line);
+    };
+  }
+  return [function = kept(announce)](const std::string& line) {
+    const nb::gil_scoped_acquire lock;
+    (*function)(line);
+  };
+}
+
+RoundUps round_ups(nb::handle dims, Where where) {
+  RoundUps all;
+  if (dims.is_none()) return all;
+  for (auto [name, function] : nb::borrow<nb::dict>(dims)) {
+    if (PyLong_Check(function.ptr())) {
+      all.emplace(nb::cast<std::string>(name), to_multiple_of(nb::cast<int64_t>(function)));
+      continue;
+    }
+    if (!PyCallable_Check(function.ptr())) {
+      throw input_error(where, "round_up: wanted a number or a function: found {}",
+                        type_text(function));
+    }
+    all.emplace(nb::cast<std::string>(name), [call = kept(function), where](int64_t extent) {
+      const nb::gil_scoped_acquire lock;
+      return integers_of((*call)(extent), where, "an extent")[0];
+    });
+  }
+  return all;
+}
+
+Loading loading_of(const std::string& name) {
+  if (name == "strict") return Loading::strict;
+  if (name == "partial") return Loading::partial;
+  if (name == "exact") return Loading::exact;
+  throw input_error(python_line(), "loading: wanted 'strict', 'partial' or 'exact': found '{}'",
+                    name);
+}
+
+nb::dict report_of(const LoadReport& report) {
+  nb::dict lists;
+  lists["loaded"] = report.loaded;
+  lists["missing"] = report.missing;
+  lists["extra"] = report.extra;
+  lists["awaited"] = report.awaited;
+  return lists;
+}
+
+/// What a compilation took.
+nb::dict report_of(const CompileReport& report) {
+  nb::dict numbers;
+  numbers["seconds"] = report.total_s();
+  numbers["kernels"] = report.kernels;
+  numbers["cache_hits"] = report.cache_hits;
+  numbers["peak_bytes"] = report.peak_bytes;
+  return numbers;
+}
+
+std::vector<Type> types_of(nb::args given) {
+  std::vector<Type> types;
+  const Where where = python_line();
+  for (nb::handle one : given) {
+    if (!PyTuple_Check(one.ptr()) || nb::len(one) != 2)
+      throw input_error(where, "compile: wanted (dtype, shape) for each input: found {}",
+                        type_text(one));
+    types.push_back({dtype_of(one[0], where), shape_of(one[1], where)});
+  }
+  return types;
+}
+
+void add_states(nb::class_<Session>& session) {
+  session
+      .def(
+          "state",
+          [](Session& self, const std::string& name) {
+            std::optional<Literal> value;
+            {
+              const nb::gil_scoped_release others;
+              value.emplace(self.state(name));
+            }
+            return array_of(*value);
+          },
+          nb::arg("name"), nb::sig("def state(self, name: str) -> numpy.ndarray"),
+          "A copy of a state's value.")
+      .def(
+          "set_state",
+          [](Session& self, const std::string& name, nb::handle value) {
+            const Given given(value, fmt::format("state '{}'", name), python_line());
+            const nb::gil_scoped_release others;
+            self.set_state(name, given.data());
+          },
+          nb::arg("name"), nb::arg("value"),
+          nb::sig("def set_state(self, name: str, value: object) -> None"),
+          "Sets a state to a number, nested lists or an array.")
+      .def(
+          "reset",
+          [](Session& self, const std::string& name) {
+            const nb::gil_scoped_release others;
+            self.reset(name);
+          },
+          nb::arg("name"), "Resets a state to its initial value.")
+      .def(
+          "has_state",
+          [](const Session& self, const std::string& name) { return self.has_state(name); },
+          nb::arg("name"), "Whether the state has a value yet.")
+      .def(
+          "save",
+          [](Session& self, const std::string& path, bool everything) {
+            const nb::gil_scoped_release others;
+            self.save(path, everything ? Saving::everything : Saving::model);
+          },
+          nb::arg("path"), nb::kw_only(), nb::arg("everything") = false,
+          "Writes parameters and buffers, or every state, to a safetensors file.")
+      .def(
+          "load",
+          [](Session& self, const std::string& path, const std::string& loading) {
+            const Loading how = loading_of(loading);
+            LoadReport report;
+            {
+              const nb::gil_scoped_release others;
+              report = self.load(path, how);
+            }
+            return report_of(report);
+          },
+          nb::arg("path"), nb::kw_only(), nb::arg("loading") = "strict",
+          "Reads the states in a safetensors file: 'strict', 'partial' or 'exact'.");
+}
+
+void add_runs(nb::class_<Session>& session) {
+  session
+      .def(
+          "__call__",
+          [](Session& self, const std::string& graph, nb::args inputs, nb::kwargs named) {
+            return run_inputs(
+                inputs, named, [&](const std::vector<Data>& data) { return self.run(graph, data); },
+                [&](const NamedData& data) { return self.run_named(graph, data); });
+          },
+          nb::sig("def __call__(self, graph: str, /, *inputs: object, **named: object) -> "
+                  "typing.Any"),
+          "Runs a graph; its inputs by position or by name.")
+      .def(
+          "compile",
+          [](Session& self, const std::string& graph, nb::args inputs) {
+            const std::vector<Type> types = types_of(inputs);
+            CompileReport report;
+            {
+              const nb::gil_scoped_release others;
+              report = self.compile(graph, types);
+            }
+            return report_of(report);
+          },
+          nb::sig("def compile(self, graph: str, /, *inputs: tuple[DType, tuple[int, ...]]) -> "
+                  "dict[str, float]"),
+          "Compiles a graph for inputs of these types, (dtype, shape) each, and says what it took.")
+      .def(
+          "profile",
+          [](Session& self, const std::string& graph, nb::args inputs) {
+            const GivenInputs given(inputs);
+            const nb::gil_scoped_release others;
+            return text_of(self.profile_run(graph, given.data()));
+          },
+          nb::sig("def profile(self, graph: str, /, *inputs: object) -> str"),
+          "Runs a graph twice and gives a table of the times of the kernels of the second run.")
+      .def_prop_ro("target", [](const Session& self) { return std::string(self.target().name); });
+}
+
+void bind_session(nb::module_& module) {
+  nb::class_<Session> session(
+      module, "Session",
+      "A model that runs: it owns the states and compiles a graph at the first call with inputs of "
+      "new shapes. `session(\"train\", x, y)` gives a NumPy array, or Outputs for several "
+      "results.");
+  session.def(
+      "__init__",
+      [](Session* self, PythonModel& model, const std::string& target, uint64_t seed, int threads,
+         const std::string& precision, const std::string& variant, const std::string& unroll,
+         const std::string& cpu, nb::handle round_up, bool check_finite, bool disk_cache, int kept,
+         nb::handle announce) {
+        const Where where = python_line();
+        SessionOptions options;
+        options.target = target;
+        options.seed = seed;
+        options.kept = kept;
+        options.check_finite = check_finite;
+        options.round_up = round_ups(round_up, where);
+        options.announce = announcer(announce);
+        options.compile.threads = threads;
+        options.compile.variant = variant;
+        options.compile.unroll = unroll;
+        options.compile.architecture = cpu;
+        options.compile.disk_cache = disk_cache;
+        CompileOptions of_target;
+        const Target& on = core::target(target, of_target);
+        options.compile.precision = precision_of(on, precision);
+        check_variant(on, variant);
+        new (self) Session(model.model, std::move(options));
+      },
+      nb::arg("model"), nb::kw_only(), nb::arg("target") = "", nb::arg("seed") = 0,
+      nb::arg("threads") = 0, nb::arg("precision") = "f32", nb::arg("variant") = "fused",
+      nb::arg("unroll") = "auto", nb::arg("cpu") = "", nb::arg("round_up") = nb::none(),
+      nb::arg("check_finite") = false, nb::arg("disk_cache") = true, nb::arg("kept") = 16,
+      nb::arg("announce") = nb::none(), nb::keep_alive<1, 2>(),
+      nb::sig("def __init__(self, model: Model, *, target: str = '', seed: int = 0, "
+              "threads: int = 0, precision: str = 'f32', variant: str = 'fused', "
+              "unroll: str = 'auto', cpu: str = '', "
+              "round_up: dict[str, int | collections.abc.Callable[[int], int]] | None = None, "
+              "check_finite: bool = False, disk_cache: bool = True, kept: int = 16, "
+              "announce: collections.abc.Callable[[str], object] | None = None) -> None"));
+  add_runs(session);
+  add_states(session);
+}
+
+}  // namespace
+
+GivenInputs::GivenInputs(nb::args inputs) {
+  const Where where = python_line();
+  for (nb::handle input : inputs)
+    given_.emplace_back(input, fmt::format("input {}", given_.size()), where);
+  for (const Given& one : given_) data_.push_back(one.data());
+}
+
+nb::object outputs_of(const Outputs& outputs) {
+  if (outputs.size() == 1) return array_of(outputs[0]);
+  nb::list arrays;
+  for (const Tensor& tensor : outputs) arrays.append(array_of(tensor));
+  return nb::module_::import_("graphc.outputs").attr("Outputs")(arrays, outputs.names());
+}
+
+void bind_sessions(nb::module_& module) { bind_session(module); }
+
+}  // namespace graphc::core::python

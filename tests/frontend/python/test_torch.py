@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+# Cells in PyTorch: the numbers and gradients of the same loop written in torch.
+import pathlib
+import re
+import threading
+import unittest
+
+import torch
+
+import graphc
+import graphc.torch
+
+
+def gate(x, h, w, u, b):
+    f, g = graphc.split(x @ w + h @ u + b, 2)
+    f = graphc.sigmoid(f)
+    return f * h + (1 - f) * graphc.tanh(g)
+
+
+def gate_in_torch(x, h, w, u, b):
+    f, g = (x @ w + h @ u + b).chunk(2, -1)
+    f = torch.sigmoid(f)
+    return f * h + (1 - f) * torch.tanh(g)
+
+
+def lstm(x, h, c, w, u):
+    i, f, g, o = graphc.split(x @ w + h @ u, 4)
+    c = graphc.sigmoid(f) * c + graphc.sigmoid(i) * graphc.tanh(g)
+    return graphc.sigmoid(o) * graphc.tanh(c), c
+
+
+def lstm_in_torch(x, h, c, w, u):
+    i, f, g, o = (x @ w + h @ u).chunk(4, -1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def plain(x, h, w, u):
+    return graphc.tanh(x @ w + h @ u)
+
+
+def plain_in_torch(x, h, w, u):
+    return torch.tanh(x @ w + h @ u)
+
+
+def leaky(x, h, rate):
+    return h + rate * (x - h)
+
+
+def leaky_in_torch(x, h, rate):
+    return h + rate * (x - h)
+
+
+def scaled(x, h, w, gain):
+    return gain * graphc.layer_norm(h + x @ w)
+
+
+def scaled_in_torch(x, h, w, gain):
+    return gain * torch.nn.functional.layer_norm(h + x @ w, h.shape[-1:])
+
+
+#: A cell, the same in torch, its states, and the shapes of its parameters for input 3 and hidden 4.
+CELLS = {"gate": (gate, gate_in_torch, 1, [(3, 8), (4, 8), (8,)]),
+         "lstm": (lstm, lstm_in_torch, 2, [(3, 16), (4, 16)]),
+         "plain": (plain, plain_in_torch, 1, [(3, 4), (4, 4)]),
+         "leaky": (leaky, leaky_in_torch, 1, [(4,)]),
+         "scaled": (scaled, scaled_in_torch, 1, [(3, 4), (4,)])}
+
+
+def tensors(name, dtype, steps=5, batch=2):
+    generator = torch.Generator().manual_seed(len(name))
+    width = 4 if name == "leaky" else 3
+    shapes = [(steps, batch, width)] + [(batch, 4)] * CELLS[name][2] + CELLS[name][3]
+    return [torch.randn(shape, generator=generator, dtype=dtype, requires_grad=True)
+            for shape in shapes]
+
+
+def loop(function, count, xs, *rest):
+    states, parameters, ys = list(rest[:count]), rest[count:], []
+    for x in xs:
+        found = function(x, *states, *parameters)
+        states = list(found) if isinstance(found, tuple) else [found]
+        ys.append(states[0])
+    return torch.stack(ys), *states
+
+
+def gradients(results, leaves):
+    weights = [torch.linspace(-1, 1, result.numel(), dtype=result.dtype).reshape(result.shape)
+               for result in results]
+    loss = sum((result * weight).sum() for result, weight in zip(results, weights))
+    return torch.autograd.grad(loss, leaves)
+
+
+class Cells(unittest.TestCase):
+    def test_numbers_and_gradients_are_those_of_torch(self):
+        for name, (cell, in_torch, states, _) in CELLS.items():
+            ours = graphc.torch.cell(cell, states=states)
+            for steps, batch in ((5, 2), (1, 3), (17, 1)):
+                leaves = tensors(name, torch.float32, steps, batch)
+                found, wanted = ours(*leaves), loop(in_torch, states, *leaves)
+                self.assertEqual(len(found), 1 + states)
+                for a, b in zip(found, wanted):
+                    torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5, msg=name)
+                for a, b in zip(gradients(found, leaves), gradients(wanted, leaves)):
+                    torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4, msg=name)
+
+    def test_gradcheck(self):
+        for name, (cell, _, states, _) in CELLS.items():
+            ours = graphc.torch.cell(cell, states=states, target="reference")
+            self.assertTrue(torch.autograd.gradcheck(ours, tensors(name, torch.float64, 3, 2)))
+
+    def test_gradients_that_are_not_wanted(self):
+        ours = graphc.torch.cell(gate)
+        leaves = tensors("gate", torch.float32)
+        for leaf in (leaves[0], leaves[1], leaves[4]):
+            leaf.requires_grad_(False)
+        ys, last = ours(*leaves)
+        dw, du = torch.autograd.grad(ys.sum(), leaves[2:4])
+        wanted, _ = loop(gate_in_torch, 1, *leaves)
+        torch.testing.assert_close(dw, torch.autograd.grad(wanted.sum(), leaves[2])[0])
+        with torch.no_grad():
+            self.assertFalse(ours(*leaves)[0].requires_grad)
+
+    def test_lengths(self):
+        ours = graphc.torch.cell(gate)
+        leaves = tensors("gate", torch.float32, 6, 3)
+        lengths = torch.tensor([2, 6, 0])
+        with torch.no_grad():
+            leaves[0][2:, 0] = float("nan")
+        ys, last = ours(*leaves, lengths=lengths)
+        self.assertEqual(ys[2:, 0].abs().max(), 0)
+        torch.testing.assert_close(last[0], ys[1, 0])
+        torch.testing.assert_close(last[2], leaves[1][2])
+        alone = loop(gate_in_torch, 1, leaves[0][:2, :1], leaves[1][:1], *leaves[2:])[1]
+        torch.testing.assert_close(last[:1], alone, rtol=1e-4, atol=1e-5)
+        for gradient in torch.autograd.grad(last[0].sum(), leaves, retain_graph=True):
+            self.assertTrue(gradient.isfinite().all())
+
+    def test_any_layout(self):
+        ours = graphc.torch.cell(plain)
+        xs, h, w, u = tensors("plain", torch.float32)
+        wanted = ours(xs, h, w, u)[0]
+        batch_first = xs.transpose(0, 1).contiguous()
+        found = ours(batch_first.transpose(0, 1), h, w, u.t().contiguous().t())[0]
+        self.assertTrue(torch.equal(found, wanted))
+        big = torch.randn(9, 2, 8)
+        big[::2, :, 1:7:2] = xs.detach()
+        self.assertTrue(torch.equal(ours(big[::2, :, 1:7:2], h, w, u)[0], wanted))
+
+
+class Torch(unittest.TestCase):
+    def test_an_optimizer_of_torch_trains_it(self):
+        ours = graphc.torch.cell(gate)
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(0)
+                shapes = [(3, 16), (8, 16), (16,), (8, 1)]
+                self.params = torch.nn.ParameterList(0.3 * torch.randn(s) for s in shapes)
+
+            def forward(self, xs):
+                w, u, b, out = self.params
+                return ours(xs, xs.new_zeros(xs.shape[1], 8), w, u, b)[1] @ out
+
+        net = Net()
+        optimizer = torch.optim.Adam(net.parameters(), 0.02)
+        xs = torch.randn(12, 16, 3)
+        losses = []
+        for _ in range(60):
+            loss = (net(xs) - xs.mean((0, 2))[:, None]).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], 0.2 * losses[0])
+        again = Net()
+        again.load_state_dict(net.state_dict())
+        self.assertTrue(torch.equal(again(xs), net(xs)))
+
+    def test_opcheck(self):
+        ours = graphc.torch.cell(gate)
+        xs, *others = tensors("gate", torch.float32)
+        torch.library.opcheck(ours._forward, (xs, others, None),
+                              test_utils=("test_schema", "test_autograd_registration",
+                                          "test_faketensor"))
+
+    def test_torch_compile_and_export_go_through_it(self):
+        ours = graphc.torch.cell(plain)
+        leaves = tensors("plain", torch.float32)
+
+        class Net(torch.nn.Module):
+            def forward(self, xs, h, w, u):
+                return ours(xs * 2, h, w, u)[0] + 1
+
+        wanted = Net()(*leaves)
+        compiled = torch.compile(Net(), backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(compiled(*leaves), wanted)
+        for a, b in zip(gradients([compiled(*leaves)], leaves), gradients([wanted], leaves)):
+            torch.testing.assert_close(a, b)
+        exported = torch.export.export(Net(), tuple(leaf.detach() for leaf in leaves))
+        torch.testing.assert_close(exported.module()(*leaves), wanted)
+
+    def test_threads(self):
+        ours = graphc.torch.cell(plain)
+        leaves = [leaf.detach() for leaf in tensors("plain", torch.float32)]
+        wanted, found = ours(*leaves)[0], []
+        threads = [threading.Thread(target=lambda: found.append(ours(*leaves)[0]))
+                   for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(found), 6)
+        self.assertTrue(all(torch.equal(each, wanted) for each in found))
+
+
+class Document(unittest.TestCase):
+    def test_python_md(self):
+        path = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
+        [code] = re.findall(r"^```python-torch\n(.*?)^```", path.read_text(encoding="utf-8"),
+                            re.M | re.S)
+        exec(compile("import graphc\n" + code, str(path), "exec"), {"__name__": "document"})
+
+
+class Errors(unittest.TestCase):
+    def test_a_second_derivative_is_refused(self):
+        ours = graphc.torch.cell(plain)
+        leaves = tensors("plain", torch.float32)
+        ys = ours(*leaves)[0]
+        first = torch.autograd.grad(ys.square().sum(), leaves[2], create_graph=True)[0]
+        with self.assertRaisesRegex(graphc.InputError, "second derivative"):
+            torch.autograd.grad(first.sum(), leaves[2])
+
+    def test_arguments(self):
+        ours = graphc.torch.cell(plain)
+        xs, h, w, u = tensors("plain", torch.float32)
+        for wrong, words in (((xs,), "wanted 1 states"), ((xs, h, w, 3), "argument 3.*int"),
+                             ((xs, h, w.double(), u), "argument 2 is torch.float64"),
+                             ((xs.half(), h.half(), w.half(), u.half()), "torch.float16")):
+            with self.assertRaisesRegex(graphc.InputError, words):
+                ours(*wrong)
+        with self.assertRaisesRegex(graphc.InputError, "lengths"):
+            ours(xs, h, w, u, lengths=torch.ones(2))
+        with self.assertRaisesRegex(graphc.UsageError, "f64"):
+            ours(xs.double(), h.double(), w.double(), u.double())
+        with self.assertRaisesRegex(graphc.InputError, "a function of one step"):
+            graphc.torch.cell(3)
+
+    def test_the_line_is_that_of_the_equation(self):
+        def wrong(x, h, w):
+            return x @ w + h  # the line at fault
+
+        ours = graphc.torch.cell(wrong)
+        xs, h, w, _ = tensors("plain", torch.float32)
+        with self.assertRaises(graphc.InputError) as caught:
+            ours(xs, h, w[:2])
+        self.assertEqual((caught.exception.file, caught.exception.line),
+                         (__file__, wrong.__code__.co_firstlineno + 1))
+        two = graphc.torch.cell(lambda x, h: (h, h))
+        with self.assertRaisesRegex(graphc.InputError, "the next value of 1 state: found 2"):
+            two(xs, h)
+
+
+if __name__ == "__main__":
+    unittest.main()
