@@ -46,6 +46,7 @@ const BlockCase kBlockCases[] = {
 };
 
 class Blocks : public ::testing::TestWithParam<BlockCase> {};
+class BlocksCpu : public Blocks {};
 
 /// x [steps, rows, in], or one step of it, centred.
 Tensor block_input(int64_t steps, uint64_t seed) {
@@ -62,7 +63,7 @@ Tensor step_of(const Tensor& xs, int64_t step) {
   return x;
 }
 
-TEST_P(Blocks, GoOnStepByStepAsOverTheSequence) {
+TEST_P(BlocksCpu, GoOnStepByStepAsOverTheSequence) {
   for (const char* target : {"reference", "cpu"}) {
     Model m("m");
     const auto block = GetParam().make(m);
@@ -90,7 +91,7 @@ TEST_P(Blocks, GoOnStepByStepAsOverTheSequence) {
 }
 
 /// A row that ends early is as if it were alone, and what stands in its padding does not matter.
-TEST_P(Blocks, RowsEndWhereTheirLengthsSay) {
+TEST_P(BlocksCpu, RowsEndWhereTheirLengthsSay) {
   Model m("m");
   const auto block = GetParam().make(m);
   m.graph("padded", [&](Inputs& in) {
@@ -145,8 +146,10 @@ TEST_P(Blocks, RefuseWhatIsNotTheirs) {
               HasSubstr("takes [steps, batch, width]: found f32[3,4]"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Blocks, ::testing::ValuesIn(kBlockCases),
-                         [](const auto& tested) { return std::string(tested.param.name); });
+std::string block_name(const ::testing::TestParamInfo<BlockCase>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(All, Blocks, ::testing::ValuesIn(kBlockCases), block_name);
+INSTANTIATE_TEST_SUITE_P(All, BlocksCpu, ::testing::ValuesIn(kBlockCases), block_name);
 
 TEST(Blocks, HaveHeadsThatDivideTheUnits) {
   Model m("m");

@@ -63,7 +63,7 @@ TEST(CellLayer, RefusesWhatTheCellLacks) {
 
 /// Every cell runs, and its loss is that of its outputs; goldens have the gradients of each
 /// (stream_cells_test.cpp).
-TEST(CellLayer, TrainsOnTheMeanOfSquares) {
+TEST(CellLayerCpu, TrainsOnTheMeanOfSquares) {
   for (const StreamCellRecord& cell : all_stream_cells()) {
     const auto program =
         make_program("cell-layer", {"size=test", fmt::format("cell={}", cell.name)});

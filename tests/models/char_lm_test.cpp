@@ -73,11 +73,11 @@ TEST(CharLmCpu, LearnsARhymeAndSaysIt) {
   EXPECT_EQ(trained.draw("the ", 17, 0), "cat sat on a mat\n");
 }
 
-/// Blocks learn too, and drawing goes on from their states: a text drawn in one step after another
-/// is that of the rhyme, which needs more than the character before.
-TEST(CharLmCpu, LearnsARhymeWithEveryCell) {
+/// Blocks learn too: a perplexity below 2 takes more than the character before.
+TEST(CharLmCpu, LearnsARhymeWithOtherCells) {
+  size_t number = 0;
   for (const std::string_view cell : language_cells()) {
-    if (cell == "lstm") continue;
+    if (cell == "lstm" || !graphc::core::testing::is_sampled(number++, 2)) continue;
     SCOPED_TRACE(cell);
     TemporaryFolder folder;
     const auto program = make_program(

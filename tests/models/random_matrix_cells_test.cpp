@@ -77,7 +77,7 @@ void expect_compiled(const GraphPtr& graph, const MatrixLiterals& inputs,
   }
 }
 
-TEST(RandomMatrixCells, AreRightOnEveryTarget) {
+TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
   int64_t compiled = 0;
   for (unsigned seed = 0; seed < (testing::whole_samples() ? 300u : 15u); ++seed) {
     const GraphPtr traced = testing::random_matrix_cell(seed);
