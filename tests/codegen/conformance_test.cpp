@@ -110,7 +110,7 @@ std::vector<Setting> settings(const std::vector<TargetLevel>& levels, unsigned n
   std::vector<Setting> all;
   for (const TargetLevel& level : levels)
     all.push_back({level, {.variant = "fused", .threads = 1}});
-  if (!is_sampled(number, 2)) return all;
+  if (!is_sampled(number, 3)) return all;
   for (const TargetLevel& level : target_levels_for(number, 0)) {
     if (level.takes("variant")) all.push_back({level, {.variant = "basic", .threads = 3}});
   }
