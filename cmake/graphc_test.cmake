@@ -35,8 +35,8 @@ function(graphc_test name)
   # The arithmetic of tests is loop counters and expected values: without UBSan they compile in a
   # sixteenth less time. The libraries under test keep it.
   set_target_properties(${target} PROPERTIES GRAPHC_WITHOUT_UBSAN ON)
-  # Without line numbers of their own they compile in a twelfth less; GoogleTest names the line of an
-  # expectation, and the libraries keep theirs.
+  # Without line numbers of their own they compile in a twelfth less. GoogleTest names the line of
+  # an expectation, and the libraries keep theirs.
   if(GRAPHC_SANITIZE STREQUAL "address")
     target_compile_options(${target} PRIVATE -g0)
   endif()
