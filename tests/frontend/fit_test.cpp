@@ -22,7 +22,7 @@ using graphc::core::testing::error_of;
 using graphc::core::testing::TemporaryFolder;
 using ::testing::HasSubstr;
 
-constexpr int64_t kSamples = 11, kBatch = 3;
+constexpr int64_t kFitSamples = 11, kFitBatch = 3;
 
 /// Points of a line with noise, the same for a sample wherever it stands.
 std::vector<Data> line_of(std::span<const int64_t> samples) {
@@ -59,7 +59,7 @@ struct Regression {
   }
 
   FitOptions options(const std::filesystem::path& folder) {
-    FitOptions options{.epochs = 9, .samples = kSamples, .batch = kBatch};
+    FitOptions options{.epochs = 9, .samples = kFitSamples, .batch = kFitBatch};
     options.inputs = [this](std::span<const int64_t> samples) {
       std::vector<Data> inputs = line_of(samples);
       inputs.emplace_back(plateau.rate());
@@ -233,7 +233,7 @@ TEST(Fit, RefusesOptionsThatDoNotFitTogether) {
 
 TEST(Fit, ALossThatIsNotFiniteEndsIt) {
   Regression regression;
-  FitOptions options{.samples = kSamples, .inputs = [](std::span<const int64_t> samples) {
+  FitOptions options{.samples = kFitSamples, .inputs = [](std::span<const int64_t> samples) {
                        std::vector<Data> inputs = line_of(samples);
                        inputs.emplace_back(3e38);
                        return inputs;

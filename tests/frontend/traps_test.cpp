@@ -228,11 +228,11 @@ TEST(Traps, ElementsOfAnotherTypeAndResultsThatAreNotThereHaveTheCallersLine) {
 }
 
 /// One parameter, trained by Adam.
-struct Trained {
+struct ModelOfAdam {
   Model model{"trained"};
   Param w = model.param("w", {2}, constant(1));
 
-  Trained() {
+  ModelOfAdam() {
     model.graph("train", Mode::training, [this](Inputs& in) {
       Value loss = sum(square(w - in("x", f32, {2})));
       minimize(loss, {w}, Adam{.rate = 0.1});
@@ -246,7 +246,7 @@ TEST(Traps, WhatIsLoadedBeforeAGraphIsTracedIsThereWhenItIs) {
   const std::string path = (folder.path() / "all.safetensors").string();
   const std::string again = (folder.path() / "again.safetensors").string();
   const Tensor x = floats({3, -5}, {2});
-  Trained a, b, c;
+  ModelOfAdam a, b, c;
   Session through(a.model, reference()), resumed(b.model, reference());
   for (int i = 0; i < 3; ++i) through("train", x);
   through.save(path, Saving::everything);
@@ -267,7 +267,7 @@ TEST(Traps, WhatIsLoadedBeforeAGraphIsTracedIsThereWhenItIs) {
 TEST(Traps, WhatIsLoadedForAStateOfAnotherTypeIsRefusedWhenItIsDeclared) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "all.safetensors").string();
-  Trained trained;
+  ModelOfAdam trained;
   Session session(trained.model, reference());
   Literal w = session.state("w");
   write_safetensors(path, {{{"w", w}, {"w.mean", Literal::of(1.0f)}}, {}});

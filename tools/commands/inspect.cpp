@@ -27,13 +27,13 @@ struct InspectCommand {
 };
 
 /// Statistics of an array: the smallest, the largest and the mean of its finite numbers.
-struct Figures {
+struct ArrayFigures {
   double least = 0, most = 0, mean = 0;
   int64_t finite = 0, nan = 0, infinite = 0;
 };
 
-Figures figures_of(const Literal& array) {
-  Figures figures;
+ArrayFigures figures_of(const Literal& array) {
+  ArrayFigures figures;
   double sum = 0;
   for (int64_t i = 0; i < array.elements(); ++i) {
     const double value = array.element(i);
@@ -53,7 +53,7 @@ Figures figures_of(const Literal& array) {
 }
 
 Json describe(const std::string& name, const Literal& array) {
-  const Figures figures = figures_of(array);
+  const ArrayFigures figures = figures_of(array);
   Json row{{"name", name},
            {"dtype", std::string(name_of(array.dtype()))},
            {"shape", array.shape()},

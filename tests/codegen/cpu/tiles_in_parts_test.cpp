@@ -23,7 +23,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 /// Numbers of many magnitudes whose smallest parts are normal numbers, and special ones.
-std::vector<float> drawn(size_t count, unsigned seed) {
+std::vector<float> drawn_tile(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   const float special[] = {0.0f, -0.0f, 1.0f, kLargest, -kLargest, 3.39e38f, 1 + 0x1p-23f};
   std::vector<float> numbers(count);
@@ -51,7 +51,7 @@ std::vector<float> part_of(const std::vector<float>& numbers, int part, int part
 }
 
 TEST(TilesInPartsCpu, ThreePartsAreTheNumberAndTwoNearlyIt) {
-  const std::vector<float> numbers = drawn(kTileRows * kTileTerms, 1);
+  const std::vector<float> numbers = drawn_tile(kTileRows * kTileTerms, 1);
   for (const auto pack : {cpu::pack_tiles, cpu::pack_tiles_portably}) {
     for (const int parts : {2, 3}) {
       std::vector<std::vector<float>> found;

@@ -7,7 +7,7 @@ namespace {
 
 /// Together their sizes have warps and lanes without rows or columns, more than one block and more
 /// than one piece of a sum, and a piece that ends within what an instruction takes.
-constexpr const char* kProduct =
+constexpr const char* kProductOfGpus =
     R"(graph @g(%x: f32[M,K], %w: f32[K,N], %b: f32[N], %s: f32[M,1]) {
        return add(mul(matmul(%x, %w), %s), %b)
      })";
@@ -67,10 +67,10 @@ constexpr const char* kTwoProducts =
 }  // namespace
 
 std::vector<Subject> subjects_of_gpus(const char* lstm) {
-  return {product("product_in_3xtf32", kProduct, Precision::tf32x3, Numbers::real),
-          product("product_in_tf32", kProduct, Precision::tf32, Numbers::whole),
+  return {product("product_in_3xtf32", kProductOfGpus, Precision::tf32x3, Numbers::real),
+          product("product_in_tf32", kProductOfGpus, Precision::tf32, Numbers::whole),
           product("product_in_bf16", kTransposed, Precision::bf16, Numbers::whole),
-          product("product_in_fp16", kProduct, Precision::fp16, Numbers::whole),
+          product("product_in_fp16", kProductOfGpus, Precision::fp16, Numbers::whole),
           loop("gates_in_3xtf32", kGates, "T=3 B=17 H=67 G=134", cuda::Placement::streamed, 132,
                Precision::tf32x3),
           loop("gates_in_grid_in_3xtf32", kGates, "T=3 B=35 H=17 G=34", cuda::Placement::grid, 4,
