@@ -6,6 +6,7 @@
 #include "codegen/target.h"
 #include "ir/denormals.h"
 #include "ir/verify.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "runtime/cores.h"
 
@@ -21,10 +22,18 @@ GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const Compi
   return result.graph;
 }
 
+Pipeline passes_for(const CompileOptions& options, const KernelTraits& traits) {
+  Pipeline pipeline = standard_pipeline(options.variant, options.unroll, options.remat);
+  if (!traits.keeps_rows_apart || options.variant != "fused") return pipeline;
+  const auto remat = std::ranges::find(pipeline, &passes::remat, &PassUse::pass);
+  if (remat != pipeline.end()) remat->options.set("matrices", "true");
+  return pipeline;
+}
+
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
-                          CompileReport& report, bool stores_bf16) {
-  Pipeline pipeline = standard_pipeline(options.variant, options.unroll);
-  stores_bf16 &= options.precision == Precision::bf16;
+                          CompileReport& report, const KernelTraits& traits) {
+  Pipeline pipeline = passes_for(options, traits);
+  const bool stores_bf16 = traits.stores_bf16 && options.precision == Precision::bf16;
   for (PassUse& use : kernel_pipeline(options.variant, stores_bf16))
     pipeline.push_back(std::move(use));
   return run_passes(graph, pipeline, options, report);

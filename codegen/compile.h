@@ -29,6 +29,9 @@ struct CompileOptions {
   /// chooses the faster of the two.
   std::string variant = "fused";
   std::string unroll = "auto";  ///< auto, loop, full or a number of steps
+  /// Which states of a loop are saved for its derivative, the others being computed again
+  /// (passes/remat.cpp): auto, off (all), or every so many.
+  std::string remat = "auto";
   /// The architecture to compile for: CPU features ("x86-64-v3") or the architecture of a GPU
   /// ("sm_90a"). Empty: that of this machine.
   std::string architecture;
@@ -92,10 +95,23 @@ std::unique_ptr<Executable> compile(const GraphPtr& graph, const Target& target,
 GraphPtr run_passes(const GraphPtr& graph, const Pipeline& pipeline, const CompileOptions& options,
                     CompileReport& report);
 
+/// What the kernels of a target can do. Passes choose by it.
+struct KernelTraits {
+  /// Under precision bf16, values that the target's products round are stored as bf16.
+  bool stores_bf16 = false;
+  /// A matrix that a row carries stays in a core's cache from step to step
+  /// (LoopCall::rows_apart). A step then takes less time than it takes to save its state.
+  bool keeps_rows_apart = false;
+};
+
+/// The passes of the options' variant, unroll and remat, for a target: standard_pipeline(). Throws
+/// ErrorKind::usage as that does.
+Pipeline passes_for(const CompileOptions& options, const KernelTraits& traits = {});
+
 /// The graph of kernels that targets plan (codegen/step/plan.h): the result of the variant's passes
-/// and then `fuse`. `stores_bf16` is the target's (Target::stores_bf16).
+/// and then `fuse`. `traits` are the target's.
 GraphPtr form_kernels_for(const GraphPtr& graph, const CompileOptions& options,
-                          CompileReport& report, bool stores_bf16 = false);
+                          CompileReport& report, const KernelTraits& traits = {});
 
 /// Empties the kernel caches of all targets in this process. The next compilation then generates
 /// every kernel it needs or loads it from disk (CompileOptions::disk_cache). Compiled executables

@@ -18,11 +18,10 @@ struct Target {
   std::string_view summary;  ///< one line for people
   /// The supported values of CompileOptions::precision; the first is the default.
   std::span<const Precision> precisions;
-  /// Whether values that the target's products round to bf16 are stored as bf16 under that
-  /// precision.
-  bool stores_bf16 = false;
+  KernelTraits kernels = {};
   /// The other options of CompileOptions that the target supports, by their names on the command
-  /// line: "threads", "variant", "unroll", "cpu" (the architecture).
+  /// line: "threads", "variant", "unroll", "remat", "cpu" (the
+  /// architecture).
   std::span<const std::string_view> options;
   /// Whether an architecture may follow its name: "cuda:sm_90a".
   bool has_architectures = false;

@@ -87,6 +87,10 @@ ScanTrace::ScanTrace(const Values& streams, int64_t steps, ScanOptions options, 
   if (steps < 0) throw input_error(where, "scan: the number of steps is negative: {}", steps);
   Trace& trace = Trace::require("scan", where);
   for (Value stream : streams) streams_.push_back(trace.here(stream, where));
+  if (options_.save_every < 0) {
+    throw input_error(where, "scan: save_every is a number of steps, or 0: found {}",
+                      options_.save_every);
+  }
   if (options_.lengths) {
     const WhereScope scope(where);
     options_.lengths = trace.here(options_.lengths, where);
@@ -191,7 +195,8 @@ Values ScanTrace::finish(const Values& emits) {
 
   ScanParts parts{.streams = streams_,
                   .steps = steps_,
-                  .reverse = options_.reverse && !mutated(Mutant::reverse_ignored)};
+                  .reverse = options_.reverse && !mutated(Mutant::reverse_ignored),
+                  .save_every = options_.save_every};
   if (std::ranges::none_of(scope.seen, &Scope::Seen::assigned)) {
     trace.remark(where_,
                  "scan: the loop carries nothing from step to step: no State is assigned in its "

@@ -43,6 +43,10 @@ struct ScanOptions {
   /// A length above the number of steps counts as all of them, a negative one as none; if the
   /// lengths are an input of the graph, the session checks them first.
   Value lengths = {};
+  /// For the derivative, keeps the states of every `save_every`-th step alone and computes the
+  /// steps between again: less memory for more time. Values and gradients are the same. 0: keeps
+  /// what the derivative needs of every step, unless the compiler knows better (`--remat`).
+  int64_t save_every = 0;
 };
 
 /// A number of steps, for a loop without streams: `scan(Steps(10), [&](Value index) { ... })`.

@@ -8,7 +8,8 @@ Scan::Scan(const Node& node)
       streams_(size_t(node.attributes.get_int("streams", 0))),
       carries_(size_t(node.attributes.get_int("carries", 0))),
       steps_(node.attributes.get_int("steps", 0)),
-      reverse_(node.attributes.get_bool("reverse", false)) {
+      reverse_(node.attributes.get_bool("reverse", false)),
+      save_every_(node.attributes.get_int("save_every", 0)) {
   GRAPHC_CHECK(node.is(ops::scan), "'{}' is not a scan", node.op.name);
 }
 
@@ -17,6 +18,7 @@ const Node& add_scan(Graph& graph, ScanParts parts, Where where, std::vector<std
                         {"carries", int64_t(parts.initial.size())},
                         {"steps", parts.steps}};
   if (parts.reverse) attributes.set("reverse", true);
+  if (parts.save_every > 0) attributes.set("save_every", parts.save_every);
   if (names.empty()) {
     const Values& results = parts.body->results();
     for (size_t i = parts.initial.size(); i < results.size(); ++i)

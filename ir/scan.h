@@ -9,6 +9,10 @@
 // Steps run 0 .. steps-1, or steps-1 .. 0 with {reverse}; an emit is at the index of its step
 // either way. All carries take their next values at once. With no steps the emits are empty and the
 // final carries are the initial values.
+//
+// {save_every = N} changes no value: the derivative keeps the carries of every N-th step and
+// computes the steps between again (passes/remat.cpp). With N >= steps it keeps the initial carries
+// alone.
 #pragma once
 
 #include <span>
@@ -25,6 +29,9 @@ class Scan {
   const Graph& body() const { return node_->region(); }
   int64_t steps() const { return steps_; }
   bool reverse() const { return reverse_; }
+  /// Of which steps the derivative keeps the carries: every so many; 0: it keeps what it needs of
+  /// every step.
+  int64_t save_every() const { return save_every_; }
 
   std::span<const Value> streams() const { return std::span(node_->operands).first(streams_); }
   std::span<const Value> initial() const {
@@ -53,6 +60,7 @@ class Scan {
   size_t streams_, carries_;
   int64_t steps_;
   bool reverse_;
+  int64_t save_every_;
 };
 
 /// The parts of a scan to add; see the layout above.
@@ -61,6 +69,7 @@ struct ScanParts {
   GraphPtr body;
   int64_t steps = 0;
   bool reverse = false;
+  int64_t save_every = 0;
 };
 
 /// Adds the scan to the graph. Results are named like the body's unless `names` has them.

@@ -97,6 +97,10 @@ bool Shape::operator==(const Shape& other) const {
   return std::equal(begin(), end(), other.begin(), other.end());
 }
 
+bool Shape::begins_with(const Shape& other) const {
+  return other.rank() <= rank() && std::equal(other.begin(), other.end(), begin());
+}
+
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   const Shape& longer = a.rank() >= b.rank() ? a : b;
   const Shape& shorter = a.rank() >= b.rank() ? b : a;

@@ -58,6 +58,8 @@ class Shape {
   Shape insert(int axis, int64_t extent) const;
 
   bool operator==(const Shape& other) const;
+  /// Whether its first extents are those of `other`.
+  bool begins_with(const Shape& other) const;
 
  private:
   std::array<int64_t, kMaxRank> extents_{};

@@ -205,6 +205,7 @@ class ScanGradient {
     parts.body = freeze(std::move(to));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse();
+    parts.save_every = scan_.save_every();
     return add_scan(graph_, std::move(parts), scan_.node().where);
   }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "ir/build.h"
+#include "ir/scan.h"
 #include "passes/cut.h"
 
 namespace graphc::core {
@@ -39,6 +40,13 @@ std::vector<int> depths(const Graph& graph) {
     if (is_heavy(node)) ++depth;
   }
   return depths;
+}
+
+/// A loop that keeps its initial carries alone is computed again from them (remat.cpp).
+bool is_repeated_loop(const Node& node) {
+  if (!node.is(ops::scan)) return false;
+  const Scan scan(node);
+  return scan.save_every() >= scan.steps() && scan.steps() > 0;
 }
 
 }  // namespace
@@ -95,7 +103,7 @@ void DividedStep::cut() {
   }
   problem.repeat = [&](const Node& node) -> int64_t {
     if (!forward[size_t(node.id)]) return cost_of_own(node);
-    return is_heavy(node) ? never : cost_of_repeating(node);
+    return is_heavy(node) && !is_repeated_loop(node) ? never : cost_of_repeating(node);
   };
   problem.store = [&](Value value) { return price(value); };
   set_emitted();

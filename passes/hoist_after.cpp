@@ -26,6 +26,7 @@ class HoistAfter {
         varies_(variation(scan_)),
         operands_(operands),
         to_(to),
+        has_matrices_(matrix_row_axes(scan_) > 0),
         whole_(body_),
         inputs_(body_.inputs()) {
     streams_ = scan_.streams().size();
@@ -42,9 +43,7 @@ class HoistAfter {
     const bool any_reduction = std::ranges::any_of(body_.nodes(), [&](const Node& node) {
       return heavy_[size_t(node.id)] && reduces_what_is_made_here(node);
     });
-    // To read a matrix in every row again takes longer than to reduce it while it is in the cache.
-    const bool has_matrices = matrix_row_axes(scan_) > 0;
-    if (any_reduction && choose(true) >= with_reductions && !has_matrices) choose(false);
+    if (any_reduction && choose(true) >= with_reductions && !has_matrices_) choose(false);
     const bool any_sum = std::any_of(sums_.begin(), sums_.end(),
                                      [](const std::optional<Values>& sum) { return bool(sum); });
     const bool any_late = std::any_of(scan_.emits().begin(), scan_.emits().end(),
@@ -60,13 +59,19 @@ class HoistAfter {
 
   void find_moving() {
     for (Varies varies : varies_) moving_.push_back(varies > Varies::captures);
+    for (const Node& node : body_.nodes()) {
+      made_here_.push_back(
+          varies_[size_t(node.id)] == Varies::carries || node.is(ops::scan) ||
+          std::ranges::any_of(node.operands, [&](Value x) { return made_here(x); }));
+    }
   }
+  /// Whether the value is there only while the loop runs: computed from carries, or by a loop.
+  bool made_here(Value value) const { return made_here_[id(value)]; }
 
   /// Whether it is a product without a factor shared by all steps, so that batching does not make
   /// it faster, and with an operand computed in the loop that is larger than the result: the memory
   /// of a cell whose state is a matrix per row.
   bool reads_more_than_it_makes(const Node& node) const {
-    const auto made_here = [&](Value x) { return varies_[id(x)] == Varies::carries; };
     return node.is(ops::matmul) &&
            std::ranges::all_of(node.operands, [&](Value x) { return moves(x); }) &&
            std::ranges::any_of(node.operands, [&](Value x) {
@@ -90,11 +95,13 @@ class HoistAfter {
     return bytes;
   }
 
-  /// Whether it is a sum or a maximum of a larger value that the step computes from carries.
+  /// Whether it is a sum or a maximum of a larger value that is there only while the loop runs.
+  /// With matrices in every row, of any: to read one again takes longer than to reduce it while it
+  /// is in the cache.
   bool reduces_what_is_made_here(const Node& node) const {
     if (!node.is(ops::sum) && !node.is(ops::max)) return false;
     const Value operand = node.operands[0];
-    return varies_[id(operand)] == Varies::carries &&
+    return (has_matrices_ || made_here(operand)) &&
            operand.shape().elements() > node.result().shape().elements();
   }
 
@@ -222,8 +229,7 @@ class HoistAfter {
     for (const Node& node : body_.nodes()) {
       if (!node.is(ops::matmul) || in_loop[size_t(node.id)]) continue;
       for (Value operand : node.operands) {
-        const bool of_carries = varies_[id(operand)] == Varies::carries;
-        if (of_carries && is_elementwise(operand.node->op)) multiplied_.add(operand);
+        if (made_here(operand) && is_elementwise(operand.node->op)) multiplied_.add(operand);
       }
     }
   }
@@ -311,6 +317,7 @@ class HoistAfter {
     parts.body = freeze(std::move(copy));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse();
+    parts.save_every = scan_.save_every();
     return add_scan(to_, std::move(parts), scan_.node().where, std::move(names));
   }
 
@@ -371,8 +378,10 @@ class HoistAfter {
   const std::vector<Varies> varies_;
   const Values& operands_;
   Graph& to_;
+  const bool has_matrices_;  ///< a carry has one in every row
   size_t streams_, carries_, emits_;
   std::vector<bool> moving_, heavy_, late_, batches_;
+  std::vector<bool> made_here_;
   std::vector<std::optional<Values>> sums_;  // for each carry, the terms added
   ValueSet emitted_;                         // of the new loop: still emitted, or crossing the cut
   ValueMap whole_;                           // from parts to emitted concatenations

@@ -7,6 +7,7 @@
 #include "passes/batch.h"
 #include "passes/cut.h"
 #include "passes/hoist.h"
+#include "passes/kernels/matrix_rows.h"
 #include "passes/region.h"
 #include "passes/variation.h"
 
@@ -16,7 +17,11 @@ namespace {
 class HoistBefore {
  public:
   HoistBefore(const Node& node, const Values& operands, Graph& to)
-      : scan_(node), body_(scan_.body()), operands_(operands), to_(to) {}
+      : scan_(node),
+        body_(scan_.body()),
+        operands_(operands),
+        to_(to),
+        has_matrices_(matrix_row_axes(scan_) > 0) {}
 
   std::optional<Values> run() {
     classify();
@@ -48,10 +53,17 @@ class HoistBefore {
         early = early && early_[id(operand)];
         behind |= behind_[id(operand)];
       }
-      early_[n] = early && can_batch(node, stacked);
+      early_[n] = early && can_batch(node, stacked) && !(has_matrices_ && reduces(node));
       heavy_[n] = early_[n] && steps_[n] && is_heavy(node);
       behind_[n] = early_[n] && steps_[n] && (heavy_[n] || behind);
     }
+  }
+
+  /// Whether it is a sum or a maximum of a larger value: of a matrix in every row, mostly, which
+  /// the step has in its cache and all steps together would read from memory.
+  static bool reduces(const Node& node) {
+    return (node.is(ops::sum) || node.is(ops::max)) &&
+           node.operands[0].shape().elements() > node.result().shape().elements();
   }
 
   bool is_emitted_early(Value value) const { return behind_[id(value)]; }
@@ -114,6 +126,7 @@ class HoistBefore {
     parts.body = freeze(std::move(copy));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse();
+    parts.save_every = scan_.save_every();
     Values added;
     if (!wanted.empty())
       added = results_of(add_scan(to_, std::move(parts), scan_.node().where, std::move(names)));
@@ -129,6 +142,7 @@ class HoistBefore {
   const Graph& body_;
   const Values& operands_;
   Graph& to_;
+  const bool has_matrices_;  ///< a carry has one in every row
   std::vector<bool> steps_, early_, heavy_, behind_;
   Values crossing_;
 };

@@ -29,6 +29,9 @@ constexpr OrderRule listed_rules[] = {
      "Only an unexpanded composite can use its record's derivative or a library's pair; saved "
      "values "
      "would escape the pattern."},
+    {"remat", "autodiff", Harm::slower,
+     "What is saved for a block of steps is decided when the loop over the blocks is "
+     "differentiated."},
     {"autodiff", "expand", Harm::slower,
      "Only an unexpanded composite can use the derivative in its record (`ir/op.h`); the others "
      "are "

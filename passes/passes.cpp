@@ -17,6 +17,7 @@ constexpr const Pass* listed_passes[] = {
     &passes::pack_matmuls,  //
     &passes::precision,     //
     &passes::reductions,    //
+    &passes::remat,         //
     &passes::reroll,        //
     &passes::simplify,      //
     &passes::sparse_rows,   //

@@ -19,6 +19,7 @@ extern const Pass outline;
 extern const Pass pack_matmuls;
 extern const Pass precision;
 extern const Pass reductions;
+extern const Pass remat;
 extern const Pass reroll;
 extern const Pass simplify;
 extern const Pass sparse_rows;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "ir/op.h"
 #include "ir/spelling.h"
@@ -23,23 +24,23 @@ constexpr Variant variants[] = {
     // One kernel per op in the loop.
     {"basic",
      "simplify,cse,"
-     "autodiff,expand,simplify,cse,sparse-rows",
+     "remat,autodiff,expand,simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
     // The same with loops unrolled.
     {"unrolled",
      "simplify,cse,"
-     "autodiff,expand,simplify,cse,"
+     "remat,autodiff,expand,simplify,cse,"
      "unroll{full=true},simplify,cse,sparse-rows",
      "reductions,simplify,fuse{single=true}"},
     // Distributed loops: the form from which kernels are planned.
     {"fused",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline,"
-     "autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
+     "remat,autodiff,expand,simplify,cse,hoist,unroll{auto},simplify,cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", false, true},
     // The same, except for recurrent layers that a library has.
     {"cudnn",
      "reroll,simplify,cse,pack-matmuls,simplify,cse,hoist,simplify,cse,outline{library},"
-     "autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
+     "remat,autodiff{library},expand{library},simplify,cse,hoist,simplify,cse,sparse-rows,chunk",
      "reductions,simplify,cse,fuse", true},
 };
 /// The faster of `fused` and `cudnn`; `fused` if a target has no library, and until that is known.
@@ -93,6 +94,14 @@ PassUse parse_use(std::string_view text) {
   return use;
 }
 
+/// A positive number of steps.
+std::optional<int64_t> steps_of(std::string_view text) {
+  int64_t steps = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), steps);
+  const bool is_number = error == std::errc() && end == text.end() && steps > 0;
+  return is_number ? std::optional(steps) : std::nullopt;
+}
+
 }  // namespace
 
 Pipeline parse_pipeline(std::string_view text) {
@@ -123,19 +132,27 @@ std::string to_text(const Pipeline& pipeline) {
   return text;
 }
 
-Pipeline standard_pipeline(std::string_view variant, std::string_view unroll) {
+Pipeline standard_pipeline(std::string_view variant, std::string_view unroll,
+                           std::string_view remat) {
   Pipeline pipeline = parse_pipeline(find_variant(variant).passes);
+  const auto remats = std::ranges::find(pipeline, &passes::remat, &PassUse::pass);
+  if (const auto steps = steps_of(remat)) {
+    remats->options.set("steps", std::to_string(*steps));
+  } else if (remat == "off") {
+    pipeline.erase(remats);
+  } else if (remat != "auto") {
+    throw Error(ErrorKind::usage, {},
+                fmt::format("remat is auto, off or a number of steps: found '{}'", remat));
+  }
   if (unroll == "auto") return pipeline;
   std::erase_if(pipeline, [](const PassUse& use) { return use.pass == &passes::unroll; });
   if (unroll == "loop") return pipeline;
-  int64_t steps = 0;
-  const auto [end, error] = std::from_chars(unroll.begin(), unroll.end(), steps);
-  const bool number = error == std::errc() && end == unroll.end() && steps > 0;
-  if (!number && unroll != "full") {
+  const auto steps = steps_of(unroll);
+  if (!steps && unroll != "full") {
     throw Error(ErrorKind::usage, {},
                 fmt::format("unroll is auto, loop, full or a number of steps: found '{}'", unroll));
   }
-  const std::string option = number ? fmt::format("steps={}", steps) : "full=true";
+  const std::string option = steps ? fmt::format("steps={}", *steps) : "full=true";
   // Before the pass that inspects all uses of a gradient.
   const auto place = std::ranges::find(pipeline, &passes::sparse_rows, &PassUse::pass);
   const Pipeline unrolled = parse_pipeline(fmt::format("unroll{{{}}},simplify,cse", option));

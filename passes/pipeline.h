@@ -20,9 +20,11 @@ std::string to_text(const Pipeline& pipeline);
 /// `fused`), from a traced graph to one without `grad` and with distributed loops. For an unknown
 /// variant throws ErrorKind::usage, naming the variants.
 ///
-/// `unroll` is `auto` (the variant's default), `loop`, `full`, or the number of steps to unroll;
-/// anything else is ErrorKind::usage.
-Pipeline standard_pipeline(std::string_view variant, std::string_view unroll = "auto");
+/// `unroll` is `auto` (the variant's default), `loop`, `full`, or the number of steps to unroll.
+/// `remat` is `auto` (what loops say themselves, passes/remat.cpp), `off`, or the number of steps
+/// whose states are computed again from one that is saved. Anything else is ErrorKind::usage.
+Pipeline standard_pipeline(std::string_view variant, std::string_view unroll = "auto",
+                           std::string_view remat = "auto");
 /// The continuation for targets that compile kernels: from there to a graph of kernels. With
 /// `stores_bf16`, values that products round anyway are stored in bf16 (passes/precision.cpp), for
 /// the variant whose kernels can round their results: `fused`.

@@ -135,6 +135,7 @@ class PrunedScan {
     parts.body = freeze(std::move(body));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse();
+    parts.save_every = scan_.save_every();
     return results(to, std::move(parts));
   }
 

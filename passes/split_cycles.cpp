@@ -185,6 +185,7 @@ class SplitCycles {
     parts.body = freeze(std::move(copy));
     parts.steps = scan_.steps();
     parts.reverse = scan_.reverse();
+    parts.save_every = scan_.save_every();
     std::vector<std::string> names;
     for (Value value : emits) names.push_back(value.name());
     for (size_t k : carries) names.push_back(scan_.node().names[emits_ + k]);

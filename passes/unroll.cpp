@@ -18,6 +18,7 @@
 #include "ir/scan.h"
 #include "passes/passes.h"
 #include "passes/region.h"
+#include "passes/scan_blocks.h"
 
 namespace graphc::core {
 namespace {
@@ -56,18 +57,18 @@ Values add_copies(const Scan& scan, const Values& streams, Values carries, const
   return carries;
 }
 
-struct Operands {
-  Values streams, initial, captures;
-};
-
-Operands operands_of(const Scan& scan, const Values& values) {
-  const auto streams = values.begin() + long(scan.streams().size());
-  const auto carries = streams + long(scan.initial().size());
-  return {{values.begin(), streams}, {streams, carries}, {carries, values.end()}};
+/// The same, with the emits stacked.
+StepsDone copies(const Scan& scan, const ScanOperands& operands, int64_t steps, Graph& to) {
+  Emitted emitted;
+  StepsDone done{
+      add_copies(scan, operands.streams, operands.initial, operands.captures, steps, emitted, to),
+      {}};
+  for (const Values& emits : emitted) done.stacks.push_back(stacked(emits));
+  return done;
 }
 
 Values written_out(const Scan& scan, const Values& values, Graph& to) {
-  const Operands operands = operands_of(scan, values);
+  const ScanOperands operands = operands_of(scan, values);
   Emitted emitted;
   const Values carries = add_copies(scan, operands.streams, operands.initial, operands.captures,
                                     scan.steps(), emitted, to);
@@ -78,68 +79,6 @@ Values written_out(const Scan& scan, const Values& values, Graph& to) {
   }
   results.insert(results.end(), carries.begin(), carries.end());
   return results;
-}
-
-/// A loop over steps [first, limit) of the streams, with `factor` steps per iteration.
-const Node& blocked_loop(const Scan& scan, const Operands& operands, const Values& initial,
-                         int64_t first, int64_t limit, int64_t factor, Graph& to) {
-  auto body = std::make_unique<Graph>(scan.body().name());
-  ScanParts parts;
-  Values streams, carries, captures;
-  for (size_t i = 0; i < operands.streams.size(); ++i) {
-    const Value stream = slice(operands.streams[i], 0, first, limit);
-    const Shape blocks = stream.shape().with(0, factor).insert(0, (limit - first) / factor);
-    parts.streams.push_back(reshape(stream, blocks));
-    const Value input = scan.body_streams()[i];
-    streams.push_back(body->input({input.dtype(), blocks.without(0)}, input.name()));
-  }
-  parts.initial = initial;
-  for (Value carry : scan.body_carries())
-    carries.push_back(body->input(carry.type(), carry.name()));
-  parts.captures = operands.captures;
-  for (Value capture : scan.body_captures())
-    captures.push_back(body->input(capture.type(), capture.name()));
-  Emitted emitted;
-  Values results = add_copies(scan, streams, carries, captures, factor, emitted, *body);
-  for (const Values& steps : emitted) results.push_back(stacked(steps));
-  body->set_results(results);
-  parts.body = freeze(std::move(body));
-  parts.steps = (limit - first) / factor;
-  parts.reverse = scan.reverse();
-  return add_scan(to, std::move(parts), scan.node().where);
-}
-
-/// A loop over blocks and, for the remainder, unrolled steps.
-Values in_blocks(const Scan& scan, const Values& values, int64_t factor, Graph& to) {
-  const Operands operands = operands_of(scan, values);
-  const size_t emits = scan.emits().size();
-  const int64_t rest = scan.steps() % factor;
-  // The loop runs first: over the first steps, or in reverse over the last.
-  const int64_t first = scan.reverse() ? rest : 0, limit = first + scan.steps() - rest;
-  const Node& loop = blocked_loop(scan, operands, operands.initial, first, limit, factor, to);
-  Values stacks, carries;
-  for (size_t k = 0; k < emits; ++k) {
-    const Value blocks = loop.result(int(k));
-    stacks.push_back(reshape(blocks, blocks.shape().without(0).with(0, limit - first)));
-  }
-  for (size_t k = 0; k < operands.initial.size(); ++k)
-    carries.push_back(loop.result(int(emits + k)));
-  if (rest > 0) {
-    Values streams;
-    for (Value stream : operands.streams)
-      streams.push_back(
-          slice(stream, 0, scan.reverse() ? 0 : limit, scan.reverse() ? rest : scan.steps()));
-    Emitted emitted;
-    const Values last = add_copies(scan, streams, carries, operands.captures, rest, emitted, to);
-    if (!mutated(Mutant::unroll_remainder_skipped)) carries = last;
-    for (size_t k = 0; k < emits; ++k) {
-      const Value left_over = stacked(emitted[k]);
-      stacks[k] =
-          scan.reverse() ? concat({left_over, stacks[k]}, 0) : concat({stacks[k], left_over}, 0);
-    }
-  }
-  stacks.insert(stacks.end(), carries.begin(), carries.end());
-  return stacks;
 }
 
 /// Bytes emitted per step, which unrolled copies must move into place.
@@ -198,7 +137,10 @@ GraphPtr run_unroll(const GraphPtr& graph, const PassOptions& options, Remarks& 
                      return written_out(scan, operands, to);
                    }
                    remarks.add(node, fmt::format("{} of {} steps at a time", factor, scan.steps()));
-                   return in_blocks(scan, operands, factor, to);
+                   const AddSteps block = [&](const ScanOperands& from, int64_t steps, Graph& in) {
+                     return copies(scan, from, steps, in);
+                   };
+                   return in_blocks(scan, operands, factor, block, block, to);
                  });
 }
 

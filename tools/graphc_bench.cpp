@@ -47,7 +47,7 @@ std::vector<CompileOptions> ways_of(const Options& options) {
   std::vector<CompileOptions> ways;
   for (const std::string& unroll : split_list(options.unrolls, "--unroll")) {
     for (const std::string& variant : split_list(options.variants, "--variant")) {
-      standard_pipeline(variant, unroll);
+      standard_pipeline(variant, unroll, options.compile.remat);
       ways.push_back(options.compile);
       ways.back().variant = variant;
       ways.back().unroll = unroll;
@@ -268,7 +268,7 @@ void add_options(CLI::App& app, Options& options) {
                      "of steps")
           ->capture_default_str());
   commands::add_compile_options(app, options.compile, options.given,
-                                {"threads", "placement", "products", "cpu"});
+                                {"threads", "remat", "placement", "products", "cpu"});
   options.repeat = app.add_option("--repeat", options.settings.repeat,
                                   "timed calls of each kind; a row stops after 20 seconds")
                        ->check(commands::whole_number(1))

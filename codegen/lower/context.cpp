@@ -67,16 +67,26 @@ View LowerContext::constant_data(const Node& node) {
   return contiguous_view(index, type);
 }
 
-View LowerContext::destination(Value value, const ViewMap& wanted) {
+View LowerContext::destination(Value value, const ViewMap& wanted, bool spaced) {
   const View* place = wanted.find(value);
   if (place != nullptr) return *place;
   const auto slot = history_slots.find({value.node, value.index});
-  if (slot == history_slots.end()) return temporary(value.type(), value.name());
-  const Type& type = value.type();
-  const View longer = temporary({type.dtype, type.shape.with(0, type.shape[0] + 1)}, value.name());
-  View view = longer;
-  view.shape = type.shape;
-  if (slot->second.front) view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
+  Type type = value.type();
+  if (slot != history_slots.end()) type.shape = type.shape.with(0, type.shape[0] + 1);
+  View view = spaced ? with_spaced_steps(type, value.name()) : temporary(type, value.name());
+  view.shape = value.shape();
+  if (slot != history_slots.end() && slot->second.front)
+    view.address = moved(view.address, view.strides[0] * size_of(view.dtype));
+  return view;
+}
+
+View LowerContext::with_spaced_steps(const Type& type, const std::string& name) {
+  constexpr int64_t kPage = 4096, kSpace = 16384 + 320;
+  const int64_t steps = type.shape[0], step = steps == 0 ? 0 : type.bytes() / steps;
+  if (step == 0 || step % kPage != 0) return temporary(type, name);
+  const int buffer = add_buffer(name, Place::arena, 0, steps * (step + kSpace));
+  View view = contiguous_view(buffer, type);
+  view.strides[0] = (step + kSpace) / size_of(type.dtype);
   return view;
 }
 
@@ -93,9 +103,23 @@ NestCall LowerContext::call_of(Nest nest) {
   return std::move(nest.call);
 }
 
+View LowerContext::by_rows(View view) const {
+  const int axes = matrix_rows.rank();
+  if (axes == 0) return view;
+  while (view.shape.rank() > axes && view.shape[0] == 1 && !view.shape.begins_with(matrix_rows)) {
+    std::shift_left(view.strides.begin(), view.strides.end(), 1);
+    view.shape = view.shape.without(0);
+  }
+  if (view.shape == matrix_rows && axes < Shape::kMaxRank) {
+    view.strides[size_t(axes)] = 1;
+    view.shape = view.shape.insert(axes, 1);
+  }
+  return view;
+}
+
 void LowerContext::copy(const View& from, const View& to, const std::string& name) {
   if (from.shape.elements() == 0) return;
-  add(Family::map, copy_nest(from, to, name, row_axes));
+  add(Family::map, copy_nest(by_rows(from), by_rows(to), name, matrix_rows.rank()));
 }
 
 void LowerContext::copy_unless_there(const View& from, const View& to, const std::string& name) {

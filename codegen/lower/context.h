@@ -72,7 +72,7 @@ class LowerContext {
   /// A constant that is a list, in a buffer of its own.
   View constant_data(const Node& node);
   /// Where a result of a kernel goes: where it is wanted in the end, or a new buffer.
-  View destination(Value value, const ViewMap& wanted);
+  View destination(Value value, const ViewMap& wanted, bool spaced = false);
 
   // --- records ---
 
@@ -116,9 +116,9 @@ class LowerContext {
   std::map<std::pair<const Node*, int>, ShiftedHistory> history_slots;
   /// The derived forms that the plan has so far.
   MadePanels forms;
-  /// Of the loop that is being lowered, if it has a matrix in every row (passes/kernels/
-  /// matrix_rows.h): how many leading axes of its values are rows. Nests keep these apart.
-  int row_axes = 0;
+  /// The rows of the loop that is being lowered, if each has a matrix (passes/kernels/
+  /// matrix_rows.h): the leading axes of its values, which nests keep apart. Else [].
+  Shape matrix_rows;
   /// The graph, or the body, whose nodes are being lowered.
   const Graph* lowered = nullptr;
   /// Of Machine::lower_external: external calls that leave something for another one, by number,
@@ -127,6 +127,14 @@ class LowerContext {
   std::map<const Node*, Address> external_operands;
 
  private:
+  /// Memory for a value of several steps. Steps at multiples of large powers of two would all lie
+  /// in the same sets of the caches: a row that is gone through in all steps has space between
+  /// them.
+  View with_spaced_steps(const Type& type, const std::string& name);
+  /// The view with `matrix_rows` as its first axes and at least one more, if it has that many
+  /// elements: units before them are dropped.
+  View by_rows(View view) const;
+
   const Machine& machine_;
   Plan plan_;
   std::vector<Record>* records_;                // where add() appends

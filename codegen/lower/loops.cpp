@@ -2,6 +2,7 @@
 // From scans to loops of a plan: what their bodies read and write at each step.
 #include <algorithm>
 #include <memory>
+#include <ranges>
 #include <utility>
 
 #include "codegen/lower/context.h"
@@ -49,11 +50,27 @@ void bind_carry(LowerContext& context, const Scan& scan, size_t index, const Vie
     now = context.temporary(type, name);
     next = context.temporary(type, scan.next()[index].name());
   });
-  bound.carries.push_back({now.address.buffer, next.address.buffer, initial.address, type.dtype,
-                           type.shape.elements()});
+  Carry carry{now.address.buffer, next.address.buffer,   initial.address,
+              type.dtype,         type.shape.elements(), 1};
+  if (const Shape rows = matrix_rows(scan); type.shape.begins_with(rows))
+    carry.rows = rows.elements();
+  bound.carries.push_back(std::move(carry));
   bound.inputs.push_back(now);
   bound.results.push_back(next);
   bound.final.push_back(scan.steps() == 0 ? handed_on(context, initial) : next);
+}
+
+/// Whether an emit has a matrix in every row, and only loops read it, or slices, of which histories
+/// are made.
+bool is_read_by_steps(const LowerContext& context, const Scan& scan, size_t emit) {
+  const Shape rows = matrix_rows(scan);
+  const Shape& shape = scan.emits()[emit].shape();
+  if (rows.rank() == 0 || !shape.begins_with(rows) || shape.rank() < rows.rank() + 2) return false;
+  const Value value = scan.emitted(emit);
+  const auto reads = [&](const Node& node) { return std::ranges::count(node.operands, value) > 0; };
+  return std::ranges::all_of(context.lowered->nodes(), [&](const Node& node) {
+    return node.is(ops::scan) || node.is(ops::slice) || !reads(node);
+  });
 }
 
 }  // namespace
@@ -73,7 +90,8 @@ ScanViews bind_scan(LowerContext& context, const Scan& scan, const std::vector<V
         same = other;
     }
     bound.emitted.push_back(same != e ? bound.emitted[same]
-                                      : context.destination(node.result(int(e)), wanted));
+                                      : context.destination(node.result(int(e)), wanted,
+                                                            is_read_by_steps(context, scan, e)));
     emit_steps.push_back(step_of(bound.emitted.back(), depth));
   }
   for (size_t c = 0; c < carries; ++c) {
@@ -113,8 +131,8 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   loop.call.steps = scan.steps();
   loop.call.reverse = scan.reverse();
   loop.call.where = node.where;
-  const int row_axes = std::exchange(context.row_axes, matrix_row_axes(scan));
-  loop.call.matrices = context.row_axes > 0;
+  const Shape rows_around = std::exchange(context.matrix_rows, matrix_rows(scan));
+  loop.call.matrices = context.matrix_rows.rank() > 0;
   context.open(loop);
   const int first_buffer = int(context.plan().buffers.size());
   ViewMap inner, inner_wanted;
@@ -127,11 +145,17 @@ void lower_loop(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   lower_nodes(context, scan.body(), inner, inner_wanted);
   for (size_t i = 0; i < bound.results.size(); ++i) {
     const Value result = scan.body().results()[i];
+    // A carry that is emitted is two results at one place.
+    const auto is_there = [&](size_t other) {
+      return scan.body().results()[other] == result &&
+             same_view(bound.results[other], bound.results[i]);
+    };
+    if (std::ranges::any_of(std::views::iota(size_t{0}, i), is_there)) continue;
     context.copy_unless_there(inner.get(result), bound.results[i], result.name());
   }
   mark_idle_at_last(context, scan, node, bound, first_buffer, loop.call.body);
   context.close(loop, std::nullopt);
-  context.row_axes = row_axes;
+  context.matrix_rows = rows_around;
 }
 
 }  // namespace graphc::core

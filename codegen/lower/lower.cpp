@@ -16,6 +16,7 @@
 #include "codegen/plan/schedule.h"
 #include "codegen/plan/streaming_stores.h"
 #include "codegen/step/barriers.h"
+#include "codegen/step/rows_apart.h"
 #include "codegen/step/view.h"
 #include "ir/cases.h"
 #include "ir/mutant.h"
@@ -268,7 +269,7 @@ void lower_body(LowerContext& context, const Graph& body, std::vector<View> inpu
   std::vector<NestCall> calls =
       lower_rows(context, body, *rows, {std::move(inputs), std::move(results), name, true});
   read_forms(context, calls);
-  if (calls.size() > 1 && context.row_axes == 0 && in_blocks(calls)) {
+  if (calls.size() > 1 && context.matrix_rows.rank() == 0 && in_blocks(calls)) {
     context.add(family, as_block(std::move(calls), name, context.machine()));
   } else {
     for (NestCall& call : calls) context.add(family, std::move(call));

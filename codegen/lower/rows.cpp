@@ -116,7 +116,7 @@ class RowLowering {
     }
     builder.program.tile = context_.machine().tile(builder.program);
     for (CallProduct& product : call.products) product.panels.width = builder.program.tile.width();
-    const int row_axes = context_.row_axes;
+    const int row_axes = context_.matrix_rows.rank();
     join_axes(call, builder.program, rows_.lead,
               binding_.flatten && rows_.stages == 0 && row_axes == 0, row_axes);
     builder.program.few_rows = over_rows && !call.outer.empty() && call.rows <= kFewRows;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/plan/buffer_phases.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "codegen/step/visit.h"
 
 namespace graphc::core {
@@ -22,16 +25,20 @@ void BufferPhases::visit(const Plan& plan, const Record& record) {
     return;
   }
   const int first = phase_;
-  around_.push_back({.id = loop->id, .seen = {}, .buffers = {}});
+  around_.push_back({.id = loop->id, .matrices = loop->matrices, .scopes = {loop->id}});
   for (const Record& inner : loop->body) visit(plan, inner);
   for (int buffer : around_.back().buffers) in_loop(buffer, *loop, first, phase_ - 1);
-  if (loop->matrices) {
-    for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      if (plan.buffers[i].scope == loop->id && around_.back().seen.contains(int(i)))
-        in_loop(int(i), *loop, first, phase_ - 1);
+  Around done = std::move(around_.back());
+  around_.pop_back();
+  if (std::ranges::any_of(around_, &Around::matrices)) {
+    around_.back().seen.merge(done.seen);
+    around_.back().scopes.merge(done.scopes);
+  } else if (loop->matrices) {
+    for (const int buffer : done.seen) {
+      if (done.scopes.contains(plan.buffers[size_t(buffer)].scope))
+        in_loop(buffer, *loop, first, phase_ - 1);
     }
   }
-  around_.pop_back();
 }
 
 /// Finds the outermost loop whose steps do not create the buffer anew: the one just inside its

@@ -25,7 +25,9 @@ class BufferPhases {
  private:
   struct Around {
     int id;
-    std::set<int> seen;     ///< that its own phases use
+    bool matrices;
+    std::set<int> scopes;   ///< of itself; inside a loop with matrices, of the loops in it as well
+    std::set<int> seen;     ///< that the phases of these use
     std::set<int> buffers;  ///< live for the whole loop, but not for all of one around it
   };
 

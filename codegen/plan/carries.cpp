@@ -127,10 +127,13 @@ class CarryPlaces {
 
   /// A record that copies the initial value to the place of the carry.
   Record copy_of(const Carry& carry, const Buffer& buffer) {
-    View from = contiguous_view(carry.now, {carry.dtype, {carry.elements}}), to = from;
+    const bool by_rows = carry.rows > 1;
+    const Shape shape =
+        by_rows ? Shape{carry.rows, carry.elements / carry.rows} : Shape{carry.elements};
+    View from = contiguous_view(carry.now, {carry.dtype, shape}), to = from;
     from.address = carry.initial;
     to.address.value = carry.now;
-    Nest nest = copy_nest(from, to, buffer.name);
+    Nest nest = copy_nest(from, to, buffer.name, by_rows ? 1 : 0);
     nest.call.program = index_of(std::move(nest.program));
     return {Family::map, std::move(nest.call)};
   }

@@ -6,6 +6,7 @@
 #include "codegen/step/barriers.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -31,11 +32,13 @@ class SharedAccess {
     }
     whole_ = access_.extent();
     if (access_.shared_axis < 0) return;
-    find_period();
     rest_ = {access_.place.offset, access_.place.offset + access_.bytes};
+    periods_.push_back(shared().stride * shared().count);
     for (size_t i = 0; i < access_.axes.size(); ++i) {
-      if (int(i) != access_.shared_axis)
-        rest_.stretch(access_.axes[i].stride, access_.axes[i].count);
+      const AccessAxis& axis = access_.axes[i];
+      if (int(i) == access_.shared_axis) continue;
+      rest_.stretch(axis.stride, axis.count);
+      if (std::abs(axis.stride) > periods_[0]) periods_.push_back(std::abs(axis.stride));
     }
   }
 
@@ -44,54 +47,71 @@ class SharedAccess {
     if (memory_ != other.memory_ || !(access_.writes() || other.access_.writes()) ||
         !overlap(whole_, other.whole_))
       return false;
-    const bool periodic = period_ > 0 && period_ == other.period_;
-    if (ownership_ == Ownership::indices) return !(periodic && is_shared_alike(other));
-    for (int a = 0; a < workers_; ++a) {
-      const std::optional<Extent> mine = periodic ? residues(a) : bytes(a);
-      if (!mine) continue;
-      for (int b = 0; b < workers_; ++b) {
-        if (a == b) continue;
-        const std::optional<Extent> theirs = periodic ? other.residues(b) : other.bytes(b);
-        if (theirs && (periodic ? overlap_in_period(*mine, *theirs) : overlap(*mine, *theirs)))
-          return true;
-      }
-    }
-    return false;
+    if (is_apart(other, periods_) || is_apart(other, other.periods_)) return false;
+    return ownership_ == Ownership::indices || any_pair([&](int a, int b) {
+             const std::optional<Extent> mine = bytes(a), theirs = other.bytes(b);
+             return mine && theirs && overlap(*mine, *theirs);
+           });
   }
 
  private:
   const AccessAxis& shared() const { return access_.axes[size_t(access_.shared_axis)]; }
 
-  /// Whether equal residues are equal indices.
+  template <typename Crosses>
+  bool any_pair(const Crosses& crosses) const {
+    for (int a = 0; a < workers_; ++a) {
+      for (int b = 0; b < workers_; ++b) {
+        if (a != b && crosses(a, b)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether the workers' bytes lie at residues of their own, for one of the periods.
+  bool is_apart(const SharedAccess& other, const std::vector<int64_t>& periods) const {
+    return std::ranges::any_of(periods, [&](int64_t period) {
+      const std::optional<Extent> mine = first_residues(period);
+      const std::optional<Extent> theirs = mine ? other.first_residues(period) : std::nullopt;
+      if (!theirs) return false;
+      if (ownership_ == Ownership::indices)
+        return mine->begin == theirs->begin && is_shared_alike(other);
+      return !any_pair([&](int a, int b) {
+        const std::optional<Extent> x = part_of(*mine, a), y = other.part_of(*theirs, b);
+        return x && y && overlap_in_period(*x, *y, period);
+      });
+    });
+  }
+
+  /// Whether equal indices are of equal shares.
   bool is_shared_alike(const SharedAccess& other) const {
     return access_.share.extent == other.access_.share.extent &&
-           access_.share.grain == other.access_.share.grain && first_.begin == other.first_.begin &&
+           access_.share.grain == other.access_.share.grain &&
            shared().stride == other.shared().stride;
   }
 
-  /// The bytes of a worker's part lie at the same residues of `stride * count`, if all other axes
-  /// move by whole periods, or stay inside one of what is shared out.
-  void find_period() {
-    const int64_t period = shared().stride * shared().count;
-    if (period <= 0) return;
+  /// The residues of the first of what is shared out, modulo the period, if each worker's part has
+  /// residues of its own: all other axes move by whole periods, or stay inside one of what is
+  /// shared out. The period is what is shared out, or an axis around it, whose steps may have space
+  /// between them.
+  std::optional<Extent> first_residues(int64_t period) const {
+    if (access_.shared_axis < 0 || period <= 0 || shared().stride * shared().count > period)
+      return std::nullopt;
     Extent inner{0, access_.bytes};
     for (size_t i = 0; i < access_.axes.size(); ++i) {
       const AccessAxis& axis = access_.axes[i];
       if (int(i) != access_.shared_axis && axis.stride % period != 0)
         inner.stretch(axis.stride, axis.count);
     }
-    if (inner.end - inner.begin > shared().stride) return;
-    period_ = period;
-    first_ = inner.moved(access_.place.offset);
-    first_ = first_.moved((first_.begin % period + period) % period - first_.begin);
+    if (inner.end - inner.begin > shared().stride) return std::nullopt;
+    const Extent first = inner.moved(access_.place.offset);
+    return first.moved((first.begin % period + period) % period - first.begin);
   }
 
   /// A part may go on at the begin of the period.
-  bool overlap_in_period(const Extent& a, const Extent& b) const {
-    return overlap(a, b) || overlap(a.moved(period_), b) || overlap(a, b.moved(period_));
+  static bool overlap_in_period(const Extent& a, const Extent& b, int64_t period) {
+    return overlap(a, b) || overlap(a.moved(period), b) || overlap(a, b.moved(period));
   }
 
-  std::optional<Extent> residues(int worker) const { return part_of(first_, worker); }
   std::optional<Extent> bytes(int worker) const {
     return access_.shared_axis < 0 ? whole_ : part_of(rest_, worker);
   }
@@ -109,9 +129,8 @@ class SharedAccess {
   int workers_;
   Ownership ownership_;
   Extent whole_;
-  int64_t period_ = 0;  ///< 0: none
-  Extent first_;        ///< residues of the first of what is shared out
-  Extent rest_;         ///< bytes of the same
+  Extent rest_;                   ///< bytes of the first of what is shared out
+  std::vector<int64_t> periods_;  ///< candidates; none if nothing is shared out
 };
 
 using SharedAccesses = std::vector<SharedAccess>;
@@ -119,6 +138,13 @@ using SharedAccesses = std::vector<SharedAccess>;
 bool cross(const SharedAccesses& before, const SharedAccesses& now) {
   return std::ranges::any_of(before, [&](const SharedAccess& a) {
     return std::ranges::any_of(now, [&](const SharedAccess& b) { return a.crosses(b); });
+  });
+}
+
+bool has_barrier(const std::vector<Record>& records) {
+  return std::ranges::any_of(records, [](const Record& record) {
+    const LoopCall* loop = loop_of_phases(record);
+    return record.barrier || (loop != nullptr && loop->steps > 0 && has_barrier(loop->body));
   });
 }
 
@@ -263,13 +289,6 @@ class Barriers {
     loop.body.back().barrier = found_ = true;
   }
 
-  static bool has_barrier(const std::vector<Record>& records) {
-    return std::ranges::any_of(records, [](const Record& record) {
-      const LoopCall* loop = loop_of_phases(record);
-      return record.barrier || (loop != nullptr && loop->steps > 0 && has_barrier(loop->body));
-    });
-  }
-
   const Plan& plan_;
   std::vector<Record>& top_;
   Position position_;
@@ -292,70 +311,26 @@ class Barriers {
 
 void place_barriers(Plan& plan) { Barriers(plan, plan.records).place(); }
 
-std::vector<bool> barriers_in_loop(SharedLoop shared) {
+namespace {
+
+/// The records of the loop's body, with barriers.
+std::vector<Record> with_barriers(SharedLoop shared) {
   shared.loop.private_rows = false;
   std::vector<Record> records(1);
   records[0].call = std::move(shared.loop);
   Barriers(shared, records).place();
-  std::vector<bool> after;
-  for (const Record& record : std::get<LoopCall>(records[0].call).body)
-    after.push_back(record.barrier);
-  return after;
-}
-
-namespace {
-
-/// The rows that all records of a loop share out, some of them matrices; 0 if they do not.
-int64_t shared_rows(const LoopCall& loop) {
-  int64_t rows = 0;
-  bool matrices = false;
-  for (const Record& record : loop.body) {
-    const Share& share = record.share;
-    if (record.barrier) return 0;
-    const auto* call = std::get_if<NestCall>(&record.call);
-    // A product of one row at a time reads its matrix for each of them.
-    if (call == nullptr || share.grain != 1 || !call->products.empty()) return 0;
-    const bool by_rows = share.along == Along::rows && call->outer.empty();
-    if (!by_rows && share.along != Along::outer) return 0;
-    if (rows != 0 && rows != share.extent) return 0;
-    rows = share.extent;
-    matrices |= share.along == Along::outer;
-  }
-  return matrices && rows > 1 ? rows : 0;
-}
-
-void keep_rows_apart(const Plan& plan, std::vector<Record>& records, Position& position,
-                     int depth) {
-  for (Record& record : records) {
-    auto* loop = std::get_if<LoopCall>(&record.call);
-    if (loop == nullptr || loop->private_rows || loop->steps == 0) continue;
-    const int64_t rows = shared_rows(*loop);
-    if (rows == 0) {
-      position[size_t(depth)] = position_in(*loop, 0);
-      keep_rows_apart(plan, loop->body, position, depth + 1);
-      continue;
-    }
-    // Each row might be a worker's of its own.
-    const std::vector<bool> waits = barriers_in_loop(
-        {.plan = plan,
-         .loop = *loop,
-         .position = position,
-         .depth = depth,
-         .workers = 2,
-         .ownership = Ownership::indices,
-         .footprint = [&plan](const Record& inner, const Position& at, int around) {
-           return footprint_of(plan, inner, at, around);
-         }});
-    if (std::ranges::find(waits, true) == waits.end()) loop->rows_apart = rows;
-  }
+  return std::move(std::get<LoopCall>(records[0].call).body);
 }
 
 }  // namespace
 
-void keep_rows_apart(Plan& plan) {
-  Position position(size_t(plan.loop_depth));
-  keep_rows_apart(plan, plan.records, position, 0);
+std::vector<bool> barriers_in_loop(SharedLoop shared) {
+  std::vector<bool> after;
+  for (const Record& record : with_barriers(std::move(shared))) after.push_back(record.barrier);
+  return after;
 }
+
+bool has_barriers(SharedLoop shared) { return has_barrier(with_barriers(std::move(shared))); }
 
 BarrierCount count_barriers(const Plan& plan) {
   BarrierCount count;

@@ -43,9 +43,8 @@ struct SharedLoop {
 
 /// After which records of the loop's body all workers wait, by the rule of place_barriers().
 std::vector<bool> barriers_in_loop(SharedLoop shared);
-
-/// Sets LoopCall::rows_apart of loops with matrices in their rows, after place_barriers().
-void keep_rows_apart(Plan& plan);
+/// Whether there is any, in the loops of its body as well.
+bool has_barriers(SharedLoop shared);
 
 /// The number of phases of a plan, and after how many of them all workers wait.
 struct BarrierCount {

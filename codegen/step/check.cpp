@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/step/footprint.h"
+#include "codegen/step/rows_apart.h"
 #include "codegen/step/serialize.h"
 #include "ir/cases.h"
 #include "ir/error.h"
@@ -227,18 +228,11 @@ class Check {
     name_ = name;
   }
 
-  /// Every record is a nest that shares out these rows.
   void rows_apart(const LoopCall& loop) {
     extent("rows apart", loop.rows_apart);
-    for (const Record& record : loop.body) {
-      const auto* call = std::get_if<NestCall>(&record.call);
-      const Share& share = record.share;
-      const bool rows = call != nullptr && share.along == Along::rows && call->outer.empty();
-      const bool outer = call != nullptr && share.along == Along::outer && !call->outer.empty();
-      const int64_t found = rows ? call->rows : outer ? call->outer[0] : -1;
-      if (found != loop.rows_apart || share.extent != found || share.grain != 1)
-        fail("rows apart: expected nests that share out {} rows: found another record",
-             loop.rows_apart);
+    if (const int64_t rows = shared_rows(loop); rows != loop.rows_apart) {
+      fail("rows apart: expected nests that share out {} rows, without barriers: found {}",
+           loop.rows_apart, rows == 0 ? "others" : std::to_string(rows));
     }
   }
 

@@ -158,7 +158,7 @@ void fields(F& f, ExternCall& x) {
 template <typename F>
 void fields(F& f, Carry& x) {
   f("now", x.now), f("next", x.next), f("initial", x.initial), f("dtype", x.dtype);
-  f("elements", x.elements);
+  f("elements", x.elements), f("rows", x.rows);
 }
 template <typename F>
 void fields(F& f, LoopCall& x) {

@@ -176,6 +176,7 @@ struct Carry {
   Address initial;
   DType dtype = DType::f32;
   int64_t elements = 0;
+  int64_t rows = 1;  ///< of a loop with matrices: `elements` are so many equal rows, one by one
 };
 
 /// Steps 0 .. steps-1, or backwards with `reverse`.
@@ -186,12 +187,13 @@ struct LoopCall {
   bool reverse = false;
   bool private_rows = false;
   int64_t rows = 0;  ///< shared out if private_rows
-  /// A carry has a matrix in every row. Values that live in a step share no memory with each other
-  /// then, so that rows stay apart.
+  /// A carry has a matrix in every row. Values that live in a step, or in one of a loop inside,
+  /// share no memory with each other then, so that rows stay apart.
   bool matrices = false;
   /// Rows that no access of the loop joins: a worker takes one of its own after another through all
-  /// steps, and what a row reads and writes stays in its caches. 0: not so. Records share out as
-  /// many rows, or indices of an outermost axis. Set by keep_rows_apart().
+  /// steps, those of loops inside included, and what a row reads and writes stays in its caches. 0:
+  /// not so. Records share out as many rows, or indices of an outermost axis. Set by
+  /// keep_rows_apart() (step/rows_apart.h), of the outermost such loop.
   int64_t rows_apart = 0;
   std::vector<Carry> carries;
   std::vector<Record> body;

@@ -92,15 +92,18 @@ class PlanWalk {
       if constexpr (requires { work_.rows_apart(loop, all); }) {
         if (work_.rows_apart(loop, all)) continue;
       }
-      for (int64_t row = all.begin; row < all.end; ++row) {
-        each_step(loop, [&](const Record& inner) {
-          if constexpr (requires { work_.begin(inner); }) work_.begin(inner);
-          const auto& call = std::get<NestCall>(inner.call);
-          const NestPart part = part_of(call, inner.share.along, {row, row + 1});
-          if (!part.is_empty(call)) work_.nest(call, part);
-        });
-      }
+      for (int64_t row = all.begin; row < all.end; ++row) steps_of_row(loop, {row, row + 1});
     }
+  }
+
+  void steps_of_row(const LoopCall& loop, const Range& row) {
+    each_step(loop, [&](const Record& inner) {
+      if (const LoopCall* inside = loop_of_phases(inner)) return steps_of_row(*inside, row);
+      if constexpr (requires { work_.begin(inner); }) work_.begin(inner);
+      const auto& call = std::get<NestCall>(inner.call);
+      const NestPart part = part_of(call, inner.share.along, row);
+      if (!part.is_empty(call)) work_.nest(call, part);
+    });
   }
 
   /// All steps of a loop whose rows are the worker's own.

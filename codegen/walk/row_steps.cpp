@@ -2,35 +2,50 @@
 #include "codegen/walk/row_steps.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "codegen/step/visit.h"
 
 namespace graphc::core::cpu {
 
-bool RowSteps::prepare(const LoopCall& loop, int depth) {
-  bound_.clear();
-  for (const Record& record : loop.body) {
-    const auto* call = std::get_if<NestCall>(&record.call);
-    if (call == nullptr || !call->products.empty() || call->outer.size() > 1) return false;
-    Nest nest;
-    nest.record = &record;
-    nest.call = call;
-    nest.function = nests_[size_t(call->program)].function;
-    nest.arguments.row_end = call->rows;
-    nest.arguments.column_end = call->unit;
-    for (const CallOperand& operand : call->operands) {
-      int64_t step = 0;
-      for (const Address::Term& term : operand.address.terms) {
-        if (term.loop == depth) step += term.step;
-      }
-      nest.advance.push_back(2 * (loop.reverse ? -step : step));
+std::optional<RowSteps::Nest> RowSteps::prepared(const NestCall& call, const LoopCall& loop,
+                                                 int depth) const {
+  if (call.outer.size() > 1) return std::nullopt;
+  Nest nest;
+  nest.call = &call;
+  nest.function = nests_[size_t(call.program)].function;
+  nest.arguments.row_end = call.rows;
+  nest.arguments.column_end = call.unit;
+  for (const CallOperand& operand : call.operands) {
+    int64_t step = 0;
+    for (const Address::Term& term : operand.address.terms) {
+      if (term.loop == depth) step += term.step;
     }
-    for (auto& operands : nest.operands) operands.resize(call->operands.size());
-    bound_.push_back(std::move(nest));
+    nest.advance.push_back(2 * (loop.reverse ? -step : step));
   }
-  return true;
+  for (auto& operands : nest.operands) operands.resize(call.operands.size());
+  return nest;
 }
 
-void RowSteps::bind(Nest& nest, int64_t step, int64_t row, const Position& position,
-                    char* const* bases) {
+std::optional<RowSteps::Loop> RowSteps::prepared(const LoopCall& loop, int depth) const {
+  Loop made{.call = &loop, .depth = size_t(depth), .items = {}};
+  for (const Record& record : loop.body) {
+    Item item{.record = &record, .nest = {}, .loop = nullptr};
+    if (const LoopCall* inside = loop_of_phases(record)) {
+      std::optional<Loop> inner = prepared(*inside, depth + 1);
+      if (!inner) return std::nullopt;
+      item.loop = std::make_unique<Loop>(std::move(*inner));
+    } else {
+      std::optional<Nest> nest = prepared(std::get<NestCall>(record.call), loop, depth);
+      if (!nest) return std::nullopt;
+      item.nest = std::move(*nest);
+    }
+    made.items.push_back(std::move(item));
+  }
+  return made;
+}
+
+void RowSteps::bind(Nest& nest, int64_t step, int64_t row) const {
   const NestCall& call = *nest.call;
   const NestProgram& program = plan_.programs[size_t(call.program)];
   std::vector<NestOperandArguments>& operands = nest.operands[size_t(step % 2)];
@@ -47,8 +62,8 @@ void RowSteps::bind(Nest& nest, int64_t step, int64_t row, const Position& posit
     }
     auto base = intptr_t(from.base);
     if (kind != OperandKind::iota) {
-      const BufferPlace place = resolve(from.address, position);
-      base = reinterpret_cast<intptr_t>(bases[place.buffer] + place.offset);
+      const BufferPlace place = resolve(from.address, position_);
+      base = reinterpret_cast<intptr_t>(bases_[place.buffer] + place.offset);
     }
     if (!call.outer.empty()) base += row * from.outer[0];
     to.base = reinterpret_cast<void*>(base);
@@ -58,29 +73,41 @@ void RowSteps::bind(Nest& nest, int64_t step, int64_t row, const Position& posit
   nest.arguments.row_end = row + 1;
 }
 
-bool RowSteps::run(const LoopCall& loop, const Range& rows, const Position& position, int depth,
-                   char* const* bases) {
-  if (!prepare(loop, depth)) return false;
-  Position at = position;
-  at.resize(std::max(at.size(), size_t(depth) + 1));
+void RowSteps::steps(Loop& loop, int64_t row) {
   constexpr int64_t kBound = 3;  // the first step may find carries elsewhere
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
-    for (int64_t step = 0; step < loop.steps; ++step) {
-      if (step < kBound) at[size_t(depth)] = position_in(loop, step);
-      for (Nest& nest : bound_) {
-        std::vector<NestOperandArguments>& operands = nest.operands[size_t(step % 2)];
-        if (step < kBound) {
-          bind(nest, step, row, at, bases);
-        } else {
-          for (size_t i = 0; i < operands.size(); ++i)
-            operands[i].base = static_cast<char*>(operands[i].base) + nest.advance[i];
-        }
-        if (nest.record->idle_at_last && step + 1 == loop.steps) continue;
-        nest.arguments.operands = operands.data();
-        nest.function(&nest.arguments);
+  const bool has_loops =
+      std::ranges::any_of(loop.items, [](const Item& item) { return item.loop != nullptr; });
+  for (int64_t step = 0; step < loop.call->steps; ++step) {
+    if (step < kBound || has_loops) position_[loop.depth] = position_in(*loop.call, step);
+    for (Item& item : loop.items) {
+      const bool idle = item.record->idle_at_last && step + 1 == loop.call->steps;
+      if (item.loop != nullptr) {
+        if (!idle) steps(*item.loop, row);
+        continue;
       }
+      Nest& nest = item.nest;
+      std::vector<NestOperandArguments>& operands = nest.operands[size_t(step % 2)];
+      if (step < kBound) {
+        bind(nest, step, row);
+      } else {
+        for (size_t i = 0; i < operands.size(); ++i)
+          operands[i].base = static_cast<char*>(operands[i].base) + nest.advance[i];
+      }
+      if (idle) continue;
+      nest.arguments.operands = operands.data();
+      nest.function(&nest.arguments);
     }
   }
+}
+
+bool RowSteps::run(const LoopCall& loop, const Range& rows, const Position& position, int depth,
+                   char* const* bases) {
+  std::optional<Loop> all = prepared(loop, depth);
+  if (!all) return false;
+  position_ = position;
+  position_.resize(std::max(position_.size(), size_t(plan_.loop_depth)));
+  bases_ = bases;
+  for (int64_t row = rows.begin; row < rows.end; ++row) steps(*all, row);
   return true;
 }
 

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "codegen/step/plan.h"
@@ -26,15 +28,14 @@ class RowSteps {
   /// `plan` and `nests` outlive it.
   RowSteps(const Plan& plan, const std::vector<CompiledNest>& nests) : plan_(plan), nests_(nests) {}
 
-  /// Runs all steps of `rows`; returns false, and runs nothing, for a loop with products or with
-  /// several outer axes. `position` is that of the `depth` loops around; `bases` has the address of
+  /// Runs all steps of `rows`; returns false, and runs nothing, for a loop with several outer axes
+  /// around a nest. `position` is that of the `depth` loops around; `bases` has the address of
   /// every buffer.
   bool run(const LoopCall& loop, const Range& rows, const Position& position, int depth,
            char* const* bases);
 
  private:
   struct Nest {
-    const Record* record = nullptr;
     const NestCall* call = nullptr;
     NestFunction function = nullptr;
     NestArguments arguments;
@@ -42,13 +43,28 @@ class RowSteps {
     std::array<std::vector<NestOperandArguments>, 2> operands;
     std::vector<int64_t> advance;  ///< bytes of two steps, of each operand
   };
+  struct Loop;
+  /// What a step does: a nest, or a loop.
+  struct Item {
+    const Record* record = nullptr;
+    Nest nest;
+    std::unique_ptr<Loop> loop;
+  };
+  struct Loop {
+    const LoopCall* call = nullptr;
+    size_t depth = 0;
+    std::vector<Item> items;
+  };
 
-  bool prepare(const LoopCall& loop, int depth);
-  void bind(Nest& nest, int64_t step, int64_t row, const Position& position, char* const* bases);
+  std::optional<Loop> prepared(const LoopCall& loop, int depth) const;
+  std::optional<Nest> prepared(const NestCall& call, const LoopCall& loop, int depth) const;
+  void steps(Loop& loop, int64_t row);
+  void bind(Nest& nest, int64_t step, int64_t row) const;
 
   const Plan& plan_;
   const std::vector<CompiledNest>& nests_;
-  std::vector<Nest> bound_;
+  Position position_;
+  char* const* bases_ = nullptr;
 };
 
 }  // namespace graphc::core::cpu

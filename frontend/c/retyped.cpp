@@ -82,7 +82,8 @@ class Retyped {
                      .captures = Values(captures, operands.end()),
                      .body = body(node.regions[0], types),
                      .steps = streams > 0 ? operands[0].shape()[0] : scan.steps(),
-                     .reverse = scan.reverse()},
+                     .reverse = scan.reverse(),
+                     .save_every = scan.save_every()},
                     node.where, node.names);
   }
 

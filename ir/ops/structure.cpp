@@ -14,7 +14,7 @@ void expect_type(const Node& node, std::string_view what, size_t i, const Type& 
 }
 
 std::vector<Type> infer_scan(const Node& node) {
-  expect_attributes(node, {"streams", "carries", "steps", "reverse"});
+  expect_attributes(node, {"streams", "carries", "steps", "reverse", "save_every"});
   GRAPHC_CHECK(node.regions.size() == 1, "scan has {} regions", node.regions.size());
   const Graph& body = node.region();
   const int64_t streams = node.attributes.get_int("streams", 0),
@@ -22,6 +22,8 @@ std::vector<Type> infer_scan(const Node& node) {
   const int64_t steps = node.attributes.get_int("steps", -1);
   if (steps < 0)
     throw input_error({}, "scan: attribute 'steps' is the number of steps: found {}", steps);
+  if (const int64_t every = node.attributes.get_int("save_every", 1); every < 1)
+    throw input_error({}, "scan: attribute 'save_every' is at least 1: found {}", every);
   if (!body.states().empty() || !body.next().empty())
     throw input_error({}, "scan: a body has no states");
   if (body.inputs().size() != node.operands.size() || streams < 0 || carries < 0 ||

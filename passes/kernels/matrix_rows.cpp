@@ -122,18 +122,16 @@ class MatrixRows {
 
 }  // namespace
 
-int matrix_row_axes(const Scan& scan) {
-  int axes = 0;
+Shape matrix_rows(const Scan& scan) {
   Shape rows;
   for (const Value carry : scan.body_carries()) {
-    if (!is_matrix(carry.shape())) continue;
-    const int of_carry = carry.shape().rank() - 2;
-    const Shape lead(std::vector<int64_t>(carry.shape().begin(), carry.shape().begin() + of_carry));
-    if (axes != 0 && lead != rows) return 0;
-    axes = of_carry;
+    const Shape& shape = carry.shape();
+    if (!is_matrix(shape)) continue;
+    const Shape lead(std::vector<int64_t>(shape.begin(), shape.end() - 2));
+    if (rows.rank() != 0 && lead != rows) return {};
     rows = lead;
   }
-  return axes > 0 && rows.elements() > 0 ? axes : 0;
+  return rows.elements() > 0 ? rows : Shape{};
 }
 
 GraphPtr with_matrix_rows(const Scan& scan, int row_axes) {

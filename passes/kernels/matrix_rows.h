@@ -7,9 +7,11 @@
 
 namespace graphc::core {
 
-/// How many leading axes of the scan's carries are rows, if one of them is a matrix in every row: 2
-/// for a carry [batch, heads, K, V]. 0 if none is, or if they differ in their rows.
-int matrix_row_axes(const Scan& scan);
+/// The rows of the scan's carries, if one of them is a matrix in every row: [batch, heads] for a
+/// carry [batch, heads, K, V]. [] if none is, or if they differ in their rows.
+Shape matrix_rows(const Scan& scan);
+/// The number of axes of these.
+inline int matrix_row_axes(const Scan& scan) { return matrix_rows(scan).rank(); }
 
 /// The step of such a scan in a form that makes few kernels over the same rows:
 ///

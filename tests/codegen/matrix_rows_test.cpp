@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/compile.h"
 #include "codegen/lower/lower.h"
 #include "codegen/step/barriers.h"
@@ -39,9 +41,9 @@ std::string with_delta_gradients(std::string text) {
   return text.substr(0, text.find("return ")) + kGradients;
 }
 
-Plan matrix_plan(const std::string& text, int workers) {
+Plan matrix_plan(const std::string& text, int workers, const std::string& remat = "auto") {
   CompileReport report;
-  return make_plan(*form_kernels_for(parse_graph(text), {}, report),
+  return make_plan(*form_kernels_for(parse_graph(text), {.remat = remat}, report),
                    testing::machine_like(0, workers));
 }
 
@@ -66,6 +68,21 @@ TEST(MatrixRows, AreGoneThroughOneAfterAnother) {
     const int64_t rows = 12;
     expect_rows_apart(matrix_plan(delta_rule(rows), workers), 1, rows);
     expect_rows_apart(matrix_plan(with_delta_gradients(delta_rule(rows)), workers), 2, rows);
+  }
+}
+
+/// A worker takes a row through all blocks of steps, those that are computed again included.
+TEST(MatrixRows, AreGoneThroughBlockByBlock) {
+  for (const int workers : {1, 2, 3, 4}) {
+    const Plan plan = matrix_plan(with_delta_gradients(delta_rule(12)), workers, "3");
+    expect_rows_apart(plan, 2, 12);
+    const LoopCall& backward = *matrix_loops(plan)[1];
+    EXPECT_EQ(std::ranges::count_if(backward.body,
+                                    [](const Record& record) {
+                                      return std::holds_alternative<LoopCall>(record.call);
+                                    }),
+              2)
+        << print(plan);
   }
 }
 
@@ -102,9 +119,11 @@ TEST(MatrixRows, ReplaysHaveNoFault) {
   for (const int workers : {1, 2, 3, 5}) {
     for (const std::string& text :
          {delta_rule(7), with_delta_gradients(delta_rule(7)), delta_rule(12), delta_rule(1)}) {
-      CompileReport report;
-      const GraphPtr kernels = form_kernels_for(parse_graph(text), {}, report);
-      EXPECT_EQ(testing::replay(*kernels, testing::machine_like(0, workers)), "");
+      for (const char* remat : {"auto", "3", "4"}) {
+        CompileReport report;
+        const GraphPtr kernels = form_kernels_for(parse_graph(text), {.remat = remat}, report);
+        EXPECT_EQ(testing::replay(*kernels, testing::machine_like(0, workers)), "");
+      }
     }
   }
 }

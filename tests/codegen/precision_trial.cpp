@@ -64,7 +64,8 @@ void PrecisionTrial::expect_exact(const std::string& text, double most, unsigned
 }
 
 GraphPtr PrecisionTrial::as_stored(const GraphPtr& graph) const {
-  if (!GetParam().target->stores_bf16 || GetParam().precision != Precision::bf16) return graph;
+  if (!GetParam().target->kernels.stores_bf16 || GetParam().precision != Precision::bf16)
+    return graph;
   Pipeline pipeline = standard_pipeline("fused");
   for (PassUse& use : kernel_pipeline("fused", true)) {
     if (use.pass->name != "fuse") pipeline.push_back(std::move(use));

@@ -9,6 +9,7 @@
 #include "codegen/plan/schedule.h"
 #include "codegen/step/barriers.h"
 #include "codegen/step/position.h"
+#include "codegen/step/rows_apart.h"
 #include "ir/cases.h"
 #include "tests/codegen/replay_calls.h"
 #include "tests/codegen/replay_memory.h"
@@ -69,11 +70,8 @@ class Replay {
     const auto* loop = b == nullptr ? nullptr : std::get_if<LoopCall>(&b->call);
     if (loop != nullptr && !loop->private_rows) {
       const auto& before = std::get<LoopCall>(a->call);
-      if (loop->rows_apart > 0) {
-        rows_apart(before, *loop);
-      } else {
-        all_steps(before, *loop, [&](const Record* x, const Record* y) { phase(x, y); });
-      }
+      const auto step = [&](const Record* x, const Record* y) { phase(x, y); };
+      loop->rows_apart > 0 ? rows_apart(before, *loop) : all_steps(before, *loop, step);
       if (b->barrier) memory_.next_phase();
       return;
     }
@@ -102,10 +100,17 @@ class Replay {
       const Range own = share_of({Along::rows, loop.rows_apart, 1}, worker_, planned_.workers);
       for (int64_t row = own.begin; row < own.end; ++row) {
         row_ = Range{row, row + 1};
-        all_steps(before, loop, [&](const Record* x, const Record* y) { call(x, y); });
+        steps_of_row(before, loop);
       }
     }
     row_.reset();
+  }
+
+  void steps_of_row(const LoopCall& before, const LoopCall& loop) {
+    all_steps(before, loop, [&](const Record* x, const Record* y) {
+      const LoopCall* inside = y == nullptr ? nullptr : loop_of_phases(*y);
+      inside == nullptr ? call(x, y) : steps_of_row(std::get<LoopCall>(x->call), *inside);
+    });
   }
 
   /// `loop` is as lowered: it says how `now` follows `next`.

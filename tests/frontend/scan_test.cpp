@@ -92,6 +92,34 @@ TEST(Scan, ReverseRunsFromTheLastStepAndKeepsPlaces) {
   EXPECT_THAT(floats(session("f", vector_of({1, 2, 3}))), ElementsAre(321, 32, 3));
 }
 
+TEST(Scan, SaveEveryKeepsTheGradientsAndIsANumberOfSteps) {
+  Model m("m");
+  Param w = m.param("w", {}, constant(0.5));
+  for (const int64_t steps : {0, 2, 3}) {
+    m.graph(fmt::format("every {}", steps), [&, steps](Inputs& in) {
+      State total(filled({}, 0));
+      const Value ys = scan(in("xs", f32, {"steps"}),
+                            [&](Value x) {
+                              total = tanh(total * w + x);
+                              return total;
+                            },
+                            {.save_every = steps});
+      return gradients(sum(ys), {w})[0];
+    });
+  }
+  m.graph("negative", [&](Inputs& in) {
+    return scan(in("xs", f32, {"steps"}), [&](Value x) { return x; }, {.save_every = -1});
+  });
+  Session session(m, quiet_reference());
+  const Tensor xs = vector_of({0.1f, -0.7f, 0.4f, 0.9f, -0.2f});
+  const double wanted = session("every 0", xs).scalar();
+  EXPECT_NE(wanted, 0);
+  EXPECT_DOUBLE_EQ(session("every 2", xs).scalar(), wanted);
+  EXPECT_DOUBLE_EQ(session("every 3", xs).scalar(), wanted);
+  EXPECT_THAT(error_of(ErrorKind::input, [&] { session("negative", xs); }),
+              HasSubstr("scan: save_every is a number of steps, or 0: found -1"));
+}
+
 TEST(Scan, SeveralStreamsSeveralEmits) {
   Model m("m");
   m.graph("f", [&](Inputs& in) {

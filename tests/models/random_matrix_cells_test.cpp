@@ -89,7 +89,9 @@ TEST(RandomMatrixCellsCpu, AreRightOnEveryTarget) {
     for (const testing::TargetLevel& level : testing::target_levels_for(seed, seed / 2)) {
       const char* variant = seed % 4 == 3 ? "basic" : "fused";
       expect_compiled(traced, inputs, wanted, level,
-                      {.variant = variant, .threads = seed % 3 == 0 ? 1 : 2});
+                      {.variant = variant,
+                       .remat = seed % 5 < 2 ? std::to_string(1 + seed % 3) : "auto",
+                       .threads = seed % 3 == 0 ? 1 : 2});
       ++compiled;
     }
     if (HasFatalFailure()) return;

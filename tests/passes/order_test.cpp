@@ -146,6 +146,17 @@ GraphPtr equal_products() {
     })"));
 }
 
+/// A loop that saves the state of every fourth step.
+GraphPtr every_fourth_state() {
+  return with_gradients(parse_graph(R"(
+    graph @f(%x: f32[16,3,5], %h0: f32[3,5]) {
+      %h.e = scan {save_every = 4} %x.t in %x carry %h = %h0 {
+        next %h = tanh(mul(tanh(%h), %x.t))
+      }
+      return %h.e
+    })"));
+}
+
 GraphPtr softmax() {
   return with_gradients(parse_graph(R"(
     graph @f(%x: f32[4,7]) {
@@ -210,6 +221,7 @@ constexpr Exchange exchanges[] = {
     {"hoist", "autodiff", lstm_training, nodes},
     {"hoist", "outline", lstm, loops_not_recognised},
     {"outline", "autodiff", softmax, derivatives_of_maxima},
+    {"remat", "autodiff", every_fourth_state, given_by_loops},
     {"autodiff", "expand", loss, derivatives_of_maxima},
     {"expand", "simplify,cse,hoist", loss, left_to_do},
     {"hoist", "unroll", lstm_training, products, "full"},

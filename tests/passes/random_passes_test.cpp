@@ -26,7 +26,7 @@ GraphPtr graph_of(unsigned seed) {
 /// What must have run before a pass that is alone: `fuse` takes no composites, and reductions one
 /// axis at a time.
 std::string before(const Pass& pass) {
-  if (pass.name == "autodiff") return "simplify";
+  if (pass.name == "autodiff" || pass.name == "remat") return "simplify";
   if (pass.name == "fuse") return "autodiff,expand,simplify,reductions";
   if (pass.name == "reductions") return "autodiff,expand";
   return "autodiff";
@@ -35,6 +35,7 @@ std::string before(const Pass& pass) {
 /// The uses of a pass that are tried: with the options that change what it does.
 std::vector<std::string> uses_of(const Pass& pass) {
   const std::string name(pass.name);
+  if (name == "remat") return {"remat{steps=2},autodiff"};
   if (name == "unroll") return {"unroll{full=true}", "unroll{steps=2}", "unroll{steps=3}"};
   return {name};
 }
@@ -44,10 +45,10 @@ TEST(RandomPasses, KeepTheAnswer) {
   for (const Pass* pass : all_passes()) {
     for (const std::string& use : uses_of(*pass)) {
       for (unsigned seed = 1; seed <= half_of(150); ++seed) {
-        const GraphPtr plain =
-            after(graph_of(seed), before(*pass) == "simplify" ? "autodiff" : before(*pass));
+        const bool has_grads = before(*pass) == "simplify";
+        const GraphPtr plain = after(graph_of(seed), has_grads ? "autodiff" : before(*pass));
         const GraphPtr changed =
-            after(pass->name == "autodiff" ? after(graph_of(seed), before(*pass)) : plain, use);
+            after(has_grads ? after(graph_of(seed), before(*pass)) : plain, use);
         SCOPED_TRACE(fmt::format("{} on random graph {}", use, seed));
         verify(*changed);
         expect_same_values(plain, changed, seed, 1e-9);

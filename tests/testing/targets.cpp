@@ -84,6 +84,7 @@ CompileOptions TargetLevel::options(CompileOptions wanted) const {
   if (takes("placement")) wanted.cuda.placement = placement;
   if (!takes("variant")) wanted.variant = plain.variant;
   if (!takes("unroll")) wanted.unroll = plain.unroll;
+  if (!takes("remat")) wanted.remat = plain.remat;
   if (!takes("threads")) wanted.threads = plain.threads;
   return wanted;
 }

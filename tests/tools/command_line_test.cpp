@@ -103,7 +103,7 @@ TEST(CommandLine, BashCompletesWhatTheCommandLineHas) {
   EXPECT_THAT(completed({"graphc", "train", "ptb-lm", "cel"}), IsEmpty());
   EXPECT_THAT(completed({"graphc", "man", "ver"}), ElementsAre("version"));
   EXPECT_THAT(completed({"graphc", "opt", "x"}), IsEmpty());
-  EXPECT_THAT(completed({"graphc-bench", "--re"}), ElementsAre("--repeat"));
+  EXPECT_THAT(completed({"graphc-bench", "--rep"}), ElementsAre("--repeat"));
   EXPECT_THAT(completed({"graphc-bench", "ptb"}), ElementsAre("ptb-lm"));
   EXPECT_THAT(completed({"graphc-bench", "--variant", "=", "basic,fu"}),
               ElementsAre("basic,fused"));

@@ -157,16 +157,21 @@ std::string table(std::span<const Row> rows, bool markdown) {
 
 std::string way_of(const Configuration& configuration) {
   const CompileOptions& compile = configuration.compile;
-  return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll);
+  return compile.variant + (compile.unroll == "auto" ? "" : " unroll=" + compile.unroll) +
+         (compile.remat == "auto" ? "" : " remat=" + compile.remat);
 }
 
 Json to_json(const Configuration& configuration) {
   const CompileOptions& compile = configuration.compile;
   Json parameters = Json::object();
   for (const auto& [name, value] : configuration.parameters) parameters[name] = value_of(value);
-  return {{"workload", configuration.workload}, {"parameters", parameters},
-          {"variant", compile.variant},         {"unroll", compile.unroll},
-          {"target", configuration.target},     {"precision", name_of(compile.precision)},
+  return {{"workload", configuration.workload},
+          {"parameters", parameters},
+          {"variant", compile.variant},
+          {"unroll", compile.unroll},
+          {"remat", compile.remat},
+          {"target", configuration.target},
+          {"precision", name_of(compile.precision)},
           {"threads", compile.threads}};
 }
 

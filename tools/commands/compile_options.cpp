@@ -28,6 +28,13 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given
     return app.add_option("--unroll", compile.unroll, "auto, loop, full or a number of steps")
         ->capture_default_str();
   }
+  if (name == "remat") {
+    return app
+        .add_option("--remat", compile.remat,
+                    "which states of a loop are saved for its derivative, the others being "
+                    "computed again: auto, off (all) or every so many")
+        ->capture_default_str();
+  }
   if (name == "placement") {
     given.word(name) = name_of(compile.cuda.placement);
     return app

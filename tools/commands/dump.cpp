@@ -51,7 +51,7 @@ GraphPtr chosen(const DumpCommand& options) {
   return program->model().trace(graph, program->extents(graph)).graph;
 }
 
-GraphPtr optimized(const GraphPtr& graph, const DumpCommand& options) {
+GraphPtr optimized(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   PipelineSettings settings;
   bool found = options.print_after.empty();
   settings.after_pass = [&](size_t position, const PassUse& use, const GraphPtr&,
@@ -61,7 +61,7 @@ GraphPtr optimized(const GraphPtr& graph, const DumpCommand& options) {
     write_stdout(fmt::format("# after {} {}{}\n{}", position, use.pass->name, use.options.to_text(),
                              print(*after, {.locations = options.locations})));
   };
-  const Pipeline pipeline = standard_pipeline(options.compile.variant, options.compile.unroll);
+  const Pipeline pipeline = passes_for(options.compile, on.kernels);
   GraphPtr result = run_pipeline(graph, pipeline, settings).graph;
   if (!found) {
     throw usage_error("--print-after: pass '{}' is not in the pipeline: {}", options.print_after,
@@ -72,9 +72,9 @@ GraphPtr optimized(const GraphPtr& graph, const DumpCommand& options) {
 
 /// Explains why the loops of the graph, as they enter the variant's pass outline, do not match the
 /// composite.
-std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
+std::string explanation(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   const Op& composite = find_pattern(options.why_not);
-  const Pipeline pipeline = standard_pipeline(options.compile.variant, options.compile.unroll);
+  const Pipeline pipeline = passes_for(options.compile, on.kernels);
   const Pipeline before = before_outline(pipeline);
   if (before.size() == pipeline.size()) {
     throw usage_error("--why-not: variant '{}' has no pass outline: {}", options.compile.variant,
@@ -86,7 +86,7 @@ std::string explanation(const GraphPtr& graph, const DumpCommand& options) {
 /// Shows the remarks of the variant's passes, kernel formation included.
 void show_remarks(const GraphPtr& graph, const Target& on, const DumpCommand& options) {
   CompileReport report;
-  form_kernels_for(graph, options.compile, report, on.stores_bf16);
+  form_kernels_for(graph, options.compile, report, on.kernels);
   for (const Remark& remark : report.remarks) write_message(printable_message(to_string(remark)));
 }
 
@@ -114,14 +114,14 @@ int dump(DumpCommand& options) {
   if (!options.form.empty() && options.stage != "proto")
     throw usage_error("--form is of --stage=proto: found --stage={}", options.stage);
   const Target& on = chosen_target(options.target, options.compile, options.given);
-  standard_pipeline(options.compile.variant, options.compile.unroll);  // rejects unknown ones
+  passes_for(options.compile);  // rejects unknown ones
   GraphPtr graph = chosen(options);
   if (!options.print_after.empty()) {
-    optimized(graph, options);
+    optimized(graph, on, options);
     return 0;
   }
   if (!options.why_not.empty()) {
-    write_stdout(explanation(graph, options));
+    write_stdout(explanation(graph, on, options));
     return 0;
   }
   if (options.remarks) show_remarks(graph, on, options);
@@ -133,7 +133,7 @@ int dump(DumpCommand& options) {
     write_stdout(in_protobuf(graph, options));
     return 0;
   }
-  if (options.stage == "optimized") graph = optimized(graph, options);
+  if (options.stage == "optimized") graph = optimized(graph, on, options);
   if (options.stage == "dot") {
     write_stdout(to_dot(*graph));
   } else {
@@ -160,7 +160,7 @@ void add_dump(CLI::App& app, Action& action) {
   verb->add_option("--target", options->target, "whose stages are shown");
   add_compile_options(
       *verb, options->compile, options->given,
-      {"precision", "variant", "unroll", "placement", "products", "cpu", "threads"});
+      {"precision", "variant", "unroll", "remat", "placement", "products", "cpu", "threads"});
   verb->add_option("--print-after", options->print_after,
                    "show the graph after each use of a pass of the variant");
   verb->add_option("--why-not", options->why_not,

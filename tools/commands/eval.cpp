@@ -77,7 +77,7 @@ void add_eval(CLI::App& app, Action& action) {
   verb->add_flag("--json", options->json, "as JSON, with model, step and split");
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(*verb, options->session.compile, options->given,
-                      {"threads", "variant", "unroll", "placement", "products", "cpu"});
+                      {"threads", "variant", "unroll", "remat", "placement", "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return eval(*options); }; });
 }
 

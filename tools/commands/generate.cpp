@@ -77,7 +77,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->capture_default_str();
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(*verb, options->session.compile, options->given,
-                      {"threads", "variant", "unroll", "placement", "products", "cpu"});
+                      {"threads", "variant", "unroll", "remat", "placement", "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return generate(*options); }; });
 }
 

@@ -6,7 +6,6 @@
 #include "ir/utf8.h"
 #include "models/checkpoint_folder.h"
 #include "models/registry.h"
-#include "passes/pipeline.h"
 #include "runtime/files/file_lock.h"
 #include "runtime/streams.h"
 #include "tools/commands/commands.h"
@@ -52,7 +51,7 @@ void check_is_model(const std::string& word) {
 /// Rejects options that the target would ignore or does not know, before any data is read.
 void check_compile_options(TrainCommand& options) {
   chosen_target(options.session.target, options.session.compile, options.given);
-  standard_pipeline(options.session.compile.variant, options.session.compile.unroll);
+  passes_for(options.session.compile);  // rejects unknown ones
 }
 
 /// A new training must not overwrite the contents of the folder.
@@ -346,7 +345,7 @@ void add_train(CLI::App& app, Action& action) {
   verb->add_option("--target", options->session.target, "what to compile for");
   add_compile_options(
       *verb, options->session.compile, options->given,
-      {"precision", "threads", "variant", "unroll", "placement", "products", "cpu"});
+      {"precision", "threads", "variant", "unroll", "remat", "placement", "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return train(*options); }; });
 }
 

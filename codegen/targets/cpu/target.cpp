@@ -113,7 +113,7 @@ std::vector<std::string> names_of_cpus() {
   return names;
 }
 
-constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "cpu"};
+constexpr std::array<std::string_view, 5> kOptions{"threads", "variant", "unroll", "remat", "cpu"};
 
 }  // namespace
 
@@ -130,7 +130,7 @@ int team_size(const Graph& kernels, const CompileOptions& options) {
 
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
-  GraphPtr kernels = form_kernels_for(graph, options, report, targets::cpu.stores_bf16);
+  GraphPtr kernels = form_kernels_for(graph, options, report, targets::cpu.kernels);
   check_supported(*kernels);
   return kernels;
 }
@@ -141,7 +141,7 @@ constinit const Target targets::cpu{
     .name = "cpu",
     .summary = "machine code through LLVM, for this processor or a lesser one",
     .precisions = cpu::kPrecisions,
-    .stores_bf16 = true,
+    .kernels = {.stores_bf16 = true, .keeps_rows_apart = true},
     .options = kOptions,
     .cpus = names_of_cpus,
     .unavailable = [] { return std::string(); },

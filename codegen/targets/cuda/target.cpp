@@ -174,7 +174,7 @@ void clear_caches() {
   cuda::Choices::clear();
 }
 
-constexpr std::array<std::string_view, 4> kCudaOptions{"variant", "unroll", "placement",
+constexpr std::array<std::string_view, 5> kCudaOptions{"variant", "unroll", "remat", "placement",
                                                        "products"};
 constexpr std::array<std::string_view, 4> kCudaStages{"plan", "step", "cuda", "ptx"};
 

@@ -148,7 +148,7 @@ Plan plan_of(const char* model, const std::vector<std::string>& parameters, bool
   const GraphPtr graph = program->model().trace("train", program->extents("train")).graph;
   const CompileOptions options = options_of("native+tiles");
   CompileReport report;
-  const GraphPtr kernels = form_kernels_for(graph, options, report, stores_bf16);
+  const GraphPtr kernels = form_kernels_for(graph, options, report, {.stores_bf16 = stores_bf16});
   return make_plan(*kernels, cpu::machine_of(cpu::cpu_of(options), 2, Factors::bf16));
 }
 

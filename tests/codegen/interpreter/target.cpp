@@ -90,7 +90,7 @@ std::string show_plan(const GraphPtr& graph, const CompileOptions& options, std:
 }
 
 constexpr std::array kPrecisions{Precision::f32};
-constexpr std::array<std::string_view, 3> kOptions{"threads", "variant", "unroll"};
+constexpr std::array<std::string_view, 4> kOptions{"threads", "variant", "unroll", "remat"};
 constexpr std::array<std::string_view, 1> kStages{"plan"};
 
 }  // namespace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop over blocks of the steps of a loop, and what is left over after the last whole block.
+#pragma once
+
+#include <functional>
+
+#include "ir/scan.h"
+
+namespace graphc::core {
+
+/// Values for the operands of a scan.
+struct ScanOperands {
+  Values streams, initial, captures;
+};
+/// `values` stand for the operands of the scan, in their order.
+ScanOperands operands_of(const Scan& scan, const Values& values);
+
+/// What some steps of a loop leave: the carries after them, and each emit stacked along a first
+/// axis of steps.
+struct StepsDone {
+  Values carries, stacks;
+};
+/// Adds the work of `steps` steps to a graph. Streams have as many steps.
+using AddSteps = std::function<StepsDone(const ScanOperands& operands, int64_t steps, Graph& to)>;
+
+/// The results of the scan, computed by a loop each of whose steps does `factor` steps of the scan
+/// by `block`. `rest` does the remaining ones, which the loop's direction leaves to the end. There
+/// are at least `factor` steps.
+Values in_blocks(const Scan& scan, const Values& values, int64_t factor, const AddSteps& block,
+                 const AddSteps& rest, Graph& to);
+
+}  // namespace graphc::core
