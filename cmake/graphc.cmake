@@ -125,25 +125,21 @@ function(graphc_compile_quickly target)
   graphc_check_by_calls(${target})
   if(GRAPHC_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -O0)
-    graphc_compile_together(${target} 30)
+    graphc_compile_together(${target})
   endif()
 endfunction()
 
-# graphc_compile_together(target [count]): `count` of its sources, 12 unless given, make one
-# translation unit: much of the time of a source goes into headers and templates that the sources
-# beside it need as well. Only where sanitizers make that dear: the other presets compile every
-# source by itself, and see that it includes what it uses. -DCMAKE_UNITY_BUILD=OFF does so here, for
-# who changes one source at a time.
+# graphc_compile_together(target): thirty of its sources make one translation unit: much of the time
+# of a source goes into headers and templates that the sources beside it need as well. Only where
+# sanitizers make that dear: the other presets compile every source by itself, and see that it
+# includes what it uses. -DCMAKE_UNITY_BUILD=OFF does so here, for who changes one source at a time.
 function(graphc_compile_together target)
   if(GRAPHC_SANITIZE STREQUAL "address" AND NOT DEFINED CMAKE_UNITY_BUILD)
-    set(count ${ARGN})
-    if(NOT count)
-      set(count 12)
-    endif()
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 30)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # It takes the sources of a unit for headers, whose unnamed namespaces would be a mistake.
-      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+      # It takes the sources of a unit for headers, whose unnamed namespaces would be a mistake; and
+      # in large units operator delete of LLVM's variables for another one's.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-mismatched-new-delete)
     endif()
   endif()
 endfunction()

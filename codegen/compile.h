@@ -32,6 +32,10 @@ struct CompileOptions {
   /// Which states of a loop are saved for its derivative, the others being computed again
   /// (passes/remat.cpp): auto, off (all), or every so many.
   std::string remat = "auto";
+  /// Bytes that the values of a step may take, where the target can trade them for time: 0: what
+  /// the machine has. A step that needs more saves fewer states of its loops if `remat` is `auto`,
+  /// and is not refused if that is not enough.
+  int64_t memory = 0;
   /// The architecture to compile for: CPU features ("x86-64-v3") or the architecture of a GPU
   /// ("sm_90a"). Empty: that of this machine.
   std::string architecture;

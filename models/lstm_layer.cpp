@@ -20,7 +20,7 @@ constexpr std::array<ParameterRecord, 4> kLstmLayerParameters{{
      "lstm, layer-norm-lstm, peephole-lstm, projected-lstm, gru, gru-reset-before or rnn"},
 }};
 
-const CellRecord& cell_of(const Parameters& parameters) {
+const CellRecord& layer_cell_of(const Parameters& parameters) {
   std::vector<std::string_view> names;
   for (const CellRecord& cell : all_cells()) names.push_back(cell.name);
   return all_cells()[parameters.choice("cell", names)];
@@ -29,7 +29,7 @@ const CellRecord& cell_of(const Parameters& parameters) {
 class LstmLayer : public Program {
  public:
   explicit LstmLayer(const Parameters& parameters)
-      : record_(cell_of(parameters)),
+      : record_(layer_cell_of(parameters)),
         hidden_(parameters.integer("hidden")),
         steps_(parameters.integer("steps")),
         batch_(parameters.integer("batch")),

@@ -15,6 +15,8 @@
 //
 // N of `matrices` is the power of two nearest to the square root of T, which saves the fewest
 // states: T / N of the blocks and N inside one. Only loops at the top level of the graph.
+#include "passes/remat.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -53,11 +55,6 @@ int64_t carried_bytes(const Scan& scan) {
   return bytes;
 }
 
-/// The power of two nearest to the square root, by ratio.
-int64_t near_square_root(int64_t steps) {
-  return int64_t{1} << std::lround(std::log2(double(steps)) / 2);
-}
-
 /// Whether a step takes less time than to store and to load the matrices that its rows carry: it
 /// does little more than a few sweeps over them.
 bool is_quick_to_repeat(const Scan& scan) {
@@ -75,7 +72,7 @@ int64_t chosen_every(const Scan& scan, const PassOptions& options) {
   if (const int64_t steps = options.get_int("steps", 0); steps > 0) return steps;
   const bool is_large = scan.steps() > 1 && carried_bytes(scan) > kSmall / scan.steps();
   return options.get_bool("matrices", false) && is_large && is_quick_to_repeat(scan)
-             ? near_square_root(scan.steps())
+             ? steps_between_saved(scan.steps())
              : 0;
 }
 
@@ -104,11 +101,12 @@ bool is_recurrent_layer(const Node& node) {
 /// The differentiated layers as loops.
 GraphPtr without_layers(const GraphPtr& graph) {
   const std::vector<bool> differentiated = differentiated_nodes(*graph);
-  return rewrite(
-      *graph, [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
-        if (!differentiated[size_t(node.id)] || !is_recurrent_layer(node)) return std::nullopt;
-        return inline_composite(node, operands, to, is_recurrent_layer);
-      });
+  return rewrite(*graph,
+                 [&](const Node& node, const Values& operands, Graph& to) -> std::optional<Values> {
+                   if (!differentiated[size_t(node.id)] || !is_recurrent_layer(node))
+                     return std::nullopt;
+                   return inline_composite(node, operands, to, is_recurrent_layer);
+                 });
 }
 
 GraphPtr run_remat(const GraphPtr& graph, const PassOptions& options, Remarks& remarks) {
@@ -137,6 +135,10 @@ GraphPtr run_remat(const GraphPtr& graph, const PassOptions& options, Remarks& r
 }
 
 }  // namespace
+
+int64_t steps_between_saved(int64_t steps) {
+  return steps < 1 ? 0 : int64_t{1} << std::lround(std::log2(double(steps)) / 2);
+}
 
 constinit const Pass passes::remat{
     .name = "remat",

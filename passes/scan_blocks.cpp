@@ -63,8 +63,8 @@ Values in_blocks(const Scan& scan, const Values& values, int64_t factor, const A
   for (size_t k = 0; k < operands.initial.size(); ++k)
     carries.push_back(loop.result(int(emits + k)));
   if (left > 0) {
-    const auto [from, end] = scan.reverse() ? std::pair(int64_t{0}, left)
-                                            : std::pair(limit, scan.steps());
+    const auto [from, end] =
+        scan.reverse() ? std::pair(int64_t{0}, left) : std::pair(limit, scan.steps());
     for (Value& stream : operands.streams) stream = slice(stream, 0, from, end);
     operands.initial = carries;
     StepsDone last = rest(operands, left, to);

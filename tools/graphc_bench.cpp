@@ -268,7 +268,7 @@ void add_options(CLI::App& app, Options& options) {
                      "of steps")
           ->capture_default_str());
   commands::add_compile_options(app, options.compile, options.given,
-                                {"threads", "remat", "placement", "products", "cpu"});
+                                {"threads", "remat", "memory", "placement", "products", "cpu"});
   options.repeat = app.add_option("--repeat", options.settings.repeat,
                                   "timed calls of each kind; a row stops after 20 seconds")
                        ->check(commands::whole_number(1))

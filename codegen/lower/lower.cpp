@@ -238,12 +238,29 @@ void lower_node(LowerContext& context, const Node& node, ViewMap& views, ViewMap
   }
 }
 
+/// A value of which a reshape is wanted at some place is computed there.
+void want_before_reshapes(const LowerContext& context, const Graph& graph, ViewMap& wanted) {
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    if (!node->is(ops::reshape)) continue;
+    const View* place = wanted.find(node->result());
+    const Value from = node->operands[0];
+    // A history has its slot elsewhere.
+    const bool has_slot = context.history_slots.contains({from.node, from.index});
+    if (place == nullptr || !place->contiguous() || has_slot || wanted.find(from) != nullptr)
+      continue;
+    View view = contiguous_view(place->address.buffer, from.type());
+    view.address = place->address;
+    wanted.set(from, view);
+  }
+}
+
 }  // namespace
 
 void lower_nodes(LowerContext& context, const Graph& graph, ViewMap& views, ViewMap& wanted) {
   const std::vector<bool> live = live_nodes(graph);
   context.note_uses(graph, live);
   find_histories(context, graph);
+  want_before_reshapes(context, graph, wanted);
   const Graph* const outer = std::exchange(context.lowered, &graph);
   for (const Node& node : graph.nodes()) {
     if (!live[size_t(node.id)] || node.is(ops::input) || node.is(ops::state)) continue;

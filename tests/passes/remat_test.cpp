@@ -80,9 +80,8 @@ GraphPtr twelve_steps(std::string_view attributes) {
 
 /// Numbers in the results of the forward loop, the first one: its own, and what it saves.
 int64_t saved_numbers(const Graph& graph) {
-  const auto loop = std::ranges::find_if(graph.nodes(), [](const Node& node) {
-    return node.is(ops::scan);
-  });
+  const auto loop =
+      std::ranges::find_if(graph.nodes(), [](const Node& node) { return node.is(ops::scan); });
   int64_t numbers = 0;
   for (const Type& type : loop->types) numbers += type.shape.elements();
   return numbers;
@@ -149,10 +148,9 @@ TEST(Remat, TakesLargeMatricesOfRowsWhereATargetKeepsThem) {
   EXPECT_EQ(large.remarks.all()[0].text,
             "the derivative keeps the carries of every 8 of 64 steps (262144 bytes each) and "
             "computes the others again");
-  EXPECT_EQ(run_pipeline(cell(32), parse_pipeline("simplify,cse,remat{matrices}"))
-                .remarks.all()
-                .size(),
-            0u);
+  EXPECT_EQ(
+      run_pipeline(cell(32), parse_pipeline("simplify,cse,remat{matrices}")).remarks.all().size(),
+      0u);
 }
 
 TEST(Remat, SaysWhatItWants) {

@@ -6,15 +6,10 @@
 
 #include "ir/error.h"
 #include "tests/testing/documents.h"
+#include "tests/testing/trimmed.h"
 
 namespace graphc::core::testing {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \n");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \n") - first + 1);
-}
 
 bool is_word_at(std::string_view text, size_t at, std::string_view word) {
   return text.substr(at, word.size()) == word;

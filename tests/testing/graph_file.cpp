@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ir/lexer.h"
+#include "tests/testing/trimmed.h"
 
 namespace graphc::core::testing {
 namespace {
@@ -18,12 +19,6 @@ std::vector<size_t> line_starts(std::string_view content) {
   }
   if (starts.back() != content.size()) starts.push_back(content.size());
   return starts;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 /// The text after the first `#` that is not inside a string.

@@ -11,7 +11,7 @@
 namespace graphc::core::testing {
 namespace {
 
-constexpr int64_t kSteps = 4, kRows = 5;
+constexpr int64_t kSteps = 4, kRowsOfCell = 5;
 
 class RandomCell {
  public:
@@ -69,11 +69,11 @@ class RandomCell {
     carries_ = size_t(draw(1, 3));
     const int products = draw(1, 3);
     const bool chained = draw(0, 2) == 0, masked = draw(0, 2) == 0, reduced = draw(0, 3) == 0;
-    const Type state{DType::f32, {kRows, units_}};
+    const Type state{DType::f32, {kRowsOfCell, units_}};
     Values inputs, states, matrices;
     for (int p = 0; p < products; ++p) inputs.push_back(body->input(state, fmt::format("x{}", p)));
     Value mask;
-    if (masked) mask = body->input({DType::boolean, {kRows, 1}}, "mask");
+    if (masked) mask = body->input({DType::boolean, {kRowsOfCell, 1}}, "mask");
     streams_ = size_t(products) + size_t(masked);
     for (size_t i = 0; i < carries_; ++i)
       states.push_back(body->input(state, fmt::format("s{}", i)));

@@ -60,9 +60,9 @@ void add_check(CLI::App& app, Action& action) {
   verb->add_option("--graph", options->graph, "only this graph of the file");
   verb->add_option("--target", options->target, "what to compile for");
   TargetCheck& how = options->how;
-  add_compile_options(
-      *verb, how.compile, options->given,
-      {"precision", "variant", "threads", "unroll", "remat", "placement", "products", "cpu"});
+  add_compile_options(*verb, how.compile, options->given,
+                      {"precision", "variant", "threads", "unroll", "remat", "memory", "placement",
+                       "products", "cpu"});
   verb->get_option("--variant")->description("the list of passes; else each that there is");
   verb->get_option("--threads")->description("else 1, and the cores this process may use");
   verb->add_option("--runs", how.runs, "of one executable, with other inputs each time")

@@ -35,6 +35,13 @@ CLI::Option* add_one(CLI::App& app, CompileOptions& compile, GivenOptions& given
                     "computed again: auto, off (all) or every so many")
         ->capture_default_str();
   }
+  if (name == "memory") {
+    return app
+        .add_option("--memory", compile.memory,
+                    "of a step's values: a step that needs more saves fewer states of its loops; "
+                    "4GB; else the machine's")
+        ->transform(CLI::AsSizeValue(true));
+  }
   if (name == "placement") {
     given.word(name) = name_of(compile.cuda.placement);
     return app

@@ -343,9 +343,9 @@ void add_train(CLI::App& app, Action& action) {
       "--quiet", [options] { options->session.announce = [](const std::string&) {}; },
       "do not say which loops are not one kernel, and why");
   verb->add_option("--target", options->session.target, "what to compile for");
-  add_compile_options(
-      *verb, options->session.compile, options->given,
-      {"precision", "threads", "variant", "unroll", "remat", "placement", "products", "cpu"});
+  add_compile_options(*verb, options->session.compile, options->given,
+                      {"precision", "threads", "variant", "unroll", "remat", "memory", "placement",
+                       "products", "cpu"});
   verb->callback([=, &action] { action = [=] { return train(*options); }; });
 }
 

@@ -12,6 +12,7 @@
 #include "codegen/targets/cpu/machine.h"
 #include "codegen/targets/cpu/support.h"
 #include "codegen/targets/cpu/target.h"
+#include "codegen/targets/cpu/within_memory.h"
 #include "ir/scan.h"
 #include "runtime/cores.h"
 
@@ -113,7 +114,8 @@ std::vector<std::string> names_of_cpus() {
   return names;
 }
 
-constexpr std::array<std::string_view, 5> kOptions{"threads", "variant", "unroll", "remat", "cpu"};
+constexpr std::array<std::string_view, 6> kOptions{"threads", "variant", "unroll",
+                                                   "remat",   "memory",  "cpu"};
 
 }  // namespace
 
@@ -131,6 +133,7 @@ int team_size(const Graph& kernels, const CompileOptions& options) {
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report) {
   GraphPtr kernels = form_kernels_for(graph, options, report, targets::cpu.kernels);
+  kernels = within_memory(graph, std::move(kernels), options, report);
   check_supported(*kernels);
   return kernels;
 }

@@ -15,9 +15,9 @@ namespace graphc::core::cpu {
 CpuFeatures cpu_of(const CompileOptions& options);
 
 /// The graph of kernels that the CPU target plans and emits: the result of the variant's passes and
-/// then `fuse`. It depends only on the options `variant` and `unroll`, so that one graph serves
-/// every CPU and number of threads. Throws ErrorKind::input for an operation that the target has no
-/// code for (codegen/targets/cpu/support.h).
+/// then `fuse`. It depends only on the options `variant`, `unroll`, `remat` and `memory`, so that
+/// one graph serves every CPU and number of threads. Throws ErrorKind::input for an operation that
+/// the target has no code for (codegen/targets/cpu/support.h).
 GraphPtr form_cpu_kernels(const GraphPtr& graph, const CompileOptions& options,
                           CompileReport& report);
 

@@ -9,12 +9,6 @@
 namespace graphc::core::cuda_emulator {
 namespace {
 
-Type type_of(Scalar scalar) {
-  Type type;
-  type.scalar = scalar;
-  return type;
-}
-
 void note_change(Warp& warp, uint64_t address) {
   ++warp.grid->version;
   warp.grid->changed.push_back(address);

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
+#include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/schedule.h"
 
 namespace graphc::core::cuda_emulator {
 namespace {
-
-uint32_t first_of(uint32_t lanes) { return uint32_t(std::countr_zero(lanes)); }
 
 /// Whether nothing can be done between the arrival and the wait.
 bool is_joined(const Program& program, uint32_t arrival) {

@@ -17,6 +17,9 @@
 
 namespace graphc::core::cuda_emulator {
 
+/// The first of some lanes.
+inline uint32_t first_of(uint32_t lanes) { return uint32_t(std::countr_zero(lanes)); }
+
 /// f of each lane; all 32 are a loop that the compiler makes vectors of. Not for what may throw
 /// midway, or has an order.
 template <typename F>
@@ -25,14 +28,14 @@ inline void each_lane(uint32_t lanes, F f) {
     GRAPHC_INDEPENDENT_LANES
     for (uint32_t lane = 0; lane < lanes_of_warp; ++lane) f(lane);
   } else {
-    for (; lanes != 0; lanes &= lanes - 1) f(uint32_t(std::countr_zero(lanes)));
+    for (; lanes != 0; lanes &= lanes - 1) f(first_of(lanes));
   }
 }
 
 /// f of each lane, in order.
 template <typename F>
 inline void each_lane_in_order(uint32_t lanes, F f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(uint32_t(std::countr_zero(lanes)));
+  for (; lanes != 0; lanes &= lanes - 1) f(first_of(lanes));
 }
 
 /// result = F(a), of types as registers hold them.

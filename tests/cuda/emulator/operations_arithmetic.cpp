@@ -85,18 +85,21 @@ Operation comparison(char sign) {
 
 template <typename T>
 Operation integer_operation(char sign) {
-  using W = Wrapping<T>;
+  using Wrapped = Wrapping<T>;
   switch (sign) {
     case '/':
       return divide<T>;
     case '%':
       return remainder_of<T>;
     case '&':
-      return binary_operation<W, W, W, [](W a, W b) { return a & b; }>;
+      return binary_operation<Wrapped, Wrapped, Wrapped,
+                              [](Wrapped a, Wrapped b) { return a & b; }>;
     case '|':
-      return binary_operation<W, W, W, [](W a, W b) { return a | b; }>;
+      return binary_operation<Wrapped, Wrapped, Wrapped,
+                              [](Wrapped a, Wrapped b) { return a | b; }>;
     case '^':
-      return binary_operation<W, W, W, [](W a, W b) { return a ^ b; }>;
+      return binary_operation<Wrapped, Wrapped, Wrapped,
+                              [](Wrapped a, Wrapped b) { return a ^ b; }>;
     case 'l':
       return shift<T, true>;
     case 'r':
@@ -108,14 +111,17 @@ Operation integer_operation(char sign) {
 
 template <typename T>
 Operation operation(char sign) {
-  using W = Wrapping<T>;
+  using Wrapped = Wrapping<T>;
   switch (sign) {
     case '+':
-      return binary_operation<W, W, W, [](W a, W b) { return a + b; }>;
+      return binary_operation<Wrapped, Wrapped, Wrapped,
+                              [](Wrapped a, Wrapped b) { return a + b; }>;
     case '-':
-      return binary_operation<W, W, W, [](W a, W b) { return a - b; }>;
+      return binary_operation<Wrapped, Wrapped, Wrapped,
+                              [](Wrapped a, Wrapped b) { return a - b; }>;
     case '*':
-      return binary_operation<W, W, W, [](W a, W b) { return a * b; }>;
+      return binary_operation<Wrapped, Wrapped, Wrapped,
+                              [](Wrapped a, Wrapped b) { return a * b; }>;
     default:
       break;
   }
@@ -129,14 +135,14 @@ Operation operation(char sign) {
 
 template <typename T>
 Operation unary(char sign) {
-  using W = Wrapping<T>;
+  using Wrapped = Wrapping<T>;
   if (sign == '!') return unary_operation<int32_t, int32_t, [](int32_t a) { return a == 0; }>;
   if constexpr (std::is_floating_point_v<T>)
     return unary_operation<T, T, [](T a) { return -a; }>;
   else if (sign == '~')
-    return unary_operation<W, W, [](W a) { return W(~a); }>;
+    return unary_operation<Wrapped, Wrapped, [](Wrapped a) { return Wrapped(~a); }>;
   else
-    return unary_operation<W, W, [](W a) { return W(W(0) - a); }>;
+    return unary_operation<Wrapped, Wrapped, [](Wrapped a) { return Wrapped(Wrapped(0) - a); }>;
 }
 
 /// As a GPU converts: what is out of range becomes the nearest, NaN 0.

@@ -39,12 +39,6 @@ constexpr std::array<Operator, 11> assignments = {{{"=", '\0'},
                                                    {"<<=", 'l'},
                                                    {">>=", 'r'}}};
 
-Type type_of(Scalar scalar) {
-  Type type;
-  type.scalar = scalar;
-  return type;
-}
-
 }  // namespace
 
 ExpressionPtr Parser::expression() {

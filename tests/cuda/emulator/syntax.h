@@ -41,6 +41,11 @@ struct Type {
   size_t align() const;  ///< of a scalar or pointer
   std::string to_string() const;
 };
+inline Type type_of(Scalar scalar) {
+  Type type;
+  type.scalar = scalar;
+  return type;
+}
 
 /// What an expression of the type holds in a register.
 enum class Held : uint8_t { i32, u32, i64, u64, f32, f64 };

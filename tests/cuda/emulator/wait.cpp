@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "ir/error.h"
+#include "tests/cuda/emulator/lanes.h"
 #include "tests/cuda/emulator/schedule.h"
 
 namespace graphc::core::cuda_emulator {
@@ -14,8 +14,6 @@ namespace {
 /// As often may all who poll find nothing changed before it counts as a deadlock. A thread may poll
 /// a bounded number of times and then go on.
 constexpr int most_idle = 4096;
-
-uint32_t first_of(uint32_t lanes) { return uint32_t(std::countr_zero(lanes)); }
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kThreads = 256;
 /// Enough blocks to saturate a GPU's memory bandwidth.
-constexpr int64_t kMostBlocks = 1024;
+constexpr int64_t kMostBlocksOfChecks = 1024;
 
 /// The type of a number's bits in the text, and the mask of its exponent, whose bits are all set
 /// for infinity and NaN.
@@ -23,14 +23,14 @@ struct Bits {
   const char* type;
   const char* exponent;
 };
-Bits bits_of(DType dtype) {
+Bits exponent_bits_of(DType dtype) {
   if (dtype == DType::f64) return {"unsigned long long", "0x7ff0000000000000ull"};
   if (dtype == DType::bf16) return {"unsigned short", "0x7f80u"};
   return {"unsigned", "0x7f800000u"};
 }
 
 KernelText check_kernel(DType dtype) {
-  const auto [type, exponent] = bits_of(dtype);
+  const auto [type, exponent] = exponent_bits_of(dtype);
   const std::string name = fmt::format("not_finite_{}", name_of(dtype));
   return {name, fmt::format(R"(// Whether any of so many numbers is infinite or not a number.
 extern "C" __global__ void __launch_bounds__({threads}) {name}(
@@ -54,7 +54,8 @@ class Checks {
     const auto [kernel, is_new] = kernels_.emplace(dtype, int(launches_.kernels.size()));
     if (is_new) launches_.kernels.push_back(check_kernel(dtype));
     Launch launch{.kernel = kernel->second};
-    launch.grid.blocks[0] = unsigned(std::min((elements + kThreads - 1) / kThreads, kMostBlocks));
+    launch.grid.blocks[0] =
+        unsigned(std::min((elements + kThreads - 1) / kThreads, kMostBlocksOfChecks));
     launch.grid.threads[0] = unsigned(kThreads);
     LaunchValue numbers{KernelArgument::Kind::address, 0, {}};
     numbers.place.buffer = buffer;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/targets/cpu/within_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codegen/lower/lower.h"
+#include "codegen/target.h"
+#include "codegen/targets/cpu/machine.h"
+#include "codegen/targets/cpu/target.h"
+#include "ir/composite.h"
+#include "ir/op.h"
+#include "ir/scan.h"
+#include "passes/region.h"
+#include "passes/remat.h"
+#include "runtime/memory_size.h"
+
+namespace graphc::core::cpu {
+namespace {
+
+/// All values of the graph, without those in its loops: plans that fit are not made twice.
+double bytes_of_values(const Graph& kernels) {
+  double bytes = 0;
+  for (const Node& node : kernels.nodes()) {
+    for (const Type& type : node.types) bytes += double(type.bytes());
+  }
+  return bytes;
+}
+
+int64_t arena_bytes(const Graph& kernels, const CompileOptions& options) {
+  const Machine machine = machine_of(cpu_of(options), team_size(kernels, options),
+                                     factors_of(options.precision));
+  return make_plan(kernels, machine).arena_bytes;
+}
+
+/// The steps of the longest loop, or recurrent layer.
+int64_t most_steps(const Graph& graph) {
+  int64_t steps = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(ops::scan)) steps = std::max(steps, Scan(node).steps());
+    if (is_composite(node.op)) steps = std::max(steps, most_steps(*body_of(node)));
+  }
+  return steps;
+}
+
+double megabytes(int64_t bytes) { return double(bytes) / 1e6; }
+
+}  // namespace
+
+GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOptions& options,
+                       CompileReport& report) {
+  const int64_t limit = options.memory > 0 ? options.memory : memory_size();
+  if (options.remat != "auto" || !contains(*graph, ops::grad)) return kernels;
+  if (bytes_of_values(*kernels) <= double(limit)) return kernels;
+  const int64_t every = steps_between_saved(most_steps(*graph));
+  const int64_t whole = arena_bytes(*kernels, options);
+  if (whole <= limit || every < 2) return kernels;
+  CompileOptions split = options;
+  split.remat = std::to_string(every);
+  CompileReport again;
+  GraphPtr fewer = form_kernels_for(graph, split, again, targets::cpu.kernels);
+  const int64_t bytes = arena_bytes(*fewer, options);
+  report.remarks.push_back(
+      {"memory", "", {},
+       fmt::format("the step needs {:.0f} MB, more than the {:.0f} MB there are: with the states of "
+                   "every {} steps saved alone it needs {:.0f} MB{}",
+                   megabytes(whole), megabytes(limit), every, megabytes(bytes),
+                   bytes < whole ? "" : ": they are all saved")});
+  report.lap(&CompileReport::passes_s);
+  return bytes < whole ? fewer : kernels;
+}
+
+}  // namespace graphc::core::cpu
