@@ -81,9 +81,9 @@ View LowerContext::destination(Value value, const ViewMap& wanted, bool spaced) 
 }
 
 View LowerContext::with_spaced_steps(const Type& type, const std::string& name) {
-  constexpr int64_t kPage = 4096, kSpace = 16384 + 320;
+  constexpr int64_t kPage = 4096, kSpace = 16384 + 320, kLeast = 65536;
   const int64_t steps = type.shape[0], step = steps == 0 ? 0 : type.bytes() / steps;
-  if (step == 0 || step % kPage != 0) return temporary(type, name);
+  if (step < kLeast || step % kPage != 0) return temporary(type, name);
   const int buffer = add_buffer(name, Place::arena, 0, steps * (step + kSpace));
   View view = contiguous_view(buffer, type);
   view.strides[0] = (step + kSpace) / size_of(type.dtype);

@@ -18,7 +18,8 @@
 namespace graphc::core::cpu {
 namespace {
 
-/// All values of the graph, without those in its loops: plans that fit are not made twice.
+/// All values of the graph, without those in its loops: more than a plan needs, mostly, and never
+/// less than half of it. Plans that surely fit are not made twice.
 double bytes_of_values(const Graph& kernels) {
   double bytes = 0;
   for (const Node& node : kernels.nodes()) {
@@ -28,8 +29,8 @@ double bytes_of_values(const Graph& kernels) {
 }
 
 int64_t arena_bytes(const Graph& kernels, const CompileOptions& options) {
-  const Machine machine = machine_of(cpu_of(options), team_size(kernels, options),
-                                     factors_of(options.precision));
+  const Machine machine =
+      machine_of(cpu_of(options), team_size(kernels, options), factors_of(options.precision));
   return make_plan(kernels, machine).arena_bytes;
 }
 
@@ -51,7 +52,7 @@ GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOpt
                        CompileReport& report) {
   const int64_t limit = options.memory > 0 ? options.memory : memory_size();
   if (options.remat != "auto" || !contains(*graph, ops::grad)) return kernels;
-  if (bytes_of_values(*kernels) <= double(limit)) return kernels;
+  if (2 * bytes_of_values(*kernels) <= double(limit)) return kernels;
   const int64_t every = steps_between_saved(most_steps(*graph));
   const int64_t whole = arena_bytes(*kernels, options);
   if (whole <= limit || every < 2) return kernels;
@@ -61,9 +62,11 @@ GraphPtr within_memory(const GraphPtr& graph, GraphPtr kernels, const CompileOpt
   GraphPtr fewer = form_kernels_for(graph, split, again, targets::cpu.kernels);
   const int64_t bytes = arena_bytes(*fewer, options);
   report.remarks.push_back(
-      {"memory", "", {},
-       fmt::format("the step needs {:.0f} MB, more than the {:.0f} MB there are: with the states of "
-                   "every {} steps saved alone it needs {:.0f} MB{}",
+      {"memory",
+       "",
+       {},
+       fmt::format("the step needs {:.0f} MB, more than the {:.0f} MB there are: with the states "
+                   "of every {} steps saved alone it needs {:.0f} MB{}",
                    megabytes(whole), megabytes(limit), every, megabytes(bytes),
                    bytes < whole ? "" : ": they are all saved")});
   report.lap(&CompileReport::passes_s);

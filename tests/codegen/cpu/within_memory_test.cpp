@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that need more memory than they may have.
+#include "codegen/targets/cpu/within_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/target.h"
+#include "ir/text.h"
+#include "runtime/memory_size.h"
+#include "tests/passes/values.h"
+#include "tests/testing/expect_error.h"
+
+namespace graphc::core {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+/// 64 steps of a state of 4 KiB, with an exponential of every element.
+GraphPtr exponential_cell() {
+  return parse_graph(R"(
+    graph @cell(%x: f32[64,4,16,16], %s0: f32[4,16,16]) {
+      %y, %s.end = scan %x.t in %x carry %s = %s0 {
+        %s.1 = add(mul(%s, 0.5), mul(%x.t, exp(neg(square(%s)))))
+        next %s = %s.1
+        emit sum(mul(%s.1, tanh(%s.1))) {axes = [1]}
+      }
+      %loss = mean(square(%y)) {axes = [0,1,2]}
+      %ds = grad %loss, %s0
+      return %loss, %ds
+    })");
+}
+
+struct Within {
+  CompileReport report;
+  std::vector<std::string> remarks;
+  std::vector<Tensor> outputs;
+
+  explicit Within(const CompileOptions& options) {
+    const GraphPtr graph = exponential_cell();
+    const auto executable = compile(graph, targets::cpu, options, report);
+    for (const Remark& remark : report.remarks) {
+      if (remark.pass == "memory") remarks.push_back(remark.text);
+    }
+    std::vector<Tensor> inputs;
+    for (const Literal& input : testing::random_arguments(*graph, 3).inputs)
+      inputs.emplace_back(input.converted(DType::f32));
+    for (const Argument& output : executable->signature().outputs)
+      outputs.emplace_back(output.type);
+    executable->run(inputs, outputs);
+  }
+};
+
+TEST(WithinMemoryCpu, StatesAreComputedAgain) {
+  const Within whole({.threads = 2});
+  const int64_t bytes = whole.report.peak_bytes;
+  EXPECT_GT(bytes, 64 * 4096);
+  EXPECT_THAT(whole.remarks, SizeIs(0));
+  const Within part({.memory = bytes - 1, .threads = 2});
+  EXPECT_LT(part.report.peak_bytes, bytes / 2);
+  ASSERT_THAT(part.remarks, SizeIs(1));
+  EXPECT_THAT(part.remarks[0], HasSubstr("with the states of every 8 steps saved alone"));
+  for (size_t i = 0; i < whole.outputs.size(); ++i) {
+    const Literal wanted = whole.outputs[i].copy(), found = part.outputs[i].copy();
+    for (int64_t k = 0; k < wanted.elements(); ++k)
+      EXPECT_NEAR(found.element(k), wanted.element(k), 1e-5 * std::abs(wanted.element(k)) + 1e-9);
+  }
+}
+
+TEST(WithinMemoryCpu, IsNotTriedWhereItFitsOrIsOff) {
+  const int64_t bytes = Within({.threads = 2}).report.peak_bytes;
+  for (const CompileOptions& options :
+       {CompileOptions{.memory = bytes, .threads = 2},
+        CompileOptions{.remat = "off", .memory = 1000, .threads = 2}}) {
+    const Within within(options);
+    EXPECT_EQ(within.report.peak_bytes, bytes);
+    EXPECT_THAT(within.remarks, SizeIs(0));
+  }
+}
+
+TEST(MemorySize, IsSomeOfTheMachines) {
+  EXPECT_GT(memory_size(), int64_t{1} << 26);
+  EXPECT_LT(memory_size(), int64_t{1} << 50);
+}
+
+}  // namespace
+}  // namespace graphc::core
